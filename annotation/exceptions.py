@@ -52,14 +52,26 @@ class FileRefused(AnnotationError):
         line: int | None = None,
         field: str | None = None,
         code: str = "",
+        record: str = "",
+        sheet: str = "",
     ) -> None:
         self.path, self.problem, self.line, self.field = path, problem, line, field
+        self.record, self.sheet = record, sheet
         name = path.name or str(path)
-        position = f"Line {line} of {name}" if line else name
+        position = f"{self.place} of {name}" if self.place else name
         where = f"{position}, field {field}" if field else position
         self.statement = f"{where}: {problem}"
         coded = problem.code if isinstance(problem, CodedText) else ""
         super().__init__(f"{self.statement}{self.advice}", code=code or coded)
+
+    @property
+    def place(self) -> str:
+        """Where in the file: a line, a record of a JSON array or a row of a sheet; or ""."""
+        if self.record:
+            return f"Record {self.record}"
+        if self.sheet and self.line:
+            return f"Row {self.line} of sheet '{self.sheet}'"
+        return f"Line {self.line}" if self.line else ""
 
 
 class ImportRefused(FileRefused):

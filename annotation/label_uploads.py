@@ -224,7 +224,7 @@ def _read(
     """What the settings make of the records; what is wrong with them is noted."""
     try:
         if chosen.tool == POOLS:
-            return read_pools(export.path, keep_names=chosen.keeps_names)
+            return read_pools(export.file, keep_names=chosen.keeps_names)
         return _read_entries(export, chosen, faults)
     except ImportRefused as refused:
         faults.add(refused)

@@ -29,14 +29,13 @@ from annotation.readers.column_mapping import ColumnMapping, guess_mapping, mapp
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
 from annotation.readers.mapped_files import (
-    OpenTable,
     TableProfile,
     items_of,
     mapped_study,
-    opened_table,
     profile_table,
 )
 from annotation.readers.rows import storable
+from annotation.readers.tables import OpenTable, opened_table
 from work.execution import run_job
 from work.models import Job
 from work.request import request_job

@@ -13,7 +13,8 @@ from accounts.roles import PERMISSIONS, Permission
 from annotation.models import Study, Upload
 from annotation.protocols.templates import template_names
 from annotation.readers.column_mapping import ColumnMapping, Use
-from annotation.readers.formats import DELIMITERS, ENCODINGS, FileFormat
+from annotation.readers.formats import DELIMITERS, FileFormat
+from annotation.readers.text_files import ENCODINGS
 from console.label_upload_view import TOOL_NAMES
 from console.protocol_templates import purpose_of, title_of
 

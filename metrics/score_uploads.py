@@ -19,8 +19,9 @@ from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import Candidate, StoredMapping, Study, Upload
 from annotation.readers.column_mapping import NAMES, Use, plain_name
 from annotation.readers.file_faults import Faults
-from annotation.readers.mapped_files import OpenTable, profile_table
+from annotation.readers.mapped_files import profile_table
 from annotation.readers.rows import Row
+from annotation.readers.tables import OpenTable
 from annotation.uploads import columns_digest, keep_mapping, note_faults, opened_upload
 from metrics.score_tables import (
     ScoreColumns,

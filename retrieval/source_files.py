@@ -13,10 +13,14 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from annotation.readers.archives import UNPACKING_ERRORS, require_few_members, unpacked
+from annotation.readers.archives import (
+    READ_AT_ONCE,
+    UNPACKING_ERRORS,
+    require_few_members,
+    unpacked,
+)
 from annotation.readers.pictures import NoPictures
 from annotation.readers.rows import storable
-from annotation.readers.tables import READ_AT_ONCE
 from error_codes import CodedText
 from presentation.files import reason_of
 from retrieval.exceptions import PoolFileFaults

@@ -106,7 +106,7 @@ def _part(row: Row, value: Any, name: str) -> Row:
     """An object inside the row, which refuses itself with the row's line and its own name."""
     if not isinstance(value, dict):
         raise row.refuse("expected a JSON object in braces.", name, code="not_object")
-    return Row(row.path, row.line, value, inside=name)
+    return row.child(value, name)
 
 
 def _candidate(entry: Row) -> CandidateDraft:

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import EINVAL
 from pathlib import Path
 from xml.etree.ElementTree import ParseError
 
@@ -24,10 +25,10 @@ from defusedxml.ElementTree import fromstring
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.pictures import Archive, NoPictures, PictureSource
-from annotation.readers.tables import READ_AT_ONCE
 from error_codes import CodedText
 from presentation.files import plain_file, reason_of
 
+READ_AT_ONCE = 1 << 20
 TABLES = (
     ".csv",
     ".tsv",
@@ -35,6 +36,7 @@ TABLES = (
     ".txt",
     ".xlsx",
     ".xlsm",
+    ".ods",
     ".json",
     ".jsonl",
     ".ndjson",
@@ -45,14 +47,16 @@ OF_OFFICE = {
     "ppt/": CodedText(
         "this is a PowerPoint document. Save the table in it as CSV or Excel.", "powerpoint"
     ),
-    "content.xml": CodedText(
-        "this is an OpenDocument file. Save it as .xlsx or CSV.", "open_document"
-    ),
     "xl/workbook.bin": CodedText(
         "this is a binary Excel file (.xlsb). Save it as .xlsx.", "binary_excel"
     ),
 }
 EXCEL_BOOK = "xl/workbook.xml"
+OPEN_DOCUMENT, SPREADSHEET = "content.xml", "application/vnd.oasis.opendocument.spreadsheet"
+NO_SPREADSHEET = CodedText(
+    "this is an OpenDocument file without sheets. Save the table in it as CSV or .ods.",
+    "open_document",
+)
 ZIP, GZIP, PARQUET_MARK = b"PK", b"\x1f\x8b", b"PAR1"
 # Python's list of what is in a zip takes 500 bytes for each file, of which there may be a million.
 MOST_MEMBERS = 100_000
@@ -86,6 +90,16 @@ class Unpacked:
 
 
 @contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that is deleted at the end, also if a generator that uses it is abandoned."""
+    folder = Path(tempfile.mkdtemp(prefix="assay-table-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
 def unpacked(path: Path, *, most_bytes: int, table: str = "") -> Iterator[Unpacked]:
     """The table of a file that may be a zip or be compressed with gzip.
 
@@ -94,14 +108,14 @@ def unpacked(path: Path, *, most_bytes: int, table: str = "") -> Iterator[Unpack
     start = start_of(path)
     if start.startswith(ZIP):
         require_few_members(path)
-    with tempfile.TemporaryDirectory(prefix="assay-table-") as folder:
+    with temporary_folder() as folder:
         if start.startswith(GZIP):
-            yield Unpacked(_gunzip(path, Path(folder), most_bytes), NoPictures())
-        elif start.startswith(ZIP) and not is_excel(path):
+            yield Unpacked(_gunzip(path, folder, most_bytes), NoPictures())
+        elif start.startswith(ZIP) and not is_excel(path) and not is_open_document(path):
             with _archive(path, most_bytes) as archive:
                 tables = _tables(path, archive)
                 chosen = table if table in tables else tables[0]
-                copy = Path(folder) / short_file_name(posixpath.basename(chosen))
+                copy = folder / short_file_name(posixpath.basename(chosen))
                 with archive.open(chosen) as source, copy.open("wb") as target:
                     shutil.copyfileobj(source, target, READ_AT_ONCE)
                 _require_bearable(copy, most_bytes)
@@ -126,6 +140,22 @@ def is_excel(path: Path) -> bool:
             return EXCEL_BOOK in archive.NameToInfo
     except (OSError, zipfile.BadZipFile):
         return False
+
+
+def is_open_document(path: Path) -> bool:
+    """Whether a file that begins like a zip is of LibreOffice; refused if it has no sheets."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if OPEN_DOCUMENT not in archive.NameToInfo:
+                return False
+            kind = archive.NameToInfo.get("mimetype")
+            has_kind = kind is not None and kind.file_size < MOST_NAME_BYTES
+            text = archive.read("mimetype").decode(errors="replace") if has_kind else ""
+    except UNPACKING_ERRORS:
+        return False
+    if not text.startswith(SPREADSHEET):
+        raise ImportRefused(path, NO_SPREADSHEET)
+    return True
 
 
 def short_file_name(name: str) -> str:
@@ -170,7 +200,8 @@ def _archive(path: Path, most_bytes: int) -> Iterator[zipfile.ZipFile]:
                 )
             yield archive
     except UNPACKING_ERRORS as error:
-        if isinstance(error, OSError) and error.errno:  # of the disk, not of what is read
+        # Of the disk, and not of a zip that says it has a file before its beginning.
+        if isinstance(error, OSError) and error.errno not in {None, 0, EINVAL}:
             raise
         raise ImportRefused(
             path, f"it is not a zip that can be unpacked: {reason_of(error)}.", code="not_zip"

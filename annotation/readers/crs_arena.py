@@ -121,7 +121,7 @@ def _utterances(row: Row) -> list[Row]:
 def _inside(row: Row, name: str, value: Any) -> Row:
     if not isinstance(value, dict):
         raise row.refuse("expected a JSON object in braces.", name, code="not_object")
-    return Row(row.path, row.line, value, inside=row.called(name))
+    return row.child(value, row.called(name))
 
 
 def _system(row: Row, key: str) -> str:

@@ -9,28 +9,28 @@ import codecs
 import csv
 import io
 import json
+import re
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.archives import start_of
-from annotation.readers.tables import READ_AT_ONCE
+from annotation.readers.archives import is_open_document, start_of
+from annotation.readers.json_rows import is_page
+from annotation.readers.text_files import find_encoding, text_encoding
 from error_codes import CodedText
 from presentation.files import reason_of
 
-CSV, EXCEL, JSON, JSON_LINES, PARQUET = "csv", "xlsx", "json", "jsonl", "parquet"
+CSV, EXCEL, ODS, JSON, JSON_LINES, PARQUET = "csv", "xlsx", "ods", "json", "jsonl", "parquet"
 DELIMITERS = (",", ";", "\t", "|")
-# Offered where the one that was found shows the wrong letters.
-ENCODINGS = (
-    *("utf-8", "utf-16", "windows-1252", "windows-1250", "windows-1251", "iso-8859-15"),
-    *("mac-roman", "shift_jis", "gb18030", "big5", "euc-kr"),
-)
-MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 # How much of a text is looked at for what separates its columns.
 LOOKED_AT = 256 * 1024
 RECORDS_LOOKED_AT = 50
+# The first line by which Excel knows the delimiter.
+SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[,;\t|]*\r?\n', re.IGNORECASE)
+# What a JSON array or object begins with, unlike a CSV header with a bracket.
+JSON_START = re.compile(r'\s*(\[\s*([\[{"\]\d-]|true|false|null|$)|\{\s*(["}]|$))')
 OTHERS = {
     b"\xd0\xcf\x11\xe0": CodedText(
         "this is an Excel file of before 2007 (.xls). Save it as .xlsx.", "old_excel"
@@ -77,8 +77,8 @@ class FileFormat:
         return asdict(self)
 
 
-def find_format(path: Path, chosen: FileFormat | None = None) -> FileFormat:
-    """What a table is, where `chosen` does not say it already."""
+def find_format(path: Path, chosen: FileFormat | None = None, *, name: str = "") -> FileFormat:
+    """The format of a table, except the parts that `chosen` has; `name` has the file's ending."""
     chosen = chosen or FileFormat()
     start = start_of(path)
     if not start:
@@ -86,63 +86,18 @@ def find_format(path: Path, chosen: FileFormat | None = None) -> FileFormat:
     if start.startswith(b"PAR1"):
         return replace(chosen, kind=PARQUET)
     if start.startswith(b"PK"):
-        return replace(chosen, kind=EXCEL)
+        return replace(chosen, kind=ODS if is_open_document(path) else EXCEL)
     for mark, problem in OTHERS.items():
         if start.lstrip().startswith(mark):
             raise ImportRefused(path, problem)
-    encoding = chosen.encoding or _encoding(path)
+    encoding = chosen.encoding or find_encoding(path)
     text = _beginning(path, encoding)
-    kind = _text_kind(text)
+    ending = Path(name or path.name).suffix.lower()
+    kind = _text_kind(text, ending)
     if kind != CSV:
         return replace(chosen, kind=kind, encoding=encoding)
-    delimiter = chosen.delimiter or _delimiter(text)
+    delimiter = chosen.delimiter or _delimiter(text, ending)
     return replace(chosen, kind=CSV, encoding=encoding, delimiter=delimiter)
-
-
-def _encoding(path: Path) -> str:
-    with path.open("rb") as content:
-        beginning = content.read(4096)
-    for mark, name in MARKS.items():
-        if beginning.startswith(mark):
-            return name
-    # Latin letters in UTF-16 leave every other byte empty.
-    for name, empty in (("utf-16-le", beginning[1::2]), ("utf-16-be", beginning[::2])):
-        if len(beginning) > 3 and empty.count(0) > 0.4 * len(empty):
-            return name
-    return "utf-8" if _decodes(path, "utf-8") or _is_mostly_utf8(path) else "windows-1252"
-
-
-def _decodes(path: Path, encoding: str) -> bool:
-    decoder = codecs.getincrementaldecoder(encoding)()
-    with path.open("rb") as content:
-        while True:
-            part = content.read(READ_AT_ONCE)
-            try:
-                decoder.decode(part, final=not part)
-            except UnicodeDecodeError:
-                return False
-            if not part:
-                return True
-
-
-def _is_mostly_utf8(path: Path) -> bool:
-    """Whether most letters beyond ASCII are UTF-8, such as all but those of one pasted line:
-    letters of another encoding hardly ever look like it."""
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    balance = 0
-    with path.open("rb") as content:
-        while True:
-            part = content.read(READ_AT_ONCE)
-            text = decoder.decode(part, final=not part)
-            n_beyond = len(text) - len(text.encode("ascii", "ignore"))
-            balance += n_beyond - 2 * text.count("\ufffd")
-            if not part:
-                return balance > 0
-
-
-def text_encoding(encoding: str) -> str:
-    """The codec that also takes the mark that some programs begin UTF-8 with."""
-    return "utf-8-sig" if encoding == "utf-8" else encoding
 
 
 def _beginning(path: Path, encoding: str) -> str:
@@ -157,24 +112,32 @@ def _beginning(path: Path, encoding: str) -> str:
         ) from None
 
 
-def _text_kind(text: str) -> str:
+def _text_kind(text: str, ending: str) -> str:
     start = text.lstrip()
-    if start.startswith("["):
-        return JSON
-    if not start.startswith("{"):
+    if ending in {".jsonl", ".ndjson"}:
+        return JSON if start.startswith("[") else JSON_LINES
+    if ending != ".json" and not JSON_START.match(start):
         return CSV
+    if not start.startswith("{"):
+        return JSON
     first = start.split("\n", 1)[0]
     try:
-        json.loads(first)
+        fields = json.loads(first)
     except (ValueError, RecursionError):
         # An object over many lines; or one line of many that is none.
         return JSON_LINES if start.count("\n{") else JSON
-    return JSON_LINES
+    is_alone = not start[len(first) :].strip()
+    return JSON if is_alone and is_page(fields) else JSON_LINES
 
 
-def _delimiter(text: str) -> str:
+def _delimiter(text: str, ending: str) -> str:
     """The one that cuts the most records into the same number of columns."""
-    return max(DELIMITERS, key=lambda delimiter: _evenness(text, delimiter))
+    if (line := SEPARATOR_LINE.match(text)) and line[1] in DELIMITERS:
+        return line[1]
+    usual = "\t" if ending in {".tsv", ".tab"} else ","
+    # The first of equals.
+    order = [usual, *(each for each in DELIMITERS if each != usual)]
+    return max(order, key=lambda delimiter: _evenness(text, delimiter))
 
 
 def _evenness(text: str, delimiter: str) -> tuple[float, int]:

@@ -1,66 +1,227 @@
-"""Objects of JSON as rows, each with the line it begins on."""
+"""Objects of JSON files as rows: of an array, of an API's page with an array in it, or of lines.
+
+Arrays and lines are read a record at a time.
+"""
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
+
+from django.utils.translation import gettext as _
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.rows import Row, unstorable
+from annotation.readers.archives import READ_AT_ONCE
+from annotation.readers.bounded_lines import LONGEST_RECORD, BoundedLines
+from annotation.readers.delimited import OnFault
+from annotation.readers.rows import Row, TableSource, cell_text, unstorable
 from error_codes import CodedText
 
 DEEPEST = 20
 SPACE = re.compile("[ \\t\\r\\n]*")
+LONGEST_ID = 40
+# An object with an array in it has to be in memory to be read; arrays and lines have not.
+MOST_OBJECT_CHARACTERS = 64 * 1024 * 1024
+# What APIs call the records of a page, and what they write next to them.
+RECORDS = ("items", "results", "data", "records", "rows", "tasks", "traces", "scores", "examples")
+TOTALS = ("total", "count", "total_count", "totalItems")
+PAGE_FIELDS = {"meta", "pagination", "links", "_links", "page_info"}
+# How far before its end a text that is cut may seem to be wrong.
+CUT = 16
+MOST_FIELDS = 500
+SPEAKERS, WORDS = ("role", "speaker", "from", "author"), ("content", "text", "value", "utterance")
 
 
-def json_array(path: Path, content: str) -> Iterator[Row]:
-    """The objects of an array one by one, so that each knows its line."""
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
-    position = _next_character(content, 0)
-    if content[position : position + 1] != "[":
+class _ArrayText:
+    """The text of an array, of which a part is in memory."""
+
+    def __init__(self, path: Path, lines: TextIO) -> None:
+        self._path, self._lines = path, lines
+        self._decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+        self._text, self._position, self._is_whole = "", 0, False
+        self._n_before, self._line = 0, 1
+
+    @property
+    def line(self) -> int:
+        """The line of the next character."""
+        self._line += self._text.count("\n", self._n_before, self._position)
+        self._n_before = self._position
+        return self._line
+
+    def _read_more(self) -> None:
+        _line = self.line
+        rest = self._text[self._position :]
+        part = self._lines.read(max(READ_AT_ONCE, len(rest)))
+        self._is_whole = not part
+        self._text, self._position, self._n_before = rest + part, 0, 0
+
+    def next_character(self) -> str:
+        """The next character that is not space, which stays; "" at the end."""
+        while True:
+            space = SPACE.match(self._text, self._position)
+            self._position = space.end() if space else self._position
+            if self._position < len(self._text) or self._is_whole:
+                return self._text[self._position : self._position + 1]
+            self._read_more()
+
+    def skip_character(self) -> None:
+        self._position += 1
+
+    def value(self) -> Any:
+        """The value that begins at the next character."""
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._text, self._position)
+            except (RecursionError, ValueError) as error:
+                size = len(self._text) - self._position
+                if self._is_whole or not self._may_be_cut(error):
+                    raise not_json(self._path, error, 1, begins=self._line_of_text()) from None
+                if size > LONGEST_RECORD:
+                    problem = _("it has more than {n} million characters up to the next row.")
+                    problem = problem.format(n=LONGEST_RECORD // 1_000_000)
+                    raise ImportRefused(
+                        self._path, problem, line=self.line, code="too_long"
+                    ) from None
+                self._read_more()
+                continue
+            if end == len(self._text) and not self._is_whole:
+                # A number may have more digits.
+                self._read_more()
+                continue
+            self._position = end
+            return value
+
+    def _may_be_cut(self, error: Exception) -> bool:
+        """Whether a text would be JSON if more of it were there."""
+        return isinstance(error, json.JSONDecodeError) and (
+            error.msg.startswith("Unterminated string") or error.pos > len(self._text) - CUT
+        )
+
+    def _line_of_text(self) -> int:
+        """The line that the part in memory begins on."""
+        return self.line - self._text.count("\n", 0, self._position)
+
+
+def json_array(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault) -> Iterator[Row]:
+    """The objects of an array one by one, each with its number or ID as `record`."""
+    text = _ArrayText(path, lines)
+    if text.next_character() != "[":
         raise ImportRefused(
             path, "expected a JSON array of objects, in brackets.", line=1, code="not_array"
         )
-    line, counted = 1, 0
-    before, position = "[", _next_character(content, position + 1)
-    while before != "]" and not (before == "[" and content[position : position + 1] == "]"):
-        line, counted = line + content.count("\n", counted, position), position
+    text.skip_character()
+    n = 0
+    if is_last := text.next_character() == "]":
+        text.skip_character()
+    while not is_last:
+        n += 1
+        line = text.line
+        value = text.value()
+        source.report.n_rows += 1
+        if isinstance(value, dict):
+            yield Row(path, line, value, record=_record_name(n, value), source=source)
+        else:
+            problem = "expected a JSON object in braces."
+            on_fault(ImportRefused(path, problem, line=line, code="not_object", record=f"{n:,}"))
+        after = text.next_character()
+        if after not in {",", "]"} or not after:
+            raise ImportRefused(
+                path, "expected a comma or a bracket here.", line=text.line, code="not_json"
+            )
+        text.skip_character()
+        is_last = after == "]"
+        if not is_last:
+            text.next_character()
+    if text.next_character():
+        raise ImportRefused(
+            path, "there is text after the array's end.", line=text.line, code="not_json"
+        )
+
+
+def _record_name(n: int, fields: Mapping[str, Any]) -> str:
+    name = fields.get("id")
+    is_short = isinstance(name, str | int) and len(str(name)) <= LONGEST_ID
+    return f"{n:,} (id {name})" if is_short and name != "" else f"{n:,}"
+
+
+def json_lines(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault) -> Iterator[Row]:
+    """An object per line."""
+    bounded = BoundedLines(path, lines)
+    for line, text in enumerate(bounded, start=1):
+        bounded.begin_record(line=line + 1)
+        if not text.strip():
+            continue
+        source.report.n_rows += 1
         try:
-            value, position = decoder.raw_decode(content, position)
-        except (RecursionError, ValueError) as error:
-            raise _not_json(path, error, line, begins=1) from None
-        if not isinstance(value, dict):
-            raise ImportRefused(
-                path, "expected a JSON object in braces.", line=line, code="not_object"
-            )
-        yield Row(path, line, value)
-        position = _next_character(content, position)
-        before = content[position : position + 1]
-        if before not in {",", "]"}:
-            raise ImportRefused(
-                path, "expected a comma or a bracket here.", line=line, code="not_json"
-            )
-        position = _next_character(content, position + 1)
+            value = json_object(path, line, text.rstrip())
+        except ImportRefused as fault:
+            on_fault(fault)
+        else:
+            yield Row(path, line, value, source=source)
 
 
-def _next_character(content: str, position: int) -> int:
-    """Where the next character is that is not a space."""
-    space = SPACE.match(content, position)
-    return space.end() if space else position
+def json_page(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault) -> Iterator[Row]:
+    """The records of an object that contains one array of them, such as an API's page."""
+    content = lines.read(MOST_OBJECT_CHARACTERS + 1)
+    if len(content) > MOST_OBJECT_CHARACTERS:
+        problem = _("a JSON object of more than {n} million characters; save it as JSON Lines.")
+        problem = problem.format(n=MOST_OBJECT_CHARACTERS // 1_000_000)
+        raise ImportRefused(path, problem, code="too_large")
+    fields = json_object(path, 1, content)
+    name = _records_field(fields)
+    if name is None:
+        problem = _("expected an array of objects, or one object that contains one such array.")
+        raise ImportRefused(path, problem, line=1, code="not_objects")
+    values = fields[name]
+    source.report.note(CodedText(_("The records are in '{name}'.").format(name=name), "json_page"))
+    total = next((fields[each] for each in TOTALS if type(fields.get(each)) is int), len(values))
+    if total > len(values):
+        text = _("The file has {n} of {total} records. Export the other pages, too.")
+        text = text.format(n=f"{len(values):,}", total=f"{total:,}")
+        source.report.note(CodedText(text, "incomplete_page"))
+    for n, value in enumerate(values, start=1):
+        source.report.n_rows += 1
+        if isinstance(value, dict):
+            yield Row(path, 1, value, record=f"{name}[{n - 1}]", source=source)
+        else:
+            problem = "expected a JSON object in braces."
+            on_fault(
+                ImportRefused(path, problem, line=1, code="not_object", record=f"{name}[{n - 1}]")
+            )
+
+
+def _records_field(fields: Mapping[str, Any]) -> str | None:
+    """The field of a page that has its records: the only array of objects, or the usual name."""
+    arrays = [name for name, value in fields.items() if _is_records(value)]
+    usual = [name for name in RECORDS if isinstance(fields.get(name), list)]
+    if len(arrays) == 1:
+        return arrays[0]
+    return next((name for name in usual if name in arrays or not arrays), None)
+
+
+def is_page(fields: Mapping[str, Any]) -> bool:
+    """Whether an object is a page of an API's answer, and not a record itself."""
+    name = next((name for name in RECORDS if isinstance(fields.get(name), list)), None)
+    if name is None or not all(isinstance(each, dict) for each in fields[name]):
+        return False
+    rest = {key: value for key, value in fields.items() if key != name}
+    return all(
+        key in PAGE_FIELDS or not isinstance(value, list | dict) for key, value in rest.items()
+    )
 
 
 def json_object(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except (RecursionError, ValueError) as error:
-        raise _not_json(path, error, line, begins=line) from None
+        raise not_json(path, error, line, begins=line) from None
     if not isinstance(value, dict):
         raise ImportRefused(path, "expected a JSON object in braces.", line=line, code="not_object")
     return value
 
 
-def _not_json(
+def not_json(
     path: Path, error: RecursionError | ValueError, line: int, *, begins: int
 ) -> ImportRefused:
     """Where a text that begins on a line of the file is not JSON, or else in which record."""
@@ -89,7 +250,7 @@ def _unfit(value: Any, depth: int = 0) -> CodedText | None:
     return next((why for part in inside if (why := _unfit(part, depth + 1))), None)
 
 
-def fit_row(row: Row, columns: Sequence[str]) -> Row:
+def fit_row(row: Row, columns: Iterable[str]) -> Row:
     """The row, if it has these fields and nothing in it is beyond keeping."""
     for name, value in row.fields.items():
         if (problem := _unfit(name) or _unfit(value)) is not None:
@@ -98,3 +259,64 @@ def fit_row(row: Row, columns: Sequence[str]) -> Row:
         if name not in row.fields:
             raise row.refuse("this field is missing.", name, code="missing_field")
     return row
+
+
+def flatten_row(row: Row) -> Iterator[Row]:
+    """The cells of an object: those of objects inside it by dotted names, lists of texts and turns
+    as lines; a list of objects makes a row of each."""
+    cells: dict[str, Any] = {}
+    pools: list[tuple[str, list[dict[str, Any]]]] = []
+    _gather(row.fields, "", cells, pools)
+    if len(cells) > MOST_FIELDS:
+        raise row.refuse(
+            _("it has more than {n} fields.").format(n=MOST_FIELDS), code="too_many_columns"
+        )
+    for name, pool in pools[1:]:
+        cells[name] = json.dumps(pool, ensure_ascii=False)
+    if not pools:
+        yield row.child(cells, row.inside)
+        return
+    name, pool = pools[0]
+    for entry in pool:
+        inside: dict[str, Any] = {}
+        further: list[tuple[str, list[dict[str, Any]]]] = []
+        _gather(entry, f"{name}.", inside, further)
+        inside |= {label: json.dumps(each, ensure_ascii=False) for label, each in further}
+        yield row.child(cells | inside, row.inside)
+
+
+def _gather(
+    fields: Mapping[str, Any],
+    prefix: str,
+    cells: dict[str, Any],
+    pools: list[tuple[str, list[dict[str, Any]]]],
+) -> None:
+    for key, value in fields.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            _gather(value, f"{name}.", cells, pools)
+        elif _is_records(value) and not _is_dialogue(value):
+            pools.append((name, value))
+        elif isinstance(value, list):
+            cells[name] = "\n".join(_turn(each) for each in value)
+        else:
+            cells[name] = cell_text(value)
+
+
+def _is_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+
+def _is_dialogue(turns: list[dict[str, Any]]) -> bool:
+    return all(
+        any(name in turn for name in SPEAKERS) and any(name in turn for name in WORDS)
+        for turn in turns
+    )
+
+
+def _turn(turn: Any) -> str:
+    if not isinstance(turn, dict):
+        return turn if isinstance(turn, str) else json.dumps(turn, ensure_ascii=False)
+    who = next((turn[name] for name in SPEAKERS if name in turn), "")
+    words = next((turn[name] for name in WORDS if name in turn), "")
+    return f"{cell_text(who).capitalize()}: {cell_text(words)}"

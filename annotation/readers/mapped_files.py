@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -16,65 +14,19 @@ from django.utils.translation import ngettext
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.alternatives import ACCEPTABLE
-from annotation.readers.archives import unpacked
 from annotation.readers.column_mapping import ColumnMapping, is_code, mapping_faults
 from annotation.readers.drafts import DRAFTS_WITH_PICTURES_AT_ONCE, QuestionDraft, StudyDraft
 from annotation.readers.file_faults import Faults
-from annotation.readers.formats import EXCEL, FileFormat, find_format
 from annotation.readers.mapped_items import MappedItems
-from annotation.readers.pictures import NoPictures, PictureSource
-from annotation.readers.records import each_record, sheets_of
 from annotation.readers.responses import APPROPRIATENESS
 from annotation.readers.rows import Row
+from annotation.readers.tables import OpenTable
 
 T = TypeVar("T")
 # Rows that a preview is made of, and how many characters they may have in all.
 SAMPLE_ROWS = 1000
 SAMPLE_CHARACTERS = 1_000_000
 SHOWN_CHARACTERS = 120
-MOST_UNPACKED_BYTES = 1024**3
-
-
-@dataclass(frozen=True)
-class OpenTable:
-    """A table that can be read, with the pictures beside it."""
-
-    path: Path
-    form: FileFormat
-    pictures: PictureSource
-
-    @property
-    def has_pictures(self) -> bool:
-        return not isinstance(self.pictures, NoPictures)
-
-    def rows(self, faults: Faults) -> Iterator[Row]:
-        """Its rows; what makes the rest of the file unreadable is the last fault."""
-        try:
-            yield from each_record(self.path, self.form, faults.add)
-        except ImportRefused as refused:
-            faults.add(refused)
-
-
-@contextmanager
-def opened_table(
-    path: Path,
-    chosen: FileFormat | None = None,
-    *,
-    pictures: PictureSource | None = None,
-    most_bytes: int = MOST_UNPACKED_BYTES,
-) -> Iterator[OpenTable]:
-    """The table in a file, read as it was chosen or else as it was found to be."""
-    chosen = chosen or FileFormat()
-    with unpacked(path, most_bytes=most_bytes, table=chosen.table) as inside:
-        form = find_format(inside.path, replace(chosen, kind=""))
-        if form.kind == EXCEL:
-            sheets = sheets_of(inside.path)
-            sheet = form.sheet if form.sheet in sheets else sheets[0]
-            form = replace(form, sheets=sheets, sheet=sheet)
-        form = replace(form, table=inside.table, tables=inside.tables)
-        alone = isinstance(inside.pictures, NoPictures)
-        source = (pictures or inside.pictures) if alone else inside.pictures
-        yield OpenTable(inside.path, form, source)
 
 
 @dataclass(frozen=True)

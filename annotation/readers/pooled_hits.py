@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.delimited import OnFault
 from annotation.readers.rows import Row
-from annotation.readers.tables import OnFault, each_row
+from annotation.readers.tables import each_row
 
 TARGET, HIT = "Input.target1", "HITId"
 SLOT = "Input.top"

@@ -1,12 +1,16 @@
 """One record of a file, which refuses itself with its own line."""
 
+from __future__ import annotations
+
+import datetime
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.report import ReadingReport
 from error_codes import CodedText
 from presentation.spreadsheets import from_cell
 
@@ -18,13 +22,28 @@ MISSING_WORDS = frozenset(
 )
 REPLACEMENT = "\ufffd"
 SURROGATE = re.compile("[\ud800-\udfff]")
+DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+
+
+@dataclass(slots=True)
+class TableSource:
+    """What all rows of a table have in common.
+
+    `wording` has the question of a column, if the file has a header row of them.
+    """
+
+    sheet: str = ""
+    has_decimal_commas: bool = False
+    wording: dict[str, str] = field(default_factory=dict)
+    report: ReadingReport = field(default_factory=ReadingReport)
 
 
 @dataclass(slots=True)
 class Row:
     """One record of a file, or an object inside it, which refuses itself with its own line.
 
-    Not frozen: a file has a million of them, and a frozen one takes three times as long to make.
+    `record` names an element of a JSON array, of which several may be on one line. Not frozen: a
+    file has a million of them, and a frozen one takes three times as long to make.
     """
 
     path: Path
@@ -32,11 +51,30 @@ class Row:
     fields: dict[str, Any]
     inside: str = ""
     is_csv: bool = False
+    record: str = ""
+    source: TableSource | None = None
+
+    def child(self, fields: dict[str, Any], inside: str) -> Row:
+        """An object inside this record, which has this record's place; `inside` is its path."""
+        return Row(self.path, self.line, fields, inside, False, self.record, self.source)
+
+    @property
+    def place(self) -> str:
+        """Where the row is in its file: "Line 3", "Record 2", "Row 5 of sheet 'Data'"."""
+        return self.refuse("").place
 
     def refuse(self, problem: str, field: str | None = None, *, code: str = "") -> ImportRefused:
         """The error to raise for what this row holds."""
         label = self.called(field) if field else self.inside or None
-        return ImportRefused(self.path, problem, line=self.line, field=label, code=code)
+        return ImportRefused(
+            self.path,
+            problem,
+            line=self.line,
+            field=label,
+            code=code,
+            record=self.record,
+            sheet=self.source.sheet if self.source else "",
+        )
 
     def called(self, field: str) -> str:
         """The field's name in the whole file."""
@@ -83,10 +121,11 @@ class Row:
         return text
 
     def number(self, field: str) -> float:
-        """A field as a finite number."""
+        """A field as a finite number; with a decimal comma if the table's columns are not
+        separated by commas."""
         text = self.text(field).strip()
         try:
-            value = float("" if "_" in text else text)
+            value = float("" if "_" in text else self._with_decimal_point(text))
         except ValueError:
             raise self.refuse(f"'{text[:40]}' is not a number.", field, code="not_number") from None
         if not math.isfinite(value):
@@ -95,9 +134,33 @@ class Row:
             raise self.refuse(f"'{text[:40]}' is beyond {MOST:g}.", field, code="out_of_range")
         return value
 
+    def _with_decimal_point(self, text: str) -> str:
+        if self.source is None or not self.source.has_decimal_commas or "," not in text:
+            return text
+        if not DECIMAL_COMMA.fullmatch(text):
+            return text
+        note = "Numbers with a decimal comma are read as decimals: 1,5 as 1.5."
+        self.source.report.note(CodedText(note, "decimal_comma"))
+        return text.replace(",", ".")
+
     def number_or_nan(self, field: str) -> float:
         """A field as a finite number, or NaN where it is empty: a value that is missing."""
         return self.number(field) if self.text(field).strip() else math.nan
+
+
+def cell_text(value: Any) -> str:
+    """A cell as a spreadsheet shows it: whole numbers without a point, times as ISO 8601."""
+    if type(value) is str:
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, float) and value.is_integer() and abs(value) < MOST:
+        return str(int(value))
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    return str(value)
 
 
 def unstorable(text: str) -> CodedText | None:

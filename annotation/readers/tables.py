@@ -1,69 +1,404 @@
-"""Rows of CSV, TSV, JSON Lines and JSON files, each with the line it begins on.
+"""Tables in files of any format: opened once, and read row by row or by column.
 
-A file may be compressed with gzip, if its name says so.
+A file may be compressed with gzip or be in a zip. The format, the encoding, the delimiter, the
+sheet and the header rows are found; what is guessed or skipped is in the report.
 """
 
-import codecs
-import csv
-import gzip
-import io
-import zlib
-from collections import Counter
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, cast
+from typing import Any, TextIO
+
+import numpy as np
+from django.utils.translation import gettext as _
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.bounded_lines import BoundedLines
-from annotation.readers.json_rows import fit_row, json_array, json_object
-from annotation.readers.rows import Row, unstorable
-from presentation.files import reason_of
+from annotation.readers.archives import temporary_folder, unpacked
+from annotation.readers.delimited import OnFault, TextTable
+from annotation.readers.file_faults import Faults
+from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, ODS, FileFormat, find_format
+from annotation.readers.json_rows import (
+    fit_row,
+    flatten_row,
+    json_array,
+    json_lines,
+    json_object,
+    json_page,
+)
+from annotation.readers.pictures import NoPictures, PictureSource
+from annotation.readers.report import ReadingReport
+from annotation.readers.rows import Row, TableSource, cell_text
+from annotation.readers.spreadsheets import sheet_names, sheet_rows
+from annotation.readers.text_files import copy_as_utf8, refuse_encoding, text_encoding
+from error_codes import CodedText
+from presentation.files import plain_file, reason_of
 
-READ_AT_ONCE = 1 << 20
-# A spreadsheet has 16,384.
-MOST_COLUMNS = 16_384
-# Of columns' names, in a message.
-MOST_LISTED, LONGEST_LISTED = 50, 80
-# What takes the fault of a row that is left out, where all faults of a file are wanted.
-OnFault = Callable[[ImportRefused], None]
-# A dialogue of 100,000 words is not a mistake; Python's own limit is 131,072 characters.
-csv.field_size_limit(10_000_000)
+MOST_UNPACKED_BYTES = 1024**3
+"""Of an upload."""
+MOST_BYTES_OF_COMMANDS = 64 * 1024**3
+MOST_MAPPED_COLUMNS = 500
+PARQUET_BATCH = 1000
+DELIMITER_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
-def read_rows(path: Path, columns: Sequence[str] = ()) -> list[Row]:
-    """All rows of a .csv, .tsv or .jsonl file that has at least these columns."""
-    return list(each_row(path, columns))
+@dataclass(frozen=True)
+class Column:
+    """A column as its different texts, and which of these each row has."""
+
+    texts: list[str]
+    codes: np.ndarray
+
+    def values(self) -> list[str]:
+        """The text of each row."""
+        texts = self.texts
+        return [texts[code] for code in self.codes.tolist()]
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """Columns of a whole table; `lines` are the lines that its rows begin on."""
+
+    path: Path
+    lines: np.ndarray
+    columns: dict[str, Column]
+    source: TableSource
+    is_csv: bool = False
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def row(self, index: int) -> Row:
+        """A row of these columns, to read values by its methods or to refuse one."""
+        fields: dict[str, Any] = {
+            name: column.texts[column.codes[index]] for name, column in self.columns.items()
+        }
+        line = int(self.lines[index])
+        return Row(self.path, line, fields, is_csv=self.is_csv, source=self.source)
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """A table that can be read, with the pictures next to it.
+
+    `path` names the file in errors; `content` is a copy of it if it was unpacked or is not UTF-8.
+    """
+
+    path: Path
+    content: Path
+    form: FileFormat
+    pictures: PictureSource
+    source: TableSource
+
+    @property
+    def has_pictures(self) -> bool:
+        return not isinstance(self.pictures, NoPictures)
+
+    @property
+    def report(self) -> ReadingReport:
+        return self.source.report
+
+    def records(
+        self, columns: Sequence[str] = (), on_fault: OnFault | None = None
+    ) -> Iterator[Row]:
+        """The rows with at least these columns, one at a time; JSON values are nested.
+
+        `on_fault` gets the fault of each row that is left out. Without it, the first fault is
+        raised, and names how many rows have the same.
+        """
+        faults = Faults()
+        report = self.report
+
+        def leave_out(fault: ImportRefused) -> None:
+            report.leave_out(CodedText(fault.problem, fault.code), fault.place)
+            (on_fault or faults.add)(fault)
+
+        is_empty = True
+        rows = self._records(columns, leave_out)
+        try:
+            for row in rows:
+                if faults.n:
+                    continue
+                is_empty = False
+                yield row
+        except ImportRefused as failure:
+            raise (faults.error() or failure) from None
+        if (fault := faults.error()) is not None:
+            raise fault
+        if is_empty and not any(code != "blank_row" for code in report.left_out):
+            raise ImportRefused(self.path, _("it has no rows."), code="no_rows")
+
+    def _records(self, columns: Sequence[str], leave_out: OnFault) -> Iterator[Row]:
+        kind = self.form.kind
+        if kind == CSV:
+            return self._text_table().rows(columns, leave_out)
+        if kind in {EXCEL, ODS}:
+            return sheet_rows(
+                self.path, self.content, self.source, columns, leave_out, is_ods=kind == ODS
+            )
+        nested = self._json_records if kind in {JSON, JSON_LINES} else self._parquet_records
+        return _fit_rows(nested(leave_out), columns, leave_out)
+
+    def _text_table(self) -> TextTable:
+        return TextTable(self.path, self.content, self.form.delimiter or ",", self.source)
+
+    def _json_records(self, leave_out: OnFault) -> Iterator[Row]:
+        line = 0
+        try:
+            with self._opened_text() as lines:
+                for row in self._json_reader(lines)(self.path, lines, self.source, leave_out):
+                    line = row.line
+                    yield row
+        except UnicodeError:
+            raise refuse_encoding(self.content, self.path, "utf-8", line + 1) from None
+
+    def _json_reader(self, lines: TextIO) -> Callable[..., Iterator[Row]]:
+        if self.form.kind == JSON_LINES:
+            return json_lines
+        is_array = lines.read(1024).lstrip()[:1] != "{"
+        lines.seek(0)
+        return json_array if is_array else json_page
+
+    def _opened_text(self) -> TextIO:
+        return self.content.open(encoding=text_encoding("utf-8"), newline="")
+
+    def _parquet_records(self, leave_out: OnFault) -> Iterator[Row]:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+
+        source, n = self.source, 0
+        try:
+            with ParquetFile(self.content) as table:
+                for batch in table.iter_batches(batch_size=PARQUET_BATCH):
+                    for fields in batch.to_pylist():
+                        n += 1
+                        source.report.n_rows += 1
+                        yield Row(self.path, n, _plain(fields), record=f"{n:,}", source=source)
+        except (ArrowException, OSError, ValueError, OverflowError) as error:
+            if isinstance(error, ImportRefused):
+                raise
+            problem = _("it is not a Parquet file that can be read: {error}.")
+            raise ImportRefused(
+                self.path, problem.format(error=reason_of(error)[:200]), code="not_parquet"
+            ) from None
+
+    def rows(self, faults: Faults) -> Iterator[Row]:
+        """The rows with flat cells for the pages; a fault that ends the file is the last one."""
+        try:
+            for record in self.records(on_fault=faults.add):
+                try:
+                    flat = list(flatten_row(record)) if self._is_nested else [record]
+                except ImportRefused as fault:
+                    self.report.leave_out(CodedText(fault.problem, fault.code), fault.place)
+                    faults.add(fault)
+                    continue
+                if len(record.fields) > MOST_MAPPED_COLUMNS:
+                    text = _("it has {n} columns; {most} fit.")
+                    text = text.format(n=len(record.fields), most=MOST_MAPPED_COLUMNS)
+                    raise ImportRefused(self.path, text, line=1, code="too_many_columns")
+                self.report.n_rows += len(flat) - 1
+                yield from flat
+        except ImportRefused as refused:
+            faults.add(refused)
+
+    @property
+    def _is_nested(self) -> bool:
+        return self.form.kind not in {CSV, EXCEL, ODS}
+
+    def columns(self, names: Sequence[str] = ()) -> TableColumns:
+        """These columns of the whole table, or all of them; in memory as different texts."""
+        if self.form.kind == CSV and (read := self._text_table().columns(names)) is not None:
+            lines, arrays = read
+            if (fast := _fast_columns(self, lines, arrays)) is not None:
+                return fast
+        return _gathered_columns(self, names)
+
+
+def _fast_columns(
+    table: OpenTable, lines: np.ndarray, arrays: dict[str, Any]
+) -> TableColumns | None:
+    """None if a row is empty in all of these columns: it may be a blank row."""
+    n = len(lines)
+    columns = {}
+    for name in list(arrays):
+        column = arrays.pop(name)
+        chunks = column.chunks
+        codes = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks]
+        texts = chunks[0].dictionary.to_pylist() if chunks else []
+        columns[name] = Column(texts, np.concatenate(codes) if codes else np.empty(0, np.int32))
+    if n == 0:
+        raise ImportRefused(table.path, _("it has no rows."), code="no_rows")
+    is_blank = np.ones(n, bool)
+    for read in columns.values():
+        is_blank &= read.codes == (read.texts.index("") if "" in read.texts else -1)
+    if is_blank.any():
+        return None
+    table.report.n_rows += n
+    return TableColumns(table.path, lines, columns, table.source, is_csv=True)
+
+
+def _gathered_columns(table: OpenTable, names: Sequence[str]) -> TableColumns:
+    lines: list[int] = []
+    codes: dict[str, list[int]] = {}
+    texts: dict[str, dict[str, int]] = {}
+    is_csv = False
+    for row in table.records(names):
+        for name in names or row.fields:
+            known = texts.setdefault(name, {})
+            column = codes.setdefault(name, [known.setdefault("", 0)] * len(lines))
+            column.append(known.setdefault(row.text(name), len(known)))
+        lines.append(row.line)
+        is_csv = row.is_csv
+        for name, column in codes.items():
+            if len(column) < len(lines):
+                column.append(texts[name].setdefault("", len(texts[name])))
+    columns = {
+        name: Column(list(texts[name]), np.array(column, np.int32))
+        for name, column in codes.items()
+    }
+    numbers = np.array(lines, np.int32)
+    return TableColumns(table.path, numbers, columns, table.source, is_csv=is_csv)
+
+
+def _fit_rows(rows: Iterator[Row], columns: Sequence[str], leave_out: OnFault) -> Iterator[Row]:
+    for row in rows:
+        try:
+            fit_row(row, columns)
+        except ImportRefused as fault:
+            leave_out(fault)
+        else:
+            yield row
+
+
+def _plain(value: Any) -> Any:
+    """What Parquet holds as JSON would: times as text, bytes not at all."""
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, bytes):
+        return ""
+    return value if isinstance(value, str | int | float | bool | None) else cell_text(value)
+
+
+@contextmanager
+def opened_table(
+    path: Path,
+    chosen: FileFormat | None = None,
+    *,
+    pictures: PictureSource | None = None,
+    most_bytes: int = MOST_UNPACKED_BYTES,
+    report: ReadingReport | None = None,
+) -> Iterator[OpenTable]:
+    """The table in a file, in the format that was chosen or else found."""
+    chosen = chosen or FileFormat()
+    source = TableSource(report=ReadingReport() if report is None else report)
+    with (
+        unpacked(path, most_bytes=most_bytes, table=chosen.table) as inside,
+        temporary_folder() as folder,
+    ):
+        name = path / inside.table if inside.table else path
+        with _renaming(inside.path, name):
+            form = find_format(inside.path, replace(chosen, kind=""), name=inside.path.name)
+        if form.kind in {EXCEL, ODS}:
+            sheets = sheet_names(name, inside.path, is_ods=form.kind == ODS)
+            sheet = form.sheet if form.sheet in sheets else sheets[0]
+            form = replace(form, sheets=sheets, sheet=sheet)
+        form = replace(form, table=inside.table, tables=inside.tables)
+        source.sheet = form.sheet
+        source.has_decimal_commas = form.kind in {EXCEL, ODS} or (
+            form.kind == CSV and form.delimiter != ","
+        )
+        _note_guesses(form, chosen, source.report)
+        content = inside.path
+        if form.encoding not in {"", "utf-8"}:
+            content = copy_as_utf8(content, name, form.encoding, folder)
+        is_alone = isinstance(inside.pictures, NoPictures)
+        with_pictures = (pictures or inside.pictures) if is_alone else inside.pictures
+        yield OpenTable(name, content, form, with_pictures, source)
+
+
+@contextmanager
+def _renaming(content: Path, name: Path) -> Iterator[None]:
+    """Errors about a copy with the name of the file that it was made of."""
+    try:
+        yield
+    except ImportRefused as refused:
+        if refused.path != content:
+            raise
+        raise ImportRefused(name, refused.problem, line=refused.line, code=refused.code) from None
+
+
+def _note_guesses(form: FileFormat, chosen: FileFormat, report: ReadingReport) -> None:
+    """Notes on what was found that another choice could read in another way."""
+    if form.encoding not in {"", "utf-8"} and not chosen.encoding:
+        text = _("The file is read as {encoding} text. If letters are wrong, save it as UTF-8.")
+        report.note(CodedText(text.format(encoding=form.encoding), "encoding_guessed"))
+    if form.kind == CSV and form.delimiter != "," and not chosen.delimiter:
+        text = _("Columns are separated by {delimiter}.")
+        name = DELIMITER_NAMES.get(form.delimiter, form.delimiter)
+        report.note(CodedText(text.format(delimiter=name), "delimiter_guessed"))
+    if len(form.sheets) > 1:
+        text = _("Sheet '{sheet}' is read, the first of {n}.")
+        if chosen.sheet:
+            text = _("Sheet '{sheet}' of {n} is read.")
+        report.note(CodedText(text.format(sheet=form.sheet, n=len(form.sheets)), "other_sheets"))
+    if len(form.tables) > 1:
+        text = _("'{table}' of {n} tables in the archive is read.")
+        report.note(CodedText(text.format(table=form.table, n=len(form.tables)), "other_tables"))
+
+
+@contextmanager
+def _opened_for_command(path: Path, report: ReadingReport | None) -> Iterator[OpenTable]:
+    _require_file(path)
+    with opened_table(path, most_bytes=MOST_BYTES_OF_COMMANDS, report=report) as table:
+        yield table
+
+
+def read_rows(
+    path: Path, columns: Sequence[str] = (), *, report: ReadingReport | None = None
+) -> list[Row]:
+    """All rows of a table that has at least these columns."""
+    return list(each_row(path, columns, report=report))
 
 
 def each_row(
-    path: Path, columns: Sequence[str] = (), *, on_fault: OnFault | None = None
+    path: Path,
+    columns: Sequence[str] = (),
+    *,
+    on_fault: OnFault | None = None,
+    report: ReadingReport | None = None,
 ) -> Iterator[Row]:
-    """The rows of such a file as they are read, so that none but the last is in memory.
-
-    With `on_fault` a row that cannot be read is its to take, and the next ones follow.
-    """
-    reader = _json_lines if kind_of(path) in {".jsonl", ".ndjson"} else _csv
-    is_empty = True
-    with _opened(path) as lines, _refusing_other_encodings(path):
-        for row in reader(path, lines, columns, on_fault):
-            is_empty = False
-            yield row
-    if is_empty:
-        raise ImportRefused(path, "it holds no rows.", code="no_rows")
+    """The rows of a table as they are read, so that only the last is in memory."""
+    with _opened_for_command(path, report) as table:
+        yield from table.records(columns, on_fault)
 
 
-def read_array(path: Path, columns: Sequence[str] = ()) -> list[Row]:
-    """All rows of a .json file that holds one array of objects with at least these fields."""
-    rows = list(json_array(path, _content(path)))
-    if not rows:
-        raise ImportRefused(path, "it holds no rows.", code="no_rows")
-    return [fit_row(row, columns) for row in rows]
+def read_columns(
+    path: Path, columns: Sequence[str] = (), *, report: ReadingReport | None = None
+) -> TableColumns:
+    """Columns of a whole table, which take a tenth of the memory of its rows."""
+    with _opened_for_command(path, report) as table:
+        return table.columns(columns)
+
+
+def read_array(
+    path: Path, columns: Sequence[str] = (), *, report: ReadingReport | None = None
+) -> list[Row]:
+    """All rows of a file that has at least these fields; the name is of its usual content."""
+    return read_rows(path, columns, report=report)
 
 
 def read_object(path: Path, columns: Sequence[str] = ()) -> Row:
     """The one object with at least these fields that a .json file holds, as a row."""
-    return fit_row(Row(path, 1, json_object(path, 1, _content(path))), columns)
+    with _opened_for_command(path, None) as table, table._opened_text() as lines:
+        try:
+            fields = json_object(table.path, 1, lines.read())
+        except UnicodeError:
+            raise refuse_encoding(table.content, table.path, "utf-8", 1) from None
+    return fit_row(Row(table.path, 1, fields), columns)
 
 
 def kind_of(path: Path) -> str:
@@ -71,170 +406,15 @@ def kind_of(path: Path) -> str:
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
-@contextmanager
-def _refusing(path: Path) -> Iterator[None]:
-    """What the system says of a file, as refusals."""
+def _require_file(path: Path) -> None:
     try:
-        yield
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise ImportRefused(path, "it is not a file that gzip can read.", code="not_gzip") from None
+        if not path.exists():
+            raise ImportRefused(path, f"there is no such file at {path}.", code="no_file")
+        if not path.is_file() and not path.is_dir():
+            plain_file(path)
     except OSError as error:
         raise ImportRefused(
             path, f"it cannot be read: {error.strerror}.", code="unreadable"
         ) from None
-
-
-@contextmanager
-def _refusing_other_encodings(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except UnicodeDecodeError:
-        with _binary(path) as content:
-            line = undecodable_line(content)
-        raise ImportRefused(
-            path, "this is not UTF-8 text; save it as UTF-8.", line=line, code="wrong_encoding"
-        ) from None
-
-
-def _require_file(path: Path) -> None:
-    if not path.exists():
-        raise ImportRefused(path, f"there is no such file at {path}.", code="no_file")
     if not path.is_file():
         raise ImportRefused(path, f"{path} is not a file.", code="not_file")
-
-
-def _binary(path: Path) -> BinaryIO:
-    is_compressed = path.suffix.lower() == ".gz"
-    return cast(BinaryIO, gzip.open(path)) if is_compressed else path.open("rb")
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
-    """The file's text, without the mark that some programs begin UTF-8 with."""
-    with _refusing(path):
-        _require_file(path)
-        # Ends of lines as they are: the readers say what ends a line.
-        with io.TextIOWrapper(_binary(path), encoding="utf-8-sig", newline="") as lines:
-            yield lines
-
-
-def undecodable_line(content: BinaryIO, encoding: str = "utf-8") -> int:
-    """The line of the first byte that is none of an encoding in which ASCII is ASCII."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    n_lines, ends_in_return = 0, False
-    while True:
-        part = content.read(READ_AT_ONCE)
-        try:
-            decoder.decode(part, final=not part)
-        except UnicodeDecodeError as error:
-            # What the decoder kept of the part before stands at the beginning of this one.
-            part = error.object[: error.start]
-            return n_lines + _ends(part, ends_in_return) + 1
-        if not part:
-            return n_lines + 1
-        n_lines += _ends(part, ends_in_return)
-        ends_in_return = part.endswith(b"\r")
-
-
-def _ends(part: bytes, after_return: bool) -> int:
-    """How many lines end in a part; a line feed after a return ended with that."""
-    n = part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n")
-    return n - (after_return and part.startswith(b"\n"))
-
-
-def _content(path: Path) -> str:
-    """The file's text, all at once."""
-    with _opened(path) as lines, _refusing_other_encodings(path):
-        return lines.read()
-
-
-def _csv(
-    path: Path, lines: TextIO, columns: Sequence[str], on_fault: OnFault | None
-) -> Iterator[Row]:
-    delimiter = "\t" if kind_of(path) == ".tsv" else ","
-    bounded = BoundedLines(path, lines)
-    reader = csv.reader(bounded, strict=True, delimiter=delimiter)
-    header: list[str] | None = None
-    line = 1
-    while (record := _next_record(reader, path, line)) is not None:
-        bounded.begin_record(line=reader.line_num + 1)
-        if header is None:
-            header = _header(path, record, columns)
-        elif record:
-            with _taking_faults(on_fault):
-                yield _csv_row(path, line, header, record)
-        line = reader.line_num + 1
-
-
-def _next_record(reader: Any, path: Path, line: int) -> list[str] | None:
-    try:
-        return next(reader, None)
-    except csv.Error as error:
-        raise ImportRefused(
-            path, f"this is not CSV: {reason_of(error)}.", line=line, code="not_csv"
-        ) from None
-
-
-def _header(path: Path, record: list[str], columns: Sequence[str]) -> list[str]:
-    header = [name.strip() for name in record]
-    for name in header:
-        if (problem := unstorable(name)) is not None:
-            raise ImportRefused(path, problem, line=1)
-    if len(header) > MOST_COLUMNS:
-        text = f"it has {len(header):,} columns, where {MOST_COLUMNS:,} are the most."
-        raise ImportRefused(path, text, line=1, code="too_many_columns")
-    counts = Counter(header)
-    repeated = sorted(name or "(no name)" for name, n in counts.items() if n > 1)
-    if repeated:
-        raise ImportRefused(
-            path, f"columns appear twice: {_listed(repeated)}.", line=1, code="repeated_columns"
-        )
-    missing = [name for name in columns if name not in counts]
-    if missing:
-        names = _listed(header) or "none"
-        raise ImportRefused(
-            path,
-            f"columns are missing: {', '.join(missing)} (found: {names}).",
-            line=1,
-            code="missing_columns",
-        )
-    return header
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names of columns as a message may repeat them."""
-    shown = [name if len(name) <= LONGEST_LISTED else f"{name[:LONGEST_LISTED]}…" for name in names]
-    more = [f"and {len(names) - MOST_LISTED:,} more"] if len(names) > MOST_LISTED else []
-    return ", ".join([*shown[:MOST_LISTED], *more])
-
-
-def _csv_row(path: Path, line: int, header: list[str], record: list[str]) -> Row:
-    if len(record) != len(header):
-        raise ImportRefused(
-            path,
-            f"{len(record)} fields, where the header has {len(header)}.",
-            line=line,
-            code="field_count",
-        )
-    return Row(path, line, dict(zip(header, record, strict=True)), is_csv=True)
-
-
-def _json_lines(
-    path: Path, lines: TextIO, columns: Sequence[str], on_fault: OnFault | None
-) -> Iterator[Row]:
-    bounded = BoundedLines(path, lines)
-    for line, text in enumerate(bounded, start=1):
-        bounded.begin_record(line=line + 1)
-        if text.strip():
-            with _taking_faults(on_fault):
-                yield fit_row(Row(path, line, json_object(path, line, text.rstrip())), columns)
-
-
-@contextmanager
-def _taking_faults(on_fault: OnFault | None) -> Iterator[None]:
-    try:
-        yield
-    except ImportRefused as fault:
-        if on_fault is None:
-            raise
-        on_fault(fault)

@@ -26,10 +26,10 @@ from annotation.readers.column_mapping import (
     mapping_warnings,
 )
 from annotation.readers.file_faults import Faults
-from annotation.readers.formats import FileFormat, find_format
-from annotation.readers.mapped_files import items_of, opened_table, profile_table
+from annotation.readers.formats import FileFormat
+from annotation.readers.mapped_files import items_of, profile_table
 from annotation.readers.mapped_items import MappedItems
-from annotation.readers.records import each_record
+from annotation.readers.tables import opened_table
 from tests.annotation.importing import assert_refused, command_output, everything
 from tests.codes import codes_of, refused, refused_naming
 
@@ -305,7 +305,7 @@ BAD_FILES: list[tuple[str, bytes, dict[str, str], list[tuple[int | None, str, st
     ("a column twice", b"item,item,system\na,b,c\n", LONG, [(1, "", "repeated_columns")]),
     (
         "too many columns",
-        b"a," * 500 + b"b\n" + b"1," * 500 + b"2\n",
+        b",".join(b"c%d" % n for n in range(501)) + b"\n" + b"1," * 500 + b"2\n",
         LONG,
         [(1, "", "too_many_columns")],
     ),
@@ -542,8 +542,8 @@ def test_a_line_of_another_encoding_is_named_and_the_rest_taken_for_what_it_is(
     content = "\n".join(lines[:3]).encode() + b"\n" + lines[3].encode().replace(b"so", b"caf\xe9")
     path = tmp_path / name
     path.write_bytes(content + b"\n" + lines[4].encode())
-    with refused(ImportRefused, "wrong_encoding", line=4):
-        list(each_record(path, find_format(path, form), pytest.fail))
+    with opened_table(path, form) as table, refused(ImportRefused, "wrong_encoding", line=4):
+        list(table.records(on_fault=pytest.fail))
 
 
 TABLES_OF_CODES = {

@@ -40,20 +40,25 @@ FIELDS = HEADER.strip()
 
 # name, content, line, field, code and, if it matters, data in the message
 CSV_REFUSALS: list[tuple[Any, ...]] = [
-    ("empty", b"", None, None, "no_rows"),
+    ("empty", b"", None, None, "empty_file"),
     ("only a byte order mark", b"\xef\xbb\xbf", None, None, "no_rows"),
     ("header only", HEADER, None, None, "no_rows"),
-    ("blank lines only", b"\n\n", 1, None, "missing_columns", "item, system, context, response"),
+    ("blank lines only", b"\n\n", None, None, "no_rows"),
     ("a missing column", b"item,system,context\na,b,c\n", 1, None, "missing_columns", "response ("),
     ("other case", b"Item,System,Context,Response\n", 1, None, "missing_columns", "Item, System"),
     ("a column twice", b"item," + HEADER, 1, None, "repeated_columns", "item"),
-    ("columns without a name", FIELDS + b",,\n", 1, None, "repeated_columns"),
+    ("columns without a name", FIELDS + b",,\n", None, None, "no_rows"),
     ("a NUL in the header", b"it\x00em,system,context,response\n", 1, None, "nul"),
     ("too few fields", HEADER + b"a,b,c\n", 2, None, "field_count", "3"),
     ("too many fields", HEADER + b"a,b,c,d,e\n", 2, None, "field_count", "5"),
-    ("Latin-1", HEADER + b"a,b,hi,ok\nc,d,caf\xe9,ok\n", 3, None, "wrong_encoding"),
-    ("not UTF-8 at the start", b"\xff\xfei\x00t\x00", 1, None, "wrong_encoding"),
-    ("not UTF-8 far away", HEADER + b"a,b,c,d\n" * 9999 + b"\xff", 10001, None, "wrong_encoding"),
+    ("UTF-16 without its end", b"\xff\xfei\x00t", 1, None, "wrong_encoding"),
+    (
+        "not UTF-8 far away",
+        HEADER + "a,b,c,d\ndä,b,c,d\n".encode() * 5000 + b"\xff",
+        10002,
+        None,
+        "wrong_encoding",
+    ),
     ("a NUL in a text", HEADER + b"d0,alpha,a\x00b,ok\n", 2, "context", "nul"),
     ("a NUL in a key", HEADER + b"d\x000,alpha,hi,ok\n", 2, "item", "nul"),
     ("a quote in the open", HEADER + b'd0,alpha,"a"b,ok\n', 2, None, "not_csv"),
@@ -104,7 +109,13 @@ JSON_REFUSALS: list[tuple[Any, ...]] = [
     ("a NUL in a name", changed(b"{", b'{"a\\u0000": 1, '), 1, "a\x00", "nul"),
     ("half a pair", changed(b"hi", b"\\ud83d"), 1, "context", "surrogate"),
     ("half a pair unused", changed(b"{", b'{"x": "\\ude00", '), 1, "x", "surrogate"),
-    ("not UTF-8", GOOD + b'{"item": "caf\xe9"}', 2, None, "wrong_encoding"),
+    (
+        "not UTF-8",
+        changed(b"hi", "höflich, schön".encode()) + b'{"item": "caf\xe9"}',
+        2,
+        None,
+        "wrong_encoding",
+    ),
 ]
 
 

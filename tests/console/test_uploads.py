@@ -17,7 +17,7 @@ from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import create_team, set_role
 from annotation.models import Candidate, Item, Judgment, StoredMapping, Study, Upload, UploadPart
 from annotation.protocols.templates import read_protocol
-from annotation.readers.records import MOST_ARRAY_BYTES
+from annotation.readers.json_rows import MOST_OBJECT_CHARACTERS
 from annotation.uploaded_pictures import uploaded_picture
 from annotation.uploads import AT_ONCE_BYTES, PART_BYTES, forget_uploads
 from metrics.frames import score_frame
@@ -209,10 +209,10 @@ def test_all_faults_are_shown_and_nothing_is_half_imported(rosa):
 
 @pytest.mark.slow
 def test_a_file_that_cannot_be_read_says_why(rosa):
-    array = b'[{"item": "d1", "response": "Hi"}' + b" " * MOST_ARRAY_BYTES + b"]"
+    page = b'{"data": [{"item": "d1", "response": "Hi"}]' + b" " * MOST_OBJECT_CHARACTERS + b"}"
     for name, content, said in [
         ("a.pdf", b"%PDF-1.7\n", "PDF"),
-        ("items.json", array, "64"),  # the most MiB of an array that is read at once
+        ("items.json", page, "67"),  # the most million characters of an object
         ("a.csv", FILE.splitlines()[0].encode() + b"\n", ""),
     ]:
         begin(rosa, file=sent(content, name))

@@ -17,16 +17,16 @@ from annotation.ownership import ownership_warning
 from annotation.protocols.templates import read_protocol
 from annotation.readers.column_mapping import ColumnMapping, Use, guess_mapping
 from annotation.readers.file_faults import Faults
-from annotation.readers.formats import DELIMITERS, ENCODINGS, FileFormat
+from annotation.readers.formats import DELIMITERS, FileFormat
 from annotation.readers.mapped_files import (
-    OpenTable,
     faults_as_text,
     items_of,
     mapped_study,
-    opened_table,
     profile_table,
 )
 from annotation.readers.pictures import Folder
+from annotation.readers.tables import OpenTable, opened_table
+from annotation.readers.text_files import ENCODINGS
 
 USES = ", ".join(Use)
 

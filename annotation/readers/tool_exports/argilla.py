@@ -40,7 +40,7 @@ def _record(export: Export, row: Row) -> Iterator[Entry]:
         )
     displayed = inner(row, row.fields["fields"], "fields")
     metadata = inner(row, row.fields.get("metadata") or {}, "metadata")
-    named = Row(row.path, row.line, metadata.fields | displayed.fields, inside="fields")
+    named = row.child(metadata.fields | displayed.fields, "fields")
     require_fields(named, named_texts(export.fields))
     several = [value for value in displayed.fields.values() if isinstance(value, str)]
     about = texts(named, export.fields, response=several[0] if len(several) == 1 else "")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from annotation.exceptions import FileFaults, ImportRefused
 from annotation.readers.drafts import CandidateDraft
 from annotation.readers.rows import Row
-from annotation.readers.tables import each_row, kind_of, read_array
+from annotation.readers.tables import each_row
 
 SOLE_CANDIDATE = "item"
 LONGEST_QUESTION = 64
@@ -112,12 +112,9 @@ class Export:
     rows: Sequence[Row] | None = None
 
     def records(self) -> Iterator[Row]:
-        """The rows that are read already, or else those of a table, or the objects of a .json
-        array or a .jsonl file."""
+        """The rows that are read already, or else those of the file."""
         if self.rows is not None:
             yield from self.rows
-        elif kind_of(self.path) == ".json":
-            yield from read_array(self.path)
         else:
             yield from each_row(self.path, on_fault=self.faults.add)
 
@@ -126,7 +123,7 @@ def inner(row: Row, value: Any, name: str) -> Row:
     """An object inside a record, which refuses itself with the record's line and its own name."""
     if not isinstance(value, dict):
         raise row.refuse("expected a JSON object in braces.", name, code="not_object")
-    return Row(row.path, row.line, value, inside=row.called(name))
+    return row.child(value, row.called(name))
 
 
 def inner_list(row: Row, name: str) -> list[Any]:

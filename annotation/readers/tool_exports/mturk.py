@@ -182,7 +182,7 @@ def _form(export: Export, row: Row, text: str) -> Iterator[tuple[str, str, str, 
         form = None
     if not isinstance(form, dict):
         raise row.refuse("expected a JSON list of one object.", FORM, code="not_form")
-    answers = fit_row(Row(row.path, row.line, form, inside=FORM), ())
+    answers = fit_row(row.child(form, FORM), ())
     for name, value in answers.fields.items():
         if isinstance(value, dict) and all(isinstance(one, bool) for one in value.values()):
             yield name, FORM, "categories", _ticked(value)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from annotation.readers.archives import is_excel
 from annotation.readers.column_mapping import NAMES, Use, plain_name
-from annotation.readers.formats import JSON, JSON_LINES, FileFormat
-from annotation.readers.mapped_files import opened_table
+from annotation.readers.delimited import OnFault
+from annotation.readers.formats import FileFormat
 from annotation.readers.pooled_hits import has_pools
-from annotation.readers.records import Refuse, each_record
 from annotation.readers.rows import Row
-from annotation.readers.tables import each_row, read_array
+from annotation.readers.tables import opened_table
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.mturk import ANSWER, COLUMNS
 
@@ -93,36 +92,29 @@ def field_names(uses: Mapping[str, str], tool: str) -> FieldNames:
 
 @dataclass(frozen=True)
 class OpenExport:
-    """An export that is open; of doccano's zip there are no rows, but a file an annotator."""
+    """An export that is open: its rows, or none for doccano's zip with a file per annotator.
+
+    `path` has the name of the table, `file` is the file that was sent.
+    """
 
     path: Path
     tool: str
     rows: list[Row] | None
     form: FileFormat
+    file: Path
 
 
 @contextmanager
 def opened_export(
-    path: Path, tool: str, chosen: FileFormat, note: Refuse, *, most_bytes: int
+    path: Path, tool: str, chosen: FileFormat, note: OnFault, *, most_bytes: int
 ) -> Iterator[OpenExport]:
     """The records of a file, and the tool that wrote it where nobody said."""
     if _is_of_files(path) and tool in ("", DOCCANO):
-        yield OpenExport(path, DOCCANO, None, FileFormat())
+        yield OpenExport(path, DOCCANO, None, FileFormat(), file=path)
         return
     with opened_table(path, chosen, most_bytes=most_bytes) as table:
-        if table.form.kind == JSON_LINES and table.path.suffix != ".jsonl":
-            renamed = table.path.with_suffix(".jsonl")
-            table = replace(table, path=table.path.rename(renamed))
-        rows = list(_records(table.path, table.form, note))
-        yield OpenExport(table.path, tool or recognized(rows), rows, table.form)
-
-
-def _records(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
-    if form.kind == JSON:
-        return iter(read_array(path))
-    if form.kind == JSON_LINES:
-        return each_row(path, on_fault=note)
-    return each_record(path, form, note)
+        rows = list(table.records(on_fault=note))
+        yield OpenExport(table.path, tool or recognized(rows), rows, table.form, file=path)
 
 
 def _is_of_files(path: Path) -> bool:

@@ -1,0 +1,259 @@
+"""Rows of spreadsheets: Excel's .xlsx by openpyxl, and OpenDocument's .ods.
+
+OpenDocument 1.3, part 3, section 9: https://docs.oasis-open.org/office/OpenDocument/v1.3/
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any
+from xml.etree.ElementTree import Element
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import iterparse
+from django.utils.translation import gettext as _
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.delimited import OnFault
+from annotation.readers.headers import (
+    LOOKED_AT,
+    MOST_COLUMNS,
+    Header,
+    NumberedRecord,
+    find_header,
+    require_columns,
+)
+from annotation.readers.rows import Row, TableSource, cell_text
+
+# Of a sheet, as Excel has it. One that says it has a row further down would have all before it.
+MOST_ROWS = 2**20
+# Of repeated rows of an .ods file, in which one row may stand for a million.
+MOST_REPEATED_CELLS = 10_000_000
+# "#N/A" is a missing value, which the reader of the column decides on.
+CELL_ERRORS = re.compile(r"#(REF!|VALUE!|NAME\?|DIV/0!|NULL!|NUM!|SPILL!|CALC!)|Err:\d+")
+# What openpyxl and the reader of XML raise for files that no spreadsheet wrote.
+DAMAGES = (
+    *(KeyError, ValueError, TypeError, IndexError, AttributeError, SyntaxError, OSError, EOFError),
+    *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OverflowError),
+    *(AssertionError, DefusedXmlException),
+)
+OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+CONTENT = "content.xml"
+
+
+def sheet_rows(
+    name: Path,
+    content: Path,
+    source: TableSource,
+    columns: Sequence[str],
+    on_fault: OnFault,
+    *,
+    is_ods: bool,
+) -> Iterator[Row]:
+    """The rows of the sheet that `source` names, with cells as texts."""
+    with _refusing_damage(name, is_ods):
+        records = _ods_records(content, source.sheet) if is_ods else _excel_records(content, source)
+        filled = _filled_records(name, records, source.sheet)
+        first = list(islice(filled, LOOKED_AT))
+        if not first:
+            return
+        header = find_header(name, first, source, is_sheet=True)
+        require_columns(name, header.names, columns, header.line, source.sheet)
+        for record in chain(first[header.n_records :], filled):
+            if (row := _sheet_row(name, header, record, source, on_fault)) is not None:
+                yield row
+
+
+@contextmanager
+def _refusing_damage(name: Path, is_ods: bool) -> Iterator[None]:
+    try:
+        yield
+    except ImportRefused:
+        raise
+    except DAMAGES as error:
+        problem = _("it is not an Excel file that can be read ({error}). Save it again as .xlsx.")
+        if is_ods:
+            problem = _("it is not an .ods file that can be read ({error}). Save it again.")
+        raise ImportRefused(
+            name,
+            problem.format(error=type(error).__name__),
+            code="not_ods" if is_ods else "not_excel",
+        ) from None
+
+
+def _filled_records(
+    name: Path, records: Iterator[tuple[int, Sequence[Any]]], sheet: str
+) -> Iterator[NumberedRecord]:
+    """Records as texts, without empty rows and empty cells at the end."""
+    for line, cells in records:
+        if line > MOST_ROWS:
+            problem = _("it has rows after row {n}, the last that Excel has.")
+            raise ImportRefused(
+                name,
+                problem.format(n=f"{MOST_ROWS:,}"),
+                line=line,
+                sheet=sheet,
+                code="too_many_rows",
+            )
+        end = len(cells)
+        while end and cells[end - 1] in (None, ""):
+            end -= 1
+        if end:
+            yield NumberedRecord(line, [cell_text(cell) for cell in cells[:end]])
+
+
+def _sheet_row(
+    name: Path, header: Header, record: NumberedRecord, source: TableSource, on_fault: OnFault
+) -> Row | None:
+    source.report.n_rows += 1
+    cells, n = record.cells, len(header.names)
+    if len(cells) > n:
+        problem = _("there is a cell in column {n}, which has no name in the header.")
+        on_fault(
+            ImportRefused(
+                name,
+                problem.format(n=len(cells)),
+                line=record.line,
+                sheet=source.sheet,
+                code="unnamed_column",
+            )
+        )
+        return None
+    cells = cells + [""] * (n - len(cells))
+    row = Row(name, record.line, dict(zip(header.names, cells, strict=True)), "", False, "", source)
+    for column, value in row.fields.items():
+        if value[:1] in {"#", "E"} and CELL_ERRORS.fullmatch(value):
+            problem = _("the cell has the error {error}. Correct the formula.").format(error=value)
+            on_fault(row.refuse(problem, column, code="cell_error"))
+            return None
+    return row
+
+
+@contextmanager
+def _workbook(path: Path) -> Iterator[Any]:
+    import openpyxl
+
+    with path.open("rb") as file:
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        try:
+            yield book
+        finally:
+            book.close()
+
+
+def _excel_records(path: Path, source: TableSource) -> Iterator[tuple[int, Sequence[Any]]]:
+    with _workbook(path) as book:
+        sheet = book[source.sheet]
+        # A sheet that says it is smaller than it is would be cut.
+        sheet.reset_dimensions()
+        yield from enumerate(sheet.iter_rows(values_only=True), start=1)
+
+
+def sheet_names(name: Path, content: Path, *, is_ods: bool) -> tuple[str, ...]:
+    """The names of the sheets that have cells."""
+    with _refusing_damage(name, is_ods):
+        if is_ods:
+            with _ods_content(content) as xml:
+                tables = (each for each in iterparse(xml, events=("start", "end"), forbid_dtd=True))
+                names = tuple(_ods_names(tables))
+        else:
+            with _workbook(content) as book:
+                names = tuple(sheet.title for sheet in book.worksheets)
+    if not names:
+        raise ImportRefused(name, _("it has no sheet with cells."), code="no_cells")
+    return names
+
+
+@contextmanager
+def _ods_content(path: Path) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(path) as archive, archive.open(CONTENT) as xml:
+        yield xml
+
+
+def _ods_names(events: Iterator[tuple[str, Element]]) -> Iterator[str]:
+    for event, element in events:
+        if event == "start" and element.tag == f"{TABLE}table":
+            yield element.get(f"{TABLE}name", "")
+        elif event == "end" and element.tag != f"{TABLE}table":
+            element.clear()
+
+
+def _ods_records(path: Path, sheet: str) -> Iterator[tuple[int, Sequence[Any]]]:
+    """Rows of a sheet with their numbers; empty rows, which may be a million, only count."""
+    line, n_repeated, is_inside = 0, 0, False
+    parents: list[Element] = []
+    with _ods_content(path) as xml:
+        for event, element in iterparse(xml, events=("start", "end"), forbid_dtd=True):
+            if event == "start":
+                parents.append(element)
+                is_table = element.tag == f"{TABLE}table"
+                is_inside = is_inside or (is_table and element.get(f"{TABLE}name", "") == sheet)
+                continue
+            parents.pop()
+            if element.tag == f"{TABLE}table":
+                if is_inside:
+                    return
+                element.clear()
+            elif element.tag == f"{TABLE}table-row":
+                n = max(int(element.get(f"{TABLE}number-rows-repeated", "1")), 1)
+                cells = _ods_cells(element) if is_inside else []
+                if cells:
+                    n_repeated += (n - 1) * len(cells)
+                    if n_repeated > MOST_REPEATED_CELLS:
+                        raise ValueError("repeated rows")
+                    for each in range(n):
+                        yield line + each + 1, cells
+                line += n if is_inside else 0
+                # A row that is read takes no memory any more.
+                parents[-1].remove(element)
+
+
+def _ods_cells(row: Element) -> list[Any]:
+    """The cells up to the last that is not empty."""
+    cells: list[Any] = []
+    n_empty = 0
+    for element in row:
+        if element.tag not in {f"{TABLE}table-cell", f"{TABLE}covered-table-cell"}:
+            continue
+        n = max(int(element.get(f"{TABLE}number-columns-repeated", "1")), 1)
+        value = _ods_value(element)
+        if value in (None, ""):
+            n_empty += n
+            continue
+        if len(cells) + n_empty + n > MOST_COLUMNS:
+            raise ValueError("too many columns")
+        cells += [None] * n_empty + [value] * n
+        n_empty = 0
+    return cells
+
+
+def _ods_value(cell: Element) -> Any:
+    kind = cell.get(f"{OFFICE}value-type", "")
+    if kind in {"float", "percentage", "currency"}:
+        return float(cell.get(f"{OFFICE}value", ""))
+    if kind == "boolean":
+        return cell.get(f"{OFFICE}boolean-value", "") == "true"
+    if kind in {"date", "time"}:
+        return cell.get(f"{OFFICE}{kind}-value", "")
+    return "\n".join(_ods_text(each) for each in cell if each.tag == f"{TEXT}p")
+
+
+def _ods_text(element: Element) -> str:
+    """A paragraph's text; spaces, tabs and line breaks are elements."""
+    signs = {f"{TEXT}tab": "\t", f"{TEXT}line-break": "\n"}
+    parts = [element.text or ""]
+    for each in element:
+        if each.tag == f"{TEXT}s":
+            parts.append(" " * min(int(each.get(f"{TEXT}c", "1")), 1000))
+        elif each.tag.startswith(TEXT):
+            parts.append(signs.get(each.tag) or _ods_text(each))
+        parts.append(each.tail or "")
+    return "".join(parts)
