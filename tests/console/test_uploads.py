@@ -230,9 +230,10 @@ def test_a_file_is_read_in_another_encoding_and_shown_as_text(rosa):
     assert "<b>x</b>" not in html(rosa)
     Upload.objects.all().delete()
     begin(rosa, file=sent("item,context,response\nd1,Привет,да\n".encode("cp1251")))
-    assert "Windows-1252" in show(rosa).context["format"]
-    rosa.post(to("upload-read"), {"encoding": "windows-1251", "delimiter": ","})
+    assert "Windows-1251" in show(rosa).context["format"]
     assert "Привет" in html(rosa)
+    rosa.post(to("upload-read"), {"encoding": "windows-1252", "delimiter": ","})
+    assert "Ïðèâåò" in html(rosa)
 
 
 @pytest.mark.parametrize(
@@ -481,17 +482,18 @@ def test_a_row_a_score_names_its_metric(rosa, study):
 def test_all_faults_are_shown_at_their_cells_and_nothing_is_imported(rosa, study):
     content = WIDE + "d9;alpha;1;1\nd1;beta;high;1\nd0;alpha;0.1;9\nd1;beta;1\n;beta;1;1\n"
     upload = send(rosa, study, content)
+    # The decimal comma in line 2 is a number: columns are separated by semicolons.
     assert upload.n_faults == 6
     faults = [(one["line"], one["column"], one["value"]) for one in upload.faults]
     assert faults == [
-        (2, "bleurt", "0,5"),
         (5, "", ""),
         (6, "bleurt", "high"),
+        (7, "bleurt", "0.1"),
         (7, "loss", "9"),
         (8, "", ""),
         (9, "dialog_id", ""),
     ]
-    missing = upload.faults[1]["problem"]
+    missing = upload.faults[0]["problem"]
     assert "'alpha'" in missing
     assert "'d9'" in missing
     rosa.post(to("upload-import"), mapping_of())

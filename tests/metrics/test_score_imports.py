@@ -158,7 +158,7 @@ LONG_NAME = "m" * 65
             *("unknown_metric", None, None, {"lower_is_better": ["NLL"]}),
         ),
         (["item,system,metric,value"], "", None, None, {}),
-        (["item;system;metric;value"], "", 1, None, {}),
+        (["item:system:metric:value", "d0:alpha:nll:1"], "missing_columns", 1, None, {}),
     ],
 )
 def test_a_file_that_cannot_be_imported_is_refused(write, lines, code, line, field, options):
