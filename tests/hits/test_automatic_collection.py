@@ -4,10 +4,12 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from botocore.config import Config
 from django.utils import timezone
 
 from annotation.models import Submission
-from annotation.study_jobs import COLLECT_NEW
+from annotation.study_jobs import COLLECT_NEW, request_study_job
+from hits import endpoints
 from hits.change_dispatch import apply_changes
 from hits.changes import close_batch
 from hits.collect import awaited_hits
@@ -80,3 +82,15 @@ def test_a_collection_that_failed_waits_before_it_is_tried_again(batch, look, se
     Connection.objects.update(failed_at=earlier)
     Job.objects.of_kind(COLLECT_NEW).update(finished_at=earlier)
     assert look() == ["failed"]
+
+
+def test_a_collection_outlasts_a_marketplace_that_is_away(batch, ann, settings, monkeypatch):
+    monkeypatch.setattr(endpoints, "PATIENCE", Config(retries={"total_max_attempts": 1}))
+    hand_in(ann, hit_on(batch, "d0"), VALUES)
+    job = request_study_job(study=batch.study, kind=COLLECT_NEW)
+    address = settings.MARKETPLACE_ENDPOINT_URL
+    settings.MARKETPLACE_ENDPOINT_URL = "http://127.0.0.1:1/requester"
+    assert run_job(job.pk) == "queued"
+    settings.MARKETPLACE_ENDPOINT_URL = address
+    assert run_job(job.pk) == "done"
+    assert Submission.objects.count() == 1

@@ -24,7 +24,7 @@ from hits.changes import (
     repost_missing,
 )
 from hits.collect import collect_batch
-from hits.exceptions import ChangeUnfit, MarketplaceUnreachable, OverBudget
+from hits.exceptions import BatchUnfit, ChangeUnfit, MarketplaceUnreachable, OverBudget
 from hits.models import Assignment, Batch, Hit
 from hits.publish import publish_batch
 from hits.review import decide, send_decisions
@@ -206,3 +206,14 @@ def test_rejected_and_expired_work_is_offered_again_until_the_overlap_is_reached
     collect_batch(batch=batch, client=client)
     assert missing_assignments(batch).hits == ()
     assert Assignment.objects.of(batch).exclude(status="Rejected").count() == 6
+
+
+def test_a_closed_batch_is_expired_and_stays_as_it_is(batch, client):
+    close_batch(batch=batch, actor=None)
+    batch.refresh_from_db()
+    apply_changes(batch=batch, client=client)
+    assert all(expiry <= clock.now() for expiry in expiries())
+    with refused(ChangeUnfit, "batch_closed"):
+        extend_batch(batch=batch, expires_at=in_days(2), actor=None)
+    with refused(BatchUnfit, "batch_closed"):
+        publish_batch(batch=batch, client=client)

@@ -2,7 +2,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from django.db import IntegrityError, connection
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -244,18 +244,6 @@ def test_another_round_is_another_judgment_by_the_same_annotator(study, client, 
         assert collect_batch(batch=batch, client=client).n_unreadable == 0
     assert rows(study, "round", "value") == [(1, 0), (1, 1), (2, 0), (2, 2)]
     assert study.annotators.count() == 1
-
-
-def test_a_broken_rule_of_the_database_is_not_taken_for_a_second_judgment(study, client, ann):
-    batch = published_batch(study, client)
-    hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
-    Batch.objects.filter(pk=batch.pk).update(round=0)
-    with pytest.raises(IntegrityError) as broken:
-        collect_batch(batch=batch, client=client)
-    assert "rounds_count_from_one" in str(broken.value)
-    assert Assignment.objects.get().problem == ""
-    Batch.objects.filter(pk=batch.pk).update(round=1)
-    assert collect_batch(batch=batch, client=client).n_unreadable == 0
 
 
 @pytest.mark.parametrize("model", ["submission", "assignment", "both"])

@@ -1,6 +1,5 @@
 """The commands, over the network: publish, replay, collect, approve."""
 
-import csv
 import json
 import re
 from decimal import Decimal
@@ -10,7 +9,7 @@ from django.core.management import CommandError, call_command, load_command_clas
 
 from annotation.exceptions import ProtocolInvalid, StudyUnknown
 from annotation.frames import judgment_frame
-from annotation.models import Study, Submission
+from annotation.models import Submission
 from hits.connections import site_connection
 from hits.exceptions import (
     BatchUnfit,
@@ -194,56 +193,6 @@ def test_only_what_could_be_read_and_is_not_rejected_is_approved(study, site, cl
     assert (outcome["n_approved"], outcome["n_rejected"]) == (2, 1)
     unread = Assignment.objects.get(submission=None)
     assert (unread.status, unread.decision) == ("Submitted", "")
-
-
-SYSTEMS = {"gpt": (71, 12), "rule": (30.5, 88)}
-
-
-@pytest.fixture
-def batch_results(tmp_path):
-    """A Mechanical Turk batch results file: two workers, two inputs, one rejection, and two
-    responses of one input with the same text."""
-    path = tmp_path / "batch.csv"
-    header = ["HITId", "WorkerId", "AssignmentStatus", "Input.id", "Input.said"]
-    header += [f"Input.{name}" for name in SYSTEMS] + [f"Answer.quality_{name}" for name in SYSTEMS]
-    rows = [
-        ["H1", "A1WORKER", "Approved", "x", "Hello?", "Hi.", "Hi.", 71, 30.5],
-        ["H1", "A2WORKER", "Approved", "x", "Hello?", "Hi.", "Hi.", 12, 88],
-        ["H2", "A1WORKER", "Approved", "y", "Bye.", "Ciao.", "Farewell", 0, 100],
-        ["H2", "A3WORKER", "Rejected", "y", "Bye.", "Ciao.", "Farewell", 5, 5],
-    ]
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([header, *rows])
-    return path
-
-
-def values_of(slug: str):
-    frame = judgment_frame(Study.objects.get(slug=slug))
-    columns = ["item", "candidate", "question", "value"]
-    return sorted(frame[columns].itertuples(index=False, name=None))
-
-
-@pytest.mark.slow
-def test_a_recorded_batch_replayed_is_the_batch_imported(site, batch_results, client):
-    layout = {"context": "said", "item": ["id"]}
-    command_output("import_mturk_batch", batch_results, study="imported", **layout)
-    command_output(
-        "import_mturk_batch",
-        batch_results,
-        study="replayed",
-        items_only=True,
-        ends=("bad", "good"),
-        **layout,
-    )
-    command_output("publish_study", "replayed", reward=Decimal("0.10"), assignments=2)
-    options = {"site": site, "recorded": batch_results} | layout
-    for n_submitted, n_gone in (("3", "0"), ("0", "3")):
-        output = command_output("replay_crowd", "replayed", **options)
-        assert numbers(output)[1:4] == ["2", n_submitted, n_gone]
-    command_output("collect_study", "replayed")
-    command_output("approve_study", "replayed")
-    assert values_of("replayed") == values_of("imported")
-    assert len(values_of("replayed")) == 6
 
 
 def test_what_no_worker_or_marketplace_takes_is_refused_before_any_money_is_held(

@@ -104,21 +104,6 @@ def test_a_connection_has_a_name_once_and_its_secret_is_stored_encrypted(key, te
     assert list(actions)[:2] == ["connection.close", "connection.create"]
 
 
-def test_worker_ids_are_of_the_marketplace_at_the_address(site, key, team, ada):
-    here = connect_marketplace(
-        team=team, name="Here", key=key, endpoint_url=f"{site}/requester", actor=ada
-    )
-    there = connect_marketplace(
-        team=team,
-        name="There",
-        key=key,
-        endpoint_url=f"{site.replace('localhost', '127.0.0.1').upper()}/requester/",
-        fees="mturk",
-        actor=ada,
-    )
-    assert [(each.marketplace, each.fees) for each in (here, there)] == [("local", "none")] * 2
-
-
 @pytest.mark.parametrize(
     ("address", "name", "fees"),
     [

@@ -1,8 +1,6 @@
 """The crowd at the worker site, over HTTP; its answers without."""
 
 import json
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 
@@ -160,35 +158,6 @@ def test_recorded_answers_come_back_exactly(live_server, study, client):
     assert sorted(row[column] for row in exported.rows) == marks
     assert sorted(Submission.objects.values_list("is_simulated", flat=True)) == marks
     assert not Submission.objects.filter(has_unproved_mark=True).exists()
-
-
-class _ClosesTheSecond(BaseHTTPRequestHandler):
-    """Closes the second connection without an answer, and knows no page."""
-
-    n_asked = 0
-
-    def do_GET(self):
-        type(self).n_asked += 1
-        if self.n_asked == 2:
-            self.close_connection = True
-            return
-        self.send_response(503 if self.n_asked == 3 else 404)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_words):
-        pass
-
-
-def test_a_site_that_begins_anew_stops_nobody_whom_it_has_answered(monkeypatch):
-    monkeypatch.setattr("hits.crowd.worker.PAUSES_SECONDS", (0.01,) * 4)
-    with ThreadingHTTPServer(("127.0.0.1", 0), _ClosesTheSecond) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        worker = CrowdWorker(f"http://127.0.0.1:{server.server_port}", "ann", secret=SECRET)
-        assert worker.accept("H1") is None
-        assert worker.accept("H1") is None
-        server.shutdown()
-    assert _ClosesTheSecond.n_asked == 4
 
 
 # What it answers

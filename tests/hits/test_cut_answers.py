@@ -1,10 +1,6 @@
 """Publishing, collecting and approving over a line that cuts the marketplace's answers short."""
 
-import random
-from decimal import Decimal
-
 import pytest
-from django.core.management import call_command
 from django.utils import timezone
 
 from annotation.models import Submission
@@ -152,22 +148,3 @@ def test_what_was_looked_at_is_written_down_on_the_way(batch_with_work, lab, mon
     collect_batch(batch=batch_with_work, client=lab, progress=progress)
     assert order == [*rest, first]
     assert written == list(range(N_ITEMS))
-
-
-@pytest.mark.slow
-def test_commands_come_through_a_line_that_cuts_one_answer_in_five(
-    site, study, proxy, settings, ann
-):
-    settings.MARKETPLACE_ENDPOINT_URL = f"{proxy.url}/requester"
-    chance = random.Random(11)
-    for operation in ("GetAccountBalance", "CreateHITType", "CreateHITWithHITType", LIST):
-        for number in range(1, 60):
-            if chance.random() < 0.2:
-                proxy.cut(operation, chance.choice(EVERY_CUT), number)
-    call_command("publish_study", "ratings", reward=Decimal("0.10"))
-    assert Hit.objects.published().count() == N_ITEMS
-    for hit in Hit.objects.all():
-        hand_in(ann, hit, {"alpha": 10, "beta": 20})
-    call_command("collect_study", "ratings")
-    assert Assignment.objects.count() == N_ITEMS
-    assert proxy.n_cut > 0

@@ -25,7 +25,6 @@ from annotation.protocols.records import (
     Check,
     CheckCase,
     Completion,
-    Order,
     ProtocolDocument,
     ProtocolQuestion,
     Qualifications,
@@ -134,17 +133,6 @@ def test_checks_are_placed_on_their_share_of_the_pages_and_stay_there(client):
         assert not [kind for kind in ("gold", "degraded", "instructed") if kind in page]
     again = published_batch(hit.item.study, client, round=2)
     assert placed_on(again) == placed  # the same version, the same pages
-
-
-@pytest.mark.slow
-@pytest.mark.django_db
-def test_the_same_seed_draws_the_same_checks_and_another_seed_others():
-    def keys(slug, seed):
-        study = rating_study(slug, n_items=30)
-        save_draft(study=study, document=document(GOLD, order=Order(seed=seed)))
-        return [row[0] for row in placed_on(batch_of(study))]
-
-    assert keys("one", 1) == keys("two", 1) != keys("three", 2)
 
 
 def test_answers_to_checks_are_scored_are_no_judgments_and_hold_work_from_rules(client, ann, bob):

@@ -69,16 +69,6 @@ def fields_of(item: Item) -> set[str]:
     return hidden
 
 
-def test_elements_of_different_items_come_in_different_orders():
-    item = alternatives_item(products=6)
-    orders = set()
-    for number in range(12):
-        item.key = f"item {number}"
-        position = {key: at for at, key in enumerate(task_of(task_page(item))["candidates"])}
-        orders.add(tuple(position[each.blind_key] for each in item.candidates.all()))
-    assert len(orders) > 8
-
-
 def test_the_page_holds_the_task_for_programs_that_act_as_workers():
     item = rating_item(justification=12)
     page = task_page(item)

@@ -412,37 +412,6 @@ def test_an_answer_that_is_taken_back_stays_only_for_a_bonus_that_may_have_gone(
 
 
 @pytest.mark.slow
-def test_answers_taken_back_while_they_are_read_or_paid_leave_nothing(
-    published, fake, batch, connection, monkeypatch
-):
-    hand_in(fake, published)
-    collect_batch(batch=batch, client=client_of(connection))
-    facts = {"amount_usd": Decimal("0.50"), "purpose": bonus_purpose("Careful")}
-    request_payment(assignment=Assignment.objects.first(), reason="Careful", **facts)
-    is_first, checks_on = payments._is_first_attempt, submissions.checks_on
-
-    def delete_before_sending(payment):
-        submissions.delete_withdrawn(Assignment.objects.filter(pk=payment.assignment_id))
-        return is_first(payment)
-
-    def delete_before_reading(hit):
-        submissions.delete_withdrawn(Assignment.objects.all())
-        return checks_on(hit)
-
-    RecruiterConnection.objects.update(settings={"currency": "USD"})
-    monkeypatch.setattr(payments, "_is_first_attempt", delete_before_sending)
-    assert send_payments(batch=batch, client=client_of(connection)).n_paid == 0
-    assert not Intent.objects.filter(kind="bonus").exists()
-    assert not Payment.objects.exists()
-    assert Assignment.objects.count() == 2
-    Submission.objects.all().delete()
-    monkeypatch.setattr(submissions, "checks_on", delete_before_reading)
-    assert submissions.read_assignments(batch=batch) == 0
-    assert not Assignment.objects.exists()
-    assert not Submission.objects.exists()
-
-
-@pytest.mark.slow
 def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
     client = client_of(drafted.batch.connection)
     assert (drafted.state, drafted.quoted_places, drafted.quoted_cost) == ("draft", 2, 4)
@@ -510,27 +479,12 @@ def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, 
     change(again, DISCARD, ada)
     Batch.objects.update(closed_at=drafted.created_at)
     assert connections_to_follow() == []
+    Batch.objects.update(is_recruited=False)
+    with refused_recruiting("own_workers"):
+        request_draft(batch=Batch.objects.get(), offer=offer(recruiter), actor=ada)
     delete_study(study=batch.study, actor=ada)
     assert not Recruitment.objects.exists()
     assert Job.objects.of_kind("recruit_participants").count() == 0
-
-
-@pytest.mark.slow
-def test_what_the_recruiter_refuses_is_said_in_its_words(batch, recruiter, ada, fake):
-    def draft(**changed):
-        recruitment = request_draft(batch=batch, offer=offer(recruiter, **changed), actor=ada)
-        work_off()
-        recruitment.refresh_from_db()
-        return recruitment
-
-    fake.fail_next("create_study", "400")
-    failed, too_long = draft(), draft(minutes=700)
-    assert (failed.state, "A fault that" in failed.problem) == ("refused", True)
-    assert (too_long.state, bool(too_long.problem)) == ("refused", True)
-    assert too_long.problem != failed.problem
-    Batch.objects.update(is_recruited=False)
-    with refused_recruiting("own_workers"):
-        request_draft(batch=batch, offer=offer(recruiter), actor=ada)
 
 
 def failed_draft(batch, recruiter, ada, fake):
@@ -767,31 +721,6 @@ def test_how_participants_stand_is_known_until_their_work_is_decided(
     run_job(request_job(kind="follow_recruiters").pk)
     assert not told.all().exists()
     assert plain.status == "AWAITING REVIEW"
-
-
-@pytest.mark.slow
-def test_trying_again_from_a_page_that_is_out_of_date_spends_nothing(
-    published, drafted, fake, ada, batch
-):
-    """Places could not be added; in another window the study is stopped for good."""
-    for _ in range(2):
-        hand_in(fake, published)
-    ask_for_more(client_of(batch.connection), HitType.objects.get(), 2)
-    minute()
-    change(drafted, PRICE, ada, places=4)
-    fake.fail_next("study", *["500"] * 4)
-    failed = change(drafted, PLACES, ada, places=4, confirmed="4.00")
-    assert failed.state == "failed"
-    change(drafted, STOP, ada)
-    Recruitment.objects.update(problem="Of the stop.", is_under_way=True)
-    resume_job(job=failed)
-    work_off()
-    drafted.refresh_from_db()
-    assert (drafted.problem, drafted.is_under_way) == ("Of the stop.", True)
-    minute()
-    drafted.refresh_from_db()
-    failed.refresh_from_db()
-    assert (drafted.state, drafted.places, failed.state) == ("stopped", 2, "failed")
 
 
 @pytest.mark.slow
@@ -1082,3 +1011,34 @@ def test_a_bonus_is_followed_however_long_ago_its_batch_was_closed(
     assert connections_to_follow() == [connection]
     Payment.objects.update(confirmed_at=then)
     assert connections_to_follow() == []
+
+
+@pytest.mark.slow
+def test_answers_taken_back_while_they_are_read_or_paid_leave_nothing(
+    published, fake, batch, connection, monkeypatch
+):
+    hand_in(fake, published)
+    collect_batch(batch=batch, client=client_of(connection))
+    facts = {"amount_usd": Decimal("0.50"), "purpose": bonus_purpose("Careful")}
+    request_payment(assignment=Assignment.objects.first(), reason="Careful", **facts)
+    is_first, checks_on = payments._is_first_attempt, submissions.checks_on
+
+    def delete_before_sending(payment):
+        submissions.delete_withdrawn(Assignment.objects.filter(pk=payment.assignment_id))
+        return is_first(payment)
+
+    def delete_before_reading(hit):
+        submissions.delete_withdrawn(Assignment.objects.all())
+        return checks_on(hit)
+
+    RecruiterConnection.objects.update(settings={"currency": "USD"})
+    monkeypatch.setattr(payments, "_is_first_attempt", delete_before_sending)
+    assert send_payments(batch=batch, client=client_of(connection)).n_paid == 0
+    assert not Intent.objects.filter(kind="bonus").exists()
+    assert not Payment.objects.exists()
+    assert Assignment.objects.count() == 2
+    Submission.objects.all().delete()
+    monkeypatch.setattr(submissions, "checks_on", delete_before_reading)
+    assert submissions.read_assignments(batch=batch) == 0
+    assert not Assignment.objects.exists()
+    assert not Submission.objects.exists()

@@ -18,7 +18,6 @@ from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.models import (
     Assignment,
     Hit,
-    NotificationSetting,
     Qualification,
     QualificationRequest,
     QualificationType,
@@ -26,7 +25,7 @@ from marketplace.models import (
 from marketplace.people.enrolment import open_worker_account
 from marketplace.qualifications.requests import request_qualification
 from tests.boto_clients import in_process_client
-from tests.marketplace.conftest import HIT, HIT_TYPE, assert_ledger_balances, submit
+from tests.marketplace.conftest import HIT, assert_ledger_balances, submit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 THREADS = 8
@@ -131,19 +130,6 @@ def test_holding_and_paying_at_once_wait_for_each_other(workers, lab):
     results = all_at_once(lab.get_account_balance, *[lambda: lab.create_hit(**HIT)] * 3)
     assert not [result for result in results if isinstance(result, ClientError)]
     assert lab.get_account_balance()["OnHoldBalance"] == "1.89"
-
-
-def test_settings_that_come_at_once_are_one(lab):
-    type_id = lab.create_hit_type(**HIT_TYPE)["HITTypeId"]
-    setting = {"Transport": "Email", "Version": "2014-08-15", "EventTypes": ["HITCreated"]}
-    calls = [
-        lambda n=n: lab.update_notification_settings(
-            HITTypeId=type_id, Notification=setting | {"Destination": f"{n}@example.org"}
-        )
-        for n in range(THREADS)
-    ]
-    assert not [result for result in all_at_once(*calls) if isinstance(result, ClientError)]
-    assert NotificationSetting.objects.count() == 1
 
 
 def test_a_request_is_granted_or_withdrawn_with_its_type_and_not_both(workers, lab):

@@ -393,3 +393,13 @@ def test_the_command_does_not_start_at_a_port_in_use(live_server, tmp_path, monk
         with refused(BridgeUnfit, "port_in_use") as caught:
             run("mturk_bridge", marketplace=live_server.url, **options)
     assert str(options["port"]) in str(caught.value)
+
+
+def test_an_older_marketplace_is_named_as_such(strange):
+    Strange.answer = (
+        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\n\r\n"
+        b'{"__type": "MissingAuthenticationTokenException"}'
+    )
+    host, port = strange.server_address[:2]
+    with refused(BridgeUnfit, "too_old"):
+        find_marketplace(f"http://{host}:{port}/requester")

@@ -262,12 +262,6 @@ def test_another_schema_is_refused():
             validate_question_form(xml)
 
 
-def test_pictures_keep_their_words():
-    picture = parse_question_form(FULL_FORM).parts[0].content[3].media
-    assert (picture.kind, picture.url) == ("image", "https://pictures.example/lamp.png")
-    assert picture.alternative == "A brass lamp"
-
-
 def test_embedded_files_have_a_size_on_the_page():
     embedded = """<EmbeddedBinary><EmbeddedMimeType><Type>video</Type><SubType>mp4</SubType>
     </EmbeddedMimeType><DataURL>https://h/film.mp4</DataURL><AltText>A film</AltText>
@@ -326,14 +320,6 @@ def test_links_and_pictures_lead_elsewhere_or_nowhere(url):
 def test_a_suggested_style_becomes_a_control_that_everybody_can_use(style, counts, control):
     xml = form(question("q", selection("a", "b", style=style, counts=counts)))
     assert parse_question_form(xml).questions[0].selection.control == control
-
-
-def test_a_choice_may_be_a_picture():
-    picture = """<Binary><MimeType><Type>image</Type></MimeType><DataURL>https://h/a.png</DataURL>
-    <AltText>A chair</AltText></Binary>"""
-    xml = form(question("q", selection("a", "b").replace("<Text>Choice a</Text>", picture)))
-    option = parse_question_form(xml).questions[0].selection.options[0]
-    assert (option.content.kind, option.text) == ("media", "A chair")
 
 
 def test_other_may_stand_among_the_selections_or_after_them():

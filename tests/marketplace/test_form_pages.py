@@ -310,11 +310,6 @@ def test_choices_that_were_not_offered_are_none(value):
     assert complaints(xml, q=[value]) == {"q": "unanswered"}
 
 
-def test_characters_that_xml_cannot_carry_are_replaced():
-    xml = form(question("q", free_text()))
-    assert "<FreeText>a\ufffdb</FreeText>" in fill(xml, q=["a\0b"]).to_xml()
-
-
 # Regular expressions: what they may cost when they are read and searched for
 
 

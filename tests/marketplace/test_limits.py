@@ -168,6 +168,7 @@ def test_whoever_works_when_a_hit_expires_may_finish(mturk, hit_id, hit, worker)
     assignment = accept_hit(worker=worker, hit=hit)
     clock.advance(SECOND)
     assert status_of(mturk, hit_id) == "Unassignable"
+    assert mturk.get_hit(HITId=hit_id)["HIT"]["NumberOfAssignmentsPending"] == 1
     assert mturk.get_account_balance()["OnHoldBalance"] == "0.63"
     submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
     assert status_of(mturk, hit_id) == "Reviewable"

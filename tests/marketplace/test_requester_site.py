@@ -76,15 +76,6 @@ def test_a_requesters_name_is_visible_and_used_once(requester, settings):
         assert not User.objects.exists()
 
 
-def test_signing_in_leads_to_ones_requester(rita, home):
-    response = Client().post(
-        "/requester-console/login/", {"username": "rita", "password": PASSWORD}, follow=True
-    )
-    assert response.redirect_chain[-1] == (home, 302)
-    signed_out = rita.post("/requester-console/logout/")
-    assert signed_out.headers["Location"] == "/requester-console/login/"
-
-
 def test_keys_are_shown_once_on_a_page_that_is_not_kept_and_work_until_revoked(rita, home, mturk):
     response = rita.post(home + "keys/", {"label": ""})
     assert "no-store" in response.headers["Cache-Control"]

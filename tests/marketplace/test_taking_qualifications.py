@@ -72,20 +72,6 @@ def test_what_can_be_asked_for_is_listed_and_searched(mturk, ada):
     assert offered(ada, q="chem") == ["Chemistry"]
 
 
-def test_asking_waits_for_the_requester(mturk, ada, worker):
-    type_id = make(mturk)
-    page = ada.post(f"/worker/qualifications/{type_id}/", follow=True)
-    assert message_codes(page) == ["request_waits"]
-    assert page.context["obstacle"].code == "request_waiting"
-    (request,) = requests_waiting(mturk)
-    assert request["WorkerId"] == worker.worker_id
-    mturk.accept_qualification_request(
-        QualificationRequestId=request["QualificationRequestId"], IntegerValue=7
-    )
-    page = ada.get(f"/worker/qualifications/{type_id}/")
-    assert (page.context["held"].status, page.context["held"].integer_value) == ("Granted", 7)
-
-
 def test_a_test_is_timed_graded_and_opens_the_hits(mturk, ada):
     type_id = make(mturk, **TESTED, AnswerKey=KEY)
     hit = needing(mturk, type_id, "GreaterThan", 90)
@@ -158,15 +144,6 @@ def test_no_pass_mark_is_invented(mturk, ada):
     assert message_codes(page) == ["graded"]
     result = page.context["result"]
     assert (result.grade, result.is_passed, result.marks) == (50, None, ())
-
-
-def test_the_least_of_several_marks_is_passed_first(mturk, ada):
-    type_id = make(mturk, **TESTED, AnswerKey=KEY)
-    for value in (90, 50):
-        needing(mturk, type_id, "GreaterThanOrEqualTo", value)
-    result = take(ada, type_id, "0", "0").context["result"]
-    assert [each.values for each in result.marks] == [(50,), (90,)]
-    assert result.is_passed
 
 
 def test_answers_are_explained_where_the_key_explains_them(mturk, ada):

@@ -14,7 +14,6 @@ from accounts.models import User
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
 from marketplace.hits.appeals import answer_appeal, appeal
-from marketplace.hits.assignments import accept_hit
 from marketplace.hits.bonuses import Bonus, send_bonus
 from marketplace.hits.review import reject_assignment
 from marketplace.models import Assignment, BonusPayment, PayoutBatch, PayoutMethod, WorkerMessage
@@ -140,17 +139,6 @@ def test_a_workers_record_is_nobody_elses(mturk, ada, worker, make_worker, brows
         page = text_of(eve.get(f"/worker/{path}/"))
         for secret in (HIT["Title"], "My own words", "Well done", "Just you", worker.worker_id):
             assert secret not in page
-
-
-def test_the_dashboard_leads_to_an_accepted_hit_first(ada, worker, hit):
-    assignment = accept_hit(worker=worker, hit=hit)
-    clock.advance(timedelta(minutes=1))
-    for path in ("/worker/dashboard/", "/worker/"):
-        page = ada.get(path)
-        [(held, seconds)] = page.context["held"]
-        assert held == assignment
-        assert 18 * 60 <= seconds < 20 * 60
-        assert f'href="/worker/assignments/{assignment.public_id}/"' in text_of(page)
 
 
 def test_the_dashboard_counts_days_and_can_be_narrowed(mturk, ada, worker):

@@ -77,11 +77,6 @@ def test_a_group_is_listed_with_the_hits_the_worker_can_do(mturk, ada, worker, m
     assert groups(ada) == []
 
 
-def test_an_expired_hit_is_not_listed(mturk, ada, hit):
-    clock.advance(timedelta(days=1))
-    assert groups(ada) == []
-
-
 def test_the_list_can_be_searched(mturk, ada, hit):
     lamp = "Find a similar lamp"
     mturk.create_hit(**HIT | {"Title": lamp, "Keywords": "products"})
@@ -131,15 +126,6 @@ def test_a_group_previews_its_next_hit_or_leads_back_to_the_list(ada, worker, hi
     response = ada.get(path, follow=True)
     assert response.redirect_chain == [("/worker/", 302)]
     assert message_codes(response) == ["none_left"]
-
-
-@pytest.mark.parametrize("kind", ["hits", "groups"])
-def test_accepting_leads_to_the_work(ada, worker, hit, kind):
-    key = hit.public_id if kind == "hits" else hit.hit_type.public_id
-    response = ada.post(f"/worker/{kind}/{key}/accept/")
-    assignment = Assignment.objects.get()
-    assert response.headers["Location"] == f"/worker/assignments/{assignment.public_id}/"
-    assert (assignment.worker, assignment.hit) == (worker, hit)
 
 
 def test_the_work_page_has_the_frame_the_deadline_and_the_way_back(ada, worker, hit):

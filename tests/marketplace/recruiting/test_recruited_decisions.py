@@ -148,3 +148,13 @@ def test_the_participants_file_is_the_requesters_and_audited(mturk, done, panel,
     assert AuditEntry.objects.get(action="study.export_join").user.username == "rita"
     listed = mturk.list_assignments_for_hit(HITId=panel.hit_type.hits.first().public_id)
     assert PID not in str(listed)
+
+
+def test_of_a_panel_that_is_not_called_messages_are_not_said_to_be_sent(mturk, done):
+    ids = [Session.objects.get().worker.worker_id]
+    [failure] = mturk.notify_workers(Subject="Hello", MessageText="More.", WorkerIds=ids)[
+        "NotifyWorkersFailureStatuses"
+    ]
+    assert failure["NotifyWorkersFailureMessage"]
+    assert not Intent.objects.exists()
+    assert not WorkerMessage.objects.exists()

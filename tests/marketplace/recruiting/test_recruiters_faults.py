@@ -246,21 +246,6 @@ def test_a_study_that_always_fails_and_a_slow_account_hold_up_no_decision(
     assert other.status == "APPROVED"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("what", ["send_message", "prepare_bonuses"])
-def test_a_failing_call_holds_up_no_decision(mturk, connection, monkeypatch, what, handed_in):
-    if what == "send_message":
-        ids = [Session.objects.get().worker.worker_id]
-        mturk.notify_workers(Subject="Hello", MessageText="Thanks", WorkerIds=ids)
-    else:
-        pay_in_pounds(mturk, connection, handed_in)
-    broken(monkeypatch, what, status=403)
-    minutes(6)
-    approve(mturk, handed_in)
-    minutes(2)
-    assert handed_in.status == "APPROVED"
-
-
 @pytest.mark.parametrize("problem", [Unreachable("away"), NotAuthorized("no right", status=403)])
 def test_an_equal_bonus_that_never_left_is_paid(
     fake, mturk, connection, monkeypatch, problem, handed_in
@@ -750,17 +735,3 @@ def test_a_deleted_group_of_blocked_workers_is_remade(fake, mturk, hit_type, pos
     stop_study(study=posted)
     assert call_recruiters().problems == ()
     assert RecruiterConnection.objects.get().problem == ""
-
-
-@pytest.mark.slow
-def test_a_deleted_group_of_participants_is_remade(
-    fake, mturk, connection, hit_type, posted, handed_in
-):
-    another_study(connection, hit_type, mturk, excluded=(posted,))
-    old = RecruitedStudy.objects.get(pk=posted.pk).external_group_id
-    del fake.world.groups[old]
-    second = hand_in(fake, posted)
-    for _minute in range(2):
-        assert codes_of(call_recruiters().problems) == ["group_deleted"]
-    made = RecruitedStudy.objects.get(pk=posted.pk).external_group_id
-    assert fake.world.groups[made] == {handed_in.participant, second.participant}

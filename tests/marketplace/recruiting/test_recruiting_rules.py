@@ -25,7 +25,6 @@ from marketplace.money.reconciliation import store_audit
 from marketplace.recruiting import attached
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import disconnect
-from marketplace.recruiting.needed_places import free_and_needed
 from marketplace.recruiting.posting import stop_study
 from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
@@ -43,7 +42,6 @@ from tests.marketplace.prolific import (
     hand_in,
     minutes,
     numbers,
-    run_out_of_time,
     settle,
 )
 from tests.marketplace.recruiting.conftest import HIT_HERE, RULE
@@ -315,15 +313,6 @@ def test_who_was_paid_there_without_having_come_here_is_charged_for(fake, study)
     fake.world.approve(stranger)
     minutes(2)
     assert charges("reward") == [2]
-
-
-def test_who_entered_a_code_after_the_time_holds_the_place(fake, study):
-    submission, _browser, _answer = arrive(fake, study)
-    run_out_of_time(study)
-    fake.world.enter(submission, completion_code(study))
-    call_recruiters()
-    assert Session.objects.get().state == "timed_out"
-    assert free_and_needed(study) == (3, 4)
 
 
 @pytest.mark.slow

@@ -55,6 +55,8 @@ def test_filters_and_labels_are_in_the_draft_beside_who_is_excluded(connection, 
     assert age == {"filter_id": "age", "selected_range": {"lower": 18, "upper": 65}}
     assert hand == {"filter_id": "handedness", "selected_values": ["1", "2"]}
     assert blocked["filter_id"] == "participant_group_blocklist"
+    codes = [one for one in facts["completion_codes"] if one["code_type"] == "FIXED_SCREENOUT"]
+    assert [[one["action"] for one in code["actions"]] for code in codes] == [["REQUEST_RETURN"]]
     assert facts["study_labels"] == ["ai_evaluation"]
 
 
