@@ -7,6 +7,9 @@ An uploaded file of 200,000 responses is stored, read, mapped, previewed and imp
 step, as the pages and their background worker do it. A file of judgments (items x 4 candidates x
 2 questions x 5 annotators), one of a tenth of it, and one of responses to 100,000 items, each
 imported by a process of its own, so that its peak of memory is its own.
+
+A CSV file of 1,000,000 rows of labels is read by column and by row, and by pandas in the same
+process, in seconds of CPU time.
 """
 
 import argparse
@@ -30,7 +33,39 @@ call_command(*sys.argv[1:])
 sys.stdout.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 """
 
+# CPU time of reading one file, the best of some in turn, and the peak of memory before pandas reads.
+READ = """
+import resource, sys, time
+from pathlib import Path
+import django
+import pandas as pd
+import pyarrow.csv
+django.setup()
+from annotation.readers.tables import each_row, read_columns
 
+path = Path(sys.argv[1])
+
+def seconds(read):
+    began = time.process_time()
+    n = read()
+    assert n == int(sys.argv[2]), n
+    return time.process_time() - began
+
+def with_pandas():
+    return len(pd.read_csv(path, dtype=str, keep_default_na=False))
+
+def by_column():
+    return len(read_columns(path))
+
+def by_row():
+    return sum(1 for row in each_row(path))
+
+first = seconds(by_column)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+columns, pandas = zip(*[(seconds(by_column), seconds(with_pandas)) for _ in range(3)])
+rows = seconds(by_row)
+sys.stdout.write(f"{min(first, *columns)} {rows} {min(pandas)} {peak}")
+"""
 # The steps of an upload, each in a process of its own: what is stored between them is in the
 # database alone.
 UPLOAD = """
@@ -118,6 +153,18 @@ def write_judgments(path: Path, n_items: int) -> int:
     return n_rows
 
 
+def write_labels(path: Path, n_rows: int) -> int:
+    """A row per label, with a comment of a few words, some of them quoted."""
+    with path.open("w") as file:
+        file.write("item,annotator,label,comment\n")
+        for row in range(n_rows):
+            item, person = divmod(row, N_ANNOTATORS)
+            comment = f"quoted, {row % 100}" if row % 10 == 0 else f"Words about it {row % 1000}"
+            cell = f'"{comment}"' if "," in comment else comment
+            file.write(f"item-{item:06},a{person},{row * 37 % 5},{cell}\n")
+    return n_rows
+
+
 def write_responses(path: Path, n_items: int) -> int:
     """A row an item."""
     with path.open("w") as file:
@@ -140,6 +187,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=25_000)
     parser.add_argument("--upload-rows", type=int, default=200_000)
     parser.add_argument("--responses", type=int, default=100_000)
+    parser.add_argument("--label-rows", type=int, default=1_000_000)
     parser.add_argument("--database-url", help="a PostgreSQL database to make (default: SQLite)")
     options = parser.parse_args()
     sys.stdout.write(f"{describe_machine()}\n")
@@ -156,6 +204,15 @@ def main() -> None:
                 f"upload of {n_rows:,} rows, {step}: {seconds:.2f} s, peak memory {peak:.0f} MB\n"
             )
             sys.stdout.flush()
+        path = Path(folder) / "labels.csv"
+        n_rows = write_labels(path, options.label_rows)
+        numbers = run_child(READ, str(path), str(n_rows)).split()[-4:]
+        columns, rows, pandas, peak = map(float, numbers)
+        sys.stdout.write(
+            f"{n_rows:,} rows of CSV in CPU time: columns {columns:.2f} s, rows {rows:.2f} s,"
+            f" pandas {pandas:.2f} s; columns / pandas {columns / pandas:.2f},"
+            f" peak memory of columns {peak:.0f} MB\n"
+        )
         for number, (command, write, n_items) in enumerate(cases):
             path = Path(folder) / f"{number}.csv"
             n_rows = write(path, n_items)

@@ -1,0 +1,342 @@
+"""One layer reads tables of every format, reports what it skips, and survives damaged files."""
+
+import gzip
+import io
+import json
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.readers.file_faults import Faults
+from annotation.readers.report import ReadingReport
+from annotation.readers.tables import each_row, opened_table, read_columns, read_object, read_rows
+from tests.codes import refused
+
+RECORDS = [
+    {"item": "1", "who": "Zoë", "label": "gut; schön"},
+    {"item": "2", "who": "Bob", "label": "Größe, “x”"},
+    {"item": "3", "who": "Zoë", "label": 'a "b"\nc'},
+]
+NAMES = list(RECORDS[0])
+
+
+def as_csv(delimiter: str = ",", first: str = "") -> str:
+    def cell(text: str) -> str:
+        return '"' + text.replace('"', '""') + '"'
+
+    lines = [delimiter.join(map(cell, row)) for row in (NAMES, *(r.values() for r in RECORDS))]
+    return first + "\r\n".join(lines) + "\r\n"
+
+
+def as_excel(rows: list[list[Any]]) -> bytes:
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+def as_zip(files: dict[str, bytes]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, body in files.items():
+            archive.writestr(name, body)
+    return content.getvalue()
+
+
+def as_ods(rows: list[list[str]], repeated: str = "") -> bytes:
+    """The parts of OpenDocument 1.3 that LibreOffice writes of a sheet of texts."""
+
+    def cell(text: str) -> str:
+        text = text.replace("&", "&amp;").replace("<", "&lt;")
+        lines = "".join(f"<text:p>{line}</text:p>" for line in text.split("\n"))
+        kind = 'office:value-type="string"' if text else ""
+        return f"<table:table-cell {kind}>{lines if text else ''}</table:table-cell>"
+
+    name = "urn:oasis:names:tc:opendocument:xmlns"
+    body = "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in rows)
+    content = (
+        f'<office:document-content xmlns:office="{name}:office:1.0" xmlns:table="{name}:table:1.0"'
+        f' xmlns:text="{name}:text:1.0"><office:body><office:spreadsheet>'
+        f'<table:table table:name="Data">{body}{repeated}</table:table>'
+        "</office:spreadsheet></office:body></office:document-content>"
+    )
+    mimetype = b"application/vnd.oasis.opendocument.spreadsheet"
+    return as_zip({"mimetype": mimetype, "content.xml": content.encode()})
+
+
+def as_parquet() -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(RECORDS), content)
+    return content.getvalue()
+
+
+ROWS = [NAMES, *(list(record.values()) for record in RECORDS)]
+JSON_TEXT = json.dumps(RECORDS)
+JSON_LINES = "".join(json.dumps(record) + "\n" for record in RECORDS)
+# name of the file, content, codes of the report's notes
+FILES: list[tuple[str, bytes, list[str]]] = [
+    ("commas.csv", as_csv().encode(), []),
+    ("mark.csv", as_csv().encode("utf-8-sig"), []),
+    ("semicolons.csv", as_csv(";").encode(), ["delimiter_guessed"]),
+    ("tabs.tsv", as_csv("\t").encode(), ["delimiter_guessed"]),
+    ("bars.txt", as_csv("|").encode(), ["delimiter_guessed"]),
+    ("excel.csv", as_csv(";", "sep=;\r\n").encode(), ["delimiter_guessed", "sep_line"]),
+    ("sep.csv", as_csv(",", "sep=,\r\n").encode(), ["sep_line"]),
+    ("utf16.csv", as_csv("\t").encode("utf-16"), ["encoding_guessed", "delimiter_guessed"]),
+    ("utf16.json", JSON_TEXT.encode("utf-16"), ["encoding_guessed"]),
+    ("western.csv", as_csv().encode("cp1252"), ["encoding_guessed"]),
+    ("packed.csv.gz", gzip.compress(as_csv().encode(), mtime=0), []),
+    ("packed.zip", as_zip({"in/a.csv": as_csv().encode()}), []),
+    ("sheet.xlsx", as_excel(ROWS), []),
+    ("title.xlsx", as_excel([["Results of May"], [], *ROWS]), ["title_row"]),
+    ("sheet.ods", as_ods(ROWS), []),
+    ("array.json", JSON_TEXT.encode(), []),
+    ("indented.json", json.dumps(RECORDS, indent=1).encode(), []),
+    ("page.json", json.dumps({"items": RECORDS, "total": 3}).encode(), ["json_page"]),
+    (
+        "first.json",
+        json.dumps({"results": RECORDS, "count": 9, "next": "/2"}, indent=1).encode(),
+        ["json_page", "incomplete_page"],
+    ),
+    ("lines.jsonl", JSON_LINES.encode(), []),
+    ("lines.txt", JSON_LINES.encode(), []),
+    ("table.parquet", as_parquet(), []),
+]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, bytes | str], Path]:
+    def write(name: str, content: bytes | str) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("case", FILES, ids=lambda case: case[0])
+def test_every_file_has_the_same_rows_and_columns(case: Any, write: Any) -> None:
+    name, content, codes = case
+    path, report = write(name, content), ReadingReport()
+    rows = read_rows(path, NAMES, report=report)
+    assert [row.fields for row in rows] == RECORDS
+    assert [note.code for note in report.notes] == codes
+    assert (report.n_rows, report.n_used) == (3, 3)
+    columns = read_columns(path, ["label", "who"])
+    assert columns.columns["label"].values() == [record["label"] for record in RECORDS]
+    assert columns.lines.tolist() == [row.line for row in rows]
+    assert columns.row(1).required("who") == "Bob"
+
+
+def test_header_rows_of_qualtrics_are_no_respondents(write: Any) -> None:
+    """Layout: Qualtrics' CSV export, "Understanding your dataset" of its documentation."""
+    path = write(
+        "qualtrics.csv",
+        'ResponseId,Q1_1\nResponse ID,"How fluent\nis A?"\n'
+        '"{""ImportId"": ""_recordId""}","{""ImportId"": ""Q1_1""}"\nR_0,1\nR_1,2\n',
+    )
+    report = ReadingReport()
+    rows = read_rows(path, ["Q1_1"], report=report)
+    assert [(row.line, row.number("Q1_1")) for row in rows] == [(5, 1), (6, 2)]
+    assert rows[0].source is not None
+    assert rows[0].source.wording["Q1_1"] == "How fluent\nis A?"
+    assert [note.code for note in report.notes] == ["qualtrics_header"]
+    assert len(read_columns(path)) == report.n_rows == 2
+
+
+def test_the_second_header_row_of_surveymonkey_names_the_options(write: Any) -> None:
+    """Layout: SurveyMonkey's "All responses" export as CSV, of its help pages."""
+    path = write(
+        "survey.csv",
+        "Respondent ID,Collector ID,How fluent is A?,Which errors?,,\n"
+        ",,Response,Grammar,Style,Other (please specify)\n11,7,3,Grammar,,none\n",
+    )
+    [row] = read_rows(path)
+    assert row.fields == {
+        "Respondent ID": "11",
+        "Collector ID": "7",
+        "How fluent is A?": "3",
+        "Which errors?: Grammar": "Grammar",
+        "Which errors?: Style": "",
+        "Which errors?: Other (please specify)": "none",
+    }
+    assert row.source is not None
+    assert row.source.wording["Which errors?: Style"] == "Which errors?"
+
+
+def test_records_of_a_json_array_are_named(write: Any) -> None:
+    path = write("a.json", '[{"id": "r1", "n": 1}, {"n": "x"}]')
+    first, second = read_rows(path)
+    assert first.refuse("").record == "1 (id r1)"
+    with refused(ImportRefused, "not_number", record="2", line=1):
+        second.number("n")
+    with refused(ImportRefused, "not_number", record="1 (id r1)", field="a.b"):
+        first.child({"b": "x"}, "a").number("b")
+
+
+def test_rows_of_a_sheet_are_named(write: Any) -> None:
+    path = write("a.xlsx", as_excel([["n"], ["x"]]))
+    with refused(ImportRefused, "not_number", sheet="Sheet", line=2):
+        read_rows(path)[0].number("n")
+
+
+def test_decimal_commas_are_numbers_unless_commas_separate_columns(write: Any) -> None:
+    for name, content in (("a.csv", "k;n\na;1,5\n"), ("a.tsv", "k\tn\na\t1,5\n")):
+        report = ReadingReport()
+        assert read_rows(write(name, content), report=report)[0].number("n") == 1.5
+        assert report.notes[-1].code == "decimal_comma"
+    assert read_rows(write("a.xlsx", as_excel([["n"], ["1,5"]])))[0].number("n") == 1.5
+    for content in ('k,n\na,"1,5"\n', "k;n\na;1,2,3\n", "k;n\na;1_5\n"):
+        with refused(ImportRefused, "not_number", line=2):
+            read_rows(write("a.csv", content))[0].number("n")
+
+
+def test_each_row_that_is_skipped_has_a_count_and_a_place(write: Any) -> None:
+    path = write("a.csv", "a,b\n1,2\n,\n1,2,3\n\n4,5,,\n6\n")
+    report, faults = ReadingReport(), Faults()
+    rows = list(each_row(path, on_fault=faults.add, report=report))
+    assert [row.fields["a"] for row in rows] == ["1", "4"]
+    assert (report.n_rows, report.n_used) == (5, 2)
+    assert report.left_out["blank_row"].places == ["line 3"]
+    assert (report.left_out["field_count"].n, faults.n) == (2, 2)
+
+
+def test_equal_faults_are_one_error_with_a_count_and_the_first_places(write: Any) -> None:
+    path = write("a.csv", "a,b\n" + "1\n" * 9 + "1,2\n")
+    with refused(ImportRefused, "field_count", line=2) as caught:
+        read_rows(path)
+    for part in ("8", "Line 3", "Line 4"):
+        assert part in str(caught.value)
+    faults = Faults()
+    list(each_row(path, on_fault=faults.add))
+    [group] = faults.groups.values()
+    assert (group.code, group.n, group.places) == ("field_count", 9, ["Line 2", "Line 3", "Line 4"])
+
+
+def test_an_array_longer_than_what_is_read_at_once_streams(write: Any) -> None:
+    text = "x" * 3000
+    records = [{"n": n, "text": text + "\N{SPARKLES}"} for n in range(1000)]
+    path = write("a.json", json.dumps(records, ensure_ascii=False, indent=1))
+    rows = list(each_row(path))
+    assert [row.fields for row in rows] == records
+    assert rows[-1].line == 2 + 999 * 4
+    broken = path.read_text()[:-40] + "]"
+    with refused(ImportRefused, "not_json"):
+        list(each_row(write("b.json", broken)))
+
+
+def test_repeated_rows_of_a_sheet_cannot_fill_the_memory(write: Any) -> None:
+    one = '<table:table-cell office:value-type="float" office:value="2"/>'
+    row = '<table:table-row table:number-rows-repeated="{}">' + one + "</table:table-row>"
+    path = write("a.ods", as_ods([["n"], ["1"]], row.format(2) + row.format(10**9)))
+    with refused(ImportRefused, "not_ods"):
+        read_rows(path)
+    path = write("b.ods", as_ods([["n"], ["1"]], row.format(2)))
+    assert [each.text("n") for each in read_rows(path)] == ["1", "2", "2"]
+
+
+def test_columns_of_irregular_texts_are_those_of_the_rows(write: Any) -> None:
+    for content in (
+        'a,b\n"1\n2",x\n\n"3""4",\n,\n5,6\n',
+        "a,b\r1,2\r3,4\r",
+        "a,b\n1,2,,\n3,4\n",
+        '\n\na,b\n1,"x\r\ny"\n',
+        "a,b\n'=1,2\n",
+    ):
+        path = write("a.csv", content)
+        rows, columns = read_rows(path), read_columns(path)
+        assert columns.lines.tolist() == [row.line for row in rows]
+        for name in ("a", "b"):
+            assert columns.columns[name].values() == [row.fields[name] for row in rows]
+            for n, row in enumerate(rows):
+                assert columns.row(n).optional(name) == row.optional(name)
+
+
+CELLS = st.sampled_from(["", "a", "NA", "1,5", '"q"', '"a""b"', '"x\ny"', "ü", '"', 'a"b', '"a" '])
+LINES = st.lists(CELLS, min_size=1, max_size=3)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lines=st.lists(LINES, max_size=6), end=st.sampled_from(["\n", "\r\n", "\r"]))
+def test_columns_and_rows_agree_on_any_text(write: Any, lines: list[list[str]], end: str) -> None:
+    path = write("a.csv", end.join(["a,b", *(",".join(line) for line in lines)]))
+    results: list[Any] = []
+    for read in (lambda: read_rows(path), lambda: read_columns(path)):
+        try:
+            results.append(read())
+        except ImportRefused as error:
+            results.append((error.code, error.line))
+    rows, columns = results
+    if isinstance(rows, tuple):
+        assert columns == rows
+    else:
+        assert columns.lines.tolist() == [row.line for row in rows]
+        for name, column in columns.columns.items():
+            assert column.values() == [row.fields[name] for row in rows]
+
+
+EMPTY_VALUES = [b"[]", b"{}", b'""', b"null"]
+
+
+@st.composite
+def damaged_files(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A file that was cut, flipped, repeated, or has an empty value in place of another."""
+    name, content, _codes = draw(st.sampled_from(FILES))
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, max(len(content) - 1, 0)))
+        size = draw(st.integers(1, 20))
+        kind = draw(st.sampled_from(["cut", "flip", "repeat", "empty", "remove"]))
+        if kind == "cut":
+            content = content[:at]
+        elif kind == "flip":
+            content = content[:at] + bytes([draw(st.integers(0, 255))]) + content[at + 1 :]
+        elif kind == "repeat":
+            content = content[: at + size] + content[at : at + size] * 3 + content[at + size :]
+        elif kind == "empty":
+            content = content[:at] + draw(st.sampled_from(EMPTY_VALUES)) + content[at + size :]
+        else:
+            content = content[:at] + content[at + size :]
+    return name, content
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(file=damaged_files())
+def test_damaged_files_end_in_codes_and_every_row_is_counted(
+    write: Any, file: tuple[str, bytes]
+) -> None:
+    path, start = write(*file), time.process_time()
+    codes: list[str] = []
+    for flat in (False, True):
+        report, faults, n_used = ReadingReport(), Faults(), 0
+        try:
+            with opened_table(path, most_bytes=1024**2, report=report) as table:
+                rows = table.rows(faults) if flat else table.records(on_fault=faults.add)
+                for row in rows:
+                    n_used += 1
+                    assert path.name in str(row.refuse("x")) or path.suffix == ".zip"
+        except AnnotationError as error:
+            codes.append(error.code)
+        codes += [fault.code for fault in faults.first]
+        assert report.n_rows == n_used + sum(each.n for each in report.left_out.values())
+    for read in (read_columns, read_object):
+        try:
+            read(path)
+        except AnnotationError as error:
+            codes.append(error.code)
+    assert not {"", "import_refused"} & set(codes)
+    assert time.process_time() - start < 5
