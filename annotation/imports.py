@@ -38,6 +38,7 @@ from annotation.readers.drafts import (
     QuestionDraft,
     StudyDraft,
 )
+from annotation.readers.report import ReadingReport
 from annotation.submission_imports import write_submissions
 from annotation.versions import count_judgments_change
 
@@ -55,7 +56,7 @@ class ImportResult:
     n_items_known: int
     n_submissions: int
     n_submissions_known: int
-    repairs: tuple[str, ...]
+    report: ReadingReport
 
     def __str__(self) -> str:
         n, n_submissions = self.n_items, self.n_submissions
@@ -72,8 +73,8 @@ class ImportResult:
             sentence = _("Study '{study}': {items} and {submissions} imported.").format(**parts)
         else:
             sentence = _("Study '{study}': {items} imported.").format(**parts)
-        repairs = [_("Repaired: {repair}.").format(repair=repair) for repair in self.repairs]
-        return "\n".join([sentence, *repairs])
+        rows = self.report.sentences() if self.report.n_rows else map(str, self.report.notes)
+        return "\n".join([sentence, *rows])
 
 
 def _with_known(text: str, n: int) -> str:
@@ -132,7 +133,7 @@ def import_study(
         n_items_known=len(draft.items) - n_new,
         n_submissions=counts.n_new,
         n_submissions_known=len(draft.submissions) - counts.n_new,
-        repairs=draft.repairs,
+        report=draft.report,
     )
 
 

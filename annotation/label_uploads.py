@@ -20,6 +20,8 @@ from annotation.models import StoredMapping, Study, Upload
 from annotation.readers.drafts import ItemDraft, StudyDraft
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
+from annotation.readers.policies import Missing, Policies, Repeats
+from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.entries import Export
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.recognition import (
@@ -54,7 +56,7 @@ from error_codes import CodedText
 if TYPE_CHECKING:
     from work.execution import RunningJob
 
-WORDS = "words"
+WORDS, LEFT_OUT = "words", "left_out"
 ITEMS_SHOWN, ANNOTATORS_SHOWN, SYSTEMS_SHOWN, CATEGORIES_SHOWN = 10, 12, 20, 12
 SHOWN_CHARACTERS = 1500
 # All of an export is in memory while it is read.
@@ -80,6 +82,8 @@ class LabelSettings:
     answers: str = ""
     questions: Mapping[str, QuestionOverride] = field(default_factory=dict)
     keeps_names: bool = False
+    repeats: Repeats = "refuse"
+    missing: Missing = "words"
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> LabelSettings:
@@ -98,7 +102,9 @@ class LabelSettings:
         overrides = self.questions
         return QuestionSettings(
             levels={
-                n: each.level for n, each in overrides.items() if each.level not in ("", WORDS)
+                n: each.level
+                for n, each in overrides.items()
+                if each.level not in ("", WORDS, LEFT_OUT)
             },
             scales={
                 name: (float(each.low), float(each.high))
@@ -107,6 +113,7 @@ class LabelSettings:
             },
             wordings={name: each.wording for name, each in overrides.items() if each.wording},
             written=frozenset(name for name, each in overrides.items() if each.level == WORDS),
+            without=frozenset(name for name, each in overrides.items() if each.level == LEFT_OUT),
         )
 
     def problems(self) -> list[CodedText]:
@@ -232,11 +239,20 @@ def _read(
 
 
 def _read_entries(export: OpenExport, chosen: LabelSettings, faults: Faults) -> ReadExport:
-    source = Export(export.path, field_names(chosen.uses, chosen.tool), rows=export.rows)
+    asked = chosen.question_settings()
+    source = Export(
+        export.path,
+        field_names(chosen.uses, chosen.tool),
+        rows=export.rows,
+        report=export.report,
+        policies=Policies(missing=chosen.missing, repeats=chosen.repeats),
+        written=asked.written,
+        without=asked.without,
+    )
     answers = chosen.answers if chosen.tool == MTURK else ""
     entries = read_entries(source, chosen.tool, answers)
     names = {answer.question for entry in entries for answer in entry.answers}
-    read = read_export(source, entries, chosen.question_settings().among(names))
+    read = read_export(source, entries, asked.among(names | source.unwanted.keys()))
     for fault in sorted(source.faults.faults, key=lambda fault: fault.line or 0):
         faults.add(fault)
     if not faults.n and (refused := read.refusal()) is not None:
@@ -262,7 +278,7 @@ def summary_of_pools(draft: StudyDraft) -> dict[str, Any]:
         [(each.identity or each.annotator, each.round) for each in draft.submissions],
         n_answers=n_answers,
         questions=[row | categories],
-        repairs=draft.repairs,
+        report=draft.report,
     )
 
 
@@ -274,7 +290,7 @@ def summary_of(read: ReadExport) -> dict[str, Any]:
         [(group[0].annotator, group[0].round) for group in answered],
         n_answers=sum(len(entry.answers) for group in answered for entry in group),
         questions=_questions(read),
-        repairs=read.repairs,
+        report=read.report,
     )
 
 
@@ -284,7 +300,7 @@ def _facts(
     *,
     n_answers: int,
     questions: list[dict[str, Any]],
-    repairs: Sequence[str],
+    report: ReadingReport,
 ) -> dict[str, Any]:
     """Of items and of submissions, each an annotator's in a round."""
     people = Counter(annotator for annotator, _round in submissions)
@@ -300,7 +316,7 @@ def _facts(
         "n_systems": len(systems),
         "systems": sorted(systems)[:SYSTEMS_SHOWN],
         "questions": questions,
-        "repairs": list(repairs),
+        "reading": report.plain(),
         "items": [_item(item) for item in items[:ITEMS_SHOWN]],
     }
 
@@ -329,7 +345,10 @@ def _questions(read: ReadExport) -> list[dict[str, Any]]:
             row |= {"low": draft.scale_min, "high": draft.scale_max}
             row |= {"categories": categories[:CATEGORIES_SHOWN], "n_categories": len(categories)}
         rows.append(row)
-    return rows
+    return rows + [
+        {"name": name, "n_answers": n, "is_read": False, "level": LEFT_OUT}
+        for name, n in read.export.unwanted.items()
+    ]
 
 
 def _item(item: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Any
@@ -11,22 +12,31 @@ from django.core.paginator import Paginator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.label_uploads import WORDS, LabelSettings, QuestionOverride, label_of_use
-from annotation.models import Question, Upload
+from annotation.label_uploads import (
+    LEFT_OUT,
+    WORDS,
+    LabelSettings,
+    QuestionOverride,
+    label_of_use,
+)
+from annotation.models import Upload
 from annotation.readers.file_faults import Fault
+from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.recognition import (
     ARGILLA,
     DOCCANO,
     LABEL_STUDIO,
     MTURK,
     POOLS,
+    POTATO,
     TABLE,
     uses_of,
 )
 
 TOOL_NAMES = {
-    LABEL_STUDIO: gettext_lazy("Label Studio: its JSON export"),
-    ARGILLA: gettext_lazy("Argilla: records as JSON"),
+    LABEL_STUDIO: gettext_lazy("Label Studio: JSON, JSON-MIN or CSV"),
+    ARGILLA: gettext_lazy("Argilla: records as JSON, or a dataset of them"),
+    POTATO: gettext_lazy("Potato: user_state.json, or the annotation output"),
     DOCCANO: gettext_lazy("doccano: an annotator's JSONL or CSV, or the zip of them"),
     MTURK: gettext_lazy("Mechanical Turk: the results file of a batch"),
     POOLS: gettext_lazy("Mechanical Turk: targets with their pools, as in Fashion-AlterEval"),
@@ -35,6 +45,7 @@ TOOL_NAMES = {
 SHORT_NAMES = {
     LABEL_STUDIO: "Label Studio",
     ARGILLA: "Argilla",
+    POTATO: "Potato",
     DOCCANO: "doccano",
     MTURK: "Mechanical Turk",
     POOLS: gettext_lazy("targets and their pools, from Mechanical Turk"),
@@ -46,17 +57,37 @@ LEVEL_NAMES = {
     "interval": gettext_lazy("numbers"),
     "ratio": gettext_lazy("numbers from zero"),
     WORDS: gettext_lazy("words, of which nothing is computed"),
+    LEFT_OUT: gettext_lazy("not imported"),
+}
+REPEATS_NAMES = {
+    "refuse": gettext_lazy("refuse the file"),
+    "first": gettext_lazy("keep the first answer"),
+    "last": gettext_lazy("keep the last answer"),
+    "mean": gettext_lazy("keep the mean (numbers only)"),
+    "majority": gettext_lazy("keep the most frequent answer"),
+}
+MISSING_NAMES = {
+    "words": gettext_lazy("empty cells, and words such as NA, N/A, None, null and NaN"),
+    "empty": gettext_lazy("empty cells only"),
 }
 LONGEST_WORDING, MOST_QUESTIONS, ITEMS_SHOWN = 1000, 200, 3
 # Readers name the options of a command; a page has other words for them.
 IN_PAGE_WORDS = (
     (r"say --level \S+=nominal; if words, --written \S+\.", gettext_lazy("choose that below.")),
     (r"say --written \S+\.", gettext_lazy("choose that below.")),
+    (r"Choose an answer with --repeats", gettext_lazy("Choose below which answer counts")),
+    (r"--repeats mean needs", gettext_lazy("The mean needs")),
+    (r"If it is text, say --written \S+\.", gettext_lazy("If it is text, choose “words” for it.")),
+    (
+        r"Leave the question out with --leave-out \S+\.",
+        gettext_lazy("Choose “not imported” for it."),
+    ),
+    (r"Name them with --value", gettext_lazy("Choose them as “Answer”")),
+    (r"--value names others\.", gettext_lazy("Choose others as “Answer”.")),
     (r"with --item", gettext_lazy("as “Item”")),
     (r"with --system", gettext_lazy("as “System”")),
     (r"the pattern of --answers", gettext_lazy("the pattern of answers")),
     (r"with --value", gettext_lazy("as “Answer”")),
-    (r"is imported with --from csv", gettext_lazy("is read as a table of labels")),
 )
 
 
@@ -99,17 +130,26 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
             for n, column in enumerate(upload.columns)
         ],
         "levels": list(LEVEL_NAMES.items()),
+        "repeats": list(REPEATS_NAMES.items()),
+        "missing": list(MISSING_NAMES.items()),
         "questions": [
             QuestionRow(n, question, settings.questions.get(question["name"], QuestionOverride()))
             for n, question in enumerate(summary.get("questions", ())[:MOST_QUESTIONS])
         ],
         "summary": summary,
+        "reading": _reading_sentences(summary),
         "sentence": sentence_of(summary) if summary else "",
         "annotators": list(enumerate(summary.get("annotators", ()), start=1)),
         "problems": settings.problems(),
         "faults": [_in_page_words(Fault(**each)) for each in upload.faults],
         "shown": Paginator(items, ITEMS_SHOWN).get_page(page),
     }
+
+
+def _reading_sentences(summary: dict[str, Any]) -> list[str]:
+    """What was read and what was not, where the file was read."""
+    values = summary.get("reading")
+    return ReadingReport.from_plain(values).sentences() if values else []
 
 
 def sentence_of(summary: dict[str, Any]) -> str:
@@ -156,7 +196,15 @@ def posted_labels(upload: Upload, data: Any) -> dict[str, Any]:
         answers=data.get("answers", "").strip()[:200],
         questions=_posted_questions(upload, data),
         keeps_names="keep-names" in data,
+        repeats=_choice(data, "repeats", REPEATS_NAMES),
+        missing=_choice(data, "missing", MISSING_NAMES),
     ).plain
+
+
+def _choice(data: Any, name: str, names: Mapping[str, Any]) -> Any:
+    """What was chosen of the names, or the first."""
+    value = data.get(name, "")
+    return value if value in names else next(iter(names))
 
 
 def _posted_questions(upload: Upload, data: Any) -> dict[str, QuestionOverride]:
@@ -165,7 +213,7 @@ def _posted_questions(upload: Upload, data: Any) -> dict[str, QuestionOverride]:
         level = data.get(f"level-{n}", "")
         low, high = data.get(f"low-{n}", "").strip(), data.get(f"high-{n}", "").strip()
         override = QuestionOverride(
-            level=level if level in (*Question.Level.values, WORDS) else "",
+            level=level if level in LEVEL_NAMES else "",
             low=low if _is_scale(low, high) else "",
             high=high if _is_scale(low, high) else "",
             wording=data.get(f"wording-{n}", "").strip()[:LONGEST_WORDING],

@@ -8,9 +8,7 @@ about the dialogue as a whole. Which recommender it was stands before the last p
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,8 +20,10 @@ from annotation.readers.drafts import (
     StudyDraft,
     SubmissionDraft,
 )
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_array
+from error_codes import CodedText
 
 Level = Literal["turns", "dialogues"]
 ANNOTATOR = "aggregated"
@@ -59,32 +59,23 @@ QUESTIONS: dict[Level, tuple[QuestionDraft, ...]] = {
 }
 
 
-@dataclass
-class _Repairs:
-    """What of the file is no judgment here."""
-
-    missing: int = 0
-    undocumented: Counter[str] = field(default_factory=Counter)
-
-    def __iter__(self) -> Iterator[str]:
-        yield (
-            "each label is an aggregate of several annotators', who are not in the file: it "
-            f"became a judgment of the one annotator '{ANNOTATOR}'"
-        )
-        if self.missing:
-            yield f"labels that the file lacks, of which there is no judgment: {self.missing:,}"
-        if self.undocumented:
-            names = ", ".join(sorted(self.undocumented))
-            yield f"aspects that the layout does not document were left out: {names}"
+AGGREGATES = CodedText(
+    "Each label is an aggregate of several annotators, who are not in the file: it is imported as "
+    f"a judgment of the one annotator '{ANNOTATOR}'.",
+    "aggregates",
+)
+UNDOCUMENTED = CodedText("the layout does not document the aspect", "undocumented_aspect")
 
 
 def read_crs_arena(path: Path, level: Level) -> StudyDraft:
     """A study with an item for each turn of an assistant, or for each dialogue."""
-    repairs = _Repairs()
+    report = ReadingReport()
+    report.note(AGGREGATES)
     items: list[ItemDraft] = []
     submissions: list[SubmissionDraft] = []
     lines: dict[str, int] = {}
     for row in read_array(path, FIELDS):
+        report.n_rows += 1
         key = row.required("conv_id", longest=150)
         if key in lines:
             raise row.refuse(
@@ -94,14 +85,14 @@ def read_crs_arena(path: Path, level: Level) -> StudyDraft:
         parts = _turns if level == "turns" else _dialogue
         for item, labels in parts(row, key, _utterances(row)):
             items.append(item)
-            submissions.append(_submission(item, labels, QUESTIONS[level], repairs))
+            submissions.append(_submission(item, labels, QUESTIONS[level], report))
     judged = [one for one in submissions if one.judgments]
     return StudyDraft(
         kind="rating",
         items=items,
         questions=QUESTIONS[level],
         submissions=judged,
-        repairs=tuple(repairs),
+        report=report,
     )
 
 
@@ -159,11 +150,13 @@ def _text(turns: list[Row]) -> str:
 
 
 def _submission(
-    item: ItemDraft, labels: Row, questions: tuple[QuestionDraft, ...], repairs: _Repairs
+    item: ItemDraft, labels: Row, questions: tuple[QuestionDraft, ...], report: ReadingReport
 ) -> SubmissionDraft:
     names = [question.name for question in questions]
-    repairs.undocumented.update(name for name in labels.fields if name not in names)
-    judgments = [_judgment(item, labels, question, repairs) for question in questions]
+    for name in labels.fields:
+        if name not in names:
+            report.leave_out_part(UNDOCUMENTED, labels.called(name))
+    judgments = [_judgment(item, labels, question, report) for question in questions]
     return SubmissionDraft(
         item=item.key,
         annotator=ANNOTATOR,
@@ -175,10 +168,10 @@ def _submission(
 
 
 def _judgment(
-    item: ItemDraft, labels: Row, question: QuestionDraft, repairs: _Repairs
+    item: ItemDraft, labels: Row, question: QuestionDraft, report: ReadingReport
 ) -> JudgmentDraft | None:
     if labels.fields.get(question.name) is None:
-        repairs.missing += 1
+        report.note_missing("")
         return None
     value = labels.number(question.name)
     if not 0 <= value <= question.scale_max:

@@ -4,9 +4,11 @@ What a file has a million of is not frozen: that would take three times as long 
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+
+from annotation.readers.report import ReadingReport
 
 # Of items whose drafts hold pictures of up to 2 MiB each, fewer are in memory at once.
 DRAFTS_WITH_PICTURES_AT_ONCE = 20
@@ -96,7 +98,7 @@ class SubmissionDraft:
 
 @dataclass(frozen=True)
 class StudyDraft:
-    """A file's content; `repairs` says what was mended on the way, and why.
+    """A file's content; `report` says what of it is used.
 
     Items that are only named belong to a study that has them, or make a new one. Items and
     submissions may be made as they are gone through, and are gone through more than once.
@@ -106,6 +108,6 @@ class StudyDraft:
     items: Collection[ItemDraft]
     questions: tuple[QuestionDraft, ...] = ()
     submissions: Collection[SubmissionDraft] = ()
-    repairs: tuple[str, ...] = ()
+    report: ReadingReport = field(default_factory=ReadingReport)
     items_only_named: bool = False
     drafts_at_once: int | None = None

@@ -18,9 +18,11 @@ from annotation.readers.column_mapping import ColumnMapping, is_code, mapping_fa
 from annotation.readers.drafts import DRAFTS_WITH_PICTURES_AT_ONCE, QuestionDraft, StudyDraft
 from annotation.readers.file_faults import Faults
 from annotation.readers.mapped_items import MappedItems
+from annotation.readers.report import ReadingReport
 from annotation.readers.responses import APPROPRIATENESS
 from annotation.readers.rows import Row
 from annotation.readers.tables import OpenTable
+from error_codes import CodedText
 
 T = TypeVar("T")
 # Rows that a preview is made of, and how many characters they may have in all.
@@ -113,7 +115,7 @@ def mapped_study(items: MappedItems, *, kind: str, has_protocol: bool) -> StudyD
         kind=kind,
         items=items,
         questions=() if has_protocol else (question,),
-        repairs=tuple(items.notes()),
+        report=ReadingReport(notes=[CodedText(f"{note}.", note.code) for note in items.notes()]),
         drafts_at_once=DRAFTS_WITH_PICTURES_AT_ONCE if items.has_pictures else None,
     )
 

@@ -129,23 +129,23 @@ class MappedItems(Collection[ItemDraft]):
                 yield self._draft(list(group))
             last += ITEMS_AT_ONCE
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[CodedText]:
         """What a person may have overlooked of the rows, in sentences."""
-        texts: list[str] = [*mapping_warnings(self.mapping)]
+        texts = [*mapping_warnings(self.mapping)]
         if n := self.n_repeated:
             text = ngettext(
                 "%(n)s row repeats a response that another has, and counts once",
                 "%(n)s rows repeat a response that another has, and count once",
                 n,
             )
-            texts.append(text % {"n": f"{n:,}"})
+            texts.append(CodedText(text % {"n": f"{n:,}"}, "repeated_response"))
         if n := self.n_empty:
             text = ngettext(
                 "%(n)s empty cell is no response of that system",
                 "%(n)s empty cells are no responses of those systems",
                 n,
             )
-            texts.append(text % {"n": f"{n:,}"})
+            texts.append(CodedText(text % {"n": f"{n:,}"}, "empty_response_cell"))
         if n := self._number(f"SELECT COUNT(*) {BLANK}"):
             text = ngettext(
                 "%(n)s response has no text and no picture: %(named)s",
@@ -159,7 +159,8 @@ class MappedItems(Collection[ItemDraft]):
             )
             named = [f"{item}, {key}" for item, key in first]
             more = ["…"] * (n > MOST_NAMED)
-            texts.append(text % {"n": f"{n:,}", "named": "; ".join([*named, *more])})
+            text = text % {"n": f"{n:,}", "named": "; ".join([*named, *more])}
+            texts.append(CodedText(text, "response_without_text"))
         return texts
 
     def faulty_names(self) -> list[str]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.readers.drafts import (
     CandidateDraft,
@@ -19,12 +21,18 @@ from annotation.readers.drafts import (
     StudyDraft,
     SubmissionDraft,
 )
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
+from error_codes import CodedText
 
 COLUMNS = ("HITId", "WorkerId", "AssignmentStatus")
 STATUSES = {"Submitted": "submitted", "Approved": "approved", "Rejected": "rejected"}
 ZONES = {"UTC": 0, "GMT": 0, "PDT": -7, "PST": -8, "EDT": -4, "EST": -5}
+
+REPEATED = CodedText(
+    "the same worker has another submission for the item, which is kept", "repeated_submission"
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ def read_mturk_batch(
     layout = _layout(path, list(rows[0].fields), context, item, condition)
     items: dict[str, ItemDraft] = {}
     submissions: dict[tuple[str, str], SubmissionDraft] = {}
-    repairs: list[str] = []
+    report = ReadingReport(n_rows=len(rows))
     for row in rows:
         draft = _item(row, layout)
         earlier = items.setdefault(draft.key, draft)
@@ -71,7 +79,7 @@ def read_mturk_batch(
                 "name the columns that distinguish items with --item.",
                 code="differs",
             )
-        _keep(_submission(row, layout, draft.key), submissions, repairs)
+        _keep(_submission(row, layout, draft.key), submissions, report)
     questions = tuple(
         QuestionDraft(name=name, wording=f"{name} of the response") for name in layout.questions
     )
@@ -80,7 +88,7 @@ def read_mturk_batch(
         items=tuple(items.values()),
         questions=questions,
         submissions=tuple(submissions.values()),
-        repairs=tuple(repairs),
+        report=report,
     )
 
 
@@ -199,7 +207,7 @@ def _submission(row: Row, layout: BatchLayout, item: str) -> SubmissionDraft:
 def _keep(
     draft: SubmissionDraft,
     submissions: dict[tuple[str, str], SubmissionDraft],
-    repairs: list[str],
+    report: ReadingReport,
 ) -> None:
     """One submission per worker and item; a rejected one gives way to one that was not."""
     key = (draft.item, draft.identity)
@@ -209,10 +217,8 @@ def _keep(
         return
     dropped, retained = (other, draft) if other.status == "rejected" else (draft, other)
     submissions[key] = retained
-    repairs.append(
-        f"line {dropped.line} left out: the same worker's submission for item "
-        f"'{draft.item}' on line {retained.line} was kept"
-    )
+    place = _("line {n} of item {item}, for line {kept}")
+    report.leave_out(REPEATED, place.format(n=dropped.line, item=draft.item, kept=retained.line))
 
 
 def time_of(row: Row, field: str) -> datetime | None:

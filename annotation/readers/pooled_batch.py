@@ -7,6 +7,8 @@ here, and said. `audit_collection` names each of them with its line.
 import json
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 from annotation.exceptions import ImportRefused
 from annotation.readers.alternatives import ACCEPTABLE
 from annotation.readers.drafts import (
@@ -18,16 +20,25 @@ from annotation.readers.drafts import (
 )
 from annotation.readers.mturk_batch import STATUSES, time_of
 from annotation.readers.pooled_hits import TARGET, PooledHit, each_pooled_hit
-from presentation.counts import count_of
+from annotation.readers.report import ReadingReport
+from error_codes import CodedText
+
+UNJUDGED = CodedText("the row has no judgments", "no_judgments")
+SURPLUS = CodedText(
+    "the picture is in the pool more than once: merged, relevant if ticked in either slot",
+    "repeated_picture",
+)
+OWN_TARGET = CodedText("the target is among its own candidates", "own_target")
 
 
 def read_pooled_batch(path: Path) -> StudyDraft:
-    """The targets of a batch with what was ticked, cleaned up, with the repairs counted."""
-    repairs = _Repairs()
+    """The targets of a batch with what was ticked, cleaned up; the report counts what was."""
+    report = ReadingReport()
     items: dict[str, ItemDraft] = {}
     submissions: dict[tuple[str, str], SubmissionDraft] = {}
     for hit in each_pooled_hit(path):
-        ticked = _ticked(hit, repairs)
+        report.n_rows += 1
+        ticked = _ticked(hit, report)
         if not ticked:
             continue
         item = items.setdefault(hit.target, _item(hit, list(ticked)))
@@ -44,43 +55,30 @@ def read_pooled_batch(path: Path) -> StudyDraft:
         items=tuple(items.values()),
         questions=(ACCEPTABLE,),
         submissions=tuple(submissions.values()),
-        repairs=repairs.descriptions(),
+        report=report,
     )
 
 
-class _Repairs:
-    """How many rows and slots were mended, and why."""
-
-    def __init__(self) -> None:
-        self.merged = self.rows_merged = self.rows_self = self.unjudged = 0
-
-    def descriptions(self) -> tuple[str, ...]:
-        sentences = {
-            f"{count_of(self.rows_merged, 'row')} showed a picture more than once: "
-            f"{count_of(self.merged, 'surplus slot')} merged, relevant if ticked in "
-            "either": self.rows_merged,
-            f"{count_of(self.rows_self, 'row')} listed the target among its own candidates: "
-            "dropped": self.rows_self,
-            f"{count_of(self.unjudged, 'row')} without judgments: left out": self.unjudged,
-        }
-        return tuple(sentence for sentence, count in sentences.items() if count)
-
-
-def _ticked(hit: PooledHit, repairs: _Repairs) -> dict[str, bool]:
+def _ticked(hit: PooledHit, report: ReadingReport) -> dict[str, bool]:
     """Each candidate shown, and whether it was ticked in any slot; none where unjudged."""
     if hit.ticks is None:
-        repairs.unjudged += 1
+        report.leave_out(UNJUDGED, _line(hit))
         return {}
     ticked: dict[str, bool] = {}
     for picture, tick in zip(hit.pictures, hit.ticks, strict=True):
         ticked[picture] = ticked.get(picture, False) or tick
     surplus = len(hit.pictures) - len(ticked)
-    repairs.merged += surplus
-    repairs.rows_merged += surplus > 0
-    repairs.rows_self += ticked.pop(hit.target, None) is not None
+    if surplus:
+        report.leave_out_part(SURPLUS, _line(hit), surplus)
+    if ticked.pop(hit.target, None) is not None:
+        report.leave_out_part(OWN_TARGET, _line(hit))
     if not ticked:
         raise hit.row.refuse("the target is its own only candidate.", code="only_target")
     return ticked
+
+
+def _line(hit: PooledHit) -> str:
+    return _("line {n}").format(n=hit.line)
 
 
 def _item(hit: PooledHit, pictures: list[str]) -> ItemDraft:

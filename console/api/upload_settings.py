@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from http import HTTPStatus
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -12,9 +12,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.label_uploads import WORDS, LabelSettings, QuestionOverride
+from annotation.label_uploads import LEFT_OUT, WORDS, LabelSettings, QuestionOverride
 from annotation.models import Question, Upload
+from annotation.readers.policies import Missing
 from annotation.readers.tool_exports.recognition import LabelUse, uses_of
+from annotation.readers.tool_exports.repeats import REPEATS
 from console.api.endpoint import Endpoint, Input
 from console.api.operations import writes
 from console.api.uploads import UploadSerializer, upload_answer, waiting_for
@@ -29,7 +31,9 @@ MOST_SCALE = 1e15
 class QuestionOverrideInput(Input):
     """What is left out is found in the answers."""
 
-    level = serializers.ChoiceField(choices=[*Question.Level.values, WORDS], required=False)
+    level = serializers.ChoiceField(
+        choices=[*Question.Level.values, WORDS, LEFT_OUT], required=False
+    )
     low = serializers.FloatField(required=False, min_value=-MOST_SCALE, max_value=MOST_SCALE)
     high = serializers.FloatField(required=False, min_value=-MOST_SCALE, max_value=MOST_SCALE)
     wording = serializers.CharField(required=False, max_length=LONGEST_WORDING, allow_blank=True)
@@ -61,6 +65,18 @@ class LabelSettingsInput(Input):
     questions = serializers.DictField(child=QuestionOverrideInput(), required=False)
     keeps_names = serializers.BooleanField(
         required=False, help_text="Whether annotators keep their names, without pseudonyms."
+    )
+    repeats = serializers.ChoiceField(
+        choices=REPEATS,
+        required=False,
+        help_text="Which of the answers that an annotator gave to a question about an item more "
+        "than once is imported.",
+    )
+    missing = serializers.ChoiceField(
+        choices=get_args(Missing),
+        required=False,
+        help_text="Whether words such as NA and null in cells of tables are missing answers, or "
+        "only empty cells are.",
     )
 
 
@@ -97,6 +113,8 @@ def _label_settings(upload: Upload, body: dict[str, Any]) -> dict[str, Any]:
         answers=body.get("answers", known.answers).strip(),
         questions=overrides,
         keeps_names=body.get("keeps_names", known.keeps_names),
+        repeats=body.get("repeats", known.repeats),
+        missing=body.get("missing", known.missing),
     ).plain
 
 

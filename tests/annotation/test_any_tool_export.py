@@ -23,6 +23,7 @@ from annotation.readers.drafts import StudyDraft
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.studies import read_tool_export
+from tests.annotation.tool_export_drafts import FOLDER, counts, read_draft, written_file
 from tests.codes import refused
 
 pytestmark = pytest.mark.django_db
@@ -135,13 +136,15 @@ def dict_of(value: Any) -> dict[Any, Any]:
 
 
 @st.composite
-def altered(draw: st.DrawFn, value: Any, *, most: int = 2) -> Any:
+def altered(
+    draw: st.DrawFn, value: Any, *, most: int = 2, values: st.SearchStrategy[Any] = VALUES
+) -> Any:
     """A JSON value with others at one or two places, of this element of lists or of all."""
     for _ in range(draw(st.integers(1, most))):
         place = draw(st.sampled_from(sorted(places(value), key=repr) or [()]))
         if draw(st.booleans()):
             place = tuple(slice(None) if isinstance(key, int) else key for key in place)
-        value = changed(value, place, draw(VALUES))
+        value = changed(value, place, draw(values))
     return value
 
 
@@ -155,10 +158,14 @@ def read(path: Path, tool: str, fields: FieldNames, **options: Any) -> StudyDraf
             import_study(draft=draft, path=path, slug="s", title="S", owner=None)
             transaction.set_rollback(True)
     except AnnotationError as refusal:
-        faults = refusal.faults if isinstance(refusal, FileFaults) else [refusal]
-        assert all(fault.code and str(fault) for fault in faults)
+        require_codes(refusal)
         return None
     return draft
+
+
+def require_codes(refusal: AnnotationError) -> None:
+    faults = refusal.faults if isinstance(refusal, FileFaults) else [refusal]
+    assert all(fault.code and str(fault) for fault in faults)
 
 
 @pytest.mark.parametrize("name", JSON_EXPORTS)
@@ -229,6 +236,138 @@ def test_any_bytes_are_imported_or_refused(tmp_path: Path, tool: str, data: st.D
     read(path, tool, PLAIN if tool == "csv" else FieldNames())
 
 
+def n_of(value: Any) -> int:
+    return len(value) if isinstance(value, list | dict) else 0
+
+
+def n_in_label_studio(records: Any) -> int:
+    """The answers in tasks; an annotation that is skipped or empty is one too."""
+    return sum(
+        sum(max(1, n_of(annotation.get("result"))) for annotation in task["annotations"])
+        + n_of(task.get("drafts"))
+        + n_of(task.get("predictions"))
+        for task in records
+    )
+
+
+def n_in_argilla(records: Any) -> int:
+    """The answers in records, of which those with spans count by their spans."""
+    responses = [one for record in records for one in (record["responses"] or {}).values()]
+    values = [answer.get("value") for one in responses for answer in one]
+    return sum(len(one) if is_of_spans(one) else 1 for one in values)
+
+
+def is_of_spans(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(one, dict) for one in value)
+        and not all({"rank", "value"} <= one.keys() for one in value)
+    )
+
+
+def n_in_doccano(records: Any) -> int:
+    """The labeled examples, of which those with spans count by their spans."""
+    labels = [record["label"] for record in records]
+    spans = [
+        [one for one in each if isinstance(one, list | dict)] if isinstance(each, list) else []
+        for each in labels
+    ]
+    return sum(len(each) or 1 for each in spans)
+
+
+COUNTED: dict[str, tuple[str, Any, Callable[[Any], int]]] = {
+    "label-studio": ("label-studio", LABEL_STUDIO, n_in_label_studio),
+    "argilla": ("argilla", ARGILLA, n_in_argilla),
+    "doccano": ("doccano", DOCCANO, n_in_doccano),
+}
+
+
+@QUICK
+@pytest.mark.parametrize("name", COUNTED)
+@given(data=st.data())
+def test_every_answer_of_any_file_is_used_or_counted(
+    tmp_path: Path, name: str, data: st.DataObject
+) -> None:
+    tool, records, n_in = COUNTED[name]
+    changed_records = data.draw(altered(records, values=st.sampled_from(EMPTY)))
+    path = written_file(tmp_path, changed_records)
+    try:
+        draft = read_draft(path, tool)
+    except AnnotationError:
+        return
+    report = draft.report
+    assert report.n_rows == len(changed_records)
+    used = sum(
+        len({answer["question"] for answer in json.loads(submission.raw)})
+        for submission in draft.submissions
+    )
+    # Answers without a category and times are parts of answers that are kept.
+    not_used = sum(counts(report).values()) - sum(
+        counts(report).get(code, 0) for code in ("no_answer", "no_category", "unread_time")
+    )
+    assert used + not_used + report.missing.total() == n_in(changed_records)
+    answered = {item.key for item in draft.items} & {each.item for each in draft.submissions}
+    assert report.n_used <= report.n_rows
+    assert bool(report.n_used) == bool(answered)
+
+
+LAYOUTS = {
+    "label_studio_regions.json": "label-studio",
+    "label_studio_min.json": "label-studio",
+    "argilla_2.json": "argilla",
+    "argilla_2_dataset.jsonl": "argilla",
+    "argilla_1_feedback.jsonl": "argilla",
+    "argilla_1_records.json": "argilla",
+    "argilla_1_multi.jsonl": "argilla",
+    "potato/ann/user_state.json": "potato",
+    "potato_annotations.jsonl": "potato",
+}
+
+
+@QUICK
+@pytest.mark.parametrize("name", LAYOUTS)
+@given(data=st.data())
+def test_any_change_of_a_layout_is_read_or_refused(
+    tmp_path: Path, name: str, data: st.DataObject
+) -> None:
+    text = (FOLDER / name).read_text()
+    is_of_lines = name.endswith(".jsonl")
+    records = [json.loads(line) for line in text.splitlines()] if is_of_lines else json.loads(text)
+    path = written_file(tmp_path, data.draw(altered(records)))
+    try:
+        report = read_draft(path, LAYOUTS[name]).report
+    except AnnotationError as refusal:
+        require_codes(refusal)
+    else:
+        assert 0 < report.n_used <= report.n_rows
+
+
+@QUICK
+@pytest.mark.parametrize(
+    ("name", "tool"), [("label_studio.csv", "label-studio"), ("potato_annotations.csv", "potato")]
+)
+@given(data=st.data())
+def test_any_cell_of_a_layout_is_read_or_refused(
+    tmp_path: Path, name: str, tool: str, data: st.DataObject
+) -> None:
+    header, *rows = csv.reader((FOLDER / name).read_text().splitlines())
+    cells = st.sampled_from(["", "[]", "{}", "null", "[[1]]", "[{}]", '{"choices": 3}']) | TEXTS
+    for _ in range(data.draw(st.integers(1, 3))):
+        row = data.draw(st.sampled_from(rows))
+        row[data.draw(st.integers(0, len(row) - 1))] = data.draw(cells)
+    content = io.StringIO()
+    csv.writer(content).writerows([header, *rows])
+    path = tmp_path / name
+    path.write_text(content.getvalue(), errors="surrogatepass")
+    try:
+        report = read_draft(path, tool).report
+    except AnnotationError as refusal:
+        require_codes(refusal)
+    else:
+        assert report.n_rows == len(rows)
+
+
 def argilla(*values: Any, question: str = "label") -> list[dict[str, Any]]:
     """A record that each user answers by one of the values, and rates."""
     users = [f"u{n}" for n in range(len(values))]
@@ -268,9 +407,8 @@ def drafted(tmp_path: Path, tool: str, records: list[dict[str, Any]], **options:
 def test_a_question_without_any_category_is_left_out_and_counted(tmp_path: Path, tool: str) -> None:
     draft = drafted(tmp_path, tool, EXPORTS[tool]([], []))
     assert [question.name for question in draft.questions] == ["rating"]
-    [repair] = draft.repairs
-    assert "'label'" in repair
-    assert "2 answers" in repair
+    [group] = draft.report.parts.values()
+    assert (group.reason.code, group.n, group.places) == ("no_category", 2, ["label"])
     # what annotators answered is kept as it is
     raws = [json.loads(submission.raw) for submission in draft.submissions]
     assert [each["value"] for raw in raws for each in raw if each["question"] == "label"] == [
@@ -284,8 +422,9 @@ def test_a_question_without_any_category_is_left_out_and_counted(tmp_path: Path,
 def test_an_answer_without_a_category_is_an_answer(tmp_path: Path, tool: str) -> None:
     draft = drafted(tmp_path, tool, EXPORTS[tool](["a"], [], ["b"]))
     assert [question.name for question in draft.questions] == ["rating", "label:a", "label:b"]
-    [repair] = draft.repairs
-    assert "1 answer" in repair
+    [note] = draft.report.notes
+    assert note.code == "answers_without_category"
+    assert "'label'" in note
     values = {
         name: [
             judgment.value
@@ -321,7 +460,7 @@ def test_one_without_spans_and_others_with_spans_keep_the_other_questions(tmp_pa
     spans = [{"start": 0, "end": 1, "label": "x"}]
     draft = drafted(tmp_path, "argilla", argilla(spans, [], spans, question="ents"))
     assert [question.name for question in draft.questions] == ["rating"]
-    assert len(draft.repairs) == 2
+    assert counts(draft.report) == {"spans": 2, "no_category": 1}
     assert Submission.objects.count() == 3
 
 
@@ -341,13 +480,13 @@ def test_parts_of_a_form_that_cannot_be_read_are_counted(tmp_path: Path) -> None
     draft = read(path, "mturk", FieldNames())
     assert draft is not None
     assert {question.name for question in draft.questions} == {"tone", "rating", "fit"}
-    assert any("'category'" in repair for repair in draft.repairs)
-    assert any("'none'" in repair for repair in draft.repairs)
+    places = {code: group.places for code, group in draft.report.parts.items()}
+    assert "category" in places["unread"][0]
+    assert places["no_category"] == ["none"]
 
 
 def test_examples_of_doccano_without_a_label_are_counted(tmp_path: Path) -> None:
     records = [{"id": n, "text": "t", "label": labels} for n, labels in enumerate((["a"], [], []))]
     draft = drafted(tmp_path, "doccano", records)
     assert len(draft.submissions) == 1
-    [repair] = draft.repairs
-    assert "(2)" in repair
+    assert counts(draft.report) == {"unlabeled": 2, "no_answer": 2}

@@ -57,9 +57,9 @@ def written(path: Path, dialogues: Any = DIALOGUES) -> Path:
 @pytest.mark.django_db
 def test_turns_become_items_with_what_was_said_before(tmp_path: Path) -> None:
     said = command_output("import_crsarena_eval", written(tmp_path), study="turns")
-    first, *repairs = said.splitlines()
+    first, reading, *_rest = said.splitlines()
     assert numbers_in(first) == [3, 3]
-    assert [1] in [numbers_in(repair) for repair in repairs]
+    assert len(numbers_in(reading)) == 2
     study = Study.objects.get()
     [_, second, _] = study.items.order_by("position")
     assert second.key == "kbrd_redial_0a1b-22 3"

@@ -47,7 +47,12 @@ def batch(tmp_path: Path) -> Path:
 
 def test_a_batch_of_pools_becomes_a_study_of_alternatives(batch: Path) -> None:
     output = command_output("import_mturk_batch", batch, study="shoes")
-    assert [numbers_in(line) for line in output.splitlines()] == [[2, 3], [1, 1], [1]]
+    assert [numbers_in(line) for line in output.splitlines()] == [
+        [2, 3],
+        [3, 3],
+        [1, 4],  # a picture that is in the pool twice, and its line
+        [1, 4],  # the target among its candidates
+    ]
     assert Study.objects.get().kind == "alternatives"
     values = Judgment.objects.accepted().order_by("submission__pk", "candidate__position")
     assert list(values.values_list("candidate__key", "value")) == [
@@ -129,7 +134,9 @@ def release(tmp_path: Path) -> Path:
 
 def test_released_judgments_become_a_study_of_assessors_and_repairs_are_said(release: Path) -> None:
     output = command_output("import_altereval", release, study="s")
-    assert [numbers_in(line) for line in output.splitlines()] == [[5, 5], [3, 3], [2], [1]]
+    sentence, reading, unjudged, *_parts = output.splitlines()
+    assert (numbers_in(sentence), numbers_in(reading)) == ([5, 5], [6, 5])
+    assert numbers_in(unjudged)[0] == 1
     Study.objects.all().delete()
     assert_imported_once("import_altereval", release, [5, 5], study="shoes")
     values = Judgment.objects.order_by("candidate__item__position", "candidate__position")
@@ -199,4 +206,4 @@ def test_released_judgments_do_not_join_a_study_of_ratings(release: Path) -> Non
     # Without defects, nothing is repaired.
     release.write_text("".join(RELEASED.splitlines(keepends=True)[:2]))
     output = command_output("import_altereval", release, study="clean")
-    assert [numbers_in(line) for line in output.splitlines()] == [[1, 1]]
+    assert [numbers_in(line) for line in output.splitlines()] == [[1, 1], [1, 1]]

@@ -107,7 +107,9 @@ def test_a_batch_of_targets_with_their_pools_becomes_a_study_of_alternatives(ros
     upload = send(rosa, BATCH, "batch.csv")
     page = page_of(rosa, upload)
     assert counts_of(upload) == (7, 2, 1, 2)
-    assert (len(upload.summary["repairs"]), page.context["is_of_pools"]) == (2, True)
+    reading = upload.summary["reading"]
+    assert {each["code"] for each in reading["parts"]} == {"repeated_picture", "own_target"}
+    assert page.context["is_of_pools"]
     rosa.post(to("upload-import", upload), said_of(upload, {}))
     study = Study.objects.get()
     assert study.kind == "alternatives"
@@ -273,3 +275,41 @@ def test_a_program_goes_on_with_a_file_of_labels_that_a_page_took(rosa: Client) 
     answer = rosa.get(f"/api/v1/uploads/{upload.token}/")
     assert answer.status_code == 200, answer.content
     assert answer.json()["file_name"] == "labels.csv"
+
+
+REPEATED = "item,who,v\n1,ann,1\n1,ann,3\n1,bob,2\n2,bob,NA\n"
+
+
+def test_repeated_and_missing_answers_follow_what_was_chosen(rosa: Client) -> None:
+    upload = send(rosa, REPEATED, "labels.csv")
+    uses = {"item": "item", "who": "annotator", "v": "value"}
+    rosa.post(to("upload-map", upload), said_of(upload, uses))
+    page_of(rosa, upload)
+    assert [fault["code"] for fault in upload.faults] == ["repeated_answer"]
+    chosen = said_of(upload, uses, repeats="mean", missing="words")
+    rosa.post(to("upload-map", upload), chosen)
+    page = page_of(rosa, upload)
+    reading = upload.summary["reading"]
+    assert upload.faults == []
+    assert (reading["n_rows"], reading["n_used"]) == (4, 2)
+    assert reading["missing"] == {"NA": 1}
+    assert reading["policies"] == {"missing": "words", "repeats": "mean"}
+    assert page.context["reading"]
+    rosa.post(to("upload-import", upload), chosen)
+    assert sorted(Judgment.objects.values_list("value", flat=True)) == [2, 2]
+
+
+def test_a_question_may_be_left_out_and_taken_back(rosa: Client) -> None:
+    upload = send(rosa, "item,who,v,w\n1,ann,1,5\n1,bob,2,6\n", "labels.csv")
+    uses = {"item": "item", "who": "annotator", "v": "value", "w": "value"}
+    rosa.post(to("upload-map", upload), said_of(upload, uses))
+    page_of(rosa, upload)
+    rosa.post(to("upload-map", upload), said_of(upload, uses, **{"level-0": "left_out"}))
+    page_of(rosa, upload)
+    assert [(q["name"], q["is_read"]) for q in upload.summary["questions"]] == [
+        ("w", True), ("v", False),
+    ]  # fmt: skip
+    assert upload.summary["reading"]["parts"][0]["code"] == "question_left_out"
+    rosa.post(to("upload-map", upload), said_of(upload, uses, **{"level-1": ""}))
+    page_of(rosa, upload)
+    assert {q["name"] for q in upload.summary["questions"] if q["is_read"]} == {"v", "w"}

@@ -292,7 +292,8 @@ def test_a_study_leaves_in_the_released_layout_and_comes_back(tmp_path):
     ]
     draft = read_pooled_batch(files[0])
     assert [len(one.candidates) for one in draft.items] == [3, 2]
-    assert draft.repairs == ()
+    assert draft.report.n_used == draft.report.n_rows == 2
+    assert not draft.report.parts
     audit = audit_collection([tmp_path / "released"])
     assert (audit.n_defects, audit.refused) == (0, [])
 

@@ -1,7 +1,7 @@
 import json as json_format
 from argparse import ArgumentTypeError
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
@@ -13,9 +13,11 @@ from annotation.management.plain_table import column_and_value
 from annotation.models import Question
 from annotation.ownership import ownership_warning
 from annotation.readers.drafts import StudyDraft
+from annotation.readers.policies import Missing, Policies
 from annotation.readers.rows import MOST
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
+from annotation.readers.tool_exports.repeats import REPEATS
 from annotation.readers.tool_exports.studies import TOOLS, read_tool_export
 
 FIELDS = ("annotator", "candidate", "system", "context", "response", "reference")
@@ -61,6 +63,20 @@ class Command(BaseCommand):
             help="whose answers are words and no categories",
         )  # fmt: skip
         parser.add_argument(
+            "--leave-out", action="append", default=[], metavar="QUESTION",
+            help="whose answers are not imported",
+        )  # fmt: skip
+        parser.add_argument(
+            "--repeats", choices=REPEATS, default=REPEATS[0],
+            help="which of the answers that an annotator gave to a question about an item more "
+            "than once is imported (default: refuse the file)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--missing", choices=get_args(Missing), default="words",
+            help="in cells of tables read NA, N/A, None, null, NaN, - and empty cells as missing "
+            "(default), or only empty ones",
+        )  # fmt: skip
+        parser.add_argument(
             "--keep-names", action="store_true",
             help="annotators keep the names of the file, which are pseudonyms already",
         )  # fmt: skip
@@ -102,7 +118,9 @@ def _import(
             scales=dict(options["scale"]),
             wordings=dict(options["wording"]),
             written=frozenset(options["written"]),
+            without=frozenset(options["leave_out"]),
         ),
+        policies=Policies(missing=options["missing"], repeats=options["repeats"]),
         answers=options["answers"],
         keep_names=options["keep_names"],
     )
@@ -167,7 +185,7 @@ def _record(imported: ImportResult, draft: StudyDraft) -> dict[str, Any]:
             }
             for question in draft.questions
         ],
-        "repairs": list(imported.repairs),
+        "reading": imported.report.plain(),
     }
 
 

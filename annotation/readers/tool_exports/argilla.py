@@ -1,53 +1,72 @@
-"""Argilla's records, as `dataset.records.to_json` writes them or its API gives them.
+"""Argilla's records, as versions 1 and 2 write them.
 
+Nested, as `dataset.records.to_json` of Argilla 2 and the API write them; flat, as `to_datasets` of
+Argilla 2 (`QUESTION.responses`) and `format_as("datasets")` of a FeedbackDataset of Argilla 1 (a
+column per question) do; and records of Argilla 1 with the one `annotation` of an
+`annotation_agent`.
 https://docs.argilla.io/latest/reference/argilla/records/records/
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from annotation.readers.drafts import CandidateDraft
+from annotation.readers.json_rows import fit_row
 from annotation.readers.rows import Row
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
-    Answer,
     Entry,
     Export,
     inner,
     inner_list,
     item_key,
     named_texts,
+    place_of,
     placed,
     require_fields,
+    show_candidates,
+    sole_text,
     texts,
 )
+from error_codes import CodedText
+
+NOT_THE_EXPORT = (
+    "expected a record of Argilla: with 'fields' and 'responses', as dataset.records.to_json() and "
+    "the API write it, with columns 'QUESTION.responses', as to_datasets() does, or with "
+    "'annotation' and 'annotation_agent'."
+)
+SUBMITTED = "submitted"
+RESPONSES, USERS, STATUS = ".responses", ".responses.users", ".responses.status"
+# A FeedbackDataset of Argilla 1 has this column of each question.
+SUGGESTION = "-suggestion"
+# The names that a record may have for itself, the best first.
+OWN_KEYS = ("id", "external_id", "_server_id")
+# What records of Argilla 1 have besides the text.
+OF_RECORDS = frozenset(
+    {"prediction", "prediction_agent", "annotation", "annotation_agent", "vectors", "status"}
+    | {"multi_label", "explanation", "id", "metadata", "event_timestamp", "metrics", "tokens"}
+)
+DRAFTS = CodedText("drafts and discarded responses are not submitted", "drafts")
+SPANS = CodedText("spans are not read yet", "spans")
+UNREAD = CodedText("answers that are objects are not read", "unread")
 
 
 def read_argilla(export: Export) -> list[Entry]:
-    entries: list[Entry] = []
-    for row in export.records():
-        with export.faults.noting():
-            entries += _record(export, row)
+    entries = list(export.read_each(partial(_record, export)))
+    _read_rankings(export, entries)
     return entries
 
 
 def _record(export: Export, row: Row) -> Iterator[Entry]:
-    if "fields" not in row.fields or "responses" not in row.fields:
-        raise row.refuse(
-            "expected a record with 'fields' and 'responses', as dataset.records.to_json() "
-            "of Argilla 2 writes it.",
-            code="not_export",
-        )
-    displayed = inner(row, row.fields["fields"], "fields")
-    metadata = inner(row, row.fields.get("metadata") or {}, "metadata")
-    named = row.child(metadata.fields | displayed.fields, "fields")
-    require_fields(named, named_texts(export.fields))
-    several = [value for value in displayed.fields.values() if isinstance(value, str)]
-    about = texts(named, export.fields, response=several[0] if len(several) == 1 else "")
-    key = item_key(named, export.fields.item) if export.fields.item else row.required("id")
+    shown, answers = _layout(export, row)
+    require_fields(shown, named_texts(export.fields))
+    displayed = _displayed(row, shown)
+    about = texts(shown, export.fields, response=sole_text(displayed, export.fields))
+    key = item_key(shown, export.fields.item) if export.fields.item else _own_key(row)
     yield Entry(row=row, item=key, **about)
     by_user: dict[str, Entry] = {}
-    for answered in _answers(export, row):
+    for answered in answers:
         with export.faults.noting():
             user = answered.required("user_id")
             if user not in by_user:
@@ -56,21 +75,71 @@ def _record(export: Export, row: Row) -> Iterator[Entry]:
     yield from by_user.values()
 
 
+def _own_key(row: Row) -> str:
+    """The record's id; records of datasets may have none, and are named by their place."""
+    name = next((name for name in OWN_KEYS if row.fields.get(name) not in (None, "")), None)
+    return row.required(name) if name else place_of(row)
+
+
+def _layout(export: Export, row: Row) -> tuple[Row, Iterator[Row]]:
+    """What a record shows, and each answer as an object of `question`, `user_id` and `value`."""
+    fields = row.fields
+    if "fields" in fields and "responses" in fields:
+        displayed = inner(row, fields["fields"], "fields")
+        shown = row.child(_metadata(row) | displayed.fields, displayed.inside)
+        answers = _api_answers if isinstance(fields["responses"], list) else _answers
+        return shown, answers(export, row)
+    shown = row.child(_metadata(row) | fields, row.inside)
+    if any(name.endswith(RESPONSES) for name in fields):
+        return shown, _flat_answers(export, row)
+    if "annotation" in fields and "annotation_agent" in fields:
+        return shown, _one_answer(export, row)
+    if any(name.endswith(SUGGESTION) for name in fields):
+        return shown, _feedback_answers(export, row)
+    raise row.refuse(NOT_THE_EXPORT, code="not_export")
+
+
+def _metadata(row: Row) -> dict[str, Any]:
+    """A record's metadata, which a dataset has as JSON in a text."""
+    value = row.fields.get("metadata") or {}
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = None
+    return fit_row(inner(row, value, "metadata"), ()).fields
+
+
+def _displayed(row: Row, shown: Row) -> dict[str, Any]:
+    """The fields that annotators saw."""
+    if isinstance(row.fields.get("fields"), dict):
+        return row.fields["fields"]
+    metadata = _metadata(row)
+    questions = [name.removesuffix(SUGGESTION) for name in row.fields if SUGGESTION in name]
+    return {
+        name: value
+        for name, value in shown.fields.items()
+        if name not in (*OF_RECORDS, *OWN_KEYS, *metadata, *questions)
+        and not any(part in name for part in (".responses", ".suggestion", SUGGESTION))
+    }
+
+
 def _answers(export: Export, row: Row) -> Iterator[Row]:
-    """Each answer as an object of `question`, `user_id` and `value`."""
-    if isinstance(row.fields["responses"], list):
-        yield from _api_answers(export, row)
-        return
-    responses = inner(row, row.fields["responses"], "responses")
+    responses = inner(row, row.fields["responses"] or {}, "responses")
     for question in responses.fields:
         for index, value in enumerate(inner_list(responses, question)):
             with export.faults.noting():
                 answer = inner(responses, value, f"{question}[{index}]")
-                if answer.fields.get("status", "submitted") != "submitted":
-                    export.left_out.add("drafts and discarded responses")
-                    continue
-                answer.fields = {**answer.fields, "question": question}
-                yield answer
+                yield from _submitted(export, answer, question)
+
+
+def _submitted(export: Export, answer: Row, question: str) -> Iterator[Row]:
+    """The answer to a question with its name, if it was submitted."""
+    if (answer.fields.get("status") or SUBMITTED) != SUBMITTED:
+        export.leave_out(DRAFTS, answer)
+    else:
+        fields = {**answer.fields, "question": question}
+        yield answer.child(fields, answer.inside)
 
 
 def _api_answers(export: Export, row: Row) -> Iterator[Row]:
@@ -78,35 +147,98 @@ def _api_answers(export: Export, row: Row) -> Iterator[Row]:
     for index, value in enumerate(inner_list(row, "responses")):
         with export.faults.noting():
             response = inner(row, value, f"responses[{index}]")
-            if response.fields.get("status", "submitted") != "submitted":
-                export.left_out.add("drafts and discarded responses")
+            values = response.fields.get("values")
+            if (response.fields.get("status") or SUBMITTED) != SUBMITTED:
+                export.leave_out(DRAFTS, response, len(values) if isinstance(values, dict) else 1)
                 continue
-            values = inner(response, response.fields.get("values"), "values")
+            values = inner(response, values or {}, "values")
+            who = response.fields.get("user_id")
             for question, answered in values.fields.items():
                 answer = inner(values, answered, question)
-                who = response.fields.get("user_id")
                 answer.fields = {**answer.fields, "question": question, "user_id": who}
                 yield answer
 
 
-def _add(export: Export, entry: Entry, answer: Row, displayed: Row) -> None:
+def _flat_answers(export: Export, row: Row) -> Iterator[Row]:
+    """The columns of a question: its values, who gave them, and whether they were submitted."""
+    for column in [name for name in row.fields if name.endswith(RESPONSES)]:
+        question = column.removesuffix(RESPONSES)
+        with export.faults.noting():
+            if row.fields[column] is None:
+                continue
+            values = inner_list(row, column)
+            users = inner_list(row, f"{question}{USERS}")
+            statuses = row.fields.get(f"{question}{STATUS}") or [None] * len(values)
+            if not isinstance(statuses, list) or not len(values) == len(users) == len(statuses):
+                problem = "expected one user and one status per value."
+                raise row.refuse(problem, f"{question}{USERS}", code="other_length")
+            for index, (value, user, status) in enumerate(
+                zip(values, users, statuses, strict=True)
+            ):
+                fields = {"value": value, "user_id": user, "status": status}
+                answer = row.child(fields, row.called(f"{column}[{index}]"))
+                yield from _submitted(export, answer, question)
+
+
+def _feedback_answers(export: Export, row: Row) -> Iterator[Row]:
+    """A column of each question of a FeedbackDataset has a response for each user."""
+    for name in [name for name in row.fields if name.endswith(SUGGESTION)]:
+        question = name.removesuffix(SUGGESTION)
+        if row.fields.get(question) is None:
+            continue
+        for index, value in enumerate(inner_list(row, question)):
+            with export.faults.noting():
+                answer = inner(row, value, f"{question}[{index}]")
+                yield from _submitted(export, answer, question)
+
+
+def _one_answer(export: Export, row: Row) -> Iterator[Row]:
+    """Records for one annotator, who validated or discarded them."""
+    value = row.fields["annotation"]
+    if value is None:
+        return
+    status = row.fields.get("status")
+    fields = {
+        "value": value,
+        "user_id": row.fields["annotation_agent"],
+        "status": "discarded" if status == "Discarded" else SUBMITTED,
+    }
+    answer = row.child(fields, row.called("annotation"))
+    yield from _submitted(export, answer, "annotation")
+
+
+def _add(export: Export, entry: Entry, answer: Row, displayed: Mapping[str, Any]) -> None:
     question = answer.required("question", longest=LONGEST_QUESTION)
-    field, value = answer.called("value"), answer.fields.get("value")
-    candidate = entry.candidates[0].key
-    if _is_ranking(value):
+    answer.fields["value"] = value = _objects(answer.fields.get("value"))
+    field = answer.called("value")
+    if export.is_unwanted(question, answer):
+        return
+    if value is None:
+        export.report.note_missing("")
+    elif _is_ranking(value):
         _add_ranking(entry, answer, displayed)
     elif isinstance(value, list) and all(isinstance(one, str) and one for one in value):
-        entry.answers.append(Answer(question, "categories", value, field, candidate))
+        entry.add(question, "categories", value, field)
     elif isinstance(value, list) and all(isinstance(one, dict) for one in value):
-        export.left_out.add("spans")
+        export.leave_out(SPANS, answer, len(value))
     elif isinstance(value, list):
         raise answer.refuse("expected a list of texts.", "value", code="not_texts")
     elif isinstance(value, str):
-        labels = [value] if value else []
-        entry.answers.append(Answer(question, "categories", labels, field, candidate))
+        entry.add(question, "categories", [value] if value else [], field)
+    elif isinstance(value, dict):
+        export.leave_out(UNREAD, answer)
     else:
-        number = answer.number("value")
-        entry.answers.append(Answer(question, "points", number, field, candidate))
+        entry.add(question, "points", answer.number("value"), field)
+
+
+def _objects(value: Any) -> Any:
+    """A list of objects, which datasets have as an object of lists."""
+    if not isinstance(value, dict) or not value:
+        return value
+    lists = list(value.values())
+    if not all(isinstance(one, list) and len(one) == len(lists[0]) for one in lists):
+        return value
+    return [dict(zip(value, parts, strict=True)) for parts in zip(*lists, strict=True)]
 
 
 def _is_ranking(value: Any) -> bool:
@@ -117,17 +249,41 @@ def _is_ranking(value: Any) -> bool:
     )
 
 
-def _add_ranking(entry: Entry, answer: Row, displayed: Row) -> None:
+def _add_ranking(entry: Entry, answer: Row, displayed: Mapping[str, Any]) -> None:
     """Options in order, of which equal ranks are ties; an option may be a field's name."""
     ranks: dict[str, float] = {}
     for index, value in enumerate(answer.fields["value"]):
         option = inner(answer, value, f"value[{index}]")
         ranks[option.required("value", longest=100)] = option.number("rank")
-    known = {candidate.key: candidate for candidate in entry.candidates}
-    for name in sorted(ranks):
-        text = displayed.text(name) if name in displayed.fields else ""
-        known.setdefault(name, CandidateDraft(key=name, system=name, text=text))
-    entry.candidates = tuple(known.values())
+
+    def text(name: str) -> str:
+        return value if isinstance(value := displayed.get(name), str) else ""
+
+    show_candidates(entry, sorted(ranks), text)
     question = answer.required("question", longest=LONGEST_QUESTION)
     for name, share in placed(ranks).items():
-        entry.answers.append(Answer(question, "placed", share, answer.called("value"), name))
+        entry.add(question, "placed", share, answer.called("value"), name)
+
+
+def _read_rankings(export: Export, entries: list[Entry]) -> None:
+    """Read lists of the same options in different orders as rankings, the best first: Argilla 2
+    writes those as it writes several labels."""
+    orders: dict[str, list[tuple[str, ...]]] = {}
+    for entry in entries:
+        for answer in entry.answers:
+            known = orders.setdefault(answer.question, [])
+            known.append(tuple(answer.value) if isinstance(answer.value, list) else ())
+    for question, lists in orders.items():
+        options = set(lists[0])
+        is_complete = all(set(each) == options and len(each) == len(options) for each in lists)
+        if len(options) < 2 or not is_complete or len(set(lists)) == 1:
+            continue
+        text = f"'{question}' is read as a ranking: each answer has the same options in an order."
+        export.report.note(CodedText(text, "ranking"))
+        for entry in entries:
+            for answer in [one for one in entry.answers if one.question == question]:
+                entry.answers.remove(answer)
+                show_candidates(entry, sorted(options))
+                ranks = {name: float(n) for n, name in enumerate(answer.value)}
+                for name, share in placed(ranks).items():
+                    entry.add(question, "placed", share, answer.field, name)

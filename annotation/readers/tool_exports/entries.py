@@ -1,6 +1,8 @@
 """What every tool's export comes to: entries, each of one annotator about one record."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,11 +11,15 @@ from typing import Any, Literal
 
 from annotation.exceptions import FileFaults, ImportRefused
 from annotation.readers.drafts import CandidateDraft
-from annotation.readers.rows import Row
-from annotation.readers.tables import each_row
+from annotation.readers.policies import Policies
+from annotation.readers.report import ReadingReport
+from annotation.readers.rows import MOST, Row
+from annotation.readers.tables import each_row, read_object
+from error_codes import CodedText
 
 SOLE_CANDIDATE = "item"
 LONGEST_QUESTION = 64
+NOT_OBJECT = "expected a JSON object in braces."
 # `plain` is a text that may be a number: what it is shows once all values are there.
 Kind = Literal["plain", "number", "points", "category", "categories", "placed", "written"]
 
@@ -37,7 +43,8 @@ class FieldNames:
 
 @dataclass(slots=True)
 class Answer:
-    """`value` is a text, a number, a list of categories, or where a candidate was placed."""
+    """`value` is a text, a number, a list of categories, or where a candidate was placed; `field`
+    is the path of the value in its record."""
 
     question: str
     kind: Kind
@@ -48,7 +55,10 @@ class Answer:
 
 @dataclass(slots=True)
 class Entry:
-    """One annotator's answers about what one record shows; without an annotator, only that."""
+    """One annotator's answers about what one record shows; without an annotator, only that.
+
+    `records` has the ids of the rows that the answers are from.
+    """
 
     row: Row
     item: str
@@ -64,6 +74,19 @@ class Entry:
     submitted_at: datetime | None = None
     seconds: float | None = None
     is_simulated: bool = False
+    records: list[int] = field(default_factory=list)
+
+    def add(self, question: str, kind: Kind, value: Any, field: str, candidate: str = "") -> None:
+        """Add an answer, about the first candidate where none is named."""
+        candidate = candidate or self.candidates[0].key
+        self.answers.append(Answer(question, kind, value, field, candidate))
+
+    def refuse(self, answer: Answer, problem: str, *, code: str) -> ImportRefused:
+        """The error to raise for an answer."""
+        row = self.row
+        return ImportRefused(
+            row.path, problem, line=row.line, field=answer.field, code=code, record=row.record
+        )
 
 
 @dataclass
@@ -89,40 +112,111 @@ class Faults:
 
 
 @dataclass
-class LeftOut:
-    """What a tool can hold and a study cannot, counted by what it is."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def add(self, what: str) -> None:
-        self.counts[what] = self.counts.get(what, 0) + 1
-
-    def sentences(self) -> tuple[str, ...]:
-        return tuple(f"{what} left out ({n:,})" for what, n in self.counts.items())
-
-
-@dataclass(frozen=True)
 class Export:
-    """A file on its way in: its entries, what is wrong with it, and what no study takes."""
+    """A file on its way in: its records, what is wrong with it, and what no study takes.
+
+    `written` names the questions whose answers are words, `without` those that are not wanted.
+    """
 
     path: Path
     fields: FieldNames
     faults: Faults = field(default_factory=Faults)
-    left_out: LeftOut = field(default_factory=LeftOut)
+    report: ReadingReport = field(default_factory=ReadingReport)
     rows: Sequence[Row] | None = None
+    policies: Policies = field(default_factory=Policies)
+    written: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
+    records_read: dict[int, Row] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    unwanted: Counter[str] = field(default_factory=Counter)
 
     def records(self) -> Iterator[Row]:
-        """The rows that are read already, or else those of the file."""
-        if self.rows is not None:
-            yield from self.rows
-        else:
-            yield from each_row(self.path, on_fault=self.faults.add)
+        """The rows that are read already, or else those of the file; the report counts them."""
+        for row in self.rows if self.rows is not None else read_records(self):
+            self.records_read[id(row)] = row
+            yield row
+
+    def split_record(self, row: Row, parts: Sequence[Row]) -> None:
+        """Count the parts of a record as records instead of it."""
+        self.report.n_rows += len(parts) - 1
+        del self.records_read[id(row)]
+        self.records_read |= {id(part): part for part in parts}
+
+    def read_each(
+        self, read: Callable[[Row], Iterable[Entry]], rows: Iterable[Row] | None = None
+    ) -> Iterator[Entry]:
+        """What is read from each record; what is wrong with one is noted."""
+        for row in self.records() if rows is None else rows:
+            with self.faults.noting():
+                for entry in read(row):
+                    entry.records.append(id(row))
+                    yield entry
+
+    def leave_out(self, reason: CodedText, row: Row, n: int = 1, *, detail: str = "") -> None:
+        """Count answers, or other values, that no study takes."""
+        if n:
+            place = f"{place_of(row)} ({detail})" if detail else place_of(row)
+            self.report.leave_out_part(reason, place, n)
+
+    def count(self, name: str) -> int:
+        """How often this was asked of a name, from 1."""
+        self.counts[name] += 1
+        return self.counts[name]
+
+    def is_unwanted(self, question: str, row: Row) -> bool:
+        """Whether a question is to be left out; its answer is counted then."""
+        if is_unwanted := question in self.without:
+            self.unwanted[question] += 1
+            self.leave_out(UNWANTED, row, detail=question)
+        return is_unwanted
+
+    def is_missing(self, text: str, question: str) -> bool:
+        """Whether a cell of a table holds no answer, which is counted; of words it is one."""
+        self.report.policies["missing"] = self.policies.missing
+        text = text.strip()
+        is_missing = not text if question in self.written else self.policies.is_missing(text)
+        if is_missing:
+            self.report.note_missing(text)
+        return is_missing
+
+    def count_unused_records(self, entries: Iterable[Entry], questions: Collection[str]) -> None:
+        """Count the records without an answer to these questions, which are those of the study."""
+        used = {
+            number
+            for entry in entries
+            if any(answer.question in questions for answer in entry.answers)
+            for number in entry.records
+        }
+        for number, row in self.records_read.items():
+            if number not in used:
+                self.report.leave_out(UNUSED, place_of(row))
+
+
+UNWANTED = CodedText("the question is left out", "question_left_out")
+UNUSED = CodedText("no answer in it can be used; only its item is imported", "no_answer")
+
+
+def place_of(row: Row) -> str:
+    """A record, or an object inside it, as a report names it."""
+    return f"{row.place}: {row.inside}" if row.inside else row.place
+
+
+def read_records(export: Export) -> Iterator[Row]:
+    """The rows of a table, the objects of an array or of an API's page, or the one object that a
+    file holds."""
+    try:
+        yield from each_row(export.path, on_fault=export.faults.add, report=export.report)
+    except ImportRefused as refused:
+        if refused.code != "not_objects":
+            raise
+        export.report.n_rows += 1
+        yield read_object(export.path)
 
 
 def inner(row: Row, value: Any, name: str) -> Row:
     """An object inside a record, which refuses itself with the record's line and its own name."""
     if not isinstance(value, dict):
-        raise row.refuse("expected a JSON object in braces.", name, code="not_object")
+        raise row.refuse(NOT_OBJECT, name, code="not_object")
     return row.child(value, row.called(name))
 
 
@@ -158,6 +252,13 @@ def texts(row: Row, fields: FieldNames, *, response: str = "") -> dict[str, Any]
     }
 
 
+def sole_text(values: Mapping[str, Any], fields: FieldNames) -> str:
+    """The text that a record shows, if it is the only one whose use nobody named."""
+    known = named_texts(fields)
+    found = [one for name, one in values.items() if isinstance(one, str) and name not in known]
+    return found[0] if len(found) == 1 else ""
+
+
 def require_fields(row: Row, names: Iterable[str]) -> None:
     """Refuse a record that lacks a field that was named, unless by a pattern."""
     for name in names:
@@ -174,8 +275,37 @@ def named_texts(fields: FieldNames) -> tuple[str, ...]:
     return (*fields.item, *rest, fields.reference, fields.condition)
 
 
+def short_name(row: Row, column: str) -> str:
+    """The name of a question that is a column's."""
+    name = column.strip()
+    if not 1 <= len(name) <= LONGEST_QUESTION:
+        raise row.refuse(
+            f"a question's name has 1 to {LONGEST_QUESTION} characters.", column, code="too_long"
+        )
+    return name
+
+
+def show_candidates(
+    entry: Entry, names: Iterable[str], text: Callable[[str], str] = lambda _name: ""
+) -> None:
+    """Name what was compared as candidates of the item, next to what the record shows."""
+    known = {candidate.key: candidate for candidate in entry.candidates}
+    for name in names:
+        known.setdefault(name, CandidateDraft(key=name, system=name, text=text(name)))
+    entry.candidates = tuple(known.values())
+
+
 def number_of(row: Row, name: str) -> float | None:
     return None if row.fields.get(name) in (None, "") else row.number(name)
+
+
+def number_of_text(value: object) -> float | None:
+    """A text as a finite number that no rounding changes, if it is one."""
+    try:
+        number = float("" if "_" in str(value) else str(value))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and abs(number) <= MOST else None
 
 
 def iso_time(row: Row, name: str) -> datetime | None:

@@ -1,14 +1,17 @@
 """Results of a Mechanical Turk batch in any layout: `Input.*`, `Answer.*`, one row an assignment.
 
 A column `Answer.X` is a question X about what the HIT shows; one about several things at once has
-`--answers 'Answer.{question}_{system}'`, which tells the two apart. Radio buttons and check boxes
-come as `Answer.X.Y` with true and false, and all of a form as JSON in `Answer.taskAnswers`.
+`--answers 'Answer.{question}_{system}'`, which tells the two apart. Check boxes of one name come as
+`a|b`, or as `Answer.X.Y` with true and false, and all of a <crowd-form> as JSON in
+`Answer.taskAnswers` or, with answer-format="flatten-objects", as columns such as
+`Answer.X.label`.
 https://docs.aws.amazon.com/AWSMechTurk/latest/RequesterUI/ (Review results, the CSV file)
+https://docs.aws.amazon.com/sagemaker/latest/dg/sms-ui-template-reference.html (output)
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,34 +22,74 @@ from annotation.readers.mturk_batch import STATUSES, time_of
 from annotation.readers.rows import Row
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
-    Answer,
     Entry,
     Export,
     FieldNames,
+    Kind,
     item_key,
     named_texts,
     number_of,
     require_fields,
     texts,
 )
+from error_codes import CodedText
 
 COLUMNS = ("HITId", "WorkerId", "AssignmentStatus")
 INPUT, ANSWER, FORM = "Input.", "Answer.", "Answer.taskAnswers"
 BOOLEANS = {"true": True, "false": False}
 
 
+# Columns of crowd-classifier and its multi-select variant, in a form that is flattened.
+LABEL, LABELS = ".label", ".labels"
+BETWEEN_BOXES = "|"
+SPANS = CodedText("regions of texts and pictures are not read yet", "spans")
+UNREAD = CodedText("answers that are lists or objects are not read", "unread")
+# The names by which crowd elements give what was drawn or marked.
+REGIONS = frozenset(
+    {"boundingBoxes", "entities", "polygons", "polylines", "lines", "keypoints", "instances"}
+    | {"labeledImage", "inputImageProperties", "labelMappings", "vertices"}
+)
+
+
 def read_mturk(export: Export, pattern: str = "") -> list[Entry]:
     """`pattern` is how a column of answers names its question and its system."""
-    entries: list[Entry] = []
     matcher = _matcher(pattern)
     fields = export.fields
-    for row in export.records():
-        if not entries:
-            fields = _in_full(fields, row)
-            require_fields(row, (*COLUMNS, *named_texts(fields), *fields.values))
-        with export.faults.noting():
-            entries.append(_entry(export, row, fields, matcher))
-    return entries
+    rows = list(export.records())
+    if rows:
+        fields = _in_full(fields, rows[0])
+        require_fields(rows[0], (*COLUMNS, *named_texts(fields), *fields.values))
+    boxes = _box_columns(export, rows, fields)
+    return list(export.read_each(lambda row: [_entry(export, row, fields, matcher, boxes)], rows))
+
+
+def _box_columns(export: Export, rows: Iterable[Row], fields: FieldNames) -> frozenset[str]:
+    """The columns in which a cell joins several check boxes that were ticked."""
+    joined: set[str] = set()
+    spaced: set[str] = set()
+    for row in rows:
+        for column in _answer_columns(row, fields):
+            text = row.fields[column]
+            if isinstance(text, str) and BETWEEN_BOXES in text and column != FORM:
+                parts = text.split(BETWEEN_BOXES)
+                joined.add(column)
+                # Words that somebody typed have a space or nothing next to a bar.
+                spaced |= {column for part in parts if not part or part != part.strip()}
+    boxes = frozenset(
+        column for column in joined - spaced if column.removeprefix(ANSWER) not in export.written
+    )
+    for column in sorted(boxes):
+        name = column.removeprefix(ANSWER)
+        text = (
+            f"'{name}' is read as check boxes: '{BETWEEN_BOXES}' is between those that were "
+            f"ticked, and an empty cell means that none was. If it is text, say --written {name}."
+        )
+        export.report.note(CodedText(text, "check_boxes"))
+    return boxes
+
+
+def _answer_columns(row: Row, fields: FieldNames) -> tuple[str, ...]:
+    return fields.values or tuple(name for name in row.fields if name.startswith(ANSWER))
 
 
 def _matcher(pattern: str) -> re.Pattern[str] | None:
@@ -82,7 +125,13 @@ def _in_full(fields: FieldNames, row: Row) -> FieldNames:
     )
 
 
-def _entry(export: Export, row: Row, fields: FieldNames, matcher: re.Pattern[str] | None) -> Entry:
+def _entry(
+    export: Export,
+    row: Row,
+    fields: FieldNames,
+    matcher: re.Pattern[str] | None,
+    boxes: frozenset[str],
+) -> Entry:
     status = row.required("AssignmentStatus")
     if status not in STATUSES:
         raise row.refuse(
@@ -102,10 +151,10 @@ def _entry(export: Export, row: Row, fields: FieldNames, matcher: re.Pattern[str
         seconds=number_of(row, "WorkTimeInSeconds"),
         **about,
     )
-    for name, column, kind, value in _values(export, row, fields):
+    for name, column, kind, value in _values(export, row, fields, boxes):
         question, system = _question(row, name, matcher)
-        candidate = system or entry.candidates[0].key
-        entry.answers.append(Answer(question, kind, value, column, candidate))  # type: ignore[arg-type]
+        if not export.is_unwanted(question, row):
+            entry.add(question, kind, value, column, system)
     if matcher is not None:
         entry.candidates = _candidates(row, fields, matcher)
     return entry
@@ -132,7 +181,8 @@ def _candidates(
 
 
 def _match(column: str, matcher: re.Pattern[str]) -> re.Match[str] | None:
-    return matcher.fullmatch(column.removeprefix(ANSWER)) if column.startswith(ANSWER) else None
+    name = column.removeprefix(ANSWER).removesuffix(LABEL).removesuffix(LABELS)
+    return matcher.fullmatch(name) if column.startswith(ANSWER) else None
 
 
 def _question(row: Row, name: str, matcher: re.Pattern[str] | None) -> tuple[str, str]:
@@ -151,22 +201,33 @@ def _question(row: Row, name: str, matcher: re.Pattern[str] | None) -> tuple[str
     return question, system
 
 
-def _values(export: Export, row: Row, fields: FieldNames) -> Iterator[tuple[str, str, str, Any]]:
+Value = tuple[str, str, Kind, Any]
+
+
+def _values(export: Export, row: Row, fields: FieldNames, boxes: frozenset[str]) -> Iterator[Value]:
     """Name, column, kind and value of all that a row answers."""
-    columns = fields.values or tuple(
-        name for name, value in row.fields.items() if name.startswith(ANSWER) and value != ""
-    )
-    boxes: dict[str, dict[str, bool]] = {}
-    for column in columns:
+    groups: dict[str, dict[str, bool]] = {}
+    for column in _answer_columns(row, fields):
         text = row.text(column).strip()
-        if column == FORM:
+        name = column.removeprefix(ANSWER)
+        if column == FORM and text:
             yield from _form(export, row, text)
-        elif text.lower() in BOOLEANS and "." in (name := column.removeprefix(ANSWER)):
+        elif column in boxes:
+            is_empty = text in ("{}", "[]") or export.policies.is_missing(text)
+            ticked = [] if is_empty else text.split(BETWEEN_BOXES)
+            yield name, column, "categories", list(dict.fromkeys(ticked))
+        elif text.lower() in BOOLEANS and "." in name:
             group, _, option = name.rpartition(".")
-            boxes.setdefault(group, {})[option] = BOOLEANS[text.lower()]
-        elif text:
-            yield column.removeprefix(ANSWER), column, "plain", text
-    for group, options in boxes.items():
+            groups.setdefault(group, {})[option] = BOOLEANS[text.lower()]
+        elif export.is_missing(text, name):
+            continue
+        elif name.endswith(LABEL) and name != LABEL:
+            yield name.removesuffix(LABEL), column, "categories", [text]
+        elif text[0] in "[{":
+            yield from _cell(export, row, column, text)
+        else:
+            yield name, column, "plain", text
+    for group, options in groups.items():
         yield group, f"{ANSWER}{group}", "categories", _ticked(options)
 
 
@@ -174,7 +235,21 @@ def _ticked(options: dict[str, bool]) -> list[str]:
     return [name for name, is_ticked in options.items() if is_ticked]
 
 
-def _form(export: Export, row: Row, text: str) -> Iterator[tuple[str, str, str, Any]]:
+def _cell(export: Export, row: Row, column: str, text: str) -> Iterator[Value]:
+    """What a cell of JSON says, such as the labels of a form that is flattened; else its text."""
+    name = column.removeprefix(ANSWER)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    if isinstance(value, str):
+        yield name, column, "plain", text
+        return
+    fit_row(row.child({name: value}, column), ())
+    yield from _part(export, row, name.removesuffix(LABELS) or name, column, value)
+
+
+def _form(export: Export, row: Row, text: str) -> Iterator[Value]:
     """The one object in the list that `Answer.taskAnswers` holds."""
     try:
         [form] = json.loads(text)
@@ -184,12 +259,34 @@ def _form(export: Export, row: Row, text: str) -> Iterator[tuple[str, str, str, 
         raise row.refuse("expected a JSON list of one object.", FORM, code="not_form")
     answers = fit_row(row.child(form, FORM), ())
     for name, value in answers.fields.items():
-        if isinstance(value, dict) and all(isinstance(one, bool) for one in value.values()):
-            yield name, FORM, "categories", _ticked(value)
-        elif isinstance(value, bool):
-            yield name, FORM, "categories", ["yes" if value else "no"]
-        elif isinstance(value, str | int | float):
-            if value != "":
-                yield name, FORM, "plain", str(value)
-        elif value is not None:
-            export.left_out.add(f"lists and objects in answers to '{name[:LONGEST_QUESTION]}'")
+        yield from _part(export, row, name, FORM, value)
+
+
+def _part(export: Export, row: Row, name: str, column: str, value: Any) -> Iterator[Value]:
+    """What one element of a form says."""
+    labels = _labels(value)
+    if labels is not None:
+        yield name, column, "categories", labels
+    elif value in (None, "", {"label": None}, {"label": ""}):
+        export.report.note_missing("")
+    elif isinstance(value, str | int | float):
+        yield name, column, "plain", str(value)
+    elif isinstance(value, dict) and value.keys() & REGIONS:
+        marked = [len(each) for each in value.values() if isinstance(each, list)]
+        export.leave_out(SPANS, row, max(1, sum(marked)))
+    else:
+        export.leave_out(UNREAD, row, detail=name[:LONGEST_QUESTION])
+
+
+def _labels(value: Any) -> list[str] | None:
+    """The categories that an element gives, if it gives any: a classifier names them, check boxes
+    and radio buttons are true or false."""
+    if isinstance(value, bool):
+        return ["yes" if value else "no"]
+    if isinstance(value, dict) and all(isinstance(one, bool) for one in value.values()):
+        return _ticked(value)
+    if isinstance(value, dict) and len(value) == 1:
+        value = [value["label"]] if "label" in value else value.get("labels")
+    if isinstance(value, list) and all(isinstance(one, str) and one for one in value):
+        return list(dict.fromkeys(value))
+    return None

@@ -4,17 +4,15 @@ from annotation.exceptions import AnnotationError
 from annotation.readers.rows import Row
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
-    Answer,
     Entry,
     Export,
     FieldNames,
     item_key,
     named_texts,
     require_fields,
+    short_name,
     texts,
 )
-
-SOLE_QUESTION = "value"
 
 
 def read_plain_table(export: Export) -> list[Entry]:
@@ -32,17 +30,14 @@ def read_plain_table(export: Export) -> list[Entry]:
             "--value once; or leave --question out, and each --value is a question.",
             code="several_values",
         )
-    entries: list[Entry] = []
-    for row in export.records():
-        if not entries:
-            rest = (fields.annotator, fields.question, fields.round, *fields.values)
-            require_fields(row, (*named_texts(fields), *rest))
-        with export.faults.noting():
-            entries.append(_entry(row, fields))
-    return entries
+    rows = list(export.records())
+    rest = (fields.annotator, fields.question, fields.round, *fields.values)
+    for row in rows[:1]:
+        require_fields(row, (*named_texts(fields), *rest))
+    return list(export.read_each(lambda row: [_entry(export, row, fields)], rows))
 
 
-def _entry(row: Row, fields: FieldNames) -> Entry:
+def _entry(export: Export, row: Row, fields: FieldNames) -> Entry:
     about = texts(row, fields)
     entry = Entry(
         row=row,
@@ -53,23 +48,20 @@ def _entry(row: Row, fields: FieldNames) -> Entry:
         **about,
     )
     for column in fields.values:
-        # An empty cell is a question that was not answered.
-        if (value := row.optional(column, longest=20_000)) != "":
-            question = _question(row, fields, column)
-            candidate = entry.candidates[0].key
-            entry.answers.append(Answer(question, "plain", value, column, candidate))
+        value = row.optional(column, longest=20_000)
+        if not value:
+            export.report.note_missing("")
+            continue
+        question = _question(row, fields, column)
+        if not (export.is_missing(value, question) or export.is_unwanted(question, row)):
+            entry.add(question, "plain", value, row.called(column))
     return entry
 
 
 def _question(row: Row, fields: FieldNames, column: str) -> str:
     if fields.question:
         return row.required(fields.question, longest=LONGEST_QUESTION)
-    name = column.strip()
-    if len(name) > LONGEST_QUESTION:
-        raise row.refuse(
-            f"a question's name has {LONGEST_QUESTION} characters at most.", column, code="too_long"
-        )
-    return name
+    return short_name(row, column)
 
 
 def round_of(row: Row, column: str) -> int:

@@ -1,15 +1,24 @@
 """Which questions an export's answers are to, on which scales, and what each answer counts as."""
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from django.utils.translation import ngettext
+
 from annotation.exceptions import AnnotationError
 from annotation.readers.drafts import QuestionDraft
 from annotation.readers.judgments import MOST_CATEGORIES
-from annotation.readers.rows import MOST
-from annotation.readers.tool_exports.entries import LONGEST_QUESTION, Answer, Entry, Faults
+from annotation.readers.report import ReadingReport
+from annotation.readers.tool_exports.entries import (
+    LONGEST_QUESTION,
+    Answer,
+    Entry,
+    Export,
+    Faults,
+    number_of_text,
+)
+from error_codes import CodedText
 
 LEVELS = {"number": "interval", "points": "ordinal", "placed": "ordinal"}
 YES_NO = ("no", "yes")
@@ -23,6 +32,7 @@ class QuestionSettings:
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     wordings: Mapping[str, str] = field(default_factory=dict)
     written: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
 
     def level(self, name: str) -> str:
         return self.levels.get(name) or self.levels.get("", "")
@@ -35,11 +45,12 @@ class QuestionSettings:
             scales={name: each for name, each in self.scales.items() if name in kept},
             wordings={name: each for name, each in self.wordings.items() if name in kept},
             written=self.written & kept,
+            without=self.without & kept,
         )
 
     def require_known(self, names: Iterable[str]) -> None:
         there = sorted(names)
-        for name in (*self.levels, *self.scales, *self.wordings, *self.written):
+        for name in (*self.levels, *self.scales, *self.wordings, *self.written, *self.without):
             if name and name not in there:
                 raise AnnotationError(
                     f"There are no answers to a question '{name}'. Questions: {', '.join(there)}.",
@@ -73,8 +84,11 @@ def labels_of(answer: Answer) -> list[str]:
     return [f"{answer.value:g}" if isinstance(answer.value, float) else str(answer.value)]
 
 
+Answers = list[tuple[Entry, Answer]]
+
+
 def columns_of(
-    entries: Iterable[Entry], settings: QuestionSettings, faults: Faults
+    export: Export, entries: Iterable[Entry], settings: QuestionSettings
 ) -> dict[str, Column]:
     """A column for each question, in the order of the file's columns; of those that share one, in
     the order in which the file first answers them. A question without any category has none."""
@@ -82,7 +96,10 @@ def columns_of(
     for entry in entries:
         for answer in entry.answers:
             answered.setdefault(answer.question, []).append((entry, answer))
-    settings.require_known(answered)
+    settings.require_known([*answered, *export.unwanted])
+    faults = export.faults
+    for name, answers in answered.items():
+        _give_one_kind(answers, settings.level(name))
     columns: dict[str, Column] = {}
     for name, answers in sorted(answered.items(), key=lambda pair: _position(*pair[1][0])):
         with faults.noting():
@@ -91,32 +108,54 @@ def columns_of(
     return columns
 
 
-def unmarked_answers(entries: Iterable[Entry], columns: Mapping[str, Column]) -> list[str]:
-    """Sentences that count the answers to each question that name no category."""
+def _give_one_kind(answers: Answers, level: str) -> None:
+    """Read texts next to lists of categories as such lists, and labels that are all numbers as
+    numbers if their level is."""
+    kinds = {answer.kind for _, answer in answers}
+    if kinds == {"plain", "categories"}:
+        for _, answer in answers:
+            if answer.kind == "plain":
+                answer.kind, answer.value = "categories", [answer.value]
+    elif kinds == {"categories"} and level not in ("", "nominal"):
+        values = [answer.value for _, answer in answers]
+        if all(len(labels) == 1 and number_of_text(labels[0]) is not None for labels in values):
+            for _, answer in answers:
+                answer.kind, answer.value = "plain", answer.value[0]
+
+
+NO_CATEGORY = CodedText(
+    "no answer to the question has a category (if its answers are text: --written)", "no_category"
+)
+
+
+def note_unmarked(
+    report: ReadingReport, entries: Iterable[Entry], columns: Mapping[str, Column]
+) -> None:
+    """Count the answers to each question that name no category."""
     counts = Counter(
         answer.question
         for entry in entries
         for answer in entry.answers
         if answer.kind == "categories" and not answer.value
     )
-    sentences = []
     for name, n in counts.items():
-        answers = "1 answer" if n == 1 else f"{n:,} answers"
         if (column := columns.get(name)) is None:
-            sentences.append(f"question '{name}' left out: no category in {answers} to it")
+            report.leave_out_part(NO_CATEGORY, name, n)
         elif not column.is_written:
-            sentences.append(f"{answers} to '{name}' without a category read as no to each")
-    return sentences
+            text = ngettext(
+                "%(n)s answer to '%(name)s' has no category: it counts as no to each.",
+                "%(n)s answers to '%(name)s' have no category: they count as no to each.",
+                n,
+            )
+            text = text % {"n": f"{n:,}", "name": name}
+            report.note(CodedText(text, "answers_without_category"))
 
 
 def _position(entry: Entry, answer: Answer) -> int:
     """Of the answer's column in its row; of an option's, as `Answer.top1.on`, if it has several."""
     names = enumerate(entry.row.fields)
-    option = f"{answer.field}."
-    return next((n for n, name in names if name == answer.field or name.startswith(option)), 0)
-
-
-Answers = list[tuple[Entry, Answer]]
+    field = answer.field.removeprefix(f"{entry.row.inside}.")
+    return next((n for n, name in names if name == field or name.startswith(f"{field}.")), 0)
 
 
 def _column(
@@ -128,12 +167,12 @@ def _column(
     for entry, answer in answers:
         if answer.kind != kind:
             problem = f"question '{name}' is answered by {answer.kind} here, by {kind} before."
-            raise entry.row.refuse(problem, answer.field, code="other_kind")
+            raise entry.refuse(answer, problem, code="other_kind")
     level = settings.level(name)
     if kind == "categories":
         if level not in ("", "nominal"):
             problem = f"question '{name}' is answered by categories, which are nominal."
-            raise answers[0][0].row.refuse(problem, answers[0][1].field, code="nominal")
+            raise answers[0][0].refuse(answers[0][1], problem, code="nominal")
         return _categories(name, answers, settings)
     if level == "nominal" or (kind == "plain" and not level and not _all_numbers(answers)):
         return _labels(name, answers, settings)
@@ -141,16 +180,7 @@ def _column(
 
 
 def _all_numbers(answers: Answers) -> bool:
-    return all(_number(answer.value) is not None for _, answer in answers)
-
-
-def _number(value: object) -> float | None:
-    """A text as a finite number that no rounding changes, if it is one."""
-    try:
-        number = float("" if "_" in str(value) else str(value))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and abs(number) <= MOST else None
+    return all(number_of_text(answer.value) is not None for _, answer in answers)
 
 
 def _numbers(name: str, answers: Answers, settings: QuestionSettings, faults: Faults) -> Column:
@@ -175,19 +205,19 @@ def _numbers(name: str, answers: Answers, settings: QuestionSettings, faults: Fa
 
 
 def _value(entry: Entry, answer: Answer, level: str, scale: tuple[float, float] | None) -> float:
-    number = _number(answer.value)
+    number = number_of_text(answer.value)
     if number is None:
         problem = (
             f"'{str(answer.value)[:40]}' is not a number. If '{answer.question}' has categories, "
             f"say --level {answer.question}=nominal; if words, --written {answer.question}."
         )
-        raise entry.row.refuse(problem, answer.field, code="not_number")
+        raise entry.refuse(answer, problem, code="not_number")
     if level == "ratio" and number < 0:
         problem = f"{number:g} is below zero, where a ratio scale begins."
-        raise entry.row.refuse(problem, answer.field, code="below_zero")
+        raise entry.refuse(answer, problem, code="below_zero")
     if scale and not scale[0] <= number <= scale[1]:
         problem = f"{number:g} is outside the scale, {scale[0]:g} to {scale[1]:g}."
-        raise entry.row.refuse(problem, answer.field, code="off_scale")
+        raise entry.refuse(answer, problem, code="off_scale")
     return number
 
 
@@ -209,7 +239,7 @@ def _labels(name: str, answers: Answers, settings: QuestionSettings) -> Column:
             f"question '{name}' has {n:,} different answers, where {MOST_CATEGORIES} categories "
             f"fit. If they are words, say --written {name}."
         )
-        raise entry.row.refuse(problem, answer.field, code="too_many_categories")
+        raise entry.refuse(answer, problem, code="too_many_categories")
     draft = QuestionDraft(
         name=name,
         wording=settings.wordings.get(name, name),
@@ -241,7 +271,7 @@ def _parts(name: str, wording: str, labels: list[str], answers: Answers) -> Iter
                 f"'{part[:40]}...' would name a question, by {len(part)} characters, where "
                 f"{LONGEST_QUESTION} fit. Shorten the category."
             )
-            raise entry.row.refuse(problem, answer.field, code="too_long")
+            raise entry.refuse(answer, problem, code="too_long")
         yield QuestionDraft(
             name=part,
             wording=f"{wording}: {label}",

@@ -10,18 +10,30 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from annotation.exceptions import ImportRefused
 from annotation.readers.archives import is_excel
 from annotation.readers.column_mapping import NAMES, Use, plain_name
 from annotation.readers.delimited import OnFault
 from annotation.readers.formats import FileFormat
 from annotation.readers.pooled_hits import has_pools
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
-from annotation.readers.tables import opened_table
+from annotation.readers.tables import opened_table, read_object
+from annotation.readers.tool_exports.argilla import SUGGESTION, USERS
 from annotation.readers.tool_exports.entries import FieldNames
+from annotation.readers.tool_exports.label_studio import ROW_COLUMNS, ROW_DETAILS
+from annotation.readers.tool_exports.members import member_names
 from annotation.readers.tool_exports.mturk import ANSWER, COLUMNS
+from annotation.readers.tool_exports.potato import (
+    BETWEEN,
+    OUTPUT,
+    OUTPUT_FILE,
+    STATE,
+    STATE_FILE,
+)
 
-LABEL_STUDIO, ARGILLA, DOCCANO, MTURK, POOLS, TABLE = (
-    *("label-studio", "argilla", "doccano"),
+LABEL_STUDIO, ARGILLA, DOCCANO, POTATO, MTURK, POOLS, TABLE = (
+    *("label-studio", "argilla", "doccano", "potato"),
     *("mturk", "mturk-pools", "csv"),
 )
 RECORDS_LOOKED_AT = 50
@@ -76,7 +88,7 @@ def uses_of(tool: str) -> tuple[LabelUse, ...]:
         return tuple(LabelUse)
     if tool == POOLS:
         return ()
-    return (*SHOWN, LabelUse.VALUE) if tool == MTURK else SHOWN
+    return (*SHOWN, LabelUse.VALUE) if tool in (MTURK, LABEL_STUDIO) else SHOWN
 
 
 def field_names(uses: Mapping[str, str], tool: str) -> FieldNames:
@@ -101,6 +113,7 @@ class OpenExport:
     tool: str
     rows: list[Row] | None
     form: FileFormat
+    report: ReadingReport
     file: Path
 
 
@@ -109,21 +122,33 @@ def opened_export(
     path: Path, tool: str, chosen: FileFormat, note: OnFault, *, most_bytes: int
 ) -> Iterator[OpenExport]:
     """The records of a file, and the tool that wrote it where nobody said."""
-    if _is_of_files(path) and tool in ("", DOCCANO):
-        yield OpenExport(path, DOCCANO, None, FileFormat(), file=path)
+    of_files = _tool_of_files(path)
+    if of_files and tool in ("", of_files):
+        yield OpenExport(path, of_files, None, FileFormat(), ReadingReport(), file=path)
         return
     with opened_table(path, chosen, most_bytes=most_bytes) as table:
-        rows = list(table.records(on_fault=note))
-        yield OpenExport(table.path, tool or recognized(rows), rows, table.form, file=path)
+        try:
+            rows = list(table.records(on_fault=note))
+        except ImportRefused as refused:
+            # The state of one annotator of Potato is one object.
+            if refused.code != "not_objects" or recognized([read_object(path)]) != POTATO:
+                raise
+            rows = [read_object(path)]
+            table.report.n_rows += 1
+        tool = tool or recognized(rows)
+        yield OpenExport(table.path, tool, rows, table.form, table.report, file=path)
 
 
-def _is_of_files(path: Path) -> bool:
-    """Whether a zip holds nothing but several files of records, as doccano exports them."""
+def _tool_of_files(path: Path) -> str:
+    """The tool that exports a zip of files: Potato's have names of their own, doccano's are nothing
+    but records."""
     if not zipfile.is_zipfile(path) or is_excel(path):
-        return False
-    with zipfile.ZipFile(path) as archive:
-        names = [name for name in archive.namelist() if not name.endswith("/")]
-    return bool(names) and all(name.lower().endswith((".jsonl", ".csv")) for name in names)
+        return ""
+    names = member_names(path)
+    if any(name.name == STATE_FILE or name.stem == OUTPUT_FILE for name in names):
+        return POTATO
+    is_of_records = names and all(name.suffix.lower() in (".jsonl", ".csv") for name in names)
+    return DOCCANO if is_of_records else ""
 
 
 def recognized(rows: Sequence[Row]) -> str:
@@ -132,17 +157,35 @@ def recognized(rows: Sequence[Row]) -> str:
     names = set(fields)
     if has_pools(list(names)):
         return POOLS
-    if {"data", "annotations"} <= names:
+    if {"data", "annotations"} <= names or set(ROW_COLUMNS) <= names:
         return LABEL_STUDIO
-    if {"fields", "responses"} <= names:
+    if STATE in names or OUTPUT in names or _is_of_potato(names):
+        return POTATO
+    if {"fields", "responses"} <= names or _is_of_argilla(names):
         return ARGILLA
     if set(COLUMNS) <= names:
         return MTURK
     by_user = isinstance(fields.get("annotations"), list) and "id" in names
     is_named = any(plain_name(name) in LIKELY[LabelUse.ANNOTATOR] for name in names)
-    if by_user or (any(shape <= names for shape in OF_DOCCANO) and not is_named):
+    if (
+        by_user
+        or {"doc_id", "labels", "username"} <= names
+        or (any(shape <= names for shape in OF_DOCCANO) and not is_named)
+    ):
         return DOCCANO
     return TABLE
+
+
+def _is_of_potato(names: set[str]) -> bool:
+    """Whether a record has an instance, its annotator, and columns of labels."""
+    has_labels = "labels" in names or any(BETWEEN in name for name in names)
+    return "instance_id" in names and bool({"user", "user_id"} & names) and has_labels
+
+
+def _is_of_argilla(names: set[str]) -> bool:
+    """Whether a record is of a dataset that Argilla made."""
+    of_questions = any(name.endswith((USERS, SUGGESTION)) for name in names)
+    return of_questions or {"annotation", "annotation_agent"} <= names
 
 
 def profile_fields(export: OpenExport) -> dict[str, str]:
@@ -157,17 +200,22 @@ def profile_fields(export: OpenExport) -> dict[str, str]:
 
 
 def _fields_of(fields: Mapping[str, Any], tool: str) -> Iterable[tuple[str, Any]]:
-    if tool == LABEL_STUDIO:
+    if tool == LABEL_STUDIO and "data" in fields:
         return _items_of(fields.get("data"))
-    if tool == ARGILLA:
+    if tool == LABEL_STUDIO:
+        return [each for each in fields.items() if each[0] not in ROW_DETAILS]
+    if tool == ARGILLA and "fields" in fields:
         return [*_items_of(fields.get("fields")), *_items_of(fields.get("metadata"))]
+    if tool == ARGILLA:
+        return [each for each in fields.items() if not isinstance(each[1], list | dict)]
+    if tool == POTATO:
+        return [each for each in fields.items() if each[0] in ("id", "displayed_text")]
     if tool == MTURK:
         return [each for each in fields.items() if each[0].startswith(("Input.", ANSWER))]
     if tool == POOLS:
         return ()
     if tool == DOCCANO:
-        labels = ("label", "cats", "annotations", "entities", "labels")
-        return [each for each in fields.items() if each[0] not in labels]
+        return [each for each in fields.items() if not isinstance(each[1], list | dict)]
     return fields.items()
 
 

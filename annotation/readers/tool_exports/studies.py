@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import ngettext
+
 from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import (
     CandidateDraft,
@@ -17,32 +19,41 @@ from annotation.readers.drafts import (
     SubmissionDraft,
     WrittenDraft,
 )
+from annotation.readers.policies import Policies
 from annotation.readers.pooled_batch import read_pooled_batch
 from annotation.readers.pooled_hits import is_pooled_batch
+from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.argilla import read_argilla
 from annotation.readers.tool_exports.doccano import read_doccano
 from annotation.readers.tool_exports.entries import Entry, Export, FieldNames
 from annotation.readers.tool_exports.label_studio import read_label_studio
 from annotation.readers.tool_exports.mturk import read_mturk
 from annotation.readers.tool_exports.plain_table import read_plain_table
+from annotation.readers.tool_exports.potato import read_potato
 from annotation.readers.tool_exports.questions import (
     Column,
     QuestionSettings,
     columns_of,
     labels_of,
-    unmarked_answers,
+    note_unmarked,
 )
 from annotation.readers.tool_exports.recognition import MTURK, POOLS
+from annotation.readers.tool_exports.repeats import settle_repeats
+from error_codes import CodedText
 
 Pass = tuple[str, str, int]
 READERS: dict[str, Callable[[Export], list[Entry]]] = {
     "label-studio": read_label_studio,
     "argilla": read_argilla,
     "doccano": read_doccano,
+    "potato": read_potato,
     "mturk": read_mturk,
     "csv": read_plain_table,
 }
 TOOLS = (*READERS, POOLS)
+REJECTED = CodedText(
+    "the assignment was rejected, and the worker has another of the same item", "rejected"
+)
 SHARED = ("context", "reference", "condition")
 
 
@@ -54,14 +65,17 @@ class ReadExport:
     items: list[ItemDraft]
     passes: dict[Pass, list[Entry]]
     columns: dict[str, Column]
-    repairs: tuple[str, ...]
+
+    @property
+    def report(self) -> ReadingReport:
+        return self.export.report
 
     def refusal(self) -> ImportRefused | None:
         """The error of an export in which nobody answered a question that can be read."""
         if self.columns and any(entry.answers for group in self.passes.values() for entry in group):
             return None
-        problem = "; ".join(["nobody answered anything in it", *self.repairs])
-        return ImportRefused(self.export.path, f"{problem}.", code="no_answers")
+        problem = " ".join(["there is no answer that can be used.", *self.report.sentences()])
+        return ImportRefused(self.export.path, problem, code="no_answers")
 
     def draft(self, *, keep_names: bool) -> StudyDraft:
         """The study that it makes, or FileFaults with all that is wrong."""
@@ -74,7 +88,7 @@ class ReadExport:
             items=self.items,
             questions=tuple(draft for column in self.columns.values() for draft in column.drafts),
             submissions=submissions,
-            repairs=self.repairs,
+            report=self.report,
         )
 
 
@@ -85,6 +99,7 @@ def read_tool_export(
     fields: FieldNames,
     settings: QuestionSettings,
     answers: str = "",
+    policies: Policies | None = None,
     keep_names: bool = False,
 ) -> StudyDraft:
     """The study that a tool's export makes, or FileFaults with all that is wrong.
@@ -101,7 +116,13 @@ def read_tool_export(
             )
             raise ImportRefused(path, problem, code="other_options")
         return read_pools(path, keep_names=keep_names)
-    export = Export(path, fields)
+    export = Export(
+        path,
+        fields,
+        policies=policies or Policies(),
+        written=settings.written,
+        without=settings.without,
+    )
     entries = read_entries(export, tool, answers)
     return read_export(export, entries, settings).draft(keep_names=keep_names)
 
@@ -125,16 +146,21 @@ def read_entries(export: Export, tool: str, answers: str = "") -> list[Entry]:
 
 def read_export(export: Export, entries: list[Entry], settings: QuestionSettings) -> ReadExport:
     """The items, passes and questions of entries; what is wrong is among the export's faults."""
-    entries, repairs = _without_rejected_repeats(entries)
-    columns = columns_of(entries, settings, export.faults)
-    items = _items(export, entries)
+    entries = _without_rejected_repeats(export, entries)
     passes = _passes(entries)
-    for group in passes.values():
-        _note_repeats(export, group)
+    settle_repeats(export, passes.values())
+    columns = columns_of(export, entries, settings)
+    items = _items(export, entries)
     if n := sum(any(entry.is_simulated for entry in group) for group in passes.values()):
-        repairs.append(f"marked as simulated, and imported so ({n:,} submissions)")
-    repairs += [*unmarked_answers(entries, columns), *export.left_out.sentences()]
-    return ReadExport(export, items, passes, columns, tuple(repairs))
+        text = ngettext(
+            "%(n)s submission is marked as simulated, and imported so.",
+            "%(n)s submissions are marked as simulated, and imported so.",
+            n,
+        )
+        export.report.note(CodedText(text % {"n": f"{n:,}"}, "simulated"))
+    note_unmarked(export.report, entries, columns)
+    export.count_unused_records(entries, columns)
+    return ReadExport(export, items, passes, columns)
 
 
 def _passes(entries: list[Entry]) -> dict[Pass, list[Entry]]:
@@ -146,20 +172,16 @@ def _passes(entries: list[Entry]) -> dict[Pass, list[Entry]]:
     return passes
 
 
-def _without_rejected_repeats(entries: list[Entry]) -> tuple[list[Entry], list[str]]:
+def _without_rejected_repeats(export: Export, entries: list[Entry]) -> list[Entry]:
     """A rejected assignment gives way to one of the same worker and item that was not."""
     dropped: list[Entry] = []
     for group in _passes(entries).values():
         rejected = [entry for entry in group if entry.status == "rejected"]
         dropped += rejected[1:] if len(rejected) == len(group) else rejected
+    for entry in dropped:
+        export.leave_out(REJECTED, entry.row, len(entry.answers), detail=entry.item)
     left_out = {id(entry) for entry in dropped}
-    remaining = [entry for entry in entries if id(entry) not in left_out]
-    repairs = [
-        f"line {entry.row.line} left out: rejected, and the same worker has another assignment of "
-        f"item '{entry.item}'"
-        for entry in dropped
-    ]
-    return remaining, repairs
+    return [entry for entry in entries if id(entry) not in left_out]
 
 
 def _items(export: Export, entries: list[Entry]) -> list[ItemDraft]:
@@ -202,7 +224,8 @@ def _submissions(
 ) -> list[SubmissionDraft]:
     submissions = []
     for (item, annotator, round), group in passes.items():
-        if not any(entry.answers for entry in group):
+        group = [entry for entry in group if entry.answers]
+        if not group:
             continue
         submissions.append(
             SubmissionDraft(
@@ -222,29 +245,6 @@ def _submissions(
             )
         )
     return submissions
-
-
-def _note_repeats(export: Export, group: list[Entry]) -> None:
-    """Refuse what an annotator answered twice."""
-    seen: dict[tuple[str, str], Entry] = {}
-    for entry in group:
-        for answer in entry.answers:
-            first = seen.setdefault((answer.candidate, answer.question), entry)
-            if (
-                first is not entry
-                or sum(
-                    (one.candidate, one.question) == (answer.candidate, answer.question)
-                    for one in entry.answers
-                )
-                > 1
-            ):
-                problem = (
-                    f"annotator '{entry.annotator}' answered '{answer.question}' about item "
-                    f"'{entry.item}' twice (first on line {first.row.line}). Leave one out, or "
-                    "name the fields that tell items apart with --item."
-                )
-                export.faults.add(entry.row.refuse(problem, answer.field, code="repeated_answer"))
-                break
 
 
 def _raw(group: list[Entry]) -> list[dict[str, Any]]:
