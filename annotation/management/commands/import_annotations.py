@@ -161,6 +161,7 @@ def _fault_records(refused: FileFaults) -> list[dict[str, Any]]:
         {
             "file": fault.path.name,
             "line": fault.line,
+            "record": fault.record,
             "field": fault.field,
             "problem": fault.problem,
             "code": fault.code,
