@@ -137,7 +137,7 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
             for n, question in enumerate(summary.get("questions", ())[:MOST_QUESTIONS])
         ],
         "summary": summary,
-        "reading": _reading_sentences(summary),
+        "report": _report_sentences(summary),
         "sentence": sentence_of(summary) if summary else "",
         "annotators": list(enumerate(summary.get("annotators", ()), start=1)),
         "problems": settings.problems(),
@@ -146,7 +146,7 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
     }
 
 
-def _reading_sentences(summary: dict[str, Any]) -> list[str]:
+def _report_sentences(summary: dict[str, Any]) -> list[str]:
     """What was read and what was not, where the file was read."""
     values = summary.get("reading")
     return ReadingReport.from_plain(values).sentences() if values else []
