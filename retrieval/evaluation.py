@@ -18,6 +18,7 @@ from retrieval.evaluation_records import (
     RunValues,
     Settings,
     TopicCounts,
+    paired,
 )
 from retrieval.exceptions import RunsUnfit
 from retrieval.trec_files import RelevanceGrades, Run
@@ -36,8 +37,9 @@ def evaluate_runs(
     settings: Settings,
     *,
     progress: Progress = silently,
+    pair_progress: Progress = silently,
 ) -> Evaluation:
-    """Each run's measures by topic, their means, and every pair of runs compared."""
+    """Each run's measures by topic, their means, and every pair of runs compared if asked for."""
     with_relevant = has_relevant(grades)
     counted = with_relevant if settings.leave_out_without_relevant else np.ones_like(with_relevant)
     if not counted.any():
@@ -68,7 +70,7 @@ def evaluate_runs(
         topics=topics,
         n_without_relevant=int((~with_relevant).sum()),
         results=tuple(results),
-        comparisons=tuple(_compared(results, settings)),
+        comparisons=tuple(_compared(results, settings, pair_progress)) if settings.pairs else (),
         runs=tuple(counts),
         settings=settings,
     )
@@ -191,26 +193,26 @@ def share_judged(lists: JudgedLists, one: Measure) -> Floats:
     return judged(lists, cutoff=one.cutoff or longest)
 
 
-def _compared(results: Sequence[RunValues], settings: Settings) -> Iterator[RunsCompared]:
+def _compared(
+    results: Sequence[RunValues], settings: Settings, progress: Progress
+) -> Iterator[RunsCompared]:
     """Each pair of runs under each measure, corrected over those that are primary."""
     rows = []
-    for one in settings.measures:
-        of_measure = [row for row in results if row.measure == one]
-        for a, b in combinations(of_measure, 2):
-            test = settings.test or ("mcnemar" if one.is_binary else "randomisation")
-            difference = compare_over_topics(
-                *_paired(a.values, b.values),
-                test=test,
-                confidence=settings.confidence,
-                rng=settings.seed,
-            )
-            rows.append(RunsCompared(a.run, b.run, one, difference))
+    pairs = [
+        pair
+        for one in settings.measures
+        for pair in combinations([row for row in results if row.measure == one], 2)
+    ]
+    for a, b in progress(pairs, len(pairs)):
+        test = settings.test or ("mcnemar" if a.measure.is_binary else "randomisation")
+        difference = compare_over_topics(
+            *paired(a.values, b.values),
+            test=test,
+            confidence=settings.confidence,
+            rng=settings.seed,
+        )
+        rows.append(RunsCompared(a.run, b.run, a.measure, difference))
     primary = settings.primary or settings.measures
     family = [row.difference.p if row.measure in primary else np.nan for row in rows]
     for row, p in zip(rows, holm(family) if rows else [], strict=True):
         yield replace(row, p_adjusted=float(p))
-
-
-def _paired(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    both = ~(np.isnan(a) | np.isnan(b))
-    return a[both], b[both]

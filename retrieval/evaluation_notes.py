@@ -16,6 +16,11 @@ from stats.ranking.topic_means import LEAST_OTHERS, LEAST_TOPICS
 
 def notes_of(evaluation: Evaluation, runs: Mapping[str, Run]) -> Iterator[str]:
     """What a reader must know beside the numbers."""
+    if not evaluation.settings.pairs and len(runs) > 1:
+        pairs = count_of(len(runs) * (len(runs) - 1) // 2, "pair")
+        yield CodedText(
+            f"{pairs} of runs are not tested; --pairs tests them", code="pairs_not_tested"
+        )
     yield from _notes_of_topics(evaluation)
     yield from _notes_of_means(evaluation)
     for row in evaluation.results:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from math import nan
 from typing import Any, Literal
 
@@ -23,12 +24,14 @@ Missing = Literal["common", "zero"]
 class Settings:
     """How runs are evaluated.
 
-    `primary` are the measures whose tests are corrected together; all by default. A topic of
+    `primary` are the measures whose tests are corrected together; all by default. `pairs` is
+    whether each pair of runs is tested. A topic of
     which nothing is relevant has 0 and counts, unless it is left out for all runs.
     """
 
     measures: tuple[Measure, ...]
     primary: tuple[Measure, ...] = ()
+    pairs: bool = True
     ties: Ties = "falling"
     single_precision: bool = True
     missing: Missing = "common"
@@ -133,6 +136,17 @@ class TopicCounts:
     n_foreign: int
 
 
+def paired(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The values of two runs in the topics that both have."""
+    both = ~(np.isnan(a) | np.isnan(b))
+    return a[both], b[both]
+
+
+def _mean_difference(a: Floats, b: Floats) -> float:
+    first, second = paired(a, b)
+    return float((first - second).mean()) if len(first) else nan
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Runs evaluated: a row for each run and measure, and for each pair of runs and measure."""
@@ -147,17 +161,28 @@ class Evaluation:
 
     def order(self, one: Measure) -> RunOrder:
         """The runs by a measure, from the best on."""
-        return RunOrder.of(
-            {row.run: row.mean.value for row in self.results if row.measure == one},
-            [
+        of_measure = [row for row in self.results if row.measure == one]
+        pairs: Iterable[tuple[str, str, float, float]]
+        if self.settings.pairs:
+            pairs = (
                 (row.a, row.b, row.difference.delta, row.p_adjusted)
                 for row in self.comparisons
                 if row.measure == one
-            ],
-        )
+            )
+        else:
+            pairs = (
+                (a.run, b.run, _mean_difference(a.values, b.values), nan)
+                for a, b in combinations(of_measure, 2)
+            )
+        return RunOrder.of({row.run: row.mean.value for row in of_measure}, pairs)
 
     def groups(self, one: Measure) -> list[list[str]]:
-        """The runs from the best on, divided where all above are better than all below."""
+        """The runs from the best on, divided where all above are better than all below.
+
+        Without tests nothing is known to be better: there are no groups.
+        """
+        if not self.settings.pairs:
+            return []
         return self.order(one).groups()
 
     def record(self) -> dict[str, Any]:
@@ -172,6 +197,7 @@ class Evaluation:
             "n_without_relevant": self.n_without_relevant,
             "settings": {
                 "primary": [each.name for each in primary],
+                "pairs": self.settings.pairs,
                 "ties": self.settings.ties,
                 "single_precision": self.settings.single_precision,
                 "missing": self.settings.missing,

@@ -134,8 +134,13 @@ def _evaluated(
 ) -> Evaluation:
     with opened_files(files) as (runs, qrels):
         [grades] = qrels.values()
-        progress = running.progress(_("run"))
-        return evaluate_runs(grades, runs, settings_of(rules), progress=progress)
+        return evaluate_runs(
+            grades,
+            runs,
+            settings_of(rules),
+            progress=running.progress(_("run")),
+            pair_progress=running.progress(_("pair of runs")),
+        )
 
 
 def _weighted(

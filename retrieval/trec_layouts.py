@@ -8,7 +8,9 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -94,7 +96,7 @@ def find_layout(start: bytes, kind: FileKind) -> Layout:
         value = "score" if kind == "run" else "grade"
         return Layout(kind, ("topic", "docno", value), is_json=True)
     trec = Layout(kind, TREC[kind])
-    rows = _rows(start, trec)[:LINES_LOOKED_AT]
+    rows = list(islice(_rows(start, trec), LINES_LOOKED_AT))
     if not rows:
         return trec
     number, first = rows[0]
@@ -125,13 +127,11 @@ def _shorter(kind: FileKind, columns: list[tuple[bytes, ...]]) -> tuple[str, ...
     return ("topic", "docno", "score") if all(map(DECIMAL.fullmatch, columns[2])) else ()
 
 
-def _rows(start: bytes, layout: Layout) -> list[tuple[int, list[bytes]]]:
+def _rows(start: bytes, layout: Layout) -> Iterator[tuple[int, list[bytes]]]:
     """The cells of lines, with their numbers, without comments and empty lines."""
-    return [
-        (number, cells)
-        for number, line in enumerate(start.split(b"\n"), 1)
-        if (cells := layout.split(line)) and not layout.is_comment(cells)
-    ]
+    for number, line in enumerate(start.split(b"\n"), 1):
+        if (cells := layout.split(line)) and not layout.is_comment(cells):
+            yield number, cells
 
 
 def _header(cells: list[bytes], kind: FileKind) -> tuple[str, ...]:

@@ -334,3 +334,28 @@ def test_names_steer_no_terminal(file, capsys):
     arguments = ["evaluate_runs", "--qrels", str(file("q", "1 0 a 1\n")), "--run", str(run)]
     assert main(["manage.py", *arguments]) == BAD_INPUT
     assert "esc.run (\ufffd[31mred)" in capsys.readouterr().err
+
+
+def test_pairs_of_more_than_ten_runs_are_tested_on_request(evaluate):
+    grades, runs = seeded_collection(11, n_topics=20)
+    files, options = files_of(runs), ("--measure", "AP", "--test", "t")
+    means = evaluate(qrels_text(grades), files, *options)
+    assert (means["comparisons"], means["settings"]["pairs"]) == ([], False)
+    assert means["groups"] == [{"measure": "AP", "groups": []}]
+    [note] = notes(means, "pairs_not_tested")
+    assert note.split()[0] == "55"
+    tested = evaluate(qrels_text(grades), files, *options, "--pairs")
+    assert (len(tested["comparisons"]), tested["settings"]["pairs"]) == (55, True)
+    assert means["results"] == tested["results"]
+    assert notes(tested, "pairs_not_tested") == []
+    fewer = evaluate(qrels_text(grades), dict(list(files.items())[:10]), *options)
+    assert len(fewer["comparisons"]) == 45
+
+
+def test_runs_are_ordered_by_their_differences_without_tests_too(evaluate):
+    grades, files = easy_and_hard_topics()
+    lists = [line.split() for line in files["A.run"].splitlines()]
+    copies = {f"copy{n}": "".join(f"{' '.join(x[:5])} copy{n}\n" for x in lists) for n in range(9)}
+    record = evaluate(qrels_text(grades), files | copies, "--measure", "RR")
+    assert record["comparisons"] == []
+    assert "means_of_different_topics" in record["note_codes"]

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,6 +22,7 @@ from retrieval.reuse.tables import as_text as reusability_text
 from retrieval.trec_files import RelevanceGrades, Run, read_qrels, read_run
 from retrieval.weighted_means import WeightedMeans, read_weights, weighted_means
 
+MOST_RUNS_PAIRED = 10
 OPTIONS_OF = {
     "reusability": ("pool_depth", "group", "groups", "outside"),
     "machine": ("shares_model", "human_sample"),
@@ -40,6 +42,11 @@ class Command(BaseCommand):
         parser.add_argument("--qrels", type=Path, required=True, metavar="FILE")
         add_evaluation_options(parser)
         parser.add_argument(
+            "--pairs",
+            action="store_true",
+            help=f"test each pair of runs (default: of {MOST_RUNS_PAIRED} runs at most)",
+        )
+        parser.add_argument(
             "--weights",
             type=Path,
             metavar="FILE",
@@ -51,9 +58,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, qrels: Path, run: Sequence[Path], **options: Any) -> None:
         _require_owners(options)
-        settings = evaluation_settings(options)
-        grades, runs = read_qrels(qrels), [read_run(path) for path in run]
-        evaluation = evaluate_runs(grades, runs, settings, progress=bar("evaluate"))
+        pairs = options["pairs"] or len(run) <= MOST_RUNS_PAIRED
+        settings = replace(evaluation_settings(options), pairs=pairs)
+        grades = read_qrels(qrels)
+        runs = [read_run(path) for path in bar("read")(run, len(run))]
+        evaluation = evaluate_runs(
+            grades, runs, settings, progress=bar("evaluate"), pair_progress=bar("compare")
+        )
         weighted = _weighted(evaluation, options["weights"])
         reuse = _reusability(grades, runs, settings, options)
         machine = _machine(grades, runs, settings, options)
