@@ -351,6 +351,17 @@ class LabelTable:
     systems: list[str] | None = None
     clusters: list[str] | None = None
 
+    def joined(self, other: LabelTable) -> LabelTable:
+        """These labels and then those of another table with the same columns."""
+        values: Any = [*self.values, *other.values]
+        return LabelTable(
+            items=self.items + other.items,
+            annotators=self.annotators + other.annotators,
+            values=values,
+            systems=self.systems and self.systems + (other.systems or []),
+            clusters=self.clusters and self.clusters + (other.clusters or []),
+        )
+
 
 def read_labels(
     path: Path,
@@ -371,7 +382,8 @@ def read_labels(
     reading = reading or Reading()
     with refusing_tables():
         cells = read_table(path)
-        reading.report.n_rows = len(cells)
+        # A command may read several files.
+        reading.report.n_rows += len(cells)
         reading.state_policies(categories=kind == "text")
         cells, columns = to_rows_per_label(cells, columns, reading, has_systems=has_systems)
         table = Table(cells, reading)

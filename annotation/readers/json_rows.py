@@ -5,6 +5,7 @@ Arrays and lines are read a record at a time.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
@@ -21,12 +22,24 @@ from error_codes import CodedText
 DEEPEST = 20
 SPACE = re.compile("[ \\t\\r\\n]*")
 LONGEST_ID = 40
+LABELS_BY_ANNOTATOR = "labels_by_annotator"
 # An object with an array in it has to be in memory to be read; arrays and lines have not.
 MOST_OBJECT_CHARACTERS = 64 * 1024 * 1024
 # What APIs call the records of a page, and what they write next to them.
-RECORDS = ("items", "results", "data", "records", "rows", "tasks", "traces", "scores", "examples")
+RECORDS = (
+    "items",
+    "results",
+    "data",
+    "records",
+    "rows",
+    "tasks",
+    "traces",
+    "scores",
+    "examples",
+    "%FEATURE_STRUCTURES",
+)
 TOTALS = ("total", "count", "total_count", "totalItems")
-PAGE_FIELDS = {"meta", "pagination", "links", "_links", "page_info"}
+PAGE_FIELDS = {"meta", "pagination", "links", "_links", "page_info", "%TYPES", "%VIEWS"}
 # How far before its end a text that is cut may seem to be wrong.
 CUT = 16
 MOST_FIELDS = 500
@@ -162,46 +175,86 @@ def json_lines(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault
 
 
 def json_page(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault) -> Iterator[Row]:
-    """The records of an object that contains one array of them, such as an API's page."""
+    """The records of an object that has arrays of them, such as an API's page; or labels by
+    annotator and item."""
     content = lines.read(MOST_OBJECT_CHARACTERS + 1)
     if len(content) > MOST_OBJECT_CHARACTERS:
         problem = _("a JSON object of more than {n} million characters; save it as JSON Lines.")
         problem = problem.format(n=MOST_OBJECT_CHARACTERS // 1_000_000)
         raise ImportRefused(path, problem, code="too_large")
     fields = json_object(path, 1, content)
-    name = _records_field(fields)
-    if name is None:
+    if _has_labels_by_annotator(fields):
+        yield from _labels_by_annotator(path, fields, source)
+        return
+    names = _records_fields(fields)
+    if not names:
         problem = _("expected an array of objects, or one object that contains one such array.")
         raise ImportRefused(path, problem, line=1, code="not_objects")
-    values = fields[name]
-    source.report.note(CodedText(_("The records are in '{name}'.").format(name=name), "json_page"))
-    total = next((fields[each] for each in TOTALS if type(fields.get(each)) is int), len(values))
-    if total > len(values):
+    text = _("The records are in '{name}'.").format(name="', '".join(names))
+    source.report.note(CodedText(text, "json_page"))
+    n_there = sum(len(fields[name]) for name in names)
+    total = next((fields[each] for each in TOTALS if type(fields.get(each)) is int), n_there)
+    if total > n_there:
         text = _("The file has {n} of {total} records. Export the other pages, too.")
-        text = text.format(n=f"{len(values):,}", total=f"{total:,}")
+        text = text.format(n=f"{n_there:,}", total=f"{total:,}")
         source.report.note(CodedText(text, "incomplete_page"))
-    for n, value in enumerate(values, start=1):
-        source.report.n_rows += 1
-        if isinstance(value, dict):
-            yield Row(path, 1, value, record=f"{name}[{n - 1}]", source=source)
-        else:
-            problem = "expected a JSON object in braces."
-            on_fault(
-                ImportRefused(path, problem, line=1, code="not_object", record=f"{name}[{n - 1}]")
-            )
+    for name in names:
+        for n, value in enumerate(fields[name]):
+            record = f"{name}[{n}]"
+            source.report.n_rows += 1
+            if isinstance(value, dict):
+                yield Row(path, 1, value, record=record, source=source)
+            else:
+                problem = "expected a JSON object in braces."
+                on_fault(ImportRefused(path, problem, line=1, code="not_object", record=record))
 
 
-def _records_field(fields: Mapping[str, Any]) -> str | None:
-    """The field of a page that has its records: the only array of objects, or the usual name."""
+def _records_fields(fields: Mapping[str, Any]) -> list[str]:
+    """The fields of a page that have its records: the only array of objects, every field if each
+    is such an array, or the usual name."""
     arrays = [name for name, value in fields.items() if _is_records(value)]
+    if len(arrays) == 1 or (arrays and len(arrays) == len(fields)):
+        return arrays
     usual = [name for name in RECORDS if isinstance(fields.get(name), list)]
-    if len(arrays) == 1:
-        return arrays[0]
-    return next((name for name in usual if name in arrays or not arrays), None)
+    return next(([name] for name in usual if name in arrays or not arrays), [])
+
+
+def _has_labels_by_annotator(fields: Mapping[str, Any]) -> bool:
+    """Whether an object has the labels of each annotator by item, as in the files of the
+    alternative annotator test (https://github.com/nitaytech/AltTest).
+
+    Each annotator shares an item with another, unlike the objects in a record.
+    """
+    if not all(isinstance(labels, dict) and labels for labels in fields.values()):
+        return False
+    every = (label for labels in fields.values() for label in labels.values())
+    if any(isinstance(label, dict) or _is_records(label) for label in every):
+        return False
+    counts = Counter(item for labels in fields.values() for item in labels)
+    if len(fields) == 1:
+        return len(counts) > 1
+    return bool(fields) and all(
+        any(counts[item] > 1 for item in labels) for labels in fields.values()
+    )
+
+
+def _labels_by_annotator(
+    path: Path, fields: Mapping[str, dict[str, Any]], source: TableSource
+) -> Iterator[Row]:
+    text = _("The file has the labels of each annotator by item: each label is a row.")
+    source.report.note(CodedText(text, LABELS_BY_ANNOTATOR))
+    for annotator, labels in fields.items():
+        for item, label in labels.items():
+            source.report.n_rows += 1
+            cells = {"annotator": annotator, "item": item, "value": label}
+            record = f"{annotator[:LONGEST_ID]}, {item[:LONGEST_ID]}"
+            yield Row(path, 1, cells, record=record, source=source)
 
 
 def is_page(fields: Mapping[str, Any]) -> bool:
     """Whether an object is a page of an API's answer, and not a record itself."""
+    if _has_labels_by_annotator(fields) or (fields and all(map(_is_records, fields.values()))):
+        return True
     name = next((name for name in RECORDS if isinstance(fields.get(name), list)), None)
     if name is None or not all(isinstance(each, dict) for each in fields[name]):
         return False

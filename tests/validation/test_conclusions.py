@@ -66,6 +66,28 @@ def test_alt_test_prints_the_published_numbers(labels):
         command_output("alt_test", labels, *RATINGS, "--judge=claude")
 
 
+def test_alt_test_reads_the_files_of_people_and_of_models(labels, tmp_path):
+    inputs = worked_example(1)["inputs"]
+    people, models = tmp_path / "human_annotations.json", tmp_path / "llm_annotations.json"
+    people.write_text(json.dumps(inputs["humans"], indent=1))
+    # Labels of another model are not used.
+    other = dict.fromkeys(inputs["judge"], "a")
+    models.write_text(json.dumps({"gpt": inputs["judge"], "gemini": other}))
+    options = ("--judge=gpt", "--epsilon=.15", "--min-items=25")
+
+    found = answer("alt_test", people, f"--judge-file={models}", *options)
+
+    in_one_file = answer("alt_test", labels, *RATINGS, *options)
+    assert found["advantage_probability"] == pytest.approx(0.9273378951)
+    reading = found.pop("reading")
+    assert {**in_one_file, "reading": reading} == {**found, "reading": reading}
+    n_labels = sum(map(len, inputs["humans"].values())) + len(inputs["judge"])
+    assert reading["n_used"] == n_labels
+    assert reading["n_rows"] == n_labels + len(other)
+    with refused(ColumnsUnfit, "judge_unknown"):
+        command_output("alt_test", people, *options)
+
+
 @pytest.mark.parametrize(
     ("annotators", "n_items", "reason"),
     [("aJ", 40, Undecided.NO_JUDGE), ("abcJ", 9, Undecided.TOO_FEW_ANNOTATORS)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from math import isnan, nan
 from pathlib import Path
@@ -136,10 +136,16 @@ def judge_test_of_file(
     min_items: int,
     seed: int,
     reading: Reading | None = None,
+    judge_path: Path | None = None,
 ) -> JudgeTest:
-    """The test of the labels in a file, of which the judge's are rows like any other's."""
+    """The test of the labels in a file, of which the judge's are rows like any other's, or are
+    in a second file with these columns; of that, no other rows are used."""
+    reading = reading or Reading()
     kind: Kind = "number" if level == "interval" else "text"
     table = read_labels(path, columns, kind=kind, reading=reading)
+    if judge_path is not None:
+        of_judge = replace(columns, where={**columns.where, columns.annotator[0]: (judge,)})
+        table = table.joined(read_labels(judge_path, of_judge, kind=kind, reading=reading))
     if judge not in table.annotators:
         known = ", ".join(sorted({*table.annotators})[:8])
         raise ColumnsUnfit(

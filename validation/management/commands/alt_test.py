@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.management.numbers import natural, positive
-from annotation.management.plain_table import LabelsCommand, add_cluster
+from annotation.management.plain_table import ROLES, LabelsCommand, add_cluster
 from metrics.management.numbers import share
 from validation.conclusions.alternative_annotator import judge_test_of_file
 
@@ -23,6 +23,11 @@ class Command(LabelsCommand):
             "--judge", required=True, metavar="NAME", help="the annotator that is the judge"
         )
         parser.add_argument(
+            "--judge-file", type=Path, metavar="FILE",
+            help="with the judge's labels, if they are not in the first file, such as "
+            "llm_annotations.json of the test's authors",
+        )  # fmt: skip
+        parser.add_argument(
             "--epsilon",
             type=share,
             default=0.1,
@@ -37,6 +42,9 @@ class Command(LabelsCommand):
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         reading = self.reading(options)
+        if not any(options[name] for name in (*ROLES, "value")):
+            # The columns of JSON files that have the labels of each annotator by item.
+            options |= {"item": ["item"], "annotator": ["annotator"], "value": "value"}
         result = judge_test_of_file(
             file,
             self.columns(options),
@@ -46,5 +54,6 @@ class Command(LabelsCommand):
             min_items=max(options["min_items"], 2),
             seed=options["seed"],
             reading=reading,
+            judge_path=options["judge_file"],
         )
         self.write_result(result, reading, options)
