@@ -1,9 +1,7 @@
 """Every page of workers, requesters and operators in a real Chromium, in light and dark; and
 a participant's whole way from an invite link to the completion code."""
 
-import os
 import re
-from pathlib import Path
 
 import pytest
 from django.test import Client
@@ -29,7 +27,6 @@ from work.models import Job
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-PICTURES = os.environ.get("PICTURES_FOLDER")
 EXPLAINED_KEY = KEY.replace(
     "<QuestionIdentifier>river</QuestionIdentifier>",
     "<QuestionIdentifier>river</QuestionIdentifier><?assay-explanation The river is the Aare, and "
@@ -50,23 +47,18 @@ def hit_type(mturk):
     return HitType.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITTypeId"])
 
 
-def look(page, path, name):
-    """No accessibility fault in light and dark, nothing wider than the window; a picture where one
-    is wanted."""
+def look(page, path):
+    """No accessibility fault in light and dark, and nothing wider than the window."""
     page.goto(path)
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
         check_accessible(page)
-        if PICTURES:
-            page.screenshot(path=Path(PICTURES, f"{name}-{scheme}.png"), full_page=True)
     page.set_viewport_size({"width": 360, "height": 740})
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert wide <= 0, f"{path} is {wide} pixels wider than a telephone"
     captions = "[...document.querySelectorAll('caption')]"
     ends = page.evaluate(f"{captions}.map((node) => node.getBoundingClientRect().right)")
     assert all(end <= 360 for end in ends), f"a caption of {path} is cut off: {ends}"
-    if PICTURES:
-        page.screenshot(path=Path(PICTURES, f"{name}-narrow.png"), full_page=True)
     page.set_viewport_size({"width": 1200, "height": 900})
 
 
@@ -114,32 +106,32 @@ def busy_worker(mturk, worker, requester):
 
 
 def test_the_workers_pages(page, busy_worker):
-    look(page, "/worker/signup/", "signup")
+    look(page, "/worker/signup/")
     sign_in(page, "/worker/login/", "ada", PASSWORD)
     names = ("dashboard", "earnings", "messages", "qualifications", "profile", "payout")
     for name in (*names, "privacy", "your-data", "your-data/erase", "erased"):
-        look(page, f"/worker/{name}/", name.replace("/", "-"))
-    look(page, "/worker/", "hits")
+        look(page, f"/worker/{name}/")
+    look(page, "/worker/")
     page.locator("td details summary").press("Enter")
     test_link = f"li a[href='/worker/qualifications/{busy_worker['made']}/']"
     expect(page.locator(test_link)).to_be_visible()
-    look(page, f"/worker/groups/{busy_worker['guarded']}/", "not-qualified")
-    look(page, f"/worker/groups/{busy_worker['form']}/", "form-preview")
+    look(page, f"/worker/groups/{busy_worker['guarded']}/")
+    look(page, f"/worker/groups/{busy_worker['form']}/")
     page.locator("form.accept button").click()
     page.wait_for_url("**/worker/assignments/**")
-    look(page, page.url, "form-work")
-    look(page, "/worker/dashboard/", "dashboard-at-work")
+    look(page, page.url)
+    look(page, "/worker/dashboard/")
     expect(page.locator("section[aria-labelledby=held]")).to_contain_text("Judge a lamp")
-    look(page, f"/worker/qualifications/{busy_worker['made']}/", "qualification")
+    look(page, f"/worker/qualifications/{busy_worker['made']}/")
     page.locator("form.accept button").press("Enter")
     page.wait_for_url("**/worker/qualification-tests/**")
-    look(page, page.url, "test")
+    look(page, page.url)
     for choice in page.get_by_text("Choice ").all()[::2]:
         choice.click()
     page.locator("form.questions button.primary").press("Enter")
     expect(page.locator("#result")).to_be_visible()
     expect(page.get_by_text("The river is the Aare")).to_be_visible()
-    look(page, page.url, "test-result")
+    look(page, page.url)
     # On a telephone, the last column of a list is read without scrolling.
     page.set_viewport_size({"width": 360, "height": 740})
     for path in ("/worker/", "/worker/dashboard/", "/worker/earnings/"):
@@ -164,11 +156,11 @@ def test_from_an_invite_link_to_the_completion_code(page, mturk, requester):
     hit_type = HitType.objects.get(public_id=created["HITTypeId"])
     study = open_study(requester=requester, hit_type=hit_type, values=values)
     (invitation,) = invite(study=study, labels=["P 1"])
-    look(page, f"/join/{invitation.token}/", "arrive")
+    look(page, f"/join/{invitation.token}/")
     take_part = page.locator("form.accept button")
     take_part.press("Enter")
     page.wait_for_url("**/worker/studies/**")
-    look(page, page.url, "session-start")
+    look(page, page.url)
     go_on = page.locator("main a.button.primary")
     go_on.press("Enter")
     rate(page)
@@ -177,11 +169,11 @@ def test_from_an_invite_link_to_the_completion_code(page, mturk, requester):
     page.wait_for_url("**/worker/studies/**")
     expect(go_on).to_have_attribute("href", re.compile("/worker/assignments/"))
     expect(page.locator("body")).not_to_contain_text("LAB-7")
-    look(page, page.url, "session-half")
+    look(page, page.url)
     with page.expect_navigation():
         page.locator("header form button").press("Enter")
     expect(go_on).to_have_count(0)
-    look(page, page.url, "session-left")
+    look(page, page.url)
     page.goto(f"/join/{invitation.token}/")
     take_part.press("Enter")
     page.wait_for_url("**/worker/studies/**")
@@ -189,7 +181,7 @@ def test_from_an_invite_link_to_the_completion_code(page, mturk, requester):
     rate(page)
     page.wait_for_url("**/worker/studies/**")
     expect(page.locator("#completion-code")).to_have_text("LAB-7")
-    look(page, page.url, "session-finished")
+    look(page, page.url)
     expect(go_on).to_have_attribute("href", "https://lab.example/LAB-7")
     invitation.refresh_from_db()
     assert {one.worker for one in Assignment.objects.all()} == {invitation.worker}
@@ -206,17 +198,15 @@ def rate(page):
 def test_the_requesters_pages(page, requester, hit_type, settings):
     settings.MARKETPLACE_REQUESTER_SIGN_UP = True
     requester.users.add(User.objects.create_user("rita", password=PASSWORD))
-    look(page, "/requester-console/login/", "requester-login")
-    look(page, "/requester-console/sign-up/", "requester-sign-up")
+    look(page, "/requester-console/login/")
+    look(page, "/requester-console/sign-up/")
     sign_in(page, "/requester-console/login/", "rita", PASSWORD)
     home = f"/requester-console/{requester.public_id}/"
     page.locator("[name=label]").fill("Laptop")
     page.locator("form[action$='/keys/'] button").press("Enter")
     expect(page.locator("#secret-access-key")).to_be_visible()
-    if PICTURES:
-        page.screenshot(path=Path(PICTURES, "requester-key.png"), full_page=True)
-    look(page, home, "requester")
-    look(page, home + "statement/", "statement")
+    look(page, home)
+    look(page, home + "statement/")
     values = StudyValues(name="Lab", kind="invite", completion_code="LAB-7")
     lab = open_study(requester=requester, hit_type=hit_type, values=values)
     invite(study=lab, labels=["P 1", "P 2"])
@@ -225,9 +215,9 @@ def test_the_requesters_pages(page, requester, hit_type, settings):
         hit_type=hit_type,
         values=StudyValues(name="Prolific", kind="panel", completion_code="C1", **PROLIFIC),
     )
-    look(page, home + "channels/?panel=prolific", "channels")
-    look(page, f"{home}channels/{lab.token}/", "channel-invite")
-    look(page, f"{home}channels/{panel.token}/", "channel-panel")
+    look(page, home + "channels/?panel=prolific")
+    look(page, f"{home}channels/{lab.token}/")
+    look(page, f"{home}channels/{panel.token}/")
 
 
 @pytest.mark.flow
@@ -236,8 +226,8 @@ def test_the_operators_pages(page, mturk, worker, requester):
     hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
     mturk.approve_assignment(AssignmentId=submit(worker, hit))
     sign_in(page, "/requester-console/login/?next=/marketplace-operator/", "olga", PASSWORD)
-    look(page, "/marketplace-operator/", "operator")
-    look(page, f"/marketplace-operator/requesters/{requester.public_id}/", "operator-requester")
+    look(page, "/marketplace-operator/")
+    look(page, f"/marketplace-operator/requesters/{requester.public_id}/")
     values = {"amount_usd": "12.50", "reference": "Invoice 7", "name": "Dialogue lab"}
     for name, value in values.items():
         page.locator(f"[name={name}]").fill(value)
@@ -247,10 +237,10 @@ def test_the_operators_pages(page, mturk, worker, requester):
     page.locator("form[action$='/payouts/make/'] button").press("Enter")
     with page.expect_download():
         page.locator("form[action$='/export/'] button").press("Enter")
-    look(page, "/marketplace-operator/payouts/", "operator-payouts")
-    look(page, "/marketplace-operator/audit/", "operator-audit")
+    look(page, "/marketplace-operator/payouts/")
+    look(page, "/marketplace-operator/audit/")
     add_failures(requester)
-    look(page, "/marketplace-operator/status/", "operator-status")
+    look(page, "/marketplace-operator/status/")
 
 
 def add_failures(requester):
@@ -328,5 +318,5 @@ def test_who_comes_by_a_panels_number_in_another_browser_goes_on_and_sees_no_mor
         session.refresh_from_db()
         expect(third.get_by_text(session.code)).to_be_visible()
         expect(third.locator("a[href*='sona.example']")).to_have_count(0)
-        look(third, f"/worker/studies/{session.public_id}/", "ended-elsewhere")
-        look(third, "/worker/your-data/", "not-your-browser")
+        look(third, f"/worker/studies/{session.public_id}/")
+        look(third, "/worker/your-data/")
