@@ -22,13 +22,13 @@ REQUESTS = [
 ]
 
 
-@pytest.mark.parametrize(("path", "content"), REQUESTS, ids=[f"{one[0]}" for one in REQUESTS])
 @pytest.mark.parametrize("text", ["a\x00b", "a\ud800b"], ids=["nul", "half a pair"])
-def test_a_text_that_no_database_keeps_is_refused(keys, path, content, text):
-    address = f"/marketplace-api/v1/{path}"
-    body = json.dumps(content).replace("{text}", json.dumps(text)[1:-1]).encode()
+def test_a_text_that_no_database_keeps_is_refused(keys, text):
     key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
-    signed = signed_headers(key, f"http://testserver{address}", body) | {"host": "testserver"}
-    answer = Client().post(address, body, content_type="application/json", headers=signed)
-    assert answer.status_code == 400
-    assert answer.json()["error"]
+    for path, content in REQUESTS:
+        address = f"/marketplace-api/v1/{path}"
+        body = json.dumps(content).replace("{text}", json.dumps(text)[1:-1]).encode()
+        signed = signed_headers(key, f"http://testserver{address}", body) | {"host": "testserver"}
+        answer = Client().post(address, body, content_type="application/json", headers=signed)
+        assert answer.status_code == 400, path
+        assert answer.json()["error"]

@@ -264,20 +264,18 @@ def test_one_study_results_whatever_is_lost(connection, hit_type, fake, mturk, o
     assert reload(study).state == "active"
 
 
-@pytest.mark.parametrize(
-    ("changed", "code"),
-    [
+def test_ids_that_prolific_did_not_send_are_not_let_in(fake, posted):
+    submission = fake.world.arrive(fake.world.studies[posted.external_id])
+    for changed, code in (
         ({"PROLIFIC_PID": "0" * 24}, "not_sent"),
         ({"SESSION_ID": "0" * 24}, "not_sent"),
         ({"STUDY_ID": "c" * 24}, "other_study"),
         ({"STUDY_ID": "0" * 24, "SESSION_ID": "../studies"}, "other_study"),
         ({"PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}, "bad_id"),
-    ],
-)
-def test_ids_that_prolific_did_not_send_are_not_let_in(fake, posted, changed, code):
-    _submission, _browser, answer = arrive(fake, posted, **changed)
-    assert (answer.status_code, answer.context["code"]) == (400, code)
-    assert not Session.objects.exists()
+    ):
+        answer = join(posted, submission, **changed)
+        assert (answer.status_code, answer.context["code"]) == (400, code)
+        assert not Session.objects.exists()
 
 
 def test_a_text_for_an_id_is_not_repeated(posted):
