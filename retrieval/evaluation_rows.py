@@ -136,7 +136,7 @@ class StoredEvaluation:
             ],
             "n_topics": self.version.n_topics,
             "n_without_relevant": self.version.n_without_relevant,
-            "settings": {"primary": [one.name for one in primary]}
+            "settings": {"primary": [one.name for one in primary], "pairs": True}
             | {name: rules[name] for name in SETTINGS if name in rules},
             "notes": self.notes,
         } | self._weighted()
