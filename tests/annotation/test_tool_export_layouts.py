@@ -8,6 +8,8 @@ Files in `tool_exports/` that the tools wrote from made-up answers:
 - argilla_1_feedback.jsonl, argilla_1_text.jsonl, argilla_1_multi.jsonl, argilla_1_tokens.jsonl:
   argilla 1.29.1, `format_as("datasets")` and `to_datasets` with `Dataset.to_json`
 - argilla_1_records.json: argilla 1.29.1, `FeedbackRecord.json`
+- doccano_labels.csv, .json, .jsonl, doccano_spans.jsonl, doccano_entities.jsonl,
+  doccano_intents.jsonl: doccano 1.8.4, the formatters and writers of `data_export.pipeline`
 - potato/*/user_state.json, potato_annotations.csv, .tsv, .jsonl: potato-annotation 2.12.1, the
   state of users and its exporters
 
@@ -170,6 +172,23 @@ class TestDoccano:
             ("1", "1"): ["3", "4"], ("1", "2"): ["3"], ("2", "1"): ["4"],
         }  # fmt: skip
         assert (draft.report.n_rows, draft.report.n_used) == (4, 4)
+
+    @pytest.mark.parametrize("suffix", ["csv", "json", "jsonl"])
+    def test_labels_of_version_1_8(self, suffix: str) -> None:
+        draft = read_draft(FOLDER / f"doccano_labels.{suffix}", "doccano")
+        who = "doccano_labels"
+        assert answers_to(draft, "label") == {("1", who): ["spam"], ("2", who): ["ham", "short"]}
+        assert counts(draft.report) == {"comments": 1, "unlabeled": 1, "no_answer": 1}
+        assert draft.items[0].candidates[0].text == "Win a prize"
+
+    def test_spans_of_version_1_8(self) -> None:
+        draft = read_draft(FOLDER / "doccano_intents.jsonl", "doccano")
+        assert answers_to(draft, "label") == {("1", "doccano_intents"): "travel"}
+        assert counts(draft.report) == {"spans": 1}
+        for name in ("doccano_spans", "doccano_entities"):
+            with refused(ImportRefused, "no_answers") as caught:
+                read_draft(FOLDER / f"{name}.jsonl", "doccano")
+            assert "2" in caught.value.problem
 
     def test_labels_of_a_cell_are_joined(self, tmp_path: Path) -> None:
         rows = "id,data,label\n1,Hi,a#b\n2,Bye,\n3,Oh,a\n"

@@ -86,8 +86,9 @@ def _example(
     key = item_key(row, export.fields.item or (own,))
     yield Entry(row=row, item=key, **about)
     for name, reason in REGIONS.items():
-        if isinstance(value := row.fields.get(name), list):
-            export.leave_out(reason, row, len(value))
+        value = row.fields.get(name)
+        parts = value if isinstance(value, list) else [value] if value else []
+        export.leave_out(reason, row, len(parts))
     for user, kind, value in _labels(export, row, annotator):
         if export.is_unwanted(QUESTION, row):
             continue

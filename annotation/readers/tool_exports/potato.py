@@ -196,8 +196,8 @@ class _Schemas:
         values: dict[str, dict[str, set[str]]] = {}
         for labels in annotations:
             for schema, chosen in labels.items():
+                of_schema = values.setdefault(schema, {})
                 for label, value in chosen.items():
-                    of_schema = values.setdefault(schema, {})
                     of_schema.setdefault(label, set()).add(str(value).strip())
         self.values = values
         # Of those of which an annotator may choose several, an annotation without any has none.
