@@ -329,6 +329,11 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     "PREPROCESSING_HOOKS": ["console.api.operations.of_this_version"],
+    # Two fields are called "missing".
+    "ENUM_NAME_OVERRIDES": {
+        "MissingEnum": ["common", "zero"],
+        "MissingWordsEnum": ["words", "empty"],
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "console.api.operations.say_what_is_refused",

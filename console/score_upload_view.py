@@ -9,6 +9,7 @@ from django.utils.translation import ngettext
 
 from annotation.models import Upload
 from annotation.readers.file_faults import Fault
+from annotation.readers.report import ReadingReport
 from metrics.models import LONGEST_SIGNATURE
 from metrics.score_uploads import ScoreSettings, ScoreUse, label_of_use
 
@@ -33,6 +34,11 @@ def scores_context(upload: Upload, page: str = "") -> dict[str, Any]:
             | {end: "" if row[end] is None else f"{row[end]:.4g}" for end in ("least", "most")}
             for row in summary.get("metrics", ())
         ],
+        "policies": [
+            (name, label, [(each, labels[each]) for each in values], getattr(settings, name))
+            for name, label, values, labels in _policies()
+        ],
+        "report": _sentences(summary),
         "problems": settings.problems(),
         "faults": [Fault(**each) for each in upload.faults],
         "used": used,
@@ -40,6 +46,34 @@ def scores_context(upload: Upload, page: str = "") -> dict[str, Any]:
             (line, [cells.get(name, "") for name in used]) for line, cells, _csv in upload.sample
         ],
     }
+
+
+def _sentences(summary: dict[str, Any]) -> list[str]:
+    """The report of the reading; summaries of earlier versions have none."""
+    report = summary.get("reading")
+    return ReadingReport.from_plain(report).sentences() if report else []
+
+
+def _policies() -> list[tuple[str, str, tuple[str, ...], dict[str, str]]]:
+    """The name, label, values and labels of values of each policy."""
+    refuse = _("refuse the file")
+    repeats = {
+        "refuse": refuse,
+        "first": _("the first counts"),
+        "last": _("the last counts"),
+        "mean": _("their mean counts"),
+        "majority": _("the most frequent counts"),
+    }
+    missing = {
+        "words": _("NA, null and other words, and empty cells"),
+        "empty": _("only empty cells"),
+    }
+    unmatched = {"refuse": refuse, "leave-out": _("leave the rows out")}
+    return [
+        ("missing", _("Missing scores"), tuple(missing), missing),
+        ("repeats", _("Repeated scores"), tuple(repeats), repeats),
+        ("unmatched", _("Unknown items or candidates"), tuple(unmatched), unmatched),
+    ]
 
 
 def sentence_of(summary: dict[str, Any]) -> str:
@@ -60,4 +94,9 @@ def posted_scores(upload: Upload, data: Any) -> dict[str, Any]:
     known = {row["metric"] for row in upload.summary.get("metrics", ())}
     lower = tuple(sorted(known & set(data.getlist("lower"))))
     signature = data.get("signature", "").strip()[:LONGEST_SIGNATURE]
-    return ScoreSettings(uses=uses, lower=lower, signature=signature).plain
+    chosen = {
+        name: value
+        for name, _label, values, _labels in _policies()
+        if (value := data.get(name)) in values
+    }
+    return ScoreSettings(uses=uses, lower=lower, signature=signature, **chosen).plain

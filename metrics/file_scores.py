@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from annotation.readers.policies import Reading
 from metrics.batches import Content, chunks, content_of, grouped
 from metrics.score_files import (
     ScoreRow,
@@ -114,13 +115,14 @@ def score_file(
     output: Path,
     reporter: Reporter = without_bars,
     retry_undefined: bool = False,
+    reading: Reading | None = None,
 ) -> FileScored:
     """Score a file's responses into a file of scores; what that holds already is left alone.
 
     Lines are added as they are computed, and put into the order of the responses at the end.
     With `retry_undefined`, what the file holds without a value is computed anew.
     """
-    examples = read_examples(path)
+    examples = read_examples(path, reading)
     with held(output):
         sheet = _Sheet(output, examples)
         jobs = _jobs(scorers)
@@ -136,10 +138,15 @@ def score_file(
 
 
 def plan_file(
-    *, path: Path, scorers: Sequence[Scorer], output: Path, retry_undefined: bool = False
+    *,
+    path: Path,
+    scorers: Sequence[Scorer],
+    output: Path,
+    retry_undefined: bool = False,
+    reading: Reading | None = None,
 ) -> list[Plan]:
     """What `score_file` would compute, without computing or writing anything."""
-    sheet = _Sheet(output, read_examples(path))
+    sheet = _Sheet(output, read_examples(path, reading))
     jobs = _jobs(scorers, only_estimates=True)
     sheet.forget_undefined(jobs if retry_undefined else ())
     return [_planned(sheet, job) for job in jobs]

@@ -17,13 +17,16 @@ from pathlib import Path
 from typing import TextIO
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.policies import Reading, note_look_alikes
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
+from error_codes import CodedText
 from metrics.exceptions import FileUnfit, get_code
 from metrics.scorers.scorer import Example
 from presentation.files import plain_file
 from presentation.spreadsheets import from_cell, to_cell
 
+REPEATED = CodedText("another response of the same system counts", "repeated_response")
 NEEDED = ("item", "system", "response")
 
 
@@ -48,11 +51,12 @@ class ScoreRow:
 COLUMNS = [field.name for field in fields(ScoreRow)]
 
 
-def read_examples(path: Path) -> list[Example]:
-    """The examples of a CSV or JSON Lines file, each item and system once."""
+def read_examples(path: Path, reading: Reading | None = None) -> list[Example]:
+    """The examples of a table, each item and system once."""
+    reading = reading or Reading()
     try:
-        rows = read_rows(path, NEEDED)
-        return _examples(rows)
+        rows = read_rows(path, NEEDED, report=reading.report)
+        return _examples(rows, reading)
     except ImportRefused as refused:
         raise FileUnfit(
             path,
@@ -63,17 +67,24 @@ def read_examples(path: Path) -> list[Example]:
         ) from refused
 
 
-def _examples(rows: list[Row]) -> list[Example]:
-    lines: dict[tuple[str, str], int] = {}
-    examples = []
+def _examples(rows: list[Row], reading: Reading) -> list[Example]:
+    repeats = reading.repeats("refuse")
+    examples: dict[tuple[str, str], tuple[int, Example]] = {}
     for row in rows:
         example = _example(row)
-        line = lines.setdefault((example.item, example.system), row.line)
-        if line != row.line:
-            problem = f"item '{example.item}' has a response of '{example.system}' on line {line}"
-            raise row.refuse(f"{problem} already.", "system", code="repeated_response")
-        examples.append(example)
-    return examples
+        key = (example.item, example.system)
+        if key in examples:
+            line = examples[key][0]
+            if repeats == "refuse":
+                problem = f"item '{key[0]}' has a response of '{key[1]}' on line {line} already."
+                raise row.refuse(problem, "system", code="repeated_response")
+            reading.report.leave_out(REPEATED, f"line {row.line if repeats == 'first' else line}")
+        if key not in examples or repeats == "last":
+            examples[key] = (row.line, example)
+    for what, at in (("items", 0), ("systems", 1)):
+        names = list(dict.fromkeys(key[at] for key in examples))
+        note_look_alikes(reading.report, names, what=what, code=f"look_alike_{what}")
+    return [example for _line, example in examples.values()]
 
 
 def _example(row: Row) -> Example:

@@ -1,11 +1,13 @@
 """Tables of scores that were computed elsewhere: a row a score, or a column for each metric.
 
 A long table names item, candidate (or system) and metric in each row; a wide one has a column
-of values for each metric. An empty value is a score that could not be computed.
+of values for each metric. An empty value, or a word such as NA, is a score
+that could not be computed.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,17 +16,27 @@ from django.db import transaction
 
 from annotation.exceptions import ImportRefused
 from annotation.models import Candidate, Study
+from annotation.readers.policies import (
+    Reading,
+    mean_of_known,
+    mode_of_known,
+    note_look_alikes,
+)
 from annotation.readers.rows import Row
+from error_codes import CodedText
 from metrics.models import LONGEST_SIGNATURE
 from metrics.stored_scores import write_scores
 
 LONGEST = 64
+UNMATCHED = CodedText("the study has no such candidate", "unknown_candidate")
+REPEATED = CodedText("another score of the same candidate counts", "repeated_score")
 OnFault = Callable[[ImportRefused], None]
 
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """Which columns of a table hold what; with `values`, each of them is a metric's."""
+    """The columns of a table of scores; each of `values` is a metric's, each of `systems` a
+    system's."""
 
     item: str = "item"
     system: str = "system"
@@ -34,6 +46,7 @@ class ScoreColumns:
     signature: str = "signature"
     reason: str = "reason"
     values: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,34 +80,117 @@ class ScoreTable:
 
 
 def read_score_table(
-    study: Study, rows: Iterable[Row], columns: ScoreColumns, *, signature: str, note: OnFault
+    study: Study,
+    rows: Iterable[Row],
+    columns: ScoreColumns,
+    *,
+    signature: str,
+    note: OnFault,
+    reading: Reading | None = None,
 ) -> ScoreTable:
-    """The scores of a table; `note` is given each row that cannot be, and the next one follows.
+    """The scores of a table; `note` is given the fault of each row that is refused.
 
-    `signature` is that of the rows that name none.
+    `signature` is that of the rows that name none. The reading has the policies for missing words,
+    repeated scores and candidates that the study does not have.
     """
-    candidates, table = known_candidates(study), ScoreTable()
-    lines: dict[ScoreKey, int] = {}
+    table = _ScoreReader(study, columns, signature, reading or Reading())
     for row in rows:
-        try:
-            item = row.required(columns.item)
-            candidate = _candidate(row, columns, item, candidates, study)
-        except ImportRefused as fault:
-            note(fault)
-            continue
-        for column in columns.values or (columns.value,):
+        table.read(row, note)
+    return table.finish()
+
+
+class _ScoreReader:
+    """Reads a table row by row, and keeps what policies need: lines and repeated values."""
+
+    def __init__(
+        self, study: Study, columns: ScoreColumns, signature: str, reading: Reading
+    ) -> None:
+        self.study, self.columns, self.signature, self.reading = study, columns, signature, reading
+        self.report = reading.report
+        self.repeats = reading.repeats("refuse")
+        reading.state_policies()
+        self.report.policies["unmatched"] = reading.policies.unmatched
+        self.candidates = known_candidates(study)
+        self.table = ScoreTable()
+        self.lines: dict[ScoreKey, int] = {}
+        self.repeated: dict[ScoreKey, list[float]] = {}
+
+    def read(self, row: Row, note: OnFault) -> None:
+        columns = self.columns
+        for system in columns.systems or ("",):
             try:
-                key = _key(row, columns, column, item, candidate, signature)
-                if key in table.values:
-                    problem = f"line {lines[key]} gives '{key.metric}' for it already."
-                    raise row.refuse(problem, column, code="repeated_score")
-                table.values[key] = row.number_or_nan(column)
-                lines[key] = row.line
-                if reason := row.optional(columns.reason) if columns.reason else "":
-                    table.reasons[key] = reason
+                item = row.required(columns.item)
+                name = system or _candidate_name(row, columns)
+                candidate = self._candidate(row, item, name)
             except ImportRefused as fault:
-                note(fault)
-    return table
+                if fault.code == UNMATCHED.code and self.reading.policies.unmatched == "leave-out":
+                    self._leave_out(UNMATCHED, f"line {row.line}")
+                else:
+                    note(fault)
+                continue
+            for column in columns.values or (system or columns.value,):
+                try:
+                    key = _key(row, columns, column, item, candidate, self.signature)
+                    self._add(row, column, key)
+                except ImportRefused as fault:
+                    note(fault)
+
+    def _leave_out(self, reason: CodedText, place: str) -> None:
+        """Count a row of one score; of a row with several, a part."""
+        is_row = not (self.columns.systems or (self.columns.values and reason is REPEATED))
+        (self.report.leave_out if is_row else self.report.leave_out_part)(reason, place)
+
+    def _candidate(self, row: Row, item: str, name: str) -> str:
+        keys = self.candidates.get((item, name), set())
+        if not keys:
+            problem = f"study '{self.study.slug}' has no candidate '{name}' of '{item}'."
+            raise row.refuse(problem, code=UNMATCHED.code)
+        if len(keys) > 1:
+            problem = (
+                f"system '{name}' has {len(keys)} candidates of '{item}'; name one by its key."
+            )
+            column = self.columns.candidate or "candidate"
+            raise row.refuse(problem, column, code="several_candidates")
+        return next(iter(keys))
+
+    def _add(self, row: Row, column: str, key: ScoreKey) -> None:
+        is_again = key in self.table.values
+        if is_again and self.repeats == "refuse":
+            problem = f"line {self.lines[key]} gives '{key.metric}' for it already."
+            raise row.refuse(problem, column, code="repeated_score")
+        value = self._value(row, column)
+        if is_again and self.repeats in ("mean", "majority"):
+            self.repeated.setdefault(key, [self.table.values[key]]).append(value)
+            return
+        if is_again:
+            line = row.line if self.repeats == "first" else self.lines[key]
+            self._leave_out(REPEATED, f"line {line}")
+            if self.repeats == "first":
+                return
+        self.table.values[key] = value
+        self.lines[key] = row.line
+        reason = row.optional(self.columns.reason) if self.columns.reason else ""
+        if reason:
+            self.table.reasons[key] = reason
+
+    def _value(self, row: Row, column: str) -> float:
+        """A score, or NaN for a missing one, which is counted by its word."""
+        text = row.text(column).strip()
+        if self.reading.policies.is_missing(text):
+            self.report.note_missing(text)
+            return math.nan
+        return row.number(column)
+
+    def finish(self) -> ScoreTable:
+        """The table, with repeated scores settled and metrics that look alike noted."""
+        settle = mean_of_known if self.repeats == "mean" else mode_of_known
+        self.table.values |= {key: settle(values) for key, values in self.repeated.items()}
+        if n := sum(len(values) - 1 for values in self.repeated.values()):
+            text = f"{n:,} repeated scores were read with the first of the same candidate."
+            self.report.note(CodedText(text, f"repeats_{self.repeats}"))
+        metrics = list(dict.fromkeys(key.metric for key in self.table.values))
+        note_look_alikes(self.report, metrics, what="metrics", code="look_alike_metrics")
+        return self.table
 
 
 def _key(
@@ -149,20 +245,6 @@ def known_candidates(study: Study) -> dict[tuple[str, str], set[str]]:
     return candidates | {(item, key): {key} for item, key, _ in rows}
 
 
-def _candidate(
-    row: Row,
-    columns: ScoreColumns,
-    item: str,
-    candidates: dict[tuple[str, str], set[str]],
-    study: Study,
-) -> str:
+def _candidate_name(row: Row, columns: ScoreColumns) -> str:
     name = row.optional(columns.candidate) if columns.candidate else ""
-    name = name or row.required(columns.system or columns.candidate)
-    keys = candidates.get((item, name), set())
-    if not keys:
-        problem = f"study '{study.slug}' has no candidate '{name}' of '{item}'."
-        raise row.refuse(problem, code="unknown_candidate")
-    if len(keys) > 1:
-        problem = f"system '{name}' has {len(keys)} candidates of '{item}'; name one by its key."
-        raise row.refuse(problem, columns.candidate or "candidate", code="several_candidates")
-    return next(iter(keys))
+    return name or row.required(columns.system or columns.candidate)

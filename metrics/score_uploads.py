@@ -20,6 +20,8 @@ from annotation.models import Candidate, StoredMapping, Study, Upload
 from annotation.readers.column_mapping import NAMES, Use, plain_name
 from annotation.readers.file_faults import Faults
 from annotation.readers.mapped_files import profile_table
+from annotation.readers.policies import Missing, Policies, Reading, Repeats, Unmatched
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import OpenTable
 from annotation.uploads import columns_digest, keep_mapping, note_faults, opened_upload
@@ -79,11 +81,15 @@ def label_of_use(use: str) -> str:
 
 @dataclass(frozen=True)
 class ScoreSettings:
-    """The uses of columns; of which metrics lower is better; the signature of all rows."""
+    """The uses of columns, metrics of which lower is better, the signature of all rows, and the
+    policies."""
 
     uses: Mapping[str, str] = field(default_factory=dict)
     lower: tuple[str, ...] = ()
     signature: str = ""
+    missing: Missing = "words"
+    repeats: Repeats = "refuse"
+    unmatched: Unmatched = "refuse"
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> ScoreSettings:
@@ -94,6 +100,10 @@ class ScoreSettings:
     def plain(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self) | {"lower": list(self.lower)}
+
+    @property
+    def policies(self) -> Policies:
+        return Policies(missing=self.missing, repeats=self.repeats, unmatched=self.unmatched)
 
     def columns(self, use: ScoreUse) -> tuple[str, ...]:
         return tuple(name for name, each in self.uses.items() if each == use)
@@ -181,8 +191,8 @@ def read_scores_upload(running: RunningJob) -> str:
                 faults = profile.faults
                 upload.summary = {}
             else:
-                scores = _read(upload, table, chosen, faults, running)
-                upload.summary = summary_of(_study(upload), scores)
+                scores, report = _read(upload, table, chosen, faults, running)
+                upload.summary = summary_of(_study(upload), scores) | {"reading": report.plain()}
     except ImportRefused as refused:
         upload.n_rows, faults = None, Faults()
         faults.add(refused)
@@ -215,8 +225,11 @@ def _first_settings(upload: Upload) -> ScoreSettings:
 
 def _read(
     upload: Upload, table: OpenTable, chosen: ScoreSettings, faults: Faults, running: RunningJob
-) -> ScoreTable:
+) -> tuple[ScoreTable, ReadingReport]:
+    """The scores of a table, and the report of reading it for them."""
     columns = chosen.score_columns()
+    # The columns were counted by the same table before.
+    report = table.source.report = ReadingReport(notes=list(table.report.notes))
     rows: Iterator[Row] = iter(_passing(running, upload.n_rows or 0)(table.rows(faults)))
     cells: dict[int, Row] = {}
 
@@ -232,7 +245,11 @@ def _read(
         faults.add(refused, str(value))
 
     signature = chosen.signature_for(upload)
-    return read_score_table(_study(upload), seen(), columns, signature=signature, note=note)
+    reading = Reading(chosen.policies, report)
+    scores = read_score_table(
+        _study(upload), seen(), columns, signature=signature, note=note, reading=reading
+    )
+    return scores, report
 
 
 def summary_of(study: Study, table: ScoreTable) -> dict[str, Any]:
@@ -268,7 +285,7 @@ def import_scores_upload(running: RunningJob) -> str:
     chosen, faults = ScoreSettings.of(upload.mapping), Faults()
     study = _study(upload)
     with opened_upload(upload) as table:
-        scores = _read(upload, table, chosen, faults, running)
+        scores, _report = _read(upload, table, chosen, faults, running)
     _require_fit(upload, scores, faults)
     with transaction.atomic():
         write_score_table(

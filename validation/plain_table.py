@@ -63,8 +63,13 @@ class Columns:
     cluster: str | None = None
     where: Where = field(default_factory=dict)
 
+    @property
+    def named(self) -> list[str]:
+        """The columns of outputs and their values."""
+        return [*self.human, *self.metrics, *self.item, *self.system]
+
     def __post_init__(self) -> None:
-        names = [*self.human, *self.metrics, *self.item, *self.system]
+        names = self.named
         names += [name for name in (self.by, self.cluster) if name]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
@@ -168,9 +173,9 @@ def read_outputs(path: Path, columns: Columns, reading: Reading | None = None) -
 
     reading = reading or Reading()
     groups = [name for name in (columns.by, columns.cluster) if name]
+    names = list(dict.fromkeys((*columns.named, *groups, *columns.where)))
     with refusing_tables():
-        cells = read_table(path)
-        reading.report.n_rows = len(cells)
+        cells = read_table(path, names, report=reading.report)
         reading.state_policies()
         cells, named = to_rows_per_output(
             cells,

@@ -8,11 +8,10 @@ from typing import Any, Protocol, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.readers.policies import Missing, Policies, Reading
+from annotation.readers.policies import REPEATS, Missing, Policies, Reading
 from annotation.readers.shapes import SHAPES, Columns
 
 ROLES = ("item", "annotator")
-REPEATS = ("refuse", "first", "last", "mean", "majority")
 
 
 class Result(Protocol):
@@ -35,39 +34,11 @@ class TableCommand(BaseCommand):
         parser.add_argument("file", type=Path, help="CSV, TSV, Excel, JSON, JSON Lines or Parquet")
         parser.add_argument("--json", action="store_true", help="print the result as JSON")
         add_where(parser)
-        group = parser.add_argument_group("reading the file")
-        group.add_argument(
+        parser.add_argument(
             "--shape", choices=self.shapes, default="",
             help="of the table, such as a column per annotator (default: found)",
         )  # fmt: skip
-        group.add_argument(
-            "--missing", choices=get_args(Missing), default="words",
-            help="read NA, N/A, None, null, NaN, - and empty cells as missing (default), or only "
-            "empty cells",
-        )  # fmt: skip
-        if self.repeats:
-            group.add_argument(
-                "--repeats", choices=self.repeats, default="",
-                help="which of several labels of one item by one annotator counts",
-            )  # fmt: skip
-        if self.has_categories:
-            group.add_argument(
-                "--merge-categories", action="store_true",
-                help="count categories as one that differ only by case, space or Unicode form, or "
-                "as 1 and 1.0",
-            )  # fmt: skip
-
-    def reading(self, options: dict[str, Any]) -> Reading:
-        """How to read the file, as the options say."""
-        is_merged = options.get("merge_categories", False)
-        return Reading(
-            Policies(
-                missing=options["missing"],
-                repeats=options.get("repeats", ""),
-                categories="merged" if is_merged else "as-written",
-                shape=options["shape"],
-            )
-        )
+        add_policies(parser, repeats=self.repeats, has_categories=self.has_categories)
 
     def write_result(self, result: Result, reading: Reading, options: dict[str, Any]) -> None:
         """Print the result and, at the end, what was read."""
@@ -114,6 +85,41 @@ class LabelsCommand(TableCommand):
             cluster=options.get("cluster"),
             where=values_by_column(options["where"]),
         )
+
+
+def add_policies(
+    parser: CommandParser, *, repeats: tuple[str, ...], has_categories: bool = False
+) -> None:
+    """Options for missing words, repeated labels and categories that look alike."""
+    parser.add_argument(
+        "--missing", choices=get_args(Missing), default="words",
+        help="read NA, N/A, None, null, NaN, - and empty cells as missing (default), or only "
+        "empty cells",
+    )  # fmt: skip
+    parser.add_argument(
+        "--repeats", choices=repeats, default="",
+        help="which of several labels, or scores, of the same thing counts",
+    )  # fmt: skip
+    if has_categories:
+        parser.add_argument(
+            "--merge-categories", action="store_true",
+            help="count categories as one that differ only by case, space or Unicode form, or as "
+            "1 and 1.0",
+        )  # fmt: skip
+
+
+def reading_of(options: dict[str, Any]) -> Reading:
+    """How to read a file, as the options of `add_policies` and further ones say."""
+    is_merged = options.get("merge_categories", False)
+    return Reading(
+        Policies(
+            missing=options["missing"],
+            repeats=options["repeats"],
+            categories="merged" if is_merged else "as-written",
+            shape=options.get("shape", ""),
+            unmatched=options.get("unmatched", "refuse"),
+        )
+    )
 
 
 def add_item(parser: CommandParser) -> None:

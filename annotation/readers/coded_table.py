@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.rows import unstorable
-from annotation.readers.tables import each_row, kind_of, read_array
+from annotation.readers.report import MOST_PLACES, ReadingReport
+from annotation.readers.rows import Row, TableSource, unstorable
+from annotation.readers.tables import OpenTable, opened_for_command
 from error_codes import CodedText
 from presentation.spreadsheets import from_cell
 
 LONGEST = 1000
-MOST_PLACES, MOST_LISTED = 3, 20
+MOST_LISTED = 20
 
 Mask = NDArray[np.bool_]
 Integers = NDArray[np.intp]
@@ -80,9 +82,11 @@ class CodedTable:
     path: Path
     columns: Mapping[str, Words]
     rows: Integers
-    lines: Sequence[int]
+    lines: Sequence[int] | NDArray[Any]
+    records: Sequence[str] = ()
+    """The name of each record of JSON, of which several may be on one line."""
     is_csv: bool = False
-    has_decimal_commas: bool = False
+    source: TableSource = field(default_factory=TableSource)
     inside: Mapping[str, str] = field(default_factory=dict)
     """The path in a record of a column that a conversion made."""
     spread: tuple[str, str] | None = None
@@ -102,14 +106,22 @@ class CodedTable:
         columns = {name: column.rows(mask).compact() for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=self.rows[mask])
 
-    def line(self, row: int) -> int:
-        """The line of a row of the table."""
-        return self.lines[self.rows[row]]
+    def place(self, row: int) -> str:
+        """Where a row of the table is in its file, such as "line 3"."""
+        return self._place(int(self.rows[row]))
+
+    def _place(self, file_row: int) -> str:
+        place = self._file_row(file_row).place
+        return f"{place[:1].lower()}{place[1:]}"
+
+    def _file_row(self, file_row: int) -> Row:
+        record = self.records[file_row] if self.records else ""
+        return Row(self.path, int(self.lines[file_row]), {}, record=record, source=self.source)
 
     def places(self, mask: Mask) -> list[str]:
-        """The first lines of rows, for a report."""
+        """The first places of rows, for a report."""
         rows = dict.fromkeys(self.rows[np.flatnonzero(mask)].tolist())
-        return [f"line {self.lines[row]}" for row in list(rows)[:MOST_PLACES]]
+        return [self._place(row) for row in islice(rows, MOST_PLACES)]
 
     def refuse(
         self, problem: str, column: str | None, mask: Mask, *, code: str = ""
@@ -121,13 +133,8 @@ class CodedTable:
             more = ", ".join(self.places(mask)[1:])
             dots = ", …" if n > MOST_PLACES else ""
             problem = f"{problem} {n - 1:,} more such rows: {more}{dots}."
-        return ImportRefused(
-            self.path,
-            problem,
-            line=self.line(first),
-            field=self._name_in_file(column, first),
-            code=code or coded,
-        )
+        row = self._file_row(int(self.rows[first]))
+        return row.refuse(problem, self._name_in_file(column, first), code=code or coded)
 
     def _name_in_file(self, column: str | None, row: int) -> str | None:
         if column is None:
@@ -224,27 +231,50 @@ def stacked(columns: Sequence[Words]) -> Words:
     return Words(np.stack(parts, axis=1).ravel(), words)
 
 
-def read_table(path: Path) -> CodedTable:
-    """All columns of a table."""
+def read_table(
+    path: Path, names: Sequence[str] = (), *, report: ReadingReport | None = None
+) -> CodedTable:
+    """The columns of a table: only those with these names, if it has them all."""
+    with opened_for_command(path, report) as table:
+        if table.is_nested:
+            return _nested_table(table)
+        try:
+            read = table.columns(names)
+        except ImportRefused as refused:
+            if refused.code != "missing_columns":
+                raise
+            read = table.columns()
+        columns = {name: Words(each.codes, each.texts) for name, each in read.columns.items()}
+        return CodedTable(
+            table.path,
+            columns,
+            np.arange(len(read)),
+            read.lines,
+            is_csv=read.is_csv,
+            source=table.source,
+        )
+
+
+def _nested_table(table: OpenTable) -> CodedTable:
+    """The fields of records, which may be lists and objects; an absent one is empty."""
     columns: dict[str, list[Any]] = {}
     lines: list[int] = []
-    is_csv = False
-    for row in read_array(path) if kind_of(path) == ".json" else each_row(path):
-        is_csv = row.is_csv
+    records: list[str] = []
+    for row in table.records():
         for name, value in row.fields.items():
             if name not in columns:
                 columns[name] = [""] * len(lines)
             columns[name].append(value)
         lines.append(row.line)
-        if not is_csv:
-            for values in columns.values():
-                if len(values) < len(lines):
-                    values.append("")
+        records.append(row.record)
+        for values in columns.values():
+            if len(values) < len(lines):
+                values.append("")
     return CodedTable(
-        path,
+        table.path,
         {name: coded(values) for name, values in columns.items()},
         np.arange(len(lines)),
         lines,
-        is_csv=is_csv,
-        has_decimal_commas=is_csv and kind_of(path) == ".tsv",
+        records,
+        source=table.source,
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.exceptions import AnnotationError, ImportRefused, TableRefused
+from annotation.exceptions import AnnotationError, FileRefused, ImportRefused, TableRefused
 from annotation.readers.coded_table import (
     CodedTable,
     Integers,
@@ -26,11 +26,15 @@ from annotation.readers.coded_table import (
     read_table,
 )
 from annotation.readers.policies import (
+    MISSING,
+    REPEATED,
     Reading,
     Repeats,
     merged_categories,
-    most_frequent,
+    merged_note,
+    mode_of_known,
     note_look_alikes,
+    repeats_note,
 )
 from annotation.readers.rows import MISSING_WORDS, MOST
 from annotation.readers.shapes import Columns, Where, flat_records, to_rows_per_label
@@ -46,9 +50,20 @@ SEPARATOR = " | "
 MOST_VALUES = 8
 # A category that a program wrote for a number that overflowed.
 INFINITIES = frozenset({"inf", "+inf", "-inf", "infinity", "-infinity"})
-MISSING = CodedText("the label is missing", "missing_label")
 NOT_CHOSEN = CodedText("--where does not choose it", "not_chosen")
-REPEATED = CodedText("another label of the same annotator counts", "repeated_label")
+
+
+def as_table_refused(refused: FileRefused, more: str = "") -> TableRefused:
+    """The refusal of an import as one of a table to compute from, with more to its problem."""
+    return TableRefused(
+        refused.path,
+        f"{refused.problem} {more}" if more else refused.problem,
+        line=refused.line,
+        field=refused.field,
+        code=refused.code,
+        record=refused.record,
+        sheet=refused.sheet,
+    )
 
 
 @contextmanager
@@ -57,13 +72,7 @@ def refusing_tables() -> Iterator[None]:
     try:
         yield
     except ImportRefused as refused:
-        raise TableRefused(
-            refused.path,
-            refused.problem,
-            line=refused.line,
-            field=refused.field,
-            code=refused.code,
-        ) from None
+        raise as_table_refused(refused) from None
 
 
 def unusable(path: Path, error: ValueError) -> TableRefused:
@@ -170,11 +179,9 @@ class Table:
         parts = [self.names(column, "items") for column in columns]
         if len(parts) == 1:
             return parts[0]
-        codes, shape = parts[0].codes, len(parts[0].words)
+        codes = parts[0].codes
         for part in parts[1:]:
-            codes, shape = codes * len(part.words) + part.codes, shape * len(part.words)
-            _distinct, codes = np.unique(codes, return_inverse=True)
-            shape = len(_distinct)
+            _distinct, codes = np.unique(codes * len(part.words) + part.codes, return_inverse=True)
         _distinct, first = np.unique(codes, return_index=True)
         texts = [part.words for part in parts]
         named = [
@@ -217,11 +224,8 @@ class Table:
         counts = np.bincount(words.codes, minlength=len(words.words))
         merged = merged_categories(words.words, counts.tolist())
         if merged:
-            n = sum(int(counts[at]) for at, word in enumerate(words.words) if word in merged)
-            pairs = ", ".join(f"'{a}' as '{b}'" for a, b in list(merged.items())[:MOST_VALUES])
-            self.report.note(
-                CodedText(f"{n:,} labels count as another category: {pairs}.", "merged_categories")
-            )
+            numbers = dict(zip(words.words, counts.tolist(), strict=True))
+            self.report.note(merged_note(merged, numbers))
         return merged_words(words.codes, [merged.get(word, word) for word in words.words])
 
     def numbers(
@@ -238,13 +242,10 @@ class Table:
         words = self.cells.words(column)
         values = np.full(len(words.words), np.nan)
         problems: dict[str, CodedText] = {}
-        n_commas = 0
         for at, text in enumerate(words.words):
             if is_optional and self.reading.policies.is_missing(text):
                 continue
-            if self.cells.has_decimal_commas and text.count(",") == 1 and "." not in text:
-                text, n_commas = text.replace(",", "."), n_commas + 1
-            value, problem = number_of(text, lowest)
+            value, problem = number_of(self.cells.source.with_decimal_point(text), lowest)
             values[at] = value
             if problem is not None:
                 problems[words.words[at]] = problem
@@ -252,9 +253,6 @@ class Table:
             wrong = words.mask(problems.__contains__)
             text = words.words[words.codes[int(np.argmax(wrong))]]
             raise self.cells.refuse(problems[text], column, wrong)
-        if n_commas:
-            text = f"The numbers of column '{column}' are written with decimal commas."
-            self.report.note(CodedText(text, "decimal_commas"))
         return values[words.codes] if len(words.words) else np.empty(0)
 
     def clusters(self, column: str, units: Words) -> Words:
@@ -265,9 +263,9 @@ class Table:
         first[_units] = rows
         differs = words.codes != words.codes[first[units.codes]]
         if differs.any():
-            line = self.cells.line(int(first[units.codes[int(np.argmax(differs))]]))
+            place = self.cells.place(int(first[units.codes[int(np.argmax(differs))]]))
             raise self.cells.refuse(
-                f"differs from line {line} of the same item.", column, differs, code="differs"
+                f"differs from {place} of the same item.", column, differs, code="differs"
             )
         return words
 
@@ -296,10 +294,9 @@ def number_of(text: str, lowest: float | None = None) -> tuple[float, CodedText 
 
 def open_table(path: Path, columns: Sequence[str], where: Where, reading: Reading) -> Table:
     """The rows of a table with these columns that `where` chooses."""
-    cells = read_table(path)
-    reading.report.n_rows = len(cells)
-    reading.state_policies()
     named = list(dict.fromkeys([*columns, *where]))
+    cells = read_table(path, named, report=reading.report)
+    reading.state_policies()
     cells = flat_records(cells, named, reading)
     cells.require(named)
     table = Table(cells.only(named), reading)
@@ -328,9 +325,9 @@ def settle_outputs(
         known = values[first][inverse]
         differs = (values != known) & ~(np.isnan(values) & np.isnan(known))
         if differs.any():
-            line = table.cells.line(int(first[inverse[int(np.argmax(differs))]]))
+            place = table.cells.place(int(first[inverse[int(np.argmax(differs))]]))
             raise table.cells.refuse(
-                f"line {line} has another value for the same item and system. Rows may repeat "
+                f"{place} has another value for the same item and system. Rows may repeat "
                 "them only for more human values of one output; --repeats chooses or averages.",
                 column,
                 differs,
@@ -381,9 +378,8 @@ def read_labels(
     """
     reading = reading or Reading()
     with refusing_tables():
-        cells = read_table(path)
-        # A command may read several files.
-        reading.report.n_rows += len(cells)
+        names = columns.named if columns.value else ()
+        cells = read_table(path, names, report=reading.report)
         reading.state_policies(categories=kind == "text")
         cells, columns = to_rows_per_label(cells, columns, reading, has_systems=has_systems)
         table = Table(cells, reading)
@@ -474,11 +470,7 @@ def settle_repeats(
     settle = _means if repeats == "mean" else _modes
     settled = [settle(values, inverse, len(first))[inverse[kept]] for values in columns]
     n = int(again.sum())
-    text = f"{n:,} repeated labels were averaged with the annotator's first label of the item."
-    if repeats == "majority":
-        text = f"{n:,} repeated labels were read with the annotator's first label of the item, and "
-        text += "the most frequent one counts."
-    table.report.note(CodedText(text, f"repeats_{repeats}"))
+    table.report.note(repeats_note(n, repeats))
     table.cells = table.cells.keep(~again)
     return settled, kept
 
@@ -501,13 +493,12 @@ def _means(values: Floats, groups: Integers, n: int) -> Floats:
 
 
 def _modes(values: NDArray[Any], groups: Integers, n: int) -> NDArray[Any]:
-    """The most frequent value of each group, the first in the file of equally frequent ones."""
+    """The most frequent value of each group."""
     members: list[list[Any]] = [[] for _ in range(n)]
     for group, value in zip(groups.tolist(), values.tolist(), strict=True):
-        if value == value:  # not NaN
-            members[group].append(value)
+        members[group].append(value)
     modes = np.empty(n, dtype=values.dtype)
-    modes[:] = [most_frequent(each) if each else math.nan for each in members]
+    modes[:] = [mode_of_known(each) for each in members]
     return modes
 
 
@@ -517,7 +508,7 @@ def _repeated(table: Table, keys: Sequence[Words], again: Mask, first: int) -> I
     of = f" of system '{others[0]}'" if len(others) > 1 else ""
     who = f"annotator '{others[-1]}' labelled " if others else ""
     return table.cells.refuse(
-        f"{who}item '{item}'{of} {'' if who else 'is '}on line {table.cells.line(first)} already. "
+        f"{who}item '{item}'{of} {'' if who else 'is '}on {table.cells.place(first)} already. "
         "If more columns distinguish the items, name each with --item; --where COLUMN=VALUE "
         "chooses rows; --repeats chooses or averages labels.",
         None,

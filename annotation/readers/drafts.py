@@ -108,6 +108,6 @@ class StudyDraft:
     items: Collection[ItemDraft]
     questions: tuple[QuestionDraft, ...] = ()
     submissions: Collection[SubmissionDraft] = ()
-    report: ReadingReport = field(default_factory=ReadingReport)
     items_only_named: bool = False
     drafts_at_once: int | None = None
+    report: ReadingReport = field(default_factory=ReadingReport)

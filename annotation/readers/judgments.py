@@ -4,13 +4,12 @@ Optional columns: `candidate` (or `system`), `question`, `round`, `condition`, `
 """
 
 import json
-import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.readers.drafts import (
     CandidateDraft,
     ItemDraft,
@@ -19,6 +18,19 @@ from annotation.readers.drafts import (
     StudyDraft,
     SubmissionDraft,
 )
+from annotation.readers.policies import (
+    MISSING,
+    REPEATED,
+    Reading,
+    Repeats,
+    mean_of_known,
+    merged_categories,
+    merged_note,
+    mode_of_known,
+    note_look_alikes,
+    repeats_note,
+)
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.staged_cells import Cell, Staged, StagedCells
 from annotation.readers.tables import each_row
@@ -30,18 +42,40 @@ MOST_CATEGORIES = 1000
 
 
 def read_judgments(
-    path: Path, *, level: str = "interval", scale: tuple[float, float] | None = None
+    path: Path,
+    *,
+    level: str = "interval",
+    scale: tuple[float, float] | None = None,
+    reading: Reading | None = None,
 ) -> StudyDraft:
-    """The items, questions and submissions a long file of judgments speaks of.
+    """The items, questions and submissions of a long file of judgments.
 
     On a nominal level values may be any text, and each question's categories are the
     texts in the file, sorted; on the other levels they are numbers. Without a `scale` a
     question's scale is what the values span. The file is read once, and never in memory whole.
     """
-    spans: dict[str, _Span] = {}
+    reading = reading or Reading()
     is_nominal = level == "nominal"
-    rows = each_row(path, COLUMNS)
-    cells = StagedCells(path, _counted((_cell(row, is_nominal) for row in rows), spans))
+    reading.state_policies(categories=is_nominal)
+    repeats = reading.repeats("refuse")
+    if repeats == "mean" and is_nominal:
+        raise AnnotationError(
+            "--repeats mean needs numbers. For categories, choose first, last or majority.",
+            code="mean_of_categories",
+        )
+    cells = StagedCells(
+        path, _cells(each_row(path, COLUMNS, report=reading.report), is_nominal, reading)
+    )
+    if not len(cells):
+        raise ImportRefused(path, "it has no labels, only missing ones.", code="no_labels")
+    if is_nominal:
+        _settle_categories(cells, reading)
+    if repeats != "refuse":
+        _settle_repeats(cells, repeats, reading.report)
+    for column, what in (("item", "items"), ("annotator", "annotators"), ("candidate", "systems")):
+        names = cells.names(column)
+        note_look_alikes(reading.report, names, what=what, code=f"look_alike_{what}")
+    spans = {name: _Span(low, high, categories) for name, low, high, categories in cells.spans()}
     _refuse(cells, spans, path)
     codes = {name: span.codes() for name, span in spans.items()} if is_nominal else {}
     return StudyDraft(
@@ -53,34 +87,59 @@ def read_judgments(
         ),
         submissions=Staged(cells, partial(_submissions, codes), cells.n_submissions),
         items_only_named=True,
+        report=reading.report,
     )
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Span:
-    """What the values of a question are: lowest and highest, or the texts of its categories."""
+    """The lowest and highest value of a question, or the texts of its categories."""
 
-    low: float = math.inf
-    high: float = -math.inf
-    categories: set[str] = field(default_factory=set)
-
-    def add(self, value: str | float) -> None:
-        if isinstance(value, str):
-            self.categories.add(value)
-        else:
-            self.low, self.high = min(self.low, value), max(self.high, value)
+    low: float
+    high: float
+    categories: tuple[str, ...]
 
     def codes(self) -> dict[str, float]:
         return {name: float(code) for code, name in enumerate(sorted(self.categories))}
 
 
-def _counted(cells: Iterable[Cell], spans: dict[str, _Span]) -> Iterator[Cell]:
-    """The cells as they come, while what they span is noted."""
-    for cell in cells:
-        if cell.question not in spans:
-            spans[cell.question] = _Span()
-        spans[cell.question].add(cell.value)
-        yield cell
+def _cells(rows: Iterable[Row], is_nominal: bool, reading: Reading) -> Iterator[Cell]:
+    """The judgments of the rows that have one; the others are counted."""
+    report = reading.report
+    for row in rows:
+        word = row.text("value").strip()
+        if reading.policies.is_missing(word):
+            report.note_missing(word)
+            report.leave_out(MISSING, f"line {row.line}")
+        else:
+            yield _cell(row, is_nominal)
+
+
+def _settle_categories(cells: StagedCells, reading: Reading) -> None:
+    """Note the categories of each question that look alike, or merge them on request."""
+    for question, counts in cells.categories().items():
+        words = list(counts)
+        if reading.policies.categories == "as-written":
+            note_look_alikes(reading.report, words, what="categories", code="look_alike_categories")
+        elif merged := merged_categories(words, list(counts.values())):
+            cells.rename_categories(question, merged)
+            reading.report.note(merged_note(merged, counts))
+
+
+def _settle_repeats(cells: StagedCells, repeats: Repeats, report: ReadingReport) -> None:
+    """Leave one judgment of each candidate by an annotator, by the policy."""
+    n = 0
+    for group in cells.repeated():
+        values = [value for _n, _line, value in group]
+        kept, *others = group if repeats != "last" else group[::-1]
+        settle = {"mean": mean_of_known, "majority": mode_of_known}.get(repeats)
+        cells.settle(kept[0], settle(values) if settle else kept[2], [each[0] for each in others])
+        n += len(others)
+        for _n, line, _value in others if settle is None else ():
+            report.leave_out(REPEATED, f"line {line}")
+    if n and repeats in ("mean", "majority"):
+        report.note(repeats_note(n, repeats))
+    cells.number_items()
 
 
 def _cell(row: Row, is_nominal: bool) -> Cell:

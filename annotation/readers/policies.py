@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,10 +18,14 @@ from annotation.readers.rows import MISSING_WORDS
 from error_codes import CodedText
 
 Missing = Literal["words", "empty"]
+Unmatched = Literal["refuse", "leave-out"]
 Repeats = Literal["refuse", "first", "last", "mean", "majority", "count"]
+REPEATS: tuple[Repeats, ...] = ("refuse", "first", "last", "mean", "majority")
 Categories = Literal["as-written", "merged"]
 Difference = Literal["number", "unicode", "space", "case"]
 
+MISSING = CodedText("the label is missing", "missing_label")
+REPEATED = CodedText("another label of the same annotator counts", "repeated_label")
 MOST_PAIRS = 5
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 SPACES = re.compile(r"\s+")
@@ -32,13 +37,15 @@ PLAIN_NAME = re.compile(r"(?:0|[1-9][0-9]{0,14})")
 class Policies:
     """The choices for missing words, repeated labels and categories that look alike.
 
-    `repeats` is "" for the command's own default. A `shape` of "" is found from the file.
+    `unmatched` is for rows about items or candidates that the study does not have. `repeats` is ""
+    for the command's own default. A `shape` of "" is found from the file.
     """
 
     missing: Missing = "words"
     repeats: Repeats | Literal[""] = ""
     categories: Categories = "as-written"
     shape: str = ""
+    unmatched: Unmatched = "refuse"
 
     def is_missing(self, text: str) -> bool:
         """Whether a cell holds no label."""
@@ -137,6 +144,44 @@ def merged_categories(words: Sequence[str], counts: Sequence[int]) -> dict[str, 
     return merged
 
 
-def most_frequent(values: Sequence[Any]) -> Any:
-    """The most frequent value, the first in the file of equally frequent ones."""
-    return Counter(values).most_common(1)[0][0]
+def merged_note(merged: Mapping[str, str], counts: Mapping[str, int]) -> CodedText:
+    """A note on the categories that were merged."""
+    n = sum(counts[word] for word in merged)
+    pairs = ", ".join(f"'{one}' as '{other}'" for one, other in list(merged.items())[:MOST_PAIRS])
+    text = ngettext(
+        "%(n)s label counts as another category: %(pairs)s.",
+        "%(n)s labels count as another category: %(pairs)s.",
+        n,
+    )
+    return CodedText(text % {"n": f"{n:,}", "pairs": pairs}, "merged_categories")
+
+
+def repeats_note(n: int, repeats: Repeats) -> CodedText:
+    """A note on repeated labels that were read together."""
+    if repeats == "mean":
+        text = ngettext(
+            "%(n)s repeated label was averaged with the annotator's first label.",
+            "%(n)s repeated labels were averaged with the annotators' first labels.",
+            n,
+        )
+    else:
+        text = ngettext(
+            "%(n)s repeated label was read with the annotator's first label; the most frequent "
+            "label counts.",
+            "%(n)s repeated labels were read with the annotators' first labels; the most frequent "
+            "label counts.",
+            n,
+        )
+    return CodedText(text % {"n": f"{n:,}"}, f"repeats_{repeats}")
+
+
+def mean_of_known(values: Sequence[float]) -> float:
+    """The mean of the numbers that are not NaN, or NaN."""
+    known = [value for value in values if not math.isnan(value)]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def mode_of_known(values: Sequence[Any]) -> Any:
+    """The most frequent value that is not NaN, the first of equally frequent ones; or NaN."""
+    known = [value for value in values if value == value]
+    return Counter(known).most_common(1)[0][0] if known else math.nan

@@ -37,6 +37,14 @@ class TableSource:
     wording: dict[str, str] = field(default_factory=dict)
     report: ReadingReport = field(default_factory=ReadingReport)
 
+    def with_decimal_point(self, text: str) -> str:
+        """A number with a decimal point, if the table may have decimal commas."""
+        if not self.has_decimal_commas or not DECIMAL_COMMA.fullmatch(text):
+            return text
+        note = "Numbers with a decimal comma are read as decimals: 1,5 as 1.5."
+        self.report.note(CodedText(note, "decimal_comma"))
+        return text.replace(",", ".")
+
 
 @dataclass(slots=True)
 class Row:
@@ -125,7 +133,8 @@ class Row:
         separated by commas."""
         text = self.text(field).strip()
         try:
-            value = float("" if "_" in text else self._with_decimal_point(text))
+            point = self.source.with_decimal_point(text) if self.source else text
+            value = float("" if "_" in text else point)
         except ValueError:
             raise self.refuse(f"'{text[:40]}' is not a number.", field, code="not_number") from None
         if not math.isfinite(value):
@@ -133,15 +142,6 @@ class Row:
         if abs(value) > MOST:
             raise self.refuse(f"'{text[:40]}' is beyond {MOST:g}.", field, code="out_of_range")
         return value
-
-    def _with_decimal_point(self, text: str) -> str:
-        if self.source is None or not self.source.has_decimal_commas or "," not in text:
-            return text
-        if not DECIMAL_COMMA.fullmatch(text):
-            return text
-        note = "Numbers with a decimal comma are read as decimals: 1,5 as 1.5."
-        self.source.report.note(CodedText(note, "decimal_comma"))
-        return text.replace(",", ".")
 
     def number_or_nan(self, field: str) -> float:
         """A field as a finite number, or NaN where it is empty: a value that is missing."""

@@ -306,10 +306,8 @@ def rows_to_columns(cells: CodedTable, keys: Sequence[str], *, name: str, value:
     if len(first) < len(where):
         again = np.ones(len(where), dtype=np.bool_)
         again[first] = False
-        earlier = cells.line(int(first[inverse[int(np.argmax(again))]]))
-        raise cells.refuse(
-            f"line {earlier} has this value already.", name, again, code="repeated_score"
-        )
+        earlier = cells.place(int(first[inverse[int(np.argmax(again))]]))
+        raise cells.refuse(f"{earlier} has this value already.", name, again, code="repeated_score")
     values = cells.columns[value]
     wide = np.full((len(first_of_row), len(names.words)), len(values.words), dtype=np.intp)
     wide[row, names.codes] = values.codes

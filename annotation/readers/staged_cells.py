@@ -6,9 +6,10 @@ database, which groups them; it is gone as soon as nothing holds it.
 """
 
 import json
+import math
 import sqlite3
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +20,7 @@ from annotation.readers.rows import Row
 T = TypeVar("T")
 # Items whose cells are in memory at once.
 ITEMS_AT_ONCE = 200
+KEY = "item, annotator, round, candidate, question"
 TABLE = """
 CREATE TABLE cell (
     n INTEGER PRIMARY KEY, line INTEGER, item TEXT, annotator TEXT, round INTEGER,
@@ -59,8 +61,13 @@ class StagedCells:
         self._database.executemany(
             "INSERT INTO cell VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", map(_record, cells)
         )
+        self._database.execute(f"CREATE INDEX judged ON cell ({KEY}, line)")
+        self.number_items()
+
+    def number_items(self) -> None:
+        """Number the items in the order in which the file first names them."""
         for statement in (
-            "CREATE INDEX judged ON cell (item, annotator, round, candidate, question, line)",
+            "DROP TABLE IF EXISTS item",
             "CREATE TABLE item (n INTEGER PRIMARY KEY, first INTEGER, name TEXT)",
             "INSERT INTO item SELECT NULL, first, name FROM"
             " (SELECT MIN(n) AS first, item AS name FROM cell GROUP BY item) ORDER BY first",
@@ -81,11 +88,62 @@ class StagedCells:
             "SELECT COUNT(*) FROM (SELECT 1 FROM cell GROUP BY item, annotator, round)"
         )
 
+    def names(self, column: str) -> list[str]:
+        """The distinct names in a column."""
+        return [name for (name,) in self._database.execute(f"SELECT DISTINCT {column} FROM cell")]
+
+    def spans(self) -> Iterator[tuple[str, float, float, tuple[str, ...]]]:
+        """Each question with its lowest and highest number, or its categories."""
+        rows = self._database.execute(
+            "SELECT question, MIN(value), MAX(value), MIN(n) AS first FROM cell"
+            " GROUP BY question ORDER BY first"
+        ).fetchall()
+        for question, low, high, _first in rows:
+            if isinstance(low, str):
+                yield question, math.inf, -math.inf, tuple(self.categories(question)[question])
+            else:
+                yield question, low, high, ()
+
+    def categories(self, question: str = "") -> dict[str, dict[str, int]]:
+        """The categories of each question, or of one, with their counts."""
+        where = "WHERE question = ?" if question else ""
+        rows = self._database.execute(
+            f"SELECT question, value, COUNT(*), MIN(n) AS first FROM cell {where}"
+            " GROUP BY question, value ORDER BY first",
+            (question,) if question else (),
+        )
+        counts: dict[str, dict[str, int]] = {}
+        for name, value, n, _first in rows:
+            counts.setdefault(name, {})[value] = n
+        return counts
+
+    def rename_categories(self, question: str, names: Mapping[str, str]) -> None:
+        self._database.executemany(
+            "UPDATE cell SET value = ? WHERE question = ? AND value = ?",
+            [(new, question, old) for old, new in names.items()],
+        )
+
+    def repeated(self) -> list[list[tuple[int, int, Any]]]:
+        """Number, line and value of the cells that have the same key, in the file's order."""
+        rows = self._database.execute(
+            f"SELECT {KEY}, n, line, value FROM (SELECT *, COUNT(*) OVER (PARTITION BY {KEY})"
+            f" AS n_same FROM cell) WHERE n_same > 1 ORDER BY {KEY}, n"
+        ).fetchall()
+        return [
+            [(n, line, value) for *_key, n, line, value in group]
+            for _key, group in groupby(rows, key=lambda row: row[:5])
+        ]
+
+    def settle(self, kept: int, value: Any, others: Iterable[int]) -> None:
+        """Give a cell its value, and delete others of the same key."""
+        self._database.execute("UPDATE cell SET value = ? WHERE n = ?", (value, kept))
+        self._database.executemany("DELETE FROM cell WHERE n = ?", [(n,) for n in others])
+
     def first_repeat(self) -> tuple[Cell, int] | None:
         """The first cell of the file that it holds already, and the line of the earlier one."""
         row = self._database.execute(
-            "SELECT line, before FROM (SELECT line, LAG(line) OVER (PARTITION BY"
-            " item, annotator, round, candidate, question ORDER BY line) AS before FROM cell)"
+            "SELECT line, before FROM (SELECT line, LAG(line) OVER"
+            f" (PARTITION BY {KEY} ORDER BY line) AS before FROM cell)"
             " WHERE before IS NOT NULL ORDER BY line LIMIT 1"
         ).fetchone()
         return None if row is None else (self._at(row[0]), row[1])

@@ -189,7 +189,7 @@ class OpenTable:
         try:
             for record in self.records(on_fault=faults.add):
                 try:
-                    flat = list(flatten_row(record)) if self._is_nested else [record]
+                    flat = list(flatten_row(record)) if self.is_nested else [record]
                 except ImportRefused as fault:
                     self.report.leave_out(CodedText(fault.problem, fault.code), fault.place)
                     faults.add(fault)
@@ -204,7 +204,8 @@ class OpenTable:
             faults.add(refused)
 
     @property
-    def _is_nested(self) -> bool:
+    def is_nested(self) -> bool:
+        """Whether cells may be lists and objects."""
         return self.form.kind not in {CSV, EXCEL, ODS}
 
     def columns(self, names: Sequence[str] = ()) -> TableColumns:
@@ -351,7 +352,8 @@ def _note_guesses(form: FileFormat, chosen: FileFormat, report: ReadingReport) -
 
 
 @contextmanager
-def _opened_for_command(path: Path, report: ReadingReport | None) -> Iterator[OpenTable]:
+def opened_for_command(path: Path, report: ReadingReport | None) -> Iterator[OpenTable]:
+    """The table in a file on this machine, which may be larger than an upload."""
     _require_file(path)
     with opened_table(path, most_bytes=MOST_BYTES_OF_COMMANDS, report=report) as table:
         yield table
@@ -372,7 +374,7 @@ def each_row(
     report: ReadingReport | None = None,
 ) -> Iterator[Row]:
     """The rows of a table as they are read, so that only the last is in memory."""
-    with _opened_for_command(path, report) as table:
+    with opened_for_command(path, report) as table:
         yield from table.records(columns, on_fault)
 
 
@@ -380,7 +382,7 @@ def read_columns(
     path: Path, columns: Sequence[str] = (), *, report: ReadingReport | None = None
 ) -> TableColumns:
     """Columns of a whole table, which take a tenth of the memory of its rows."""
-    with _opened_for_command(path, report) as table:
+    with opened_for_command(path, report) as table:
         return table.columns(columns)
 
 
@@ -393,7 +395,7 @@ def read_array(
 
 def read_object(path: Path, columns: Sequence[str] = ()) -> Row:
     """The one object with at least these fields that a .json file holds, as a row."""
-    with _opened_for_command(path, None) as table, table._opened_text() as lines:
+    with opened_for_command(path, None) as table, table._opened_text() as lines:
         try:
             fields = json_object(table.path, 1, lines.read())
         except UnicodeError:

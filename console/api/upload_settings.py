@@ -14,9 +14,8 @@ from rest_framework.response import Response
 
 from annotation.label_uploads import LEFT_OUT, WORDS, LabelSettings, QuestionOverride
 from annotation.models import Question, Upload
-from annotation.readers.policies import Missing
+from annotation.readers.policies import REPEATS, Missing, Unmatched
 from annotation.readers.tool_exports.recognition import LabelUse, uses_of
-from annotation.readers.tool_exports.repeats import REPEATS
 from console.api.endpoint import Endpoint, Input
 from console.api.operations import writes
 from console.api.uploads import UploadSerializer, upload_answer, waiting_for
@@ -146,6 +145,21 @@ class ScoreSettingsInput(Input):
     signature = serializers.CharField(
         required=False, max_length=LONGEST_SIGNATURE, allow_blank=True, help_text="Of all rows."
     )
+    missing = serializers.ChoiceField(
+        choices=get_args(Missing),
+        required=False,
+        help_text="Whether words such as NA and null are missing scores, or only empty cells are.",
+    )
+    repeats = serializers.ChoiceField(
+        choices=REPEATS,
+        required=False,
+        help_text="Which of several scores of one metric and candidate counts.",
+    )
+    unmatched = serializers.ChoiceField(
+        choices=get_args(Unmatched),
+        required=False,
+        help_text="What to do with rows about items or candidates that the study does not have.",
+    )
 
 
 class ScoreSettingsEndpoint(Endpoint):
@@ -163,6 +177,9 @@ class ScoreSettingsEndpoint(Endpoint):
             uses=uses,
             lower=tuple(sorted(set(body.get("lower", known.lower)))),
             signature=body.get("signature", known.signature).strip(),
+            missing=body.get("missing", known.missing),
+            repeats=body.get("repeats", known.repeats),
+            unmatched=body.get("unmatched", known.unmatched),
         )
         map_anew(upload, settings.plain, self.person)
         return upload_answer(request, upload, HTTPStatus.ACCEPTED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -19,6 +19,7 @@ from annotation.label_uploads import LabelSettings
 from annotation.models import Study, Upload
 from annotation.protocols.templates import template_names
 from annotation.readers.column_mapping import ColumnMapping, Use
+from annotation.readers.policies import REPEATS, Missing, Unmatched
 from annotation.readers.tool_exports.recognition import LabelUse
 from annotation.uploads import (
     jobs_of_upload,
@@ -125,6 +126,9 @@ class ScoreSettingsSerializer(serializers.Serializer[Any]):
     uses = serializers.DictField(child=serializers.ChoiceField(choices=list(ScoreUse)))
     lower = serializers.ListField(child=serializers.CharField())
     signature = serializers.CharField(allow_blank=True)
+    missing = serializers.ChoiceField(choices=get_args(Missing))
+    repeats = serializers.ChoiceField(choices=REPEATS)
+    unmatched = serializers.ChoiceField(choices=get_args(Unmatched))
 
 
 class UploadSerializer(serializers.ModelSerializer[Upload]):

@@ -6,8 +6,11 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation import imports
+from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Item, Judgment, Question, Study, Submission
+from annotation.readers.judgments import read_judgments
+from annotation.readers.policies import Policies, Reading
 from retrieval.exports.qrels import study_qrels
 from tests.annotation.importing import (
     assert_imported_once,
@@ -17,7 +20,7 @@ from tests.annotation.importing import (
     queries_of,
 )
 from tests.annotation.studies import alternatives_study, rated_study, rating_study, ticked_study
-from tests.codes import refused_naming
+from tests.codes import codes_of, refused, refused_naming
 
 pytestmark = pytest.mark.django_db
 
@@ -147,8 +150,6 @@ def test_categories_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 # name, row, field, code and, if it matters, data in the message
 REFUSALS: list[tuple[str, ...]] = [
     ("no number", "d0,a,q,Ann,1,good,\n", "value", "not_number", "good"),
-    ("an empty value", "d0,a,q,Ann,1,,\n", "value", "not_number"),
-    ("not a number", "d0,a,q,Ann,1,NaN,\n", "value", "not_finite", "NaN"),
     ("infinity", "d0,a,q,Ann,1,-Infinity,\n", "value", "not_finite"),
     ("no annotator", "d0,a,q,,1,1,\n", "annotator", "empty"),
     ("no item", ",a,q,Ann,1,1,\n", "item", "empty"),
@@ -177,6 +178,62 @@ def test_a_judgment_twice_is_refused(tmp_path: Path) -> None:
     for repeat in ("d0,alpha,wit,Ann,1,3,formal\n", "d0,alpha,wit,Ann,,4,formal\n"):
         path.write_text(FILE + repeat)
         assert_refused("import_judgments", path, "repeated_judgment", line=7, value="line 2")
+
+
+def drafted(path: Path, *rows: str, level: str = "interval", **policies: Any) -> Any:
+    """The judged values by item and annotator, and the report, of rows read by these policies."""
+    reading = Reading(Policies(**policies))
+    draft = read_judgments(labels(path, *rows), level=level, reading=reading)
+    values = {
+        (each.item, each.annotator): [judgment.value for judgment in each.judgments]
+        for each in draft.submissions
+    }
+    return values, draft
+
+
+@pytest.mark.parametrize("level", ["interval", "nominal"])
+def test_a_missing_value_is_counted_and_left_out(tmp_path: Path, level: str) -> None:
+    rows = ("d0,Ann,1", "d0,Bob,", "d1,Ann,NaN", "d1,Bob,2", "d2,Ann,NA")
+    values, draft = drafted(tmp_path, *rows, level=level)
+    assert [*values] == [("d0", "Ann"), ("d1", "Bob")]
+    assert draft.report.missing == {"": 1, "NaN": 1, "NA": 1}
+    assert (draft.report.n_rows, draft.report.n_used) == (5, 2)
+    assert draft.questions[0].categories == (("1", "2") if level == "nominal" else ())
+    if level == "nominal":
+        _values, draft = drafted(tmp_path, *rows, level=level, missing="empty")
+        assert draft.questions[0].categories == ("1", "2", "NA", "NaN")
+
+
+@pytest.mark.parametrize(
+    ("repeats", "value", "n_used"), [("first", 1, 2), ("last", 3, 2), ("mean", 7 / 3, 4)]
+)
+def test_one_of_repeated_judgments_counts(
+    tmp_path: Path, repeats: str, value: float, n_used: int
+) -> None:
+    rows = ("d0,Ann,1", "d0,Ann,3", "d0,Ann,3", "d0,Bob,2")
+    values, draft = drafted(tmp_path, *rows, repeats=repeats)
+    assert values == {("d0", "Ann"): [pytest.approx(value)], ("d0", "Bob"): [2]}
+    assert draft.report.n_used == n_used
+    assert len(draft.submissions) == 2
+    assert draft.questions[0].scale_max == max(value, 2)
+    values, _draft = drafted(tmp_path, *rows, level="nominal", repeats="majority")
+    assert len(values["d0", "Ann"]) == 1
+    with refused(AnnotationError, "mean_of_categories"):
+        drafted(tmp_path, *rows, level="nominal", repeats="mean")
+
+
+def test_categories_and_names_that_look_alike_are_noted_or_merged(tmp_path: Path) -> None:
+    rows = ("d0,Ann,Yes", "d0,ann,yes", "d1,Ann,yes")
+    _values, draft = drafted(tmp_path, *rows, level="nominal")
+    assert codes_of(draft.report.notes) == ["look_alike_categories", "look_alike_annotators"]
+    _values, draft = drafted(tmp_path, *rows, level="nominal", categories="merged")
+    assert draft.questions[0].categories == ("yes",)
+    assert "merged_categories" in codes_of(draft.report.notes)
+
+
+def test_a_file_without_any_value_is_refused(tmp_path: Path) -> None:
+    with refused(ImportRefused, "no_labels"):
+        drafted(tmp_path, "d0,Ann,NA")
 
 
 def test_judgments_join_the_study_they_name(tmp_path: Path) -> None:

@@ -250,6 +250,26 @@ def test_a_missing_word_as_a_name_is_noted(tmp_path):
     assert (found["n_annotators"], note_codes(found)) == (2, ["missing_word_as_name"])
 
 
+@pytest.mark.parametrize(
+    ("file", "n_items"), [("28-ids/semi.csv", 6), ("30-django-survey-78-sep/sep.csv", 2)]
+)
+def test_semicolons_and_excels_first_line_are_read(file, n_items):
+    found = answer("agreement", FIELD / file, *NOMINAL)
+    assert (found["n_items"], found["n_annotators"]) == (n_items, 2)
+    assert found["reading"]["n_used"] == 2 * n_items
+
+
+def test_decimal_commas_are_read_only_between_other_separators(tmp_path):
+    rows = ("0;A;1,5", "0;B;2", "1;A;2,25", "1;B;2,5")
+    path = table(tmp_path / "labels.csv", *rows, header="item;who;label")
+    found = answer("aggregate", path, *LABELS, "--method=mean")
+    assert found["labels"] == {"0": 1.75, "1": 2.375}
+    assert "decimal_comma" in note_codes(found)
+    rows = tuple(f'{row[:3].replace(";", ",")},"{row[4:]}"' for row in rows)
+    with refused(TableRefused, "not_number", line=2, field="label"):
+        answer("aggregate", table(path, *rows), *LABELS, "--method=mean")
+
+
 def test_equal_faults_are_counted_in_one_error(tmp_path):
     path = table(tmp_path / "labels.csv", "0,A,1", "0,B,many", "1,A,many", "1,B,few", "2,A,2")
     with refused(TableRefused, "not_number", line=3, field="label") as caught:

@@ -1,6 +1,7 @@
 """From a file to a study on the pages: named, read, mapped, previewed, imported."""
 
 import zipfile
+from html import unescape
 from io import BytesIO
 from typing import Any
 
@@ -499,6 +500,24 @@ def test_all_faults_are_shown_at_their_cells_and_nothing_is_imported(rosa, study
     rosa.post(to("upload-import"), mapping_of())
     assert not ScoringRun.objects.exists()
     assert Upload.objects.get().result is None
+
+
+def test_policies_for_scores_are_chosen_and_what_was_read_is_shown_before_the_import(rosa, study):
+    content = "item,system,q\nd0,alpha,0.5\nd0,alpha,1.5\nd7,alpha,1\nd0,beta,NA\n"
+    upload = send(rosa, study, content)
+    assert [one["code"] for one in upload.faults] == ["repeated_score", "unknown_candidate"]
+    chosen = {"repeats": "mean", "unmatched": "leave-out"}
+    rosa.post(to("upload-map"), mapping_of() | chosen)
+    upload = Upload.objects.get()
+    assert upload.faults == []
+    reading = upload.summary["reading"]
+    assert (reading["n_rows"], reading["n_used"], reading["missing"]) == (4, 3, {"NA": 1})
+    assert reading["policies"] == {"missing": "words", **chosen}
+    page = show(rosa).content.decode()
+    assert all(sentence in unescape(page) for sentence in show(rosa).context["report"])
+    assert not ScoringRun.objects.exists()
+    rosa.post(to("upload-import"), mapping_of() | chosen)
+    assert values(study) == {("q", "d0", "alpha"): 1}
 
 
 def test_what_the_columns_are_is_said_and_kept(rosa, study):

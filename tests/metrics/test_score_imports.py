@@ -5,13 +5,15 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.exceptions import ImportRefused, StudyUnknown
-from annotation.models import Candidate
+from annotation.models import Candidate, Study
+from annotation.readers.policies import Policies, Reading
+from metrics.exceptions import MetricsError
 from metrics.frames import score_frame
 from metrics.imports import import_scores
 from metrics.models import Score, ScoringRun
-from tests.annotation.importing import command_output
+from tests.annotation.importing import command_output, numbers_in
 from tests.annotation.studies import alternatives_study, rating_study
-from tests.codes import refused, refused_naming
+from tests.codes import codes_of, refused, refused_naming
 
 pytestmark = pytest.mark.django_db
 
@@ -116,7 +118,6 @@ def test_products_are_named_by_their_key_and_lone_candidates_by_their_system(wri
         ("d0,,nll,1", "", "system"),
         ("d0,beta,,1", "", "metric"),
         ("d0,beta,nll,high", "", "value"),
-        ("d0,beta,nll,nan", "", "value"),
         ("d0,beta,nll,inf", "", "value"),
         (f"d0,beta,{'m' * 65},1", "", "metric"),
         ("d0,alpha,nll,2", "repeated_score", "value"),
@@ -136,6 +137,72 @@ def test_absent_files_candidates_named_twice_and_systems_with_several_are_refuse
     Candidate.objects.update(system="one")
     path = write("item,system,metric,value", "d0,one,nll,1")
     assert_refused(path, "several_candidates", line=2, field="candidate", study=study)
+
+
+def read_by(write, *rows, header="item,system,metric,value", **options):
+    """The stored scores, and the report, of a file that is read by these policies."""
+    study = Study.objects.first() or rating_study(n_items=1)
+    names = {name: options.pop(name) for name in ("metrics", "systems") if name in options}
+    reading = Reading(Policies(**options))
+    import_scores(study=study, path=write(header, *rows), reading=reading, **names)
+    return values(study), reading.report
+
+
+def test_missing_words_are_scores_that_could_not_be_computed(write):
+    stored, report = read_by(write, "d0,alpha,nll,NA", "d0,beta,nll,nan", "d0,beta,bleu,")
+    assert set(stored.values()) == {None}
+    assert (report.n_rows, report.n_used) == (3, 3)
+    assert report.missing == {"NA": 1, "nan": 1, "": 1}
+    with refused(ImportRefused, "not_number", line=2, field="value"):
+        read_by(write, "d0,alpha,nll,NA", missing="empty")
+
+
+@pytest.mark.parametrize(
+    ("repeats", "value", "n_left_out"),
+    [("first", 1, 2), ("last", 3, 2), ("mean", 7 / 3, 0), ("majority", 3, 0)],
+)
+def test_one_of_repeated_scores_counts(write, repeats, value, n_left_out):
+    rows = [f"d0,alpha,nll,{n}" for n in (1, 3, 3)]
+    stored, report = read_by(write, *rows, repeats=repeats)
+    assert stored == {("nll", "d0", "alpha"): pytest.approx(value)}
+    assert report.n_rows - report.n_used == n_left_out
+    if n_left_out:
+        assert report.left_out["repeated_score"].places == [
+            f"line {n}" for n in ((3, 4) if repeats == "first" else (2, 3))
+        ]
+    else:
+        assert codes_of(report.notes) == [f"repeats_{repeats}"]
+
+
+def test_rows_about_unknown_candidates_can_be_left_out(write):
+    rows = ["d0,alpha,nll,1", "d7,alpha,nll,2", "d0,gamma,nll,3"]
+    stored, report = read_by(write, *rows, unmatched="leave-out")
+    assert stored == {("nll", "d0", "alpha"): 1}
+    assert (report.n_rows, report.n_used) == (3, 1)
+    assert report.left_out["unknown_candidate"].n == 2
+    assert report.policies["unmatched"] == "leave-out"
+
+
+def test_a_matrix_has_a_column_for_each_system(write):
+    rows = ["d0,nll,1,2", "d0,bleu,,4"]
+    header = "item,metric,alpha,beta"
+    stored, report = read_by(write, *rows, header=header, systems=["alpha", "beta"])
+    assert stored == {
+        ("nll", "d0", "alpha"): 1,
+        ("nll", "d0", "beta"): 2,
+        ("bleu", "d0", "alpha"): None,
+        ("bleu", "d0", "beta"): 4,
+    }
+    assert report.missing == {"": 1}
+    with refused(ImportRefused, "not_number", line=2, field="beta"):
+        read_by(write, "d0,nll,1,x", header=header, systems=["alpha", "beta"])
+    with refused(MetricsError, "metrics_and_systems"):
+        read_by(write, *rows, header=header, systems=["alpha"], metrics=["beta"])
+
+
+def test_metrics_whose_names_look_alike_are_noted(write):
+    _stored, report = read_by(write, "d0,alpha,BLEU,1", "d0,beta,bleu,2")
+    assert codes_of(report.notes) == ["look_alike_metrics"]
 
 
 LONG_NAME = "m" * 65
@@ -169,7 +236,8 @@ def test_the_command_imports_wide_files_and_knows_the_studies_there_are(write):
     rating_study(n_items=1)
     path = write("item,system,nll,style", "d0,alpha,1,2", "d0,beta,3,")
     options = {"metric": ["nll", "style"], "lower_is_better": ["nll"]}
-    command_output("import_scores", path, study="ratings", **options)
+    text = command_output("import_scores", path, study="ratings", **options)
+    assert numbers_in(text.splitlines()[1]) == [2, 2]
     assert Score.objects.count() == 4
     assert dict(ScoringRun.objects.values_list("metric", "higher_is_better")) == {
         "nll": False, "style": True,

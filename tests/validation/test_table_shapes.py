@@ -197,7 +197,7 @@ def test_systems_are_compared_alike_in_every_shape(tmp_path):
     assert all(each == found[0] for each in found)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
 def test_the_numbers_are_those_of_every_encoding(tmp_path, encoding):
     path = written(tmp_path / "utf8.csv", cells())
     other = written(tmp_path / "other.csv", cells(), encoding)
@@ -239,7 +239,7 @@ def test_a_conversion_gives_the_table_to_show(tmp_path):
         {"item": "1", "annotator": "ann", "value": "a"},
         {"item": "1", "annotator": "bob", "value": "b"},
     ]
-    assert [long.line(row) for row in range(4)] == [2, 2, 3, 3]
+    assert [long.place(row) for row in range(4)] == ["line 2", "line 2", "line 3", "line 3"]
     back = rows_to_columns(long, ["item"], name="annotator", value="value")
     assert rows_of(back) == wide
 

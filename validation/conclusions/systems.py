@@ -10,14 +10,14 @@ import numpy as np
 
 from annotation.exceptions import TableRefused
 from annotation.readers.columns import (
-    MISSING,
     Table,
+    as_table_refused,
     open_table,
     read_labels,
     refusing_tables,
     unusable,
 )
-from annotation.readers.policies import Reading
+from annotation.readers.policies import MISSING, Reading
 from annotation.readers.shapes import Columns, Where, comparison_outcomes
 from error_codes import InvalidValue
 from presentation.records import plain_values
@@ -177,10 +177,7 @@ def rated_systems_of_file(
     except TableRefused as refused:
         if refused.code != "not_number":
             raise
-        problem = f"{refused.problem} {OF_WORDS}"
-        raise TableRefused(
-            path, problem, line=refused.line, field=refused.field, code=refused.code
-        ) from None
+        raise as_table_refused(refused, OF_WORDS) from None
     frame = pd.DataFrame(
         {
             "item": table.items,

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.exceptions import AnnotationError
-from annotation.management.plain_table import REPEATS, LabelsCommand
+from annotation.management.plain_table import REPEATS, LabelsCommand, reading_of
 from annotation.tables.aggregation import aggregate_file
 from presentation.files import write_whole
 from stats.aggregation import METHODS
@@ -28,7 +28,7 @@ class Command(LabelsCommand):
                 f"{output} holds the labels themselves; name another --output.",
                 code="output_is_input",
             )
-        reading = self.reading(options)
+        reading = reading_of(options)
         aggregation = aggregate_file(
             file, self.columns(options), method=options["method"], reading=reading
         )

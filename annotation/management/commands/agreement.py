@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.management.numbers import natural
-from annotation.management.plain_table import LabelsCommand, add_cluster
+from annotation.management.plain_table import LabelsCommand, add_cluster, reading_of
 from annotation.tables.agreement import agree_on_file
 
 
@@ -23,7 +23,7 @@ class Command(LabelsCommand):
         parser.add_argument("--seed", type=natural, default=0, help="of the bootstrap")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        reading = self.reading(options)
+        reading = reading_of(options)
         agreement = agree_on_file(
             file,
             self.columns(options),

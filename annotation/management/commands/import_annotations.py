@@ -13,11 +13,10 @@ from annotation.management.plain_table import column_and_value
 from annotation.models import Question
 from annotation.ownership import ownership_warning
 from annotation.readers.drafts import StudyDraft
-from annotation.readers.policies import Missing, Policies
+from annotation.readers.policies import REPEATS, Missing, Policies
 from annotation.readers.rows import MOST
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
-from annotation.readers.tool_exports.repeats import REPEATS
 from annotation.readers.tool_exports.studies import TOOLS, read_tool_export
 
 FIELDS = ("annotator", "candidate", "system", "context", "response", "reference")

@@ -4,6 +4,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.importer import ImportCommand
+from annotation.management.plain_table import REPEATS, add_policies, reading_of
 from annotation.models import Question
 from annotation.readers.drafts import StudyDraft
 from annotation.readers.judgments import read_judgments
@@ -18,6 +19,7 @@ class Command(ImportCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
+        add_policies(parser, repeats=REPEATS, has_categories=True)
         parser.add_argument("--level", choices=Question.Level.values, default="interval")
         parser.add_argument(
             "--scale",
@@ -32,4 +34,9 @@ class Command(ImportCommand):
         if scale and not -MOST <= scale[0] < scale[1] <= MOST:
             problem = f"--scale: LOW must be below HIGH, and both within {MOST:g} of zero."
             raise CommandError(problem, returncode=2)
-        return read_judgments(path, level=options["level"], scale=scale and tuple(scale))
+        return read_judgments(
+            path,
+            level=options["level"],
+            scale=scale and tuple(scale),
+            reading=reading_of(options),
+        )

@@ -10,7 +10,6 @@ from annotation.readers.policies import Repeats
 from annotation.readers.tool_exports.entries import Answer, Entry, Export
 from error_codes import CodedText
 
-REPEATS: tuple[Repeats, ...] = ("refuse", "first", "last", "mean", "majority")
 Repeated = list[tuple[Entry, Answer]]
 NUMBERS = ("number", "points", "placed")
 

@@ -1,9 +1,11 @@
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.management.plain_table import REPEATS, add_policies, reading_of
 from annotation.models import Study
+from annotation.readers.policies import Unmatched
 from metrics.imports import import_scores
 from metrics.models import LONGEST_SIGNATURE
 
@@ -18,6 +20,15 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path)
         parser.add_argument("--study", required=True, metavar="SLUG")
         parser.add_argument("--metric", action="append", default=[], metavar="COLUMN")
+        parser.add_argument(
+            "--system", action="append", default=[], metavar="COLUMN",
+            help="of a matrix with a row per item and metric: the scores of one system",
+        )  # fmt: skip
+        add_policies(parser, repeats=REPEATS)
+        parser.add_argument(
+            "--unmatched", choices=get_args(Unmatched), default="refuse",
+            help="what to do with rows about items or candidates that the study does not have",
+        )  # fmt: skip
         parser.add_argument("--lower-is-better", action="append", default=[], metavar="METRIC")
 
         parser.add_argument(
@@ -31,12 +42,16 @@ class Command(BaseCommand):
         if len(signature) > LONGEST_SIGNATURE:
             message = f"--signature: {len(signature)} characters, where {LONGEST_SIGNATURE} fit."
             raise CommandError(message, returncode=2)
+        reading = reading_of(options)
         counts = import_scores(
             study=Study.objects.named(study),
             path=file,
             metrics=options["metric"],
             lower_is_better=options["lower_is_better"],
+            systems=tuple(options["system"]),
             signature=signature,
+            reading=reading,
         )
         message = ", ".join(f"{count} of {metric}" for metric, count in counts.items())
         self.stdout.write(f"Study '{study}': {message} scores imported.")
+        self.stdout.write("\n".join(reading.report.sentences()))

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from annotation.readers.policies import Policies, Reading
 from metrics.file_scores import FileScored, plan_file, score_file
 from metrics.management.caps import add_caps, caps_of
 from metrics.management.warnings_output import plain_warnings
@@ -14,7 +15,7 @@ from presentation.progress import bar
 
 class Command(BaseCommand):
     help = (
-        "Score a CSV or JSON Lines file of responses (item, system, response, and what the "
+        "Score a table of responses (item, system, response, and what the "
         "metrics need of context, reference, condition) into a file of scores (item, system, "
         "metric, value, signature, reason, input). Needs no database; resumes where it stopped."
     )
@@ -36,32 +37,41 @@ class Command(BaseCommand):
         parser.add_argument(
             "--retry-undefined", action="store_true", help="score anew what came out undefined"
         )
+        parser.add_argument(
+            "--repeats", choices=("refuse", "first", "last"), default="",
+            help="which of several responses of one system to one item counts (default: refuse)",
+        )  # fmt: skip
         parser.add_argument("--json", action="store_true", help="print a summary as JSON")
 
     def handle(self, *args: Any, items: Path, output: Path, **options: Any) -> None:
         scorers = chosen_scorers(options["metric"], options["settings_"], caps=caps_of(options))
-        again = options["retry_undefined"]
-        result: FileScored | list[Plan]
+        reading = Reading(Policies(repeats=options["repeats"]))
+        asked: dict[str, Any] = {
+            "path": items,
+            "scorers": scorers,
+            "output": output,
+            "retry_undefined": options["retry_undefined"],
+            "reading": reading,
+        }
         with plain_warnings():
             if options["dry_run"]:
-                result = plan_file(
-                    path=items, scorers=scorers, output=output, retry_undefined=again
-                )
+                self._write_plans(plan_file(**asked), reading, is_json=options["json"])
             else:
-                result = score_file(
-                    path=items,
-                    scorers=scorers,
-                    output=output,
-                    reporter=bar,
-                    retry_undefined=again,
-                )
-        self.stdout.write(_as_json(result) if options["json"] else _as_text(result))
+                scored = score_file(**asked, reporter=bar)
+                self._write_scored(scored, reading, is_json=options["json"])
 
+    def _write_plans(self, plans: list[Plan], reading: Reading, *, is_json: bool) -> None:
+        sentences = reading.report.sentences()
+        if is_json:
+            # A list of plans has no place for the report.
+            self.stderr.write("\n".join(sentences))
+            self.stdout.write(json.dumps([plan.record() for plan in plans], indent=1))
+        else:
+            self.stdout.write("\n".join([*map(str, plans), *sentences]))
 
-def _as_json(result: FileScored | list[Plan]) -> str:
-    record = [plan.record() for plan in result] if isinstance(result, list) else result.record()
-    return json.dumps(record, indent=1)
-
-
-def _as_text(result: FileScored | list[Plan]) -> str:
-    return "\n".join(map(str, result)) if isinstance(result, list) else str(result)
+    def _write_scored(self, scored: FileScored, reading: Reading, *, is_json: bool) -> None:
+        if is_json:
+            record = {**scored.record(), "reading": reading.report.plain()}
+            self.stdout.write(json.dumps(record, indent=1))
+        else:
+            self.stdout.write("\n".join([str(scored), *reading.report.sentences()]))

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.management.numbers import natural, positive
-from annotation.management.plain_table import ROLES, LabelsCommand, add_cluster
+from annotation.management.plain_table import ROLES, LabelsCommand, add_cluster, reading_of
 from metrics.management.numbers import share
 from validation.conclusions.alternative_annotator import judge_test_of_file
 
@@ -41,7 +41,7 @@ class Command(LabelsCommand):
         parser.add_argument("--seed", type=natural, default=0)
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        reading = self.reading(options)
+        reading = reading_of(options)
         if not any(options[name] for name in (*ROLES, "value")):
             # The columns of JSON files that have the labels of each annotator by item.
             options |= {"item": ["item"], "annotator": ["annotator"], "value": "value"}

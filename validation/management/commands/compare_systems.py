@@ -4,7 +4,7 @@ from typing import Any, get_args
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.numbers import natural
-from annotation.management.plain_table import ROLES, LabelsCommand, add_cluster
+from annotation.management.plain_table import ROLES, LabelsCommand, add_cluster, reading_of
 from annotation.readers.policies import Reading
 from stats.inference.tie_likelihood import Model
 from validation.analysis.rated_systems import Scale
@@ -65,7 +65,7 @@ class Command(LabelsCommand):
         parser.add_argument("--seed", type=natural, default=0)
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        reading = self.reading(options)
+        reading = reading_of(options)
         if all(options[name] for name in COMPARISONS):
             result: RatingsReport | PreferredSystems = self._preferred(file, options, reading)
         else:

@@ -9,6 +9,7 @@ from annotation.management.plain_table import (
     add_cluster,
     add_item,
     each_once,
+    reading_of,
     values_by_column,
 )
 from metrics.management.numbers import draws, once, share, some_draws
@@ -84,7 +85,7 @@ class Command(TableCommand):
         parser.add_argument("--seed", type=natural, default=0)
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        reading = self.reading(options)
+        reading = reading_of(options)
         correlated = correlate_table(
             file,
             _columns(options),

@@ -10,6 +10,7 @@ from annotation.management.plain_table import (
     add_cluster,
     add_item,
     each_once,
+    reading_of,
     values_by_column,
 )
 from metrics.management.numbers import number
@@ -50,7 +51,7 @@ class Command(TableCommand):
             cluster=options["cluster"],
             where=values_by_column(options["where"]),
         )
-        reading = self.reading(options)
+        reading = reading_of(options)
         result = drift_of_file(
             file,
             columns,

@@ -9,6 +9,7 @@ from annotation.management.plain_table import (
     add_cluster,
     add_item,
     each_once,
+    reading_of,
     values_by_column,
 )
 from metrics.management.numbers import share
@@ -108,7 +109,7 @@ class Command(TableCommand):
         if options["look"] > options["looks"]:
             raise CommandError("--look must lie between 1 and --looks.")
         look = Look(options["look"], options["looks"], options["spending"])
-        reading = self.reading(options)
+        reading = reading_of(options)
         result: PoweredMeans | PoweredRegressions
         if options["covariate"]:
             result = powered_regressions_of_file(

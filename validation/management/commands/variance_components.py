@@ -1,7 +1,7 @@
 from pathlib import Path
 from typing import Any
 
-from annotation.management.plain_table import LabelsCommand
+from annotation.management.plain_table import LabelsCommand, reading_of
 from validation.conclusions.components import components_of_file
 
 
@@ -12,6 +12,6 @@ class Command(LabelsCommand):
     )
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        reading = self.reading(options)
+        reading = reading_of(options)
         result = components_of_file(file, self.columns(options), reading=reading)
         self.write_result(result, reading, options)
