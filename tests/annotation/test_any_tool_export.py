@@ -252,7 +252,8 @@ def n_in_label_studio(records: Any) -> int:
 
 def n_in_argilla(records: Any) -> int:
     """The answers in records, of which those with spans count by their spans."""
-    responses = [one for record in records for one in (record["responses"] or {}).values()]
+    by_question = [one["responses"] for one in records if isinstance(one["responses"], dict)]
+    responses = [answers for each in by_question for answers in each.values()]
     values = [answer.get("value") for one in responses for answer in one]
     return sum(len(one) if is_of_spans(one) else 1 for one in values)
 
@@ -276,8 +277,21 @@ def n_in_doccano(records: Any) -> int:
     return sum(len(each) or 1 for each in spans)
 
 
+# What a project may have next to annotations that count.
+SKIPPED = [
+    {"id": 2, "data": {"text": "t"}, "predictions": [{"result": []}], "drafts": [{"result": []}],
+     "annotations": [
+        {"id": 1, "completed_by": 1, "was_cancelled": True, "result": [
+            {"from_name": "s", "to_name": "t", "type": "choices", "value": {"choices": ["a"]}}]},
+        {"id": 2, "completed_by": 2, "result": []},
+        {"id": 3, "result": [
+            {"from_name": "s", "to_name": "t", "type": "choices", "value": {"choices": ["a"]}},
+            {"from_name": "v", "to_name": "t", "type": "choices",
+             "value": {"start": 1, "end": 2, "choices": ["a"]}},
+            {"type": "relation", "from_id": "a", "to_id": "b"}]}]},
+]  # fmt: skip
 COUNTED: dict[str, tuple[str, Any, Callable[[Any], int]]] = {
-    "label-studio": ("label-studio", LABEL_STUDIO, n_in_label_studio),
+    "label-studio": ("label-studio", [*LABEL_STUDIO, *SKIPPED], n_in_label_studio),
     "argilla": ("argilla", ARGILLA, n_in_argilla),
     "doccano": ("doccano", DOCCANO, n_in_doccano),
 }
