@@ -37,12 +37,14 @@ from annotation.readers.tool_exports.recognition import (
     profile_fields,
     uses_of,
 )
+from annotation.readers.tool_exports.registry import REGISTRY, pattern_example
 from annotation.readers.tool_exports.studies import (
     ReadExport,
     read_entries,
     read_export,
     read_pools,
 )
+from annotation.readers.tool_exports.surveys import column_pattern
 from annotation.study_jobs import RESULT, request_study_job
 from annotation.uploads import (
     columns_digest,
@@ -145,11 +147,21 @@ class LabelSettings:
                         "several_answers",
                     )
                 )
+        if self.tool in REGISTRY:
+            problems += _pattern_problems(self.answers)
         parts = [self.answers.count(part) for part in ("{question}", "{system}")]
         if self.tool == MTURK and self.answers and parts != [1, 1]:
             text = _("The pattern of answers needs {question} and {system}, once each.")
             problems.append(CodedText(text, "answers_pattern"))
         return problems
+
+
+def _pattern_problems(answers: str) -> list[CodedText]:
+    try:
+        column_pattern(answers)
+    except AnnotationError as error:
+        return [CodedText(str(error), error.code)]
+    return []
 
 
 def label_of_use(use: str) -> str:
@@ -249,7 +261,7 @@ def _read_entries(export: OpenExport, chosen: LabelSettings, faults: Faults) -> 
         written=asked.written,
         without=asked.without,
     )
-    answers = chosen.answers if chosen.tool == MTURK else ""
+    answers = chosen.answers if chosen.tool == MTURK or pattern_example(chosen.tool) else ""
     entries = read_entries(source, chosen.tool, answers)
     names = {answer.question for entry in entries for answer in entry.answers}
     read = read_export(source, entries, asked.among(names | source.unwanted.keys()))

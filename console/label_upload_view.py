@@ -32,6 +32,7 @@ from annotation.readers.tool_exports.recognition import (
     TABLE,
     uses_of,
 )
+from annotation.readers.tool_exports.registry import pattern_example
 
 TOOL_NAMES = {
     LABEL_STUDIO: gettext_lazy("Label Studio: JSON, JSON-MIN or CSV"),
@@ -40,6 +41,18 @@ TOOL_NAMES = {
     DOCCANO: gettext_lazy("doccano: an annotator's JSONL or CSV, or the zip of them"),
     MTURK: gettext_lazy("Mechanical Turk: the results file of a batch"),
     POOLS: gettext_lazy("Mechanical Turk: targets with their pools, as in Fashion-AlterEval"),
+    "qualtrics": gettext_lazy("Qualtrics: responses, with three header rows"),
+    "surveymonkey": gettext_lazy("SurveyMonkey: all responses, with two header rows"),
+    "google-forms": gettext_lazy("Google Forms: responses as CSV"),
+    "otree": gettext_lazy("oTree: the table of all apps, or that of one"),
+    "prolific": gettext_lazy("Prolific: AI Task Builder responses, or the demographic export"),
+    "prodigy": gettext_lazy("Prodigy: what db-out writes"),
+    "inception": gettext_lazy("INCEpTION: a project's zip, UIMA CAS JSON or WebAnno TSV"),
+    "pearmut": gettext_lazy("Pearmut: annotations of campaigns"),
+    "langfuse": gettext_lazy("Langfuse: scores"),
+    "phoenix": gettext_lazy("Phoenix: annotations"),
+    "langsmith": gettext_lazy("LangSmith: feedback"),
+    "alt-test": gettext_lazy("Alternative annotator test: JSON with labels by annotator"),
     TABLE: gettext_lazy("A table of labels: CSV, Excel, JSON Lines, Parquet"),
 }
 SHORT_NAMES = {
@@ -49,6 +62,18 @@ SHORT_NAMES = {
     DOCCANO: "doccano",
     MTURK: "Mechanical Turk",
     POOLS: gettext_lazy("targets and their pools, from Mechanical Turk"),
+    "qualtrics": "Qualtrics",
+    "surveymonkey": "SurveyMonkey",
+    "google-forms": "Google Forms",
+    "otree": "oTree",
+    "prolific": "Prolific",
+    "prodigy": "Prodigy",
+    "inception": "INCEpTION",
+    "pearmut": "Pearmut",
+    "langfuse": "Langfuse",
+    "phoenix": "Phoenix",
+    "langsmith": "LangSmith",
+    "alt-test": gettext_lazy("the alternative annotator test"),
     TABLE: gettext_lazy("a table"),
 }
 LEVEL_NAMES = {
@@ -70,6 +95,7 @@ MISSING_NAMES = {
     "words": gettext_lazy("empty cells, and words such as NA, N/A, None, null and NaN"),
     "empty": gettext_lazy("empty cells only"),
 }
+MTURK_PATTERN = "Answer.{question}_{system}"
 LONGEST_WORDING, MOST_QUESTIONS, ITEMS_SHOWN = 1000, 200, 3
 # Readers name the options of a command; a page has other words for them.
 IN_PAGE_WORDS = (
@@ -122,7 +148,8 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
         "settings": settings,
         "tools": [(name, label, name == settings.tool) for name, label in TOOL_NAMES.items()],
         "tool_name": SHORT_NAMES.get(settings.tool, ""),
-        "is_mturk": settings.tool == MTURK,
+        "pattern": MTURK_PATTERN if settings.tool == MTURK else pattern_example(settings.tool),
+        "has_cells": settings.tool in (MTURK, TABLE) or bool(pattern_example(settings.tool)),
         "is_of_pools": settings.tool == POOLS,
         "uses": [(use.value, label_of_use(use)) for use in uses_of(settings.tool)],
         "fields": [

@@ -43,7 +43,8 @@ class Command(BaseCommand):
         )  # fmt: skip
         parser.add_argument(
             "--answers", default="", metavar="PATTERN",
-            help="of mturk: Answer.{question}_{system}, where a row answers about several systems",
+            help="how columns name their question: of mturk Answer.{question}_{system}, if a row "
+            "answers about several systems; of surveys {question}_{item} or {question}_{system}",
         )  # fmt: skip
         parser.add_argument(
             "--level", action="append", default=[], type=_level, metavar="[QUESTION=]LEVEL",

@@ -116,6 +116,8 @@ class Export:
     """A file on its way in: its records, what is wrong with it, and what no study takes.
 
     `written` names the questions whose answers are words, `without` those that are not wanted.
+    `answers` is how columns name their questions. `wordings` has the texts of questions that the
+    file has.
     """
 
     path: Path
@@ -126,6 +128,8 @@ class Export:
     policies: Policies = field(default_factory=Policies)
     written: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
+    answers: str = ""
+    wordings: dict[str, str] = field(default_factory=dict)
     records_read: dict[int, Row] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     unwanted: Counter[str] = field(default_factory=Counter)
@@ -157,6 +161,11 @@ class Export:
         if n:
             place = f"{place_of(row)} ({detail})" if detail else place_of(row)
             self.report.leave_out_part(reason, place, n)
+
+    def leave_out_record(self, reason: CodedText, row: Row) -> None:
+        """Count a record of which nothing is used, for a reason of its own."""
+        del self.records_read[id(row)]
+        self.report.leave_out(reason, place_of(row))
 
     def count(self, name: str) -> int:
         """How often this was asked of a name, from 1."""

@@ -34,6 +34,9 @@ def read_plain_table(export: Export) -> list[Entry]:
     rest = (fields.annotator, fields.question, fields.round, *fields.values)
     for row in rows[:1]:
         require_fields(row, (*named_texts(fields), *rest))
+        wording = row.source.wording if row.source and not fields.question else {}
+        named = (name for name in fields.values if name in wording)
+        export.wordings |= {name.strip(): wording[name] for name in named}
     return list(export.read_each(lambda row: [_entry(export, row, fields)], rows))
 
 

@@ -21,6 +21,7 @@ from annotation.readers.rows import Row
 from annotation.readers.tables import opened_table, read_object
 from annotation.readers.tool_exports.argilla import SUGGESTION, USERS
 from annotation.readers.tool_exports.entries import FieldNames
+from annotation.readers.tool_exports.inception import is_annotation_file, is_tsv
 from annotation.readers.tool_exports.label_studio import ROW_COLUMNS, ROW_DETAILS
 from annotation.readers.tool_exports.members import member_names
 from annotation.readers.tool_exports.mturk import ANSWER, COLUMNS
@@ -31,6 +32,7 @@ from annotation.readers.tool_exports.potato import (
     STATE,
     STATE_FILE,
 )
+from annotation.readers.tool_exports.registry import INCEPTION, REGISTRY, recognized_tool
 
 LABEL_STUDIO, ARGILLA, DOCCANO, POTATO, MTURK, POOLS, TABLE = (
     *("label-studio", "argilla", "doccano", "potato"),
@@ -86,6 +88,8 @@ def uses_of(tool: str) -> tuple[LabelUse, ...]:
     """What the fields of a tool's export may be used as; those of pools have names of their own."""
     if tool == TABLE:
         return tuple(LabelUse)
+    if tool in REGISTRY:
+        return tuple(LabelUse(use) for use in REGISTRY[tool].uses)
     if tool == POOLS:
         return ()
     return (*SHOWN, LabelUse.VALUE) if tool in (MTURK, LABEL_STUDIO) else SHOWN
@@ -104,7 +108,7 @@ def field_names(uses: Mapping[str, str], tool: str) -> FieldNames:
 
 @dataclass(frozen=True)
 class OpenExport:
-    """An export that is open: its rows, or none for doccano's zip with a file per annotator.
+    """An export that is open: its rows, or none for files that are no tables, such as zips.
 
     `path` has the name of the table, `file` is the file that was sent.
     """
@@ -140,13 +144,17 @@ def opened_export(
 
 
 def _tool_of_files(path: Path) -> str:
-    """The tool that exports a zip of files: Potato's have names of their own, doccano's are nothing
-    but records."""
+    """The tool whose export is no table. In a zip, Potato's and INCEpTION's files have names of
+    their own, and doccano's are nothing but records."""
+    if is_tsv(path):
+        return INCEPTION
     if not zipfile.is_zipfile(path) or is_excel(path):
         return ""
     names = member_names(path)
     if any(name.name == STATE_FILE or name.stem == OUTPUT_FILE for name in names):
         return POTATO
+    if any(map(is_annotation_file, names)):
+        return INCEPTION
     is_of_records = names and all(name.suffix.lower() in (".jsonl", ".csv") for name in names)
     return DOCCANO if is_of_records else ""
 
@@ -157,6 +165,9 @@ def recognized(rows: Sequence[Row]) -> str:
     names = set(fields)
     if has_pools(list(names)):
         return POOLS
+    is_named = any(plain_name(name) in LIKELY[LabelUse.ANNOTATOR] for name in names)
+    if rows and (tool := recognized_tool(rows[0], has_annotators=is_named)):
+        return tool
     if {"data", "annotations"} <= names or set(ROW_COLUMNS) <= names:
         return LABEL_STUDIO
     if STATE in names or OUTPUT in names or _is_of_potato(names):
@@ -166,7 +177,6 @@ def recognized(rows: Sequence[Row]) -> str:
     if set(COLUMNS) <= names:
         return MTURK
     by_user = isinstance(fields.get("annotations"), list) and "id" in names
-    is_named = any(plain_name(name) in LIKELY[LabelUse.ANNOTATOR] for name in names)
     if (
         by_user
         or {"doc_id", "labels", "username"} <= names
@@ -226,6 +236,8 @@ def _items_of(value: Any) -> list[tuple[str, Any]]:
 def guess_uses(first: Mapping[str, str], tool: str) -> dict[str, str]:
     """What each field is by its name and its first value; what a tool always has in one place is
     not guessed."""
+    if tool in REGISTRY:
+        return {}
     columns = [name for name in first if tool != MTURK or name.startswith("Input.")]
     plain = {name: plain_name(name) for name in columns}
     uses: dict[str, str] = {}

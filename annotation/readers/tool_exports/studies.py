@@ -38,6 +38,7 @@ from annotation.readers.tool_exports.questions import (
     note_unmarked,
 )
 from annotation.readers.tool_exports.recognition import MTURK, POOLS
+from annotation.readers.tool_exports.registry import REGISTRY
 from annotation.readers.tool_exports.repeats import settle_repeats
 from error_codes import CodedText
 
@@ -49,6 +50,7 @@ READERS: dict[str, Callable[[Export], list[Entry]]] = {
     "potato": read_potato,
     "mturk": read_mturk,
     "csv": read_plain_table,
+    **{name: tool.read for name, tool in REGISTRY.items()},
 }
 TOOLS = (*READERS, POOLS)
 REJECTED = CodedText(
@@ -105,7 +107,7 @@ def read_tool_export(
     """The study that a tool's export makes, or FileFaults with all that is wrong.
 
     Annotators get pseudonyms when it is written, unless their names are to be kept. `answers` is
-    how a Mechanical Turk column of answers names its question and system.
+    how a column of answers names its question and its system or item.
     """
     is_bare = fields == FieldNames() and not answers
     if tool == POOLS or (tool == MTURK and is_bare and is_pooled_batch(path)):
@@ -141,12 +143,16 @@ def read_pools(path: Path, *, keep_names: bool) -> StudyDraft:
 
 def read_entries(export: Export, tool: str, answers: str = "") -> list[Entry]:
     """All that annotators answered, record by record."""
+    export.answers = answers
     return read_mturk(export, answers) if tool == "mturk" else READERS[tool](export)
 
 
 def read_export(export: Export, entries: list[Entry], settings: QuestionSettings) -> ReadExport:
     """The items, passes and questions of entries; what is wrong is among the export's faults."""
     entries = _without_rejected_repeats(export, entries)
+    names = {answer.question for entry in entries for answer in entry.answers}
+    wordings = {name: text for name, text in export.wordings.items() if name in names}
+    settings = replace(settings, wordings=wordings | dict(settings.wordings))
     passes = _passes(entries)
     settle_repeats(export, passes.values())
     columns = columns_of(export, entries, settings)

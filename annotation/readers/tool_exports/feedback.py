@@ -1,0 +1,214 @@
+"""Scores and human feedback of Langfuse, Phoenix and LangSmith: a record per score.
+
+Scores that a program gave are left out and counted. A question whose scores all have a label is
+answered by categories, and else by numbers.
+
+Langfuse: https://langfuse.com/docs/api-and-data-platform/features/blob-storage-export-fields
+Phoenix: https://arize.com/docs/phoenix/tracing/how-to-tracing/feedback-and-annotations
+LangSmith: https://docs.langchain.com/langsmith/feedback-data-format
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.readers.rows import Row
+from annotation.readers.tool_exports.entries import (
+    LONGEST_QUESTION,
+    Entry,
+    Export,
+    iso_time,
+    item_key,
+    named_texts,
+    require_fields,
+    texts,
+)
+from error_codes import CodedText
+
+PROGRAM = CodedText("a program gave the score", "program_score")
+COMMENTS = CodedText("comments are not read", "comments")
+CORRECTIONS = CodedText("corrections are not read", "corrections")
+UNREAD = CodedText("labels that are objects are not read", "unread")
+NO_NAME = CodedText(
+    "Records that name no person are read as one annotator's, with the name of their source.",
+    "no_annotator",
+)
+
+
+@dataclass(frozen=True)
+class FeedbackLayout:
+    """Where a tool has what, under the names of its API and of its files: the first that is there.
+
+    `programs` are the sources that are no people.
+    """
+
+    has: tuple[frozenset[str], ...]
+    item: tuple[str, ...]
+    annotator: tuple[str, ...]
+    question: tuple[str, ...]
+    source: tuple[str, ...]
+    programs: frozenset[str]
+    number: tuple[str, ...]
+    label: tuple[str, ...]
+    time: tuple[str, ...]
+    comment: tuple[str, ...]
+    position: str = ""
+    kind: tuple[str, ...] = ()
+
+
+LAYOUTS = {
+    "langfuse": FeedbackLayout(
+        has=(
+            frozenset({"name", "source", "traceId"}),
+            frozenset({"name", "source", "trace_id"}),
+            frozenset({"name", "source", "sessionId"}),
+        ),
+        item=("observationId", "observation_id", "traceId", "trace_id", "sessionId", "session_id"),
+        annotator=("authorUserId", "author_user_id"),
+        question=("name",),
+        source=("source",),
+        programs=frozenset({"EVAL"}),
+        number=("value",),
+        label=("stringValue", "string_value"),
+        time=("timestamp",),
+        comment=("comment",),
+        kind=("dataType", "data_type"),
+    ),
+    "phoenix": FeedbackLayout(
+        has=(frozenset({"annotator_kind"}),),
+        item=("span_id", "trace_id", "session_id"),
+        annotator=("user_id", "identifier"),
+        question=("annotation_name", "name"),
+        source=("annotator_kind",),
+        programs=frozenset({"LLM", "CODE"}),
+        number=("result.score", "score"),
+        label=("result.label", "label"),
+        time=("updated_at", "created_at"),
+        comment=("result.explanation", "explanation"),
+        position="document_position",
+    ),
+    "langsmith": FeedbackLayout(
+        has=(
+            frozenset({"run_id", "key", "score", "feedback_source"}),
+            frozenset({"run_id", "key", "score", "feedback_source.type"}),
+        ),
+        item=("run_id", "trace_id"),
+        annotator=("feedback_source.user_id", "feedback_source.user_name"),
+        question=("key",),
+        source=("feedback_source.type",),
+        programs=frozenset({"model", "auto_eval"}),
+        number=("score",),
+        label=("value",),
+        time=("modified_at", "created_at"),
+        comment=("comment",),
+    ),
+}
+WRITTEN = {"TEXT", "CORRECTION"}
+
+
+def read_feedback(export: Export, tool: str) -> list[Entry]:
+    layout = LAYOUTS[tool]
+    rows = [row for row in export.records() if _is_human(export, layout, row)]
+    if rows:
+        require_fields(rows[0], (*named_texts(export.fields), export.fields.annotator))
+    return list(export.read_each(_reader(export, layout, rows), rows))
+
+
+def _is_human(export: Export, layout: FeedbackLayout, row: Row) -> bool:
+    is_human = str(_found(row, layout.source)[1]) not in layout.programs
+    if not is_human:
+        export.leave_out_record(PROGRAM, row)
+    return is_human
+
+
+def _found(row: Row, names: tuple[str, ...]) -> tuple[str, Any]:
+    """The first of these fields that has a value, with that; a point leads into an object."""
+    for name in names:
+        value: Any = row.fields.get(name)
+        outer, point, inner = name.partition(".")
+        if value is None and point and isinstance(nested := row.fields.get(outer), dict):
+            value = nested.get(inner)
+        if value not in (None, ""):
+            return name, value
+    return names[0] if names else "", None
+
+
+def _reader(
+    export: Export, layout: FeedbackLayout, rows: list[Row]
+) -> Callable[[Row], Iterator[Entry]]:
+    """How one record is read, given the questions of which some scores have no label."""
+    scored = {
+        str(_found(row, layout.question)[1])
+        for row in rows
+        if _found(row, layout.label)[1] is None and _found(row, layout.number)[1] is not None
+    }
+    return lambda row: _entries(export, layout, scored, row)
+
+
+def _entries(export: Export, layout: FeedbackLayout, scored: set[str], row: Row) -> Iterator[Entry]:
+    about = texts(row, export.fields)
+    entry = Entry(
+        row=row,
+        item=_item(export, layout, row),
+        annotator=_annotator(export, layout, row),
+        submitted_at=_time(layout, row),
+        **about,
+    )
+    question = _text(row, layout.question, longest=LONGEST_QUESTION)
+    if not export.is_unwanted(question, row):
+        _add_answer(export, layout, entry, question, is_scored=question in scored)
+    if _found(row, layout.comment)[1] is not None:
+        export.leave_out(COMMENTS, row)
+    if row.fields.get("correction") not in (None, ""):
+        export.leave_out(CORRECTIONS, row)
+    yield entry
+
+
+def _text(row: Row, names: tuple[str, ...], *, longest: int = 200) -> str:
+    name, value = _found(row, names)
+    flat = row.child({name: value}, row.inside)
+    return flat.required(name, longest=longest)
+
+
+def _item(export: Export, layout: FeedbackLayout, row: Row) -> str:
+    if export.fields.item:
+        return item_key(row, export.fields.item)
+    key = _text(row, layout.item)
+    position = row.fields.get(layout.position)
+    return key if position in (None, "") else f"{key}-{position}"
+
+
+def _annotator(export: Export, layout: FeedbackLayout, row: Row) -> str:
+    if export.fields.annotator:
+        return row.required(export.fields.annotator, longest=254)
+    if _found(row, layout.annotator)[1] is not None:
+        return _text(row, layout.annotator, longest=254)
+    export.report.note(NO_NAME)
+    return _text(row, layout.source)
+
+
+def _time(layout: FeedbackLayout, row: Row) -> Any:
+    name, value = _found(row, layout.time)
+    return iso_time(row, name) if value is not None else None
+
+
+def _add_answer(
+    export: Export, layout: FeedbackLayout, entry: Entry, question: str, *, is_scored: bool
+) -> None:
+    row = entry.row
+    is_text = str(_found(row, layout.kind)[1]) in WRITTEN
+    name, value = _found(row, layout.number if is_scored and not is_text else layout.label)
+    if value is None:
+        export.report.note_missing("")
+    elif is_text or question in export.written:
+        entry.add(question, "written", str(value), row.called(name))
+    elif isinstance(value, list) and all(isinstance(each, str) and each for each in value):
+        entry.add(question, "categories", list(dict.fromkeys(value)), row.called(name))
+    elif isinstance(value, list | dict):
+        export.leave_out(UNREAD, row, detail=question)
+    elif is_scored:
+        cell = row.child({name: value}, row.inside)
+        number = float(value) if isinstance(value, bool) else cell.number(name)
+        entry.add(question, "number", number, row.called(name))
+    else:
+        entry.add(question, "categories", [str(value)], row.called(name))

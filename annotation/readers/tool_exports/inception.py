@@ -1,0 +1,255 @@
+"""INCEpTION's exports: labels of documents (UIMA CAS JSON) and of sentences (WebAnno TSV 3).
+
+A project's zip has `annotation/DOCUMENT/ANNOTATOR.json` or `.tsv`; one such file is read, too. In
+a CAS, an annotation without offsets is a label of the document. In a TSV file, a layer is of
+labels if each of its annotations covers a sentence or the document. Other annotations are spans.
+https://inception-project.github.io/releases/36.0/docs/user-guide.html (Appendix: formats)
+"""
+
+import codecs
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.drafts import CandidateDraft
+from annotation.readers.rows import Row
+from annotation.readers.tables import kind_of
+from annotation.readers.tool_exports.entries import LONGEST_QUESTION, SOLE_CANDIDATE, Entry, Export
+from annotation.readers.tool_exports.members import unpacked_members
+from error_codes import CodedText
+
+TSV_MARK = "#FORMAT=WebAnno TSV 3"
+FEATURE_TYPE = "%TYPE"
+SHAPES = (frozenset({"%ID", FEATURE_TYPE}),)
+DOCUMENT = "document"
+# Of curators, and of the document before anybody annotated it.
+NOBODY = ("CURATION_USER", "INITIAL_CAS")
+METADATA = "de.tudarmstadt.ukp.clarin.webanno.api.type.CASMetadata"
+# What is in every CAS: the text, its sentences and tokens, tag sets and so on.
+STRUCTURE = re.compile(
+    r"uima\..*|de\.tudarmstadt\.ukp\.(clarin\.webanno\.api|dkpro\.core\.api\.(segmentation|metadata))\..*"
+)
+SPANS = CodedText("spans and relations are not read yet", "spans")
+OF_TEXT = CodedText("it is the text or its structure, not an annotation", "structure")
+OTHER_FILES = CodedText(
+    "Files of curators, of the source and of settings in the archive are not read.", "other_files"
+)
+TEXT_MARK = "#Text="
+LAYER = re.compile(r"#T_(SP|CH|RL)=(.*)")
+TOKEN = re.compile(r"(\d{1,9})-(\d{1,9})(\.\d+)?\t\d+-\d+\t")
+UNESCAPED_BAR = re.compile(r"(?<!\\)\|")
+NUMBERED = re.compile(r"(.*?)(?<!\\)\[(\d+)\]", re.DOTALL)
+
+
+def read_inception(export: Export) -> list[Entry]:
+    if kind_of(export.path) != ".zip":
+        return list(_file(export, DOCUMENT, export.path.name.split(".")[0]))
+    entries: list[Entry] = []
+    with unpacked_members(export.path) as members:
+        for member in members:
+            if is_annotation_file(member.name) and member.name.stem not in NOBODY:
+                document, annotator = member.name.parent.name, member.name.stem
+                entries += _file(replace(export, path=member.path), document, annotator)
+            else:
+                export.report.note(OTHER_FILES)
+    return entries
+
+
+def is_tsv(path: Path) -> bool:
+    """Whether a file is WebAnno TSV."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as content:
+        return content.read(100).removeprefix(codecs.BOM_UTF8).startswith(TSV_MARK.encode())
+
+
+def is_annotation_file(name: PurePosixPath) -> bool:
+    """Whether a member of a zip is what an annotator did in a document."""
+    return name.parts[-3:-2] == ("annotation",) and name.suffix in (".json", ".tsv")
+
+
+def _file(export: Export, document: str, annotator: str) -> Iterator[Entry]:
+    if export.rows is None and is_tsv(export.path):
+        yield from _sentences(export, document, annotator)
+    else:
+        yield from _feature_structures(export, document, annotator)
+
+
+def _entry(row: Row, item: str, text: str, annotator: str = "") -> Entry:
+    candidate = CandidateDraft(key=SOLE_CANDIDATE, text=text)
+    return Entry(row=row, item=item, candidates=(candidate,), annotator=annotator)
+
+
+def _feature_structures(export: Export, document: str, annotator: str) -> Iterator[Entry]:
+    rows = list(export.records())
+    text = ""
+    for row in rows:
+        if FEATURE_TYPE not in row.fields:
+            problem = "expected a CAS in JSON, with %FEATURE_STRUCTURES."
+            raise row.refuse(problem, FEATURE_TYPE, code="not_export")
+        text = text or row.text("sofaString")
+        if row.fields[FEATURE_TYPE] == METADATA:
+            annotator = row.optional("username", longest=254) or annotator
+            document = row.optional("sourceDocumentName") or document
+    if not rows:
+        return
+    entry = _entry(rows[0], document, text, annotator)
+    for row in rows:
+        with export.faults.noting():
+            kind = row.required(FEATURE_TYPE)
+            if STRUCTURE.fullmatch(kind):
+                export.leave_out_record(OF_TEXT, row)
+            elif "begin" in row.fields:
+                export.leave_out_record(SPANS, row)
+            else:
+                entry.records.append(id(row))
+                _add_features(export, entry, row, kind.rpartition(".")[2])
+    yield entry
+
+
+def _add_features(export: Export, entry: Entry, row: Row, layer: str) -> None:
+    """Several labels of one layer are one answer of several categories."""
+    for name, value in row.fields.items():
+        question = f"{layer}.{name}"
+        if name[:1] in "%@^" or export.is_unwanted(question, row):
+            continue
+        if len(question) > LONGEST_QUESTION:
+            problem = f"'{question[:40]}' has more than {LONGEST_QUESTION} characters."
+            raise row.refuse(problem, name, code="too_long")
+        known = next((each for each in entry.answers if each.question == question), None)
+        if isinstance(value, bool):
+            entry.add(question, "categories", ["yes" if value else "no"], name)
+        elif isinstance(value, int | float):
+            entry.add(question, "number", float(value), name)
+        elif not row.text(name).strip():
+            export.report.note_missing("")
+        elif known is None:
+            entry.add(question, "categories", [row.required(name)], name)
+        elif (label := row.required(name)) not in known.value:
+            known.value.append(label)
+
+
+Token = tuple[int, int]
+
+
+@dataclass
+class _Layer:
+    """A layer of a TSV file: its features, each a column, and what its annotations cover."""
+
+    name: str
+    features: list[str]
+    first_column: int
+    is_span: bool
+    tokens: defaultdict[str, set[Token]] = field(default_factory=lambda: defaultdict(set))
+    values: defaultdict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+
+    def read(self, cells: Sequence[str], token: Token) -> None:
+        """Add what a token has. An annotation of several tokens has a number in brackets."""
+        for n, cell in enumerate(cells[self.first_column : self.first_column + len(self.features)]):
+            for part in UNESCAPED_BAR.split(cell) if cell != "_" else ():
+                numbered = NUMBERED.fullmatch(part)
+                value, key = numbered.groups() if numbered else (part, f"token {token}")
+                self.tokens[key].add(token)
+                if value != "*":
+                    self.values[key][self.features[n]] = re.sub(r"\\(.)", r"\1", value)
+
+
+@dataclass
+class _Document:
+    """A TSV file: its layers, and the line, the texts and the tokens of each sentence."""
+
+    layers: list[_Layer] = field(default_factory=list)
+    lines: dict[int, int] = field(default_factory=dict)
+    texts: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    tokens: defaultdict[int, set[Token]] = field(default_factory=lambda: defaultdict(set))
+    n_columns: int = 3
+
+    def add_layer(self, kind: str, name: str, *features: str) -> None:
+        is_span = kind == "SP" and not any(each.startswith("ROLE_") for each in features)
+        names = list(features) or [""]
+        short = name.rpartition(".")[2]
+        self.layers.append(_Layer(short, names, self.n_columns, is_span))
+        self.n_columns += len(names)
+
+    def read_token(self, path: Path, line: int, token: Token, cells: Sequence[str]) -> None:
+        if len(cells) < self.n_columns:
+            problem = f"it has {len(cells)} fields, where the layers have {self.n_columns}."
+            raise ImportRefused(path, problem, line=line, code="field_count")
+        if token[1] > 0:
+            self.tokens[token[0]].add(token)
+        for layer in self.layers:
+            layer.read(cells, token)
+
+    def sentence(self, covered: set[Token]) -> int | None:
+        """The sentence that tokens are all of; 0 is the document."""
+        [first, *others] = {number for number, _ in covered}
+        if not others:
+            return first if covered == self.tokens[first] else None
+        return 0 if covered == set().union(*self.tokens.values()) else None
+
+    def has_labels(self, layer: _Layer) -> bool:
+        """Whether each annotation of a layer covers a sentence, and not each only one token."""
+        covered = list(layer.tokens.values())
+        whole = all(self.sentence(tokens) is not None for tokens in covered)
+        return layer.is_span and whole and any(len(tokens) > 1 for tokens in covered)
+
+
+def _sentences(export: Export, name: str, annotator: str) -> Iterator[Entry]:
+    document = _read_tsv(export.path)
+    numbered = {
+        n: Row(export.path, line, {"text": "\n".join(document.texts[n])})
+        for n, line in document.lines.items()
+    }
+    export.report.n_rows += len(numbered)
+    export.records_read |= {id(row): row for row in numbered.values()}
+    everything = "\n".join(row.fields["text"] for row in numbered.values())
+    entries = {
+        n: _entry(row, f"{name}#{n}", row.fields["text"], annotator) for n, row in numbered.items()
+    }
+    for n, row in numbered.items():
+        entries[n].records.append(id(row))
+    for layer in document.layers:
+        if not document.has_labels(layer):
+            first = next(iter(numbered.values()))
+            export.leave_out(SPANS, first, len(layer.tokens), detail=layer.name)
+            continue
+        for key, tokens in layer.tokens.items():
+            n = document.sentence(tokens)
+            if n == 0:
+                whole = _entry(next(iter(numbered.values())), name, everything, annotator)
+                whole.records = [id(row) for row in numbered.values()]
+            entry = entries.setdefault(0, whole) if n == 0 else entries[n or 0]
+            row = entry.row.child(dict(layer.values[key]), "")
+            with export.faults.noting():
+                _add_features(export, entry, row, layer.name)
+    yield from entries.values()
+
+
+def _read_tsv(path: Path) -> _Document:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise ImportRefused(path, "this is not UTF-8 text.", code="wrong_encoding") from None
+    if not lines or not lines[0].startswith(TSV_MARK):
+        problem = f"expected a file that begins with {TSV_MARK}."
+        raise ImportRefused(path, problem, line=1, code="not_export")
+    document = _Document()
+    text: list[str] = []
+    for line, content in enumerate(lines, start=1):
+        if match := LAYER.fullmatch(content):
+            document.add_layer(match[1], *match[2].split("|"))
+        elif content.startswith(TEXT_MARK):
+            text.append(content.removeprefix(TEXT_MARK))
+        elif match := TOKEN.match(content):
+            if int(match[1]) not in document.lines:
+                document.lines[int(match[1])] = line
+                document.texts[int(match[1])], text = text, []
+            # Parts of tokens have numbers of their own, by which they are no whole sentence.
+            token = (int(match[1]), -line if match[3] else int(match[2]))
+            document.read_token(path, line, token, content.split("\t"))
+    if not document.lines:
+        raise ImportRefused(path, "it has no sentences.", code="no_rows")
+    return document

@@ -1,0 +1,301 @@
+"""Exports of Langfuse, Phoenix, LangSmith, Prodigy, INCEpTION, Pearmut and AltTest as studies.
+
+Written by the tools' own packages: `langfuse.json` (the score models of langfuse 5.0.4),
+`phoenix.*` (`get_span_annotations` and `get_span_annotations_dataframe` of arize-phoenix-client
+3.5.0), `langsmith.jsonl` (`Feedback` of langsmith 0.15.1), `inception_cas.*` (dkpro-cassis 0.12.0,
+which writes INCEpTION's UIMA CAS JSON) and `pearmut.json` (`/log-response` and
+`/download-annotations` of pearmut 1.1.6). The others follow the documentation: Prodigy
+(https://prodi.gy/docs/api-interfaces), WebAnno TSV 3.3
+(https://inception-project.github.io/releases/36.0/docs/user-guide.html) and the alternative
+annotator test (https://github.com/nitaytech/AltTest).
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from annotation.readers.file_faults import Faults
+from annotation.readers.formats import FileFormat
+from annotation.readers.tool_exports.entries import Export, FieldNames
+from annotation.readers.tool_exports.questions import QuestionSettings
+from annotation.readers.tool_exports.recognition import TABLE, opened_export
+from annotation.readers.tool_exports.studies import read_entries, read_export
+from tests.annotation.tool_export_facts import (
+    EXPORTS,
+    answers_of,
+    counts_of,
+    read_fixture,
+    wordings_of,
+)
+
+RUNS = [f"00000000-0000-0000-0000-00000000000{n}" for n in range(4)]
+ANN, BEN = (f"00000000-0000-0000-0000-00000000000{n}" for n in "bc")
+
+
+def test_langsmith_feedback_of_people_and_not_of_programs() -> None:
+    draft = read_fixture("langsmith.jsonl", "langsmith")
+
+    assert answers_of(draft) == {
+        (RUNS[1], ANN): {"correctness": 1, "tone": "friendly"},
+        (RUNS[1], BEN): {"correctness": 1},
+        (RUNS[2], ANN): {"correctness": 1},
+        (RUNS[2], BEN): {"correctness": 0, "tone": "formal"},
+        (RUNS[2], "api"): {"thumbs": 1},
+        (RUNS[3], ANN): {"correctness": 0},
+        (RUNS[3], BEN): {"correctness": 0},
+    }
+    assert counts_of(draft) == {
+        "rows": (13, 9),
+        "left_out": {"program_score": 3, "no_answer": 1},
+        "parts": {"comments": 2},
+        "missing": {"": 1},
+        "notes": {"no_annotator"},
+    }
+
+
+def test_langfuse_scores_of_traces_and_observations() -> None:
+    draft = read_fixture("langfuse.json", "langfuse")
+
+    assert answers_of(draft) == {
+        ("t1", "u1"): {"helpfulness": 1},
+        ("t1", "u2"): {"helpfulness": 1, "correct": "True"},
+        ("t2", "u1"): {"helpfulness": 2},
+        ("t2", "u2"): {"helpfulness": 3},
+        ("t2", "API"): {"thumbs": 1},
+        ("t3", "u1"): {"helpfulness": 3},
+        ("t3", "u2"): {"helpfulness": 3},
+        ("o1", "u1"): {"tone": "formal"},
+        ("o2", "u1"): {"tone": "friendly"},
+        ("o3", "u1"): {"tone": "friendly"},
+    }
+    counts = counts_of(draft)
+    assert (counts["rows"], counts["left_out"]) == ((14, 11), {"program_score": 3})
+    by_trace = read_fixture("langfuse.json", "langfuse", item=("traceId",))
+    assert {item for item, _who in answers_of(by_trace)} == {"t1", "t2", "t3"}
+
+
+def test_langfuse_columns_of_its_files_are_those_of_its_api(tmp_path: Path) -> None:
+    snake = {
+        **{"traceId": "trace_id", "observationId": "observation_id", "stringValue": "string_value"},
+        **{"authorUserId": "author_user_id", "dataType": "data_type"},
+    }
+    page = json.loads((EXPORTS / "langfuse.json").read_text())
+    lines = [
+        json.dumps({snake.get(name, name): value for name, value in record.items()})
+        for record in page["data"]
+    ]
+    (tmp_path / "scores.jsonl").write_text("\n".join(lines))
+
+    found = read_fixture(str(tmp_path / "scores.jsonl"), "langfuse")
+
+    assert answers_of(found) == answers_of(read_fixture("langfuse.json", "langfuse"))
+
+
+@pytest.mark.parametrize("name", ["phoenix.csv", "phoenix.json"])
+def test_phoenix_annotations_of_spans(name: str) -> None:
+    draft = read_fixture(name, "phoenix")
+
+    ann, ben = "VXNlcjox", "VXNlcjoy"
+    assert answers_of(draft) == {
+        ("aa01", ann): {"quality": "good", "fluency": 4},
+        ("aa01", ben): {"quality": "good"},
+        ("aa02", ann): {"quality": "good"},
+        ("aa02", ben): {"quality": "bad"},
+        ("aa03", ann): {"quality": "bad"},
+        ("aa03", ben): {"quality": "bad"},
+    }
+    assert counts_of(draft) == {
+        "rows": (11, 7),
+        "left_out": {"program_score": 3, "no_answer": 1},
+        "parts": {"comments": 1},
+        "missing": {"": 1},
+        "notes": set(),
+    }
+
+
+def test_prodigy_choices_of_named_annotators() -> None:
+    draft = read_fixture("prodigy_choice.jsonl", "prodigy")
+
+    assert answers_of(draft) == {
+        ("11", "tone-ann"): {"choice:POS": "yes", "choice:NEG": "no"},
+        ("11", "tone-ben"): {"choice:POS": "yes", "choice:NEG": "yes", "user_input": "hard"},
+        ("12", "tone-ann"): {"choice:POS": "no", "choice:NEG": "no"},
+    }
+    assert [item.candidates[0].text for item in draft.items] == ["Good.", "Hm.", "Bad."]
+    assert counts_of(draft) == {
+        "rows": (5, 3),
+        "left_out": {"ignored": 1, "rejected": 1},
+        "parts": {},
+        "missing": {},
+        "notes": {"answers_without_category"},
+    }
+    by_document = read_fixture("prodigy_choice.jsonl", "prodigy", item=("doc",))
+    assert {item for item, _who in answers_of(by_document)} == {"d1", "d2"}
+
+
+def test_prodigy_binary_labels_and_spans() -> None:
+    draft = read_fixture("prodigy_textcat.jsonl", "prodigy")
+
+    assert answers_of(draft) == {
+        ("21", "prodigy"): {"ECONOMY": "yes", "SPORT": "no"},
+        ("22", "prodigy"): {"SPORT": "yes"},
+    }
+    assert counts_of(draft) == {
+        "rows": (4, 3),
+        "left_out": {"no_answer": 1},
+        "parts": {"spans": 2},
+        "missing": {},
+        "notes": {"no_annotator"},
+    }
+
+
+def test_inception_labels_of_documents_in_a_project_and_in_one_file() -> None:
+    project = read_fixture("inception_cas.zip", "inception")
+
+    assert answers_of(project) == {
+        ("a.txt", "ann"): {"Sentiment.label": "positive", "Sentiment.strength": 4},
+        ("a.txt", "ben"): {"Sentiment.label": "positive", "Sentiment.strength": 5},
+        ("b.txt", "ann"): {"Sentiment.label": "negative", "Sentiment.strength": 2},
+        ("b.txt", "ben"): {"Sentiment.label": "neutral", "Sentiment.strength": 2},
+    }
+    counts = counts_of(project)
+    assert counts["rows"] == (24, 4)
+    assert counts["left_out"] == {"structure": 16, "spans": 4}
+    assert [item.candidates[0].text for item in project.items] == [
+        "Anna likes Bonn.",
+        "Bob does not.",
+    ]
+    one = read_fixture("inception_cas.json", "inception")
+    assert answers_of(one) == {("a.txt", "ann"): answers_of(project)["a.txt", "ann"]}
+
+
+def test_webanno_labels_of_sentences() -> None:
+    draft = read_fixture("inception.tsv", "inception")
+
+    stance = "Stance.stance"
+    assert answers_of(draft) == {
+        ("document#1", "inception"): {
+            f"{stance}:for": "yes",
+            f"{stance}:against": "no",
+            f"{stance}:for_ever": "no",
+        },
+        ("document#2", "inception"): {
+            f"{stance}:for": "no",
+            f"{stance}:against": "yes",
+            f"{stance}:for_ever": "yes",
+        },
+    }
+    assert [item.candidates[0].text for item in draft.items] == [
+        "Bonn is nice.",
+        "Rain_ again.",
+        "Who knows.",
+    ]
+    counts = counts_of(draft)
+    assert (counts["rows"], counts["left_out"]) == ((3, 2), {"no_answer": 1})
+    assert counts["parts"] == {"spans": 1}
+
+
+def test_pearmut_scores_of_segments_by_system() -> None:
+    draft = read_fixture("pearmut.json", "pearmut")
+
+    assert answers_of(draft) == {
+        ("news_1", "amy"): {"score@sys_a": 90, "score@sys_b": 60},
+        ("news_2", "amy"): {"score@sys_a": 80, "score@sys_b": 80},
+        # Sent a second time.
+        ("talk_1", "amy"): {"score@sys_a": 72, "score@sys_b": 35},
+        ("news_1", "bo"): {"score@sys_a": 95, "score@sys_b": 50},
+        ("news_2", "bo"): {"score@sys_a": 75, "score@sys_b": 85},
+        ("talk_1", "bo"): {"score@sys_a": 65},
+    }
+    assert [item.context for item in draft.items] == ["Hello.", "Good night.", "Thank you."]
+    assert counts_of(draft) == {
+        "rows": (5, 4),
+        "left_out": {"changed": 1},
+        "parts": {"spans": 2},
+        "missing": {"": 1},
+        "notes": {"json_page"},
+    }
+
+
+def test_pearmut_annotations_that_were_reset_or_are_of_a_tutorial(tmp_path: Path) -> None:
+    records = json.loads((EXPORTS / "pearmut.json").read_text())["demo"]
+    records.insert(3, {"annotation": "__RESET__", "user_id": "amy", "item_i": None})
+    records.append({**records[0], "user_id": "bo", "item_i": "welcome_0"})
+    path = tmp_path / "two.json"
+    # Two campaigns on one line, as the server sends them.
+    path.write_text(json.dumps({"demo": records, "again": records[:1]}))
+
+    draft = read_fixture(str(path), "pearmut")
+
+    assert ("talk_1", "amy") in answers_of(draft)
+    counts = counts_of(draft)
+    assert counts["rows"] == (8, 4)
+    assert counts["left_out"] == {"reset": 3, "not_campaign": 1}
+
+
+def test_labels_of_the_alternative_annotator_test() -> None:
+    people = read_fixture("alt_test_human.json", "alt-test")
+
+    assert answers_of(people) == {
+        ("11__stars", "a1"): {"value": 3},
+        ("12__stars", "a1"): {"value": 2},
+        ("13__stars", "a1"): {"value": 5},
+        ("11__stars", "a2"): {"value": 3},
+        ("12__stars", "a2"): {"value": 1},
+        ("11__stars", "a3"): {"value": 4},
+        ("13__stars", "a3"): {"value": 5},
+    }
+    counts = counts_of(people)
+    assert (counts["rows"], counts["missing"]) == ((8, 7), {"": 1})
+    models = read_fixture("alt_test_llm.json", "alt-test")
+    assert len(answers_of(models)) == 6
+
+
+RECOGNIZED = {
+    "qualtrics.csv": "qualtrics",
+    "qualtrics_split.csv": "qualtrics",
+    "surveymonkey.csv": "surveymonkey",
+    "google_forms.csv": "google-forms",
+    "google_forms_sheet.csv": "google-forms",
+    "otree_wide.csv": "otree",
+    "otree_app.csv": "otree",
+    "prolific_submissions.csv": "prolific",
+    "prolific_task_builder.json": "prolific",
+    "langfuse.json": "langfuse",
+    "phoenix.csv": "phoenix",
+    "phoenix.json": "phoenix",
+    "langsmith.jsonl": "langsmith",
+    "prodigy_choice.jsonl": "prodigy",
+    "prodigy_textcat.jsonl": "prodigy",
+    "inception_cas.json": "inception",
+    "inception_cas.zip": "inception",
+    "inception.tsv": "inception",
+    "pearmut.json": "pearmut",
+    "alt_test_human.json": "alt-test",
+    "alt_test_llm.json": "alt-test",
+    "wide.csv": "csv",
+}
+
+
+@pytest.mark.parametrize("name", RECOGNIZED)
+def test_uploads_are_recognized_and_read_like_files_of_commands(name: str) -> None:
+    path, faults = EXPORTS / name, Faults()
+    with opened_export(path, "", FileFormat(), faults.add, most_bytes=10**6) as opened:
+        assert opened.tool == RECOGNIZED[name]
+        if opened.tool != TABLE:
+            export = Export(opened.path, FieldNames(), rows=opened.rows, report=opened.report)
+            entries = read_entries(export, opened.tool)
+            uploaded = read_export(export, entries, QuestionSettings()).draft(keep_names=False)
+            from_command = read_fixture(name, opened.tool)
+            assert answers_of(uploaded) == answers_of(from_command)
+            assert wordings_of(uploaded) == wordings_of(from_command)
+            assert counts_of(uploaded)["rows"] == counts_of(from_command)["rows"]
+    assert faults.n == 0
+
+
+def test_a_table_of_labels_with_a_time_is_no_form(tmp_path: Path) -> None:
+    path, faults = tmp_path / "labels.csv", Faults()
+    path.write_text("Timestamp,annotator,item,value\n2026-01-05,ann,i1,3\n")
+    with opened_export(path, "", FileFormat(), faults.add, most_bytes=10**6) as opened:
+        assert opened.tool == TABLE
