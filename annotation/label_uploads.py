@@ -182,18 +182,20 @@ def label_of_use(use: str) -> str:
 
 
 @contextmanager
-def _opened(upload: Upload, tool: str, faults: Faults) -> Iterator[OpenExport]:
+def _opened(
+    upload: Upload, tool: str, faults: Faults, report: ReadingReport | None = None
+) -> Iterator[OpenExport]:
     with stored_file(upload) as path:
         most = 5 * settings.UPLOAD_MAX_MEGABYTES * 1024**2
         form = FileFormat.of(upload.form)
-        with opened_export(path, tool, form, faults.add, most_bytes=most) as export:
+        with opened_export(path, tool, form, faults.add, most_bytes=most, report=report) as export:
             yield export
 
 
 def read_labels(running: RunningJob) -> str:
     """Find out which tool wrote an uploaded file, and what it would come to."""
     upload = Upload.objects.get(pk=running.arguments["upload"])
-    chosen, faults = LabelSettings.of(upload.mapping), Faults()
+    chosen, faults, report = LabelSettings.of(upload.mapping), Faults(), ReadingReport()
     if upload.n_bytes > MOST_MEGABYTES * 1024**2:
         problem = _(
             "labels of more than {n} MiB. Export them in parts, or ask the site's operator for "
@@ -201,7 +203,7 @@ def read_labels(running: RunningJob) -> str:
         ).format(n=MOST_MEGABYTES)
         return _unread(upload, ImportRefused(Path(upload.file_name), problem, code="too_large"))
     try:
-        with _opened(upload, chosen.tool, faults) as export:
+        with _opened(upload, chosen.tool, faults, report) as export:
             first = profile_fields(export)
             upload.form, upload.n_rows = export.form.plain, len(export.rows or ())
             upload.columns = [{"name": name, "first": text} for name, text in first.items()]
@@ -210,9 +212,11 @@ def read_labels(running: RunningJob) -> str:
             upload.mapping = chosen.plain
             read = None if chosen.problems() else _read(export, chosen, faults)
             upload.summary = _summary(read)
+            if isinstance(read, StudyDraft):
+                report = read.report
     except ImportRefused as refused:
         return _unread(upload, refused)
-    note_faults(upload, faults)
+    note_faults(upload, faults, report)
     n = upload.n_rows or 0
     return ngettext("%(n)s record read.", "%(n)s records read.", n) % {"n": f"{n:,}"}
 
@@ -221,7 +225,7 @@ def _unread(upload: Upload, refused: ImportRefused) -> str:
     faults = Faults()
     faults.add(refused)
     upload.n_rows = None
-    note_faults(upload, faults)
+    note_faults(upload, faults, ReadingReport())
     return ""
 
 
@@ -290,7 +294,6 @@ def summary_of_pools(draft: StudyDraft) -> dict[str, Any]:
         [(each.identity or each.annotator, each.round) for each in draft.submissions],
         n_answers=n_answers,
         questions=[row | categories],
-        report=draft.report,
     )
 
 
@@ -302,7 +305,6 @@ def summary_of(read: ReadExport) -> dict[str, Any]:
         [(group[0].annotator, group[0].round) for group in answered],
         n_answers=sum(len(entry.answers) for group in answered for entry in group),
         questions=_questions(read),
-        report=read.report,
     )
 
 
@@ -312,7 +314,6 @@ def _facts(
     *,
     n_answers: int,
     questions: list[dict[str, Any]],
-    report: ReadingReport,
 ) -> dict[str, Any]:
     """Of items and of submissions, each an annotator's in a round."""
     people = Counter(annotator for annotator, _round in submissions)
@@ -328,7 +329,6 @@ def _facts(
         "n_systems": len(systems),
         "systems": sorted(systems)[:SYSTEMS_SHOWN],
         "questions": questions,
-        "reading": report.plain(),
         "items": [_item(item) for item in items[:ITEMS_SHOWN]],
     }
 

@@ -34,6 +34,7 @@ from annotation.readers.mapped_files import (
     mapped_study,
     profile_table,
 )
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import storable
 from annotation.readers.tables import OpenTable, opened_table
 from work.execution import run_job
@@ -188,40 +189,44 @@ def stored_file(upload: Upload) -> Iterator[Path]:
 
 
 @contextmanager
-def opened_upload(upload: Upload) -> Iterator[OpenTable]:
+def opened_upload(upload: Upload, report: ReadingReport | None = None) -> Iterator[OpenTable]:
     """The file's table, which is on disk until it is closed."""
     with stored_file(upload) as path:
         most_bytes = 5 * settings.UPLOAD_MAX_MEGABYTES * 1024**2
-        with opened_table(path, FileFormat.of(upload.form), most_bytes=most_bytes) as table:
+        form = FileFormat.of(upload.form)
+        with opened_table(path, form, most_bytes=most_bytes, report=report) as table:
             yield table
 
 
 def read_upload(running: RunningJob) -> str:
     """Find out what an uploaded file holds."""
     upload = Upload.objects.get(pk=running.arguments["upload"])
-    progress = running.progress(_("row"))
+    progress, report = running.progress(_("row")), ReadingReport()
     try:
-        with opened_upload(upload) as table:
+        with opened_upload(upload, report) as table:
             profile = profile_table(table, passed=lambda rows: progress(rows, 0))
             upload.form, upload.has_pictures = table.form.plain, table.has_pictures
     except ImportRefused as refused:
         faults = Faults()
         faults.add(refused)
-        note_faults(upload, faults)
+        note_faults(upload, faults, report)
         return ""
     upload.n_rows = profile.n_rows
     upload.columns = [vars(column) for column in profile.columns]
     upload.sample = [[row.line, row.fields, row.is_csv] for row in profile.sample]
     upload.mapping, upload.is_mapping_known = _first_mapping(upload, profile)
-    note_faults(upload, profile.faults)
+    note_faults(upload, profile.faults, report)
     n = profile.n_rows
     return ngettext("%(n)s row read.", "%(n)s rows read.", n) % {"n": f"{n:,}"}
 
 
-def note_faults(upload: Upload, faults: Faults) -> None:
-    """Keep what is wrong with the file, for its page, and what else was read of it."""
+def note_faults(upload: Upload, faults: Faults, report: ReadingReport | None = None) -> None:
+    """Keep the faults of the file and the report of its reading for its page."""
     upload.faults = [fault.plain for fault in faults.first]
-    for name in ("columns", "sample", "summary", "faults"):
+    if report is not None:
+        groups = [group.plain() for group in faults.groups.values()]
+        upload.reading = report.plain() | {"faults": groups}
+    for name in ("columns", "sample", "summary", "faults", "reading"):
         setattr(upload, name, storable(getattr(upload, name)))
     upload.n_faults = faults.n
     upload.save()

@@ -33,7 +33,7 @@ call_command(*sys.argv[1:])
 sys.stdout.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 """
 
-# CPU time of reading one file, the best of some in turn, and the peak of memory before pandas reads.
+# CPU time of reading one file, the best of some in turn, and the memory before pandas reads.
 READ = """
 import resource, sys, time
 from pathlib import Path

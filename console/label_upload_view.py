@@ -21,7 +21,6 @@ from annotation.label_uploads import (
 )
 from annotation.models import Upload
 from annotation.readers.file_faults import Fault
-from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.recognition import (
     ARGILLA,
     DOCCANO,
@@ -164,19 +163,12 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
             for n, question in enumerate(summary.get("questions", ())[:MOST_QUESTIONS])
         ],
         "summary": summary,
-        "report": _report_sentences(summary),
         "sentence": sentence_of(summary) if summary else "",
         "annotators": list(enumerate(summary.get("annotators", ()), start=1)),
         "problems": settings.problems(),
         "faults": [_in_page_words(Fault(**each)) for each in upload.faults],
         "shown": Paginator(items, ITEMS_SHOWN).get_page(page),
     }
-
-
-def _report_sentences(summary: dict[str, Any]) -> list[str]:
-    """What was read and what was not, where the file was read."""
-    values = summary.get("reading")
-    return ReadingReport.from_plain(values).sentences() if values else []
 
 
 def sentence_of(summary: dict[str, Any]) -> str:

@@ -9,7 +9,6 @@ from django.utils.translation import ngettext
 
 from annotation.models import Upload
 from annotation.readers.file_faults import Fault
-from annotation.readers.report import ReadingReport
 from metrics.models import LONGEST_SIGNATURE
 from metrics.score_uploads import ScoreSettings, ScoreUse, label_of_use
 
@@ -38,7 +37,6 @@ def scores_context(upload: Upload, page: str = "") -> dict[str, Any]:
             (name, label, [(each, labels[each]) for each in values], getattr(settings, name))
             for name, label, values, labels in _policies()
         ],
-        "report": _sentences(summary),
         "problems": settings.problems(),
         "faults": [Fault(**each) for each in upload.faults],
         "used": used,
@@ -46,12 +44,6 @@ def scores_context(upload: Upload, page: str = "") -> dict[str, Any]:
             (line, [cells.get(name, "") for name in used]) for line, cells, _csv in upload.sample
         ],
     }
-
-
-def _sentences(summary: dict[str, Any]) -> list[str]:
-    """The report of the reading; summaries of earlier versions have none."""
-    report = summary.get("reading")
-    return ReadingReport.from_plain(report).sentences() if report else []
 
 
 def _policies() -> list[tuple[str, str, tuple[str, ...], dict[str, str]]]:

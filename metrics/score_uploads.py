@@ -175,9 +175,9 @@ def _is_number(text: str) -> bool:
 def read_scores_upload(running: RunningJob) -> str:
     """Find out what an uploaded table of scores holds, and all that is wrong with it."""
     upload = Upload.objects.select_related("study").get(pk=running.arguments["upload"])
-    faults = Faults()
+    faults, report = Faults(), ReadingReport()
     try:
-        with opened_upload(upload) as table:
+        with opened_upload(upload, report) as table:
             profile = profile_table(table, passed=_passing(running, 0))
             upload.form, upload.n_rows = table.form.plain, profile.n_rows
             upload.columns = [vars(column) for column in profile.columns]
@@ -192,11 +192,11 @@ def read_scores_upload(running: RunningJob) -> str:
                 upload.summary = {}
             else:
                 scores, report = _read(upload, table, chosen, faults, running)
-                upload.summary = summary_of(_study(upload), scores) | {"reading": report.plain()}
+                upload.summary = summary_of(_study(upload), scores)
     except ImportRefused as refused:
         upload.n_rows, faults = None, Faults()
         faults.add(refused)
-    note_faults(upload, faults)
+    note_faults(upload, faults, report)
     n = upload.n_rows or 0
     return ngettext("%(n)s row read.", "%(n)s rows read.", n) % {"n": f"{n:,}"}
 

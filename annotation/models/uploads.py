@@ -12,6 +12,7 @@ from django.db.models import Q
 from accounts.models import Membership
 from accounts.roles import PERMISSIONS, Permission
 from annotation.models.studies import Study
+from annotation.readers.report import ReadingReport
 from work.contents.field import ContentField
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ class Upload(models.Model):
     )
     faults = models.JSONField(default=list, help_text="The first of them.")
     n_faults = models.PositiveIntegerField(default=0)
+    reading = models.JSONField(
+        default=dict, help_text="As `ReadingReport`, with `faults` as groups of equal ones."
+    )
     result = models.ForeignKey(
         Study, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
     )
@@ -81,6 +85,11 @@ class Upload(models.Model):
 
     def __str__(self) -> str:
         return self.file_name
+
+    @property
+    def reading_sentences(self) -> list[str]:
+        """The report of the last reading, for people."""
+        return ReadingReport.from_plain(self.reading).sentences() if self.reading else []
 
     @property
     def kind(self) -> str:

@@ -130,7 +130,8 @@ class TextTable:
         kinds = dict.fromkeys(header, pa.dictionary(pa.int32(), pa.string()))
         try:
             table = pc.read_csv(
-                self.content,
+                # From a path, pyarrow would unpack by the name's ending.
+                pa.OSFile(str(self.content)),
                 read_options=pc.ReadOptions(
                     use_threads=False,
                     column_names=header,

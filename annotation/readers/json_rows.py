@@ -140,7 +140,7 @@ def json_array(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault
         after = text.next_character()
         if after not in {",", "]"} or not after:
             raise ImportRefused(
-                path, "expected a comma or a bracket here.", line=text.line, code="not_json"
+                path, "expected a comma or a bracket after it.", line=line, code="not_json"
             )
         text.skip_character()
         is_last = after == "]"

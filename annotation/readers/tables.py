@@ -116,15 +116,11 @@ class OpenTable:
             (on_fault or faults.add)(fault)
 
         is_empty = True
-        rows = self._records(columns, leave_out)
-        try:
-            for row in rows:
-                if faults.n:
-                    continue
-                is_empty = False
-                yield row
-        except ImportRefused as failure:
-            raise (faults.error() or failure) from None
+        for row in self._records(columns, leave_out):
+            if faults.n:
+                continue
+            is_empty = False
+            yield row
         if (fault := faults.error()) is not None:
             raise fault
         if is_empty and not any(code != "blank_row" for code in report.left_out):
@@ -334,10 +330,10 @@ def _renaming(content: Path, name: Path) -> Iterator[None]:
 
 def _note_guesses(form: FileFormat, chosen: FileFormat, report: ReadingReport) -> None:
     """Notes on what was found that another choice could read in another way."""
-    if form.encoding not in {"", "utf-8"} and not chosen.encoding:
+    if form.encoding not in {"", "utf-8"}:
         text = _("The file is read as {encoding} text. If letters are wrong, save it as UTF-8.")
         report.note(CodedText(text.format(encoding=form.encoding), "encoding_guessed"))
-    if form.kind == CSV and form.delimiter != "," and not chosen.delimiter:
+    if form.kind == CSV and form.delimiter != ",":
         text = _("Columns are separated by {delimiter}.")
         name = DELIMITER_NAMES.get(form.delimiter, form.delimiter)
         report.note(CodedText(text.format(delimiter=name), "delimiter_guessed"))

@@ -84,6 +84,47 @@ class FaultSerializer(serializers.Serializer[Any]):
     line = serializers.IntegerField(allow_null=True)
     column = serializers.CharField(allow_null=True)
     problem = serializers.CharField()
+    place = serializers.CharField(default="", help_text="Line, record or row of a sheet.")
+
+
+class LeftOutSerializer(serializers.Serializer[Any]):
+    """Rows or values that are not used, for one reason."""
+
+    code = serializers.CharField()
+    reason = serializers.CharField()
+    n = serializers.IntegerField()
+    places = serializers.ListField(child=serializers.CharField(), help_text="The first three.")
+
+
+class NoteSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    text = serializers.CharField()
+
+
+class FaultGroupSerializer(serializers.Serializer[Any]):
+    """Equal faults: the first one's problem, their number and the first places."""
+
+    code = serializers.CharField()
+    column = serializers.CharField(allow_blank=True)
+    problem = serializers.CharField()
+    value = serializers.CharField(allow_blank=True)
+    n = serializers.IntegerField()
+    places = serializers.ListField(child=serializers.CharField())
+
+
+class ReadingSerializer(serializers.Serializer[Any]):
+    """Counts of the last reading: rows read = rows used + rows left out."""
+
+    n_rows = serializers.IntegerField()
+    n_used = serializers.IntegerField()
+    left_out = LeftOutSerializer(many=True, help_text="Rows.")
+    parts = LeftOutSerializer(many=True, help_text="Values of rows that are used.")
+    missing = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Missing labels by their word in the file."
+    )
+    notes = NoteSerializer(many=True, help_text="What was guessed or skipped.")
+    policies = serializers.DictField(child=serializers.CharField())
+    faults = FaultGroupSerializer(many=True)
 
 
 class PreviewSerializer(serializers.Serializer[Any]):
@@ -136,6 +177,7 @@ class UploadSerializer(serializers.ModelSerializer[Upload]):
     columns = ColumnSerializer(many=True)
     mapping = serializers.SerializerMethodField(help_text="Empty until the file is read.")
     faults = FaultSerializer(many=True, help_text="The first of them, each at its cell.")
+    reading = serializers.SerializerMethodField(help_text="None until the file is read.")
     preview = serializers.SerializerMethodField(help_text="Of items.")
     label_settings = serializers.SerializerMethodField(help_text="Of labels.")
     score_settings = serializers.SerializerMethodField(help_text="Of scores.")
@@ -149,8 +191,12 @@ class UploadSerializer(serializers.ModelSerializer[Upload]):
         fields = [
             *("token", "file_name", "n_bytes", "title", "n_rows", "columns", "mapping"),
             *("is_mapping_known", "faults", "n_faults", "preview", "job", "study", "created_at"),
-            *("content", "label_settings", "score_settings", "summary", "problems"),
+            *("content", "label_settings", "score_settings", "summary", "problems", "reading"),
         ]
+
+    @extend_schema_field(ReadingSerializer(allow_null=True))
+    def get_reading(self, upload: Upload) -> Any:
+        return upload.reading or None
 
     @extend_schema_field(MappingSerializer)
     def get_mapping(self, upload: Upload) -> Any:

@@ -107,7 +107,7 @@ def test_a_batch_of_targets_with_their_pools_becomes_a_study_of_alternatives(ros
     upload = send(rosa, BATCH, "batch.csv")
     page = page_of(rosa, upload)
     assert counts_of(upload) == (7, 2, 1, 2)
-    reading = upload.summary["reading"]
+    reading = upload.reading
     assert {each["code"] for each in reading["parts"]} == {"repeated_picture", "own_target"}
     assert page.context["is_of_pools"]
     rosa.post(to("upload-import", upload), said_of(upload, {}))
@@ -288,13 +288,13 @@ def test_repeated_and_missing_answers_follow_what_was_chosen(rosa: Client) -> No
     assert [fault["code"] for fault in upload.faults] == ["repeated_answer"]
     chosen = said_of(upload, uses, repeats="mean", missing="words")
     rosa.post(to("upload-map", upload), chosen)
-    page = page_of(rosa, upload)
-    reading = upload.summary["reading"]
+    page_of(rosa, upload)
+    reading = upload.reading
     assert upload.faults == []
     assert (reading["n_rows"], reading["n_used"]) == (4, 2)
     assert reading["missing"] == {"NA": 1}
     assert reading["policies"] == {"missing": "words", "repeats": "mean"}
-    assert "NA" in "".join(page.context["report"])
+    assert "NA" in "".join(upload.reading_sentences)
     rosa.post(to("upload-import", upload), chosen)
     assert sorted(Judgment.objects.values_list("value", flat=True)) == [2, 2]
 
@@ -309,7 +309,7 @@ def test_a_question_may_be_left_out_and_taken_back(rosa: Client) -> None:
     assert [(q["name"], q["is_read"]) for q in upload.summary["questions"]] == [
         ("w", True), ("v", False),
     ]  # fmt: skip
-    assert upload.summary["reading"]["parts"][0]["code"] == "question_left_out"
+    assert upload.reading["parts"][0]["code"] == "question_left_out"
     rosa.post(to("upload-map", upload), said_of(upload, uses, **{"level-1": ""}))
     page_of(rosa, upload)
     assert {q["name"] for q in upload.summary["questions"] if q["is_read"]} == {"v", "w"}

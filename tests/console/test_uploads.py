@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import escape
 
 from accounts.models import AuditEntry, User
 from accounts.roles import PERMISSIONS, Permission, Role
@@ -113,6 +114,28 @@ def test_a_file_becomes_a_study_of_whoever_confirms_it(rosa, researcher):
     assert answer.request["PATH_INFO"] == reverse("console:study", args=["airline"])
     [message] = answer.context["messages"]
     assert "2" in str(message)
+
+
+def test_the_page_and_the_api_show_what_was_read_before_anything_is_stored(rosa):
+    begin(rosa, file=sent(FILE + ";;;;\nd9;only\nd8;only\n"))
+    upload = Upload.objects.get()
+    assert not Study.objects.exists()
+    answer = rosa.get(f"/api/v1/uploads/{upload.token}/").json()
+    reading = answer["reading"]
+    assert (reading["n_rows"], reading["n_used"]) == (6, 3)
+    assert [(each["code"], each["n"]) for each in reading["left_out"]] == [
+        ("blank_row", 1),
+        ("field_count", 2),
+    ]
+    assert [note["code"] for note in reading["notes"]] == ["delimiter_guessed"]
+    [group] = reading["faults"]
+    assert (group["code"], group["n"], group["places"]) == ("field_count", 2, ["Line 6", "Line 7"])
+    assert answer["faults"][0]["place"] == "Line 6"
+    page = html(rosa)
+    for sentence in upload.reading_sentences:
+        assert escape(sentence) in page
+    rosa.post(to("upload-import"), mapping_of() | {"leave-out": "on"})
+    assert rosa.get(f"/api/v1/uploads/{upload.token}/").json()["reading"] == reading
 
 
 def test_a_study_of_a_team_is_made_with_its_protocol(rosa, researcher):
@@ -510,11 +533,11 @@ def test_policies_for_scores_are_chosen_and_what_was_read_is_shown_before_the_im
     rosa.post(to("upload-map"), mapping_of() | chosen)
     upload = Upload.objects.get()
     assert upload.faults == []
-    reading = upload.summary["reading"]
+    reading = upload.reading
     assert (reading["n_rows"], reading["n_used"], reading["missing"]) == (4, 3, {"NA": 1})
     assert reading["policies"] == {"missing": "words", **chosen}
     page = show(rosa).content.decode()
-    assert all(sentence in unescape(page) for sentence in show(rosa).context["report"])
+    assert all(sentence in unescape(page) for sentence in upload.reading_sentences)
     assert not ScoringRun.objects.exists()
     rosa.post(to("upload-import"), mapping_of() | chosen)
     assert values(study) == {("q", "d0", "alpha"): 1}

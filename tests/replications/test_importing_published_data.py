@@ -126,7 +126,7 @@ class TestTopicalChat:
             ([response("a", "x", unieval={LONG: 1})], "too_long", 2, f"unieval.{LONG}"),
             ([response("a", "x", scores={"overall": 6})], "off_scale", 2, "scores.overall"),
             ([7], "not_object", 2, None),
-            ({"a": 1}, "not_array", 1, None),
+            ({"a": 1}, "not_objects", 1, None),
             ([], "no_rows", None, None),
         ],
     )

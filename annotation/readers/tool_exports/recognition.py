@@ -123,14 +123,20 @@ class OpenExport:
 
 @contextmanager
 def opened_export(
-    path: Path, tool: str, chosen: FileFormat, note: OnFault, *, most_bytes: int
+    path: Path,
+    tool: str,
+    chosen: FileFormat,
+    note: OnFault,
+    *,
+    most_bytes: int,
+    report: ReadingReport | None = None,
 ) -> Iterator[OpenExport]:
     """The records of a file, and the tool that wrote it where nobody said."""
     of_files = _tool_of_files(path)
     if of_files and tool in ("", of_files):
-        yield OpenExport(path, of_files, None, FileFormat(), ReadingReport(), file=path)
+        yield OpenExport(path, of_files, None, FileFormat(), report or ReadingReport(), file=path)
         return
-    with opened_table(path, chosen, most_bytes=most_bytes) as table:
+    with opened_table(path, chosen, most_bytes=most_bytes, report=report) as table:
         try:
             rows = list(table.records(on_fault=note))
         except ImportRefused as refused:
