@@ -230,18 +230,18 @@ def test_every_kind_of_question_is_answered_as_its_page_allows(item: Item) -> No
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", template_names())
-@pytest.mark.parametrize("fault", ["", "random", "straight_line", "copy_paste", "machine_like"])
-def test_the_templates_are_answered_with_consent_and_reasons_by_good_and_bad(name, fault):
+def test_the_templates_are_answered_with_consent_and_reasons_by_good_and_bad(name):
     pool = name in OF_POOLS
     systems = ("a", "b")
     study = alternatives_study() if pool else rating_study(systems=systems, questions=())
     item = item_of(study, read_protocol(name))
-    faults = {f"w{number}": fault for number in range(N_WORKERS)} if fault else {}
-    answers = answers_to(item, faults)
-    assert all(answer.judgments for answer in answers)
-    assert any(answer.pasted for answer in answers) == (
-        name == "alternatives" and fault == "copy_paste"
-    )
+    for fault in ("", "random", "straight_line", "copy_paste", "machine_like"):
+        faults = {f"w{number}": fault for number in range(N_WORKERS)} if fault else {}
+        answers = answers_to(item, faults)
+        assert all(answer.judgments for answer in answers)
+        assert any(answer.pasted for answer in answers) == (
+            name == "alternatives" and fault == "copy_paste"
+        )
 
 
 SEED = 3

@@ -150,8 +150,14 @@ EXPECTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("by", ["keyboard", "mouse", "touch"])
-@pytest.mark.parametrize("kind", list(QUESTIONS))
+WAYS = [
+    *((kind, "keyboard") for kind in QUESTIONS),
+    *((kind, "mouse") for kind in ("line", "categories", "number", "ranking")),
+    *((kind, "touch") for kind in ("line", "likert", "preference", "best_worst")),
+]
+
+
+@pytest.mark.parametrize(("kind", "by"), WAYS)
 def test_every_kind_is_answered_and_read_as_the_right_judgments(framed, kind, by):
     language = {"keyboard": "en", "mouse": "ar", "touch": "de"}[by]
     item, document = published(rating_item(), questions=(QUESTIONS[kind],), language=language)

@@ -252,11 +252,6 @@ def test_an_address_without_a_marketplace_is_refused_at_once():
             find_marketplace(url)
 
 
-def test_a_marketplace_that_is_gone_is_an_error_that_clients_retry(authority):
-    with bridge_to(Marketplace("http://127.0.0.1:9/requester"), authority) as bridge:
-        assert post_through(bridge, authority)[0] == 502
-
-
 def test_a_marketplace_is_found_by_its_sites_address(live_server):
     for url in (live_server.url, f"{live_server.url}/", f"{live_server.url}/requester/"):
         assert find_marketplace(url).url == f"{live_server.url}/requester"

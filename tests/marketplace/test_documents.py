@@ -11,11 +11,11 @@ from marketplace.documents.answer_keys import NAMESPACE, parse_answer_key
 from marketplace.documents.answers import ILLEGAL_IN_XML, render_answers
 from marketplace.documents.answers import NAMESPACE as ANSWERS
 from marketplace.documents.question_forms import parse_question_form, validate_question_form
-from marketplace.documents.questions import is_form, parse_question
+from marketplace.documents.questions import parse_question
 from marketplace.exceptions import InvalidQuestion, NotOffered
 from tests.codes import refused
 from tests.marketplace.conftest import EXTERNAL_QUESTION, HTML_QUESTION
-from tests.marketplace.forms import FULL_FORM, form, free_text, question, selection
+from tests.marketplace.forms import form, free_text, question, selection
 
 ADDRESS = "https://study.example/task?item=7&amp;round=1"
 ROOM = 65_535 - len(HTML_QUESTION.encode())
@@ -29,13 +29,6 @@ def at(address):
 
 def of_height(height):
     return HTML_QUESTION.replace("450", height)
-
-
-def test_an_html_question_is_its_html():
-    question = parse_question(HTML_QUESTION, allow_http=False)
-    assert (question.kind, question.frame_height) == ("html", 450)
-    assert question.content.startswith("<!doctype html><title>Task</title>")
-    assert parse_question(HTML_QUESTION.replace("Task", "Task" + "x" * ROOM), allow_http=False)
 
 
 @pytest.mark.parametrize(
@@ -76,13 +69,6 @@ def test_an_external_question_keeps_its_own_query(xml, parameters, url):
 def test_a_question_that_cannot_be_shown_is_refused(xml, allow_http, code):
     with refused(InvalidQuestion, code):
         parse_question(xml, allow_http=allow_http)
-
-
-@pytest.mark.parametrize("start", ["", '<?xml version="1.0"?>\n', "<!-- a <form> -->\n "])
-def test_a_form_is_recognised_by_its_root(start):
-    assert is_form(start + FULL_FORM)
-    assert not is_form(HTML_QUESTION.replace("Task", FULL_FORM.replace("]]>", "")))
-    assert not is_form(EXTERNAL_QUESTION)
 
 
 def read(xml):
@@ -160,11 +146,6 @@ def test_a_test_is_graded_as_its_key_says(mapping, answers, value):
     assert parse_answer_key(key(mapping)).grade(answers) == value
 
 
-def test_a_key_that_binds_its_namespace_and_does_not_use_it_is_read():
-    loose = f'<AnswerKey xmlns:tns="{NAMESPACE}">{QUESTIONS}</AnswerKey>'
-    assert parse_answer_key(loose).grade(RIGHT) == 15
-
-
 @pytest.mark.parametrize(
     "xml",
     [
@@ -236,23 +217,6 @@ MOST_TWO = "<MaxSelectionCount>2</MaxSelectionCount>"
 LEAST_TWO = "<MinSelectionCount>2</MinSelectionCount>"
 
 
-def test_a_form_is_its_overviews_and_questions_in_order():
-    parts = parse_question_form(FULL_FORM).parts
-    assert [part.kind for part in parts[0].content] == [
-        "title", "text", "list", "media", "formatted",
-    ]  # fmt: skip
-    assert [part.identifier for part in parts[1:]] == [
-        "style", "colours", "room", "shop", "price", "reason", "code",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("date", ["2005-10-01", "2017-11-06"])
-def test_both_schemas_are_read(date):
-    xml = form(QUESTION).replace("2017-11-06", date)
-    assert parse_question_form(xml).questions[0].identifier == "q"
-    assert parse_question(xml, allow_http=False).kind == "form"
-
-
 def test_another_schema_is_refused():
     for xml in (
         form(QUESTION).replace("2017-11-06", "2099-01-01"),
@@ -260,15 +224,6 @@ def test_another_schema_is_refused():
     ):
         with refused(InvalidQuestion, "wrong_namespace"):
             validate_question_form(xml)
-
-
-def test_embedded_files_have_a_size_on_the_page():
-    embedded = """<EmbeddedBinary><EmbeddedMimeType><Type>video</Type><SubType>mp4</SubType>
-    </EmbeddedMimeType><DataURL>https://h/film.mp4</DataURL><AltText>A film</AltText>
-    <Width>320</Width><Height>200</Height></EmbeddedBinary>"""
-    xml = form(with_content(embedded))
-    media = parse_question_form(xml).questions[0].content[0].media
-    assert (media.kind, media.width, media.height) == ("video", 320, 200)
 
 
 @pytest.mark.parametrize(
@@ -320,15 +275,6 @@ def test_links_and_pictures_lead_elsewhere_or_nowhere(url):
 def test_a_suggested_style_becomes_a_control_that_everybody_can_use(style, counts, control):
     xml = form(question("q", selection("a", "b", style=style, counts=counts)))
     assert parse_question_form(xml).questions[0].selection.control == control
-
-
-def test_other_may_stand_among_the_selections_or_after_them():
-    other = "<OtherSelection/>"
-    within = form(question("q", selection("a", other=other)))
-    after = within.replace(f"{other}</Selections>", f"</Selections>{other}")
-    assert within != after
-    for xml in (within, after):
-        assert parse_question_form(xml).questions[0].selection.other is not None
 
 
 WRONG = [

@@ -4,14 +4,12 @@ import csv
 import io
 import json
 import re
-from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from django.contrib.auth import authenticate
 from django.core.management import CommandError
-from django.utils import timezone
 
 from config.commandline import main
 from marketplace.exceptions import InvalidAmount, InvalidPayoutFile, RequesterDoesNotExist
@@ -20,12 +18,10 @@ from marketplace.models import (
     LedgerAudit,
     LedgerEntry,
     LedgerTransaction,
-    Notification,
     Payout,
     PayoutBatch,
     Requester,
     WorkerAccount,
-    WorkerMessage,
 )
 from marketplace.money import ledger
 from tests.boto_clients import in_process_client
@@ -33,7 +29,7 @@ from tests.codes import message_codes, refused
 from tests.marketplace.conftest import HIT, assert_ledger_balances, run, submit
 from tests.marketplace.prolific import numbers
 from tests.marketplace.test_worker_site import text_of
-from work.models import Job, PeriodicRun
+from work.models import Job
 from work.request import request_job
 
 HOME = "/marketplace-operator/"
@@ -297,29 +293,12 @@ def test_an_audit_is_stored_with_what_is_wrong(immediate_tasks, olga, requester,
     assert numbers(Job.objects.filter(kind="audit_ledger").latest("pk").message) == ["1"]
 
 
-def test_jobs_and_messages_that_failed_are_listed(immediate_tasks, olga, requester, worker):
-    now = timezone.now()
-    job = {"kind": "x", "queue": "scoring", "title": "Scoring rouge1", "dedupe_key": "x"}
-    failed = {"state": "failed", "message": "The endpoint said no.", "finished_at": now}
-    Job.objects.create(**job, **failed)
-    Job.objects.create(
-        **job | {"title": "Of last week"}, **failed | {"finished_at": now - timedelta(days=7)}
-    )
-    message = {"requester": requester, "destination": "https://x.example", "transport": "HTTPS"}
-    message |= {"event_type": "Ping", "body": "{}", "next_attempt_at": None, "attempts": 8}
-    Notification.objects.create(**message, created_at=now, last_error="It answered 503.")
-    Notification.objects.create(**message, created_at=now, sent_at=now, last_error="Sent later.")
-    WorkerMessage.objects.create(
-        worker=worker, requester=requester, subject="x", text="x", created_at=now, mail_attempts=8
-    )
-    PeriodicRun.objects.create(name="sweep", next_at=now - timedelta(minutes=6))
-    page = text_of(olga.get(STATUS))
-    assert "Scoring rouge1" in page
-    assert "The endpoint said no." in page
-    assert "It answered 503." in page
-    assert "Of last week" not in page
-    assert "Sent later." not in page
-    context = olga.get(STATUS).context
-    assert context["is_late"]
-    given_up = {each.name: each.n_given_up for each in context["deliveries"]}
-    assert given_up == {"Email": 0, "SQS": 0, "SNS": 0, "HTTPS": 1, "worker mail": 1}
+@pytest.mark.parametrize(
+    "wrong",
+    [{"name": "Other lab"}, {"amount_usd": "-5"}, {"amount_usd": "0.001"}, {"reference": ""}],
+)
+def test_a_deposit_is_checked(olga, requester, wrong):
+    sent = {"amount_usd": "250.50", "reference": "Invoice 7", "name": "Dialogue lab"} | wrong
+    response = olga.post(f"{HOME}requesters/{requester.public_id}/", sent)
+    assert response.status_code == 200
+    assert balance(ledger.available_account(requester)) == Decimal(100)

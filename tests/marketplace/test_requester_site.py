@@ -21,7 +21,7 @@ from marketplace.recruiting.sessions import end_session
 from marketplace.recruiting.studies import StudyValues, invite, open_study
 from tests.boto_clients import in_process_client
 from tests.codes import field_codes
-from tests.marketplace.conftest import HIT, PASSWORD, submit
+from tests.marketplace.conftest import HIT, PASSWORD
 from tests.marketplace.test_worker_site import text_of
 
 NEW = {
@@ -106,20 +106,6 @@ def test_there_are_at_most_twenty_keys(rita, home, requester):
     page = rita.post(home + "keys/", {"label": ""})
     assert field_codes(page.context["form"]) == {"__all__": ["too_many_keys"]}
     assert AccessKey.objects.count() == 20
-
-
-def test_balance_and_statement_are_the_ledgers(rita, home, mturk, worker):
-    hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
-    page = text_of(rita.get(home))
-    assert ">$99.37<" in page
-    assert ">$0.63<" in page
-    mturk.approve_assignment(AssignmentId=submit(worker, hit))
-    response = rita.get(home + "statement/")
-    moves = [(each.transaction.kind, str(each.amount_usd)) for each in response.context["page"]]
-    assert moves == [("hold", "-0.63"), ("deposit", "100.00")]
-    statement = text_of(response)
-    assert hit in statement
-    assert worker.user.username not in statement
 
 
 OF_A_CHANNEL = ["", "invite/", "close/", "ways-back/", "statuses/", "hand-over/", "links.csv"]

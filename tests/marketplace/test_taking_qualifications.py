@@ -64,14 +64,6 @@ def take(browser, type_id, *choices):
     return browser.post(start(browser, type_id) + "hand-in/", answers, follow=True)
 
 
-def test_what_can_be_asked_for_is_listed_and_searched(mturk, ada):
-    make(mturk)
-    make(mturk, Name="Chemistry")
-    make(mturk, Name="Closed", QualificationTypeStatus="Inactive")
-    assert offered(ada) == ["Chemistry", "Geography"]
-    assert offered(ada, q="chem") == ["Chemistry"]
-
-
 def test_a_test_is_timed_graded_and_opens_the_hits(mturk, ada):
     type_id = make(mturk, **TESTED, AnswerKey=KEY)
     hit = needing(mturk, type_id, "GreaterThan", 90)
@@ -132,18 +124,6 @@ def test_who_fails_reads_the_score_and_the_mark_that_was_not_reached(mturk, ada)
     result = page.context["result"]
     assert (result.grade, result.is_passed, result.n_attempts) == (100, True, 2)
     assert Qualification.objects.get().integer_value == 100
-
-
-def test_no_pass_mark_is_invented(mturk, ada):
-    type_id = make(mturk, **TESTED, AnswerKey=KEY)
-    needing(mturk, type_id, "Exists")
-    needing(mturk, type_id, "LessThan", 30)
-    over = needing(mturk, type_id, "GreaterThan", 20)
-    mturk.update_expiration_for_hit(HITId=over, ExpireAt=clock.now() - timedelta(hours=1))
-    page = take(ada, type_id, "1", "1")
-    assert message_codes(page) == ["graded"]
-    result = page.context["result"]
-    assert (result.grade, result.is_passed, result.marks) == (50, None, ())
 
 
 def test_answers_are_explained_where_the_key_explains_them(mturk, ada):
@@ -245,13 +225,6 @@ def test_who_has_not_tried_is_led_to_the_work_and_cannot_ask(mturk, ada, trial):
     refused = ada.post(f"/worker/qualifications/{type_id}/")
     assert (refused.status_code, refused.context["code"]) == (409, "earned_by_work")
     assert not QualificationRequest.objects.exists()
-
-
-def test_who_has_tried_waits_for_the_result(ada, worker, trial):
-    submit(worker, trial[1]["HITId"])
-    (reason,) = unmet(ada)
-    assert (reason.code, reason.work) == ("earned_by_work", ())
-    assert f'href="/worker/groups/{trial[1]["HITTypeId"]}/"' not in text_of(ada.get("/worker/"))
 
 
 def test_who_did_not_pass_reads_so_and_not_the_values(mturk, ada, worker, trial):

@@ -5,18 +5,16 @@ from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.contrib.staticfiles import finders
 from django.test import Client
 from django.utils.html import escape
 
-from accounts.models import User
 from marketplace import clock
 from marketplace.documents.html import begin_with, send_here
 from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.models import Assignment, Hit, WorkerAccount
 from marketplace.templatetags.marketplace_times import time_left
 from tests.codes import codes_on, message_codes
-from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, HTML_QUESTION, PASSWORD, submit
+from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, PASSWORD, submit
 
 SANDBOX = "sandbox allow-scripts allow-forms allow-modals allow-popups"
 
@@ -52,14 +50,6 @@ def test_a_worker_signs_in_and_out(worker):
     assert browser.get("/worker/").status_code == 302
 
 
-def test_a_user_who_is_no_worker_is_informed(db):
-    browser = Client()
-    browser.force_login(User.objects.create_user("researcher"))
-    response = browser.get("/worker/")
-    assert response.status_code == 403
-    assert 'href="/worker/signup/"' in text_of(response)
-
-
 def groups(browser, **query):
     return list(browser.get("/worker/", query).context["page"])
 
@@ -75,22 +65,6 @@ def test_a_group_is_listed_with_the_hits_the_worker_can_do(mturk, ada, worker, m
     assert [group.available_count for group in groups(ada)] == [1]
     submit(worker, hits[2])
     assert groups(ada) == []
-
-
-def test_the_list_can_be_searched(mturk, ada, hit):
-    lamp = "Find a similar lamp"
-    mturk.create_hit(**HIT | {"Title": lamp, "Keywords": "products"})
-    assert [group.title for group in groups(ada, q="LAMP")] == [lamp]
-    assert [group.title for group in groups(ada, q="rating")] == [HIT["Title"]]
-    assert groups(ada, q="no such\0 thing") == []
-
-
-def test_a_long_list_comes_in_pages(mturk, ada):
-    for number in range(26):
-        mturk.create_hit(**HIT | {"Title": f"Group {number}"})
-    assert "q=Group&amp;page=2" in text_of(ada.get("/worker/", {"q": "Group"}))
-    assert len(groups(ada, q="Group")) == 25
-    assert [group.title for group in groups(ada, q="Group", page="2")] == ["Group 0"]
 
 
 def test_what_a_requester_writes_is_shown_as_text(mturk, ada):
@@ -146,15 +120,6 @@ def test_the_work_page_has_the_frame_the_deadline_and_the_way_back(ada, worker, 
     assert f'"deadline": "{assignment.deadline.isoformat()}"' in text_of(response)
     assert f'action="/worker/assignments/{assignment.public_id}/return/"' in text_of(response)
     assert f'action="/worker/groups/{hit.hit_type.public_id}/next/"' in text_of(response)
-
-
-def test_whoever_works_on_a_hit_is_taken_from_its_preview_to_the_work(ada, worker, hit):
-    assignment = accept_hit(worker=worker, hit=hit)
-    work = f"/worker/assignments/{assignment.public_id}/"
-    assert ada.get(f"/worker/hits/{hit.public_id}/").headers["Location"] == work
-    assert ada.post(f"/worker/hits/{hit.public_id}/accept/").headers["Location"] == work
-    assert f'href="{work}"' in text_of(ada.get("/worker/"))
-    assert Assignment.objects.count() == 1
 
 
 def test_a_page_elsewhere_keeps_its_origin_and_ours_does_not(mturk, ada):
@@ -296,19 +261,6 @@ def test_a_script_of_ours_runs_first_and_leaves_the_document_type_alone(page):
     assert begin_with(page.format(""), script="/a.js?b&c") == page.format(script)
 
 
-def test_the_frame_loads_our_scripts_from_our_own_origin(mturk, ada):
-    scripts = (
-        '<script src="https://s3.amazonaws.com/mturk-public/externalHIT_v1.js"></script>'
-        '<script src="https://assets.crowd.aws/crowd-html-elements.js"></script>'
-    )
-    question = HTML_QUESTION.replace("<title>Task</title>", f"<title>Task</title>{scripts}")
-    hit = mturk.create_hit(**HIT | {"Question": question})["HIT"]["HITId"]
-    page = text_of(ada.get(f"/worker/frame/preview/{hit}/"))
-    for name in ("externalHIT_v1.js", "crowd-elements.js"):
-        assert f'src="http://testserver/static/marketplace/{name}"' in page
-        assert finders.find(f"marketplace/{name}")
-
-
 @pytest.fixture
 def hits(mturk):
     return [mturk.create_hit(**HIT)["HIT"] for _ in range(2)]
@@ -327,17 +279,6 @@ def test_links_to_a_group_or_a_hit_lead_to_it_after_signing_in(ada, hits):
         anonymous = urlsplit(Client().get(link).headers["Location"])
         assert anonymous.path == "/worker/login/"
         assert parse_qs(anonymous.query) == {"next": [link]}
-
-
-def test_previewandaccept_leads_to_the_button_that_accepts(ada, worker, hits):
-    path = f"/mturk/previewandaccept?groupId={hits[0]['HITGroupId']}"
-    preview = ada.get(path, follow=True)
-    assert preview.redirect_chain == [(f"/worker/groups/{hits[0]['HITTypeId']}/", 302)]
-    assert not Assignment.objects.exists()
-    response = ada.post(preview.context["accept_url"])
-    held = Assignment.objects.get()
-    assert response.headers["Location"] == f"/worker/assignments/{held.public_id}/"
-    assert (held.worker, held.hit.public_id) == (worker, hits[0]["HITId"])
 
 
 def test_a_link_to_nothing_is_not_found(ada):
@@ -375,16 +316,6 @@ def test_auto_accept_goes_on_until_nothing_is_left(ada, hits):
     response = ada.post(group + "next/", follow=True)
     assert response.redirect_chain[-1] == ("/worker/", 302)
     assert message_codes(response) == ["none_left"]
-
-
-def test_auto_accept_can_be_switched_off_while_working(ada, hits):
-    group = f"/worker/groups/{hits[0]['HITTypeId']}/"
-    ada.post(group + "accept/", {"auto_accept": "on"})
-    work = f"/worker/assignments/{Assignment.objects.get()}/"
-    assert is_ticked(ada.get(work))
-    assert ada.post(work + "auto-accept/").headers["Location"] == work
-    assert not is_ticked(ada.get(work))
-    assert ada.post(group + "next/").headers["Location"] == group
 
 
 def is_ticked(response):

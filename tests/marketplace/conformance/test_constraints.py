@@ -250,24 +250,6 @@ def test_the_ends_of_the_ranges_are_accepted(mturk):
     assert (hit["Reward"], hit["MaxAssignments"]) == ("0.00", 10**9)
 
 
-def test_violations_are_reported_together_and_an_absent_member_is_null():
-    members = {
-        "Title": Member(Text(max_length=2)),
-        "Count": Member(Integer(1, 2)),
-        "Reason": Member(Text(), is_required=True),
-    }
-    with refused(ProtocolError, "ValidationException") as caught:
-        read_request(members, {"Title": "abc", "Count": 3})
-    begin, *reported = str(caught.value).split("Value ")
-    assert begin.startswith("3 ")
-    for text, parts in zip(
-        reported,
-        (["'abc'", "'title'", " 2"], ["'3'", "'count'", " 2"], ["null", "'reason'"]),
-        strict=True,
-    ):
-        assert [part for part in parts if part not in text] == []
-
-
 @pytest.mark.parametrize(
     ("operation", "payload", "named"),
     [

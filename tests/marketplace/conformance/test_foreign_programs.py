@@ -14,7 +14,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from botocore.exceptions import ClientError
 
 from marketplace.exceptions import NotQualified
 from marketplace.models import Assignment
@@ -127,14 +126,6 @@ def test_dallinger_approves_and_pays_a_bonus(dallinger, service, mturk, worker):
     assert service.get_assignment("NONE") is None
 
 
-def test_dallingers_own_hits_are_approved_at_once(service, dallinger_hit, worker):
-    """It asks for an AutoApprovalDelayInSeconds of 0."""
-    assignment_id = submit(worker, dallinger_hit()["id"])
-    assert service.get_assignment(assignment_id)["status"] == "Approved"
-    assert service.grant_bonus(assignment_id, 0.25, "Quick")
-    assert service.account_balance() == 100 - 0.5 - 0.25
-
-
 def test_dallinger_grants_raises_lists_and_revokes_qualifications(dallinger, service, worker):
     created = service.create_qualification_type("Group A", "Was in group A")
     with pytest.raises(dallinger.DuplicateQualificationNameError):
@@ -225,22 +216,3 @@ def test_psiturk_runs_a_study(psiturk, make_worker):
     assert services.delete_hit(hit).success
     assert services.get_all_hits().data == []
     assert services.check_balance().data == "98.75"
-
-
-def test_psiturk_lists_qualifications_and_requires_them(psiturk, mturk, worker):
-    services = psiturk("live")
-    created = mturk.create_qualification_type(
-        Name="Wave 1", Description="Took part", QualificationTypeStatus="Active"
-    )["QualificationType"]["QualificationTypeId"]
-    listed = services.list_qualification_types().data
-    assert [each["QualificationTypeId"] for each in listed] == [created]
-    hit = services.create_hit(psiturk_hit(block_qualification_ids=[created])).data
-    required = {each["QualificationTypeId"] for each in hit["QualificationRequirements"]}
-    assert created in required
-
-
-def test_psiturk_is_told_what_went_wrong(psiturk):
-    response = psiturk("live").get_hit("NONE")
-    assert not response.success
-    assert isinstance(response.exception, ClientError)
-    assert response.exception.response["TurkErrorCode"].endswith("HITDoesNotExist")

@@ -43,19 +43,6 @@ def stored_hit(mturk, hit):
 # CreateHITType, CreateHIT, CreateHITWithHITType
 
 
-def test_a_new_hit_is_described_in_full_and_its_cost_is_held(mturk):
-    hit = mturk.create_hit(**HIT, MaxAssignments=3, RequesterAnnotation="item 7")["HIT"]
-    assert re.fullmatch("[A-Z0-9]{30}", hit["HITId"])
-    assert (hit["Question"], hit["HITStatus"]) == (HTML_QUESTION, "Assignable")
-    assert hit["Expiration"] - hit["CreationTime"] == DAY
-    assert hit["RequesterAnnotation"] == "item 7"
-    assert (hit["Reward"], hit["MaxAssignments"]) == ("0.63", 3)
-    counts = ("Pending", "Available", "Completed")
-    assert [hit[f"NumberOfAssignments{count}"] for count in counts] == [0, 3, 0]
-    assert stored_hit(mturk, hit["HITId"]) == hit
-    assert balances(mturk) == ("98.11", "1.89")
-
-
 def test_a_new_hit_of_a_new_type_is_described_as_it_is_afterwards(mturk):
     masters = {"QualificationTypeId": "000000000000000000L0", "Comparator": "Exists"}
     lasting = {

@@ -56,15 +56,6 @@ def test_a_bonus_is_paid_once_for_a_token_and_listed(mturk, worker, bonus, assig
     assert balances(mturk) == ("96.87", "0.63")
 
 
-def test_any_number_of_bonuses_can_be_paid_and_are_listed_page_by_page(mturk, bonus, assignment):
-    for cents in range(1, 6):
-        mturk.send_bonus(**bonus | {"BonusAmount": f"0.0{cents}"})
-    payments = all_pages(
-        mturk.list_bonus_payments, "BonusPayments", AssignmentId=assignment, MaxResults=2
-    )
-    assert [each["BonusAmount"] for each in payments] == [f"0.0{cents}" for cents in range(1, 6)]
-
-
 def test_a_bonus_that_cannot_be_paid_is_refused(mturk, bonus):
     for change, code in (
         ({"BonusAmount": "0"}, "InvalidParameterValue"),

@@ -420,19 +420,6 @@ def test_a_page_of_groups_takes_the_same_number_of_queries_however_long(
         assert list(eligibility.visible_groups(worker, clock.now())) == []
 
 
-def test_a_new_type_is_described_in_full(mturk):
-    created = mturk.create_qualification_type(
-        **CHESS, **TEST, AnswerKey=ANSWER_KEY, RetryDelayInSeconds=60
-    )["QualificationType"]
-    assert {name: created[name] for name in CHESS} == CHESS
-    assert (created["Test"], created["AnswerKey"]) == (QUESTION_FORM, ANSWER_KEY)
-    assert (created["TestDurationInSeconds"], created["RetryDelayInSeconds"]) == (600, 60)
-    assert (created["IsRequestable"], created["AutoGranted"]) == (True, False)
-    type_id = created["QualificationTypeId"]
-    stored = mturk.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
-    assert stored == created
-
-
 def test_a_name_is_used_once_by_a_requester(mturk, other_lab, chess):
     code = turk_code(mturk.create_qualification_type, **CHESS)
     assert code == "QualificationTypeAlreadyExists"

@@ -226,11 +226,6 @@ def test_answers_agree_where_more_workers_than_the_threshold_gave_them(answers, 
     assert by_question == (frozenset(agreed.split("|")) if agreed else None)
 
 
-def test_without_an_agreed_answer_a_workers_agreement_is_undefined():
-    plural = find_plurality({"1": {"q": frozenset("a")}, "2": {"q": frozenset("b")}}, ["q"], 50)
-    assert (plural.percent, plural.workers["1"].percent) == (0, None)
-
-
 # ScoreMyKnownAnswers
 
 
@@ -308,12 +303,6 @@ def test_a_wrong_known_answer_lets_somebody_else_try(mturk, make_worker):
 def test_a_known_answer_is_matched_as_a_set(answer, key, is_correct):
     score = score_known_answers(normalized({"q": answer}), normalized({"q": key}))
     assert score.is_correct == {"q": is_correct}
-
-
-def test_four_of_ten_known_answers_are_forty_percent():
-    key = {str(number): frozenset("x") for number in range(10)}
-    answers = {str(number): frozenset("x") for number in range(4)}
-    assert score_known_answers(answers, key).percent == 40
 
 
 # Refusals, paging, choices
