@@ -336,6 +336,24 @@ LAYOUTS = {
     "argilla_1_multi.jsonl": "argilla",
     "potato/ann/user_state.json": "potato",
     "potato_annotations.jsonl": "potato",
+    "prolific_task_builder.json": "prolific",
+    "langfuse.json": "langfuse",
+    "phoenix.json": "phoenix",
+    "langsmith.jsonl": "langsmith",
+    "prodigy_choice.jsonl": "prodigy",
+    "inception_cas.json": "inception",
+    "pearmut.json": "pearmut",
+    "alt_test_human.json": "alt-test",
+}
+TABLES = {
+    "label_studio.csv": "label-studio",
+    "potato_annotations.csv": "potato",
+    "qualtrics_split.csv": "qualtrics",
+    "surveymonkey.csv": "surveymonkey",
+    "google_forms.csv": "google-forms",
+    "otree_wide.csv": "otree",
+    "prolific_submissions.csv": "prolific",
+    "phoenix.csv": "phoenix",
 }
 
 
@@ -358,12 +376,10 @@ def test_any_change_of_a_layout_is_read_or_refused(
 
 
 @QUICK
-@pytest.mark.parametrize(
-    ("name", "tool"), [("label_studio.csv", "label-studio"), ("potato_annotations.csv", "potato")]
-)
+@pytest.mark.parametrize("name", TABLES)
 @given(data=st.data())
 def test_any_cell_of_a_layout_is_read_or_refused(
-    tmp_path: Path, name: str, tool: str, data: st.DataObject
+    tmp_path: Path, name: str, data: st.DataObject
 ) -> None:
     header, *rows = csv.reader((FOLDER / name).read_text().splitlines())
     cells = st.sampled_from(["", "[]", "{}", "null", "[[1]]", "[{}]", '{"choices": 3}']) | TEXTS
@@ -375,11 +391,12 @@ def test_any_cell_of_a_layout_is_read_or_refused(
     path = tmp_path / name
     path.write_text(content.getvalue(), errors="surrogatepass")
     try:
-        report = read_draft(path, tool).report
+        report = read_draft(path, TABLES[name]).report
     except AnnotationError as refusal:
         require_codes(refusal)
     else:
-        assert report.n_rows == len(rows)
+        # Further header rows are among the rows, and a row without cells is none.
+        assert 0 < report.n_used <= report.n_rows <= len(rows)
 
 
 def argilla(*values: Any, question: str = "label") -> list[dict[str, Any]]:
