@@ -31,7 +31,6 @@ HAS_MODELS = find_spec("torch") is not None
 TESTS_OF_MODELS = [
     "metrics/scorers/test_embedding.py",
     "simulation/test_checkpoints.py",
-    "simulation/test_collected_alternatives.py",
     "simulation/test_trained_recommenders.py",
 ]
 collect_ignore = [] if HAS_MODELS else TESTS_OF_MODELS

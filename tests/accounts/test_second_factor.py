@@ -1,14 +1,10 @@
 """Signing in with a second factor, which operators cannot do without."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 from allauth.mfa.models import Authenticator
 from cryptography.fernet import Fernet
-from django.conf import settings as site
 from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
@@ -16,6 +12,7 @@ from django.test import Client
 from accounts.enrolment import create_user
 from tests.accounts.conftest import PASSWORD, SITES, sign_in
 from tests.accounts.second_factors import code_of, secret_of, set_up
+from tests.processes import run_python
 
 SIGN_IN = "/account/second-factor/sign-in/"
 PAGES = ["/", "/marketplace-operator/", "/marketplace-operator/payouts/", "/requester-console/"]
@@ -175,14 +172,7 @@ def test_operators_do_without_only_on_a_machine_of_ones_own():
         "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
     }
     answers = [
-        subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=site.BASE_DIR,
-            env=os.environ | keys | {"SITE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings"},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
+        run_python("-c", program, SITE_URL=url, **keys).stdout.strip()
         for url in ("http://127.0.0.1:8000", "https://assay.example.org")
     ]
     assert answers == ["True", "False"]

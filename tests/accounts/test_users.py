@@ -1,13 +1,10 @@
 """The first user, a name once, and a new password."""
 
 import io
-import os
-import subprocess
 import sys
 
 import pytest
 from cryptography.fernet import Fernet
-from django.conf import settings as site
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
@@ -20,6 +17,7 @@ from accounts.models import User
 from marketplace.people.enrolment import open_worker_account
 from tests.accounts.conftest import PASSWORD, sign_in
 from tests.codes import field_codes, refused_naming
+from tests.processes import run_python
 
 NEW = "another-winding-password"
 
@@ -156,13 +154,6 @@ def test_check_deploy_names_what_sign_in_limits_lack():
         "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
         "CACHE_URL": "locmemcache://",
     }
-    done = subprocess.run(
-        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
-        cwd=site.BASE_DIR,
-        env=os.environ | server,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("manage.py", "check", "--deploy", "--fail-level", "WARNING", **server)
     assert done.returncode != 0
     assert all(name in done.stderr for name in ("accounts.W001", "accounts.W002"))

@@ -204,13 +204,6 @@ def test_what_is_undefined_has_a_reason(level):
     assert only(study_agreement(study)).alpha.reason == Reason.SINGLE_ITEM
 
 
-def test_a_study_without_judgments_or_questions_has_an_empty_report():
-    coefficients = only(study_agreement(alternatives_study())).coefficients
-    assert {c.reason for c in coefficients} == {Reason.NO_LABELS}
-    report = study_agreement(rating_study(n_items=0, questions=()))
-    assert (report.questions, len(report.pairs)) == ((), 0)
-
-
 def test_every_coefficient_is_recorded_with_its_value_or_reason():
     study = judged_study(annotators=("Ann",))
     [record] = json.loads(json.dumps(study_agreement(study).records(), allow_nan=False))

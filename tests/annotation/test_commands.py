@@ -1,6 +1,5 @@
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,10 @@ import pytest
 from config.commandline import main
 from tests.annotation.importing import numbers_in
 from tests.annotation.studies import rated_study, ticked_study
+from tests.processes import ROOT as ROOT
+from tests.processes import run_python
 
 Captured = pytest.CaptureFixture[str]
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def exit_code(*arguments: object) -> int:
@@ -23,14 +23,7 @@ def exit_code(*arguments: object) -> int:
 
 
 def manage(*arguments: str, database: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "manage.py", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "DATABASE_URL": f"sqlite:///{database}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_python("manage.py", *arguments, DATABASE_URL=f"sqlite:///{database}")
 
 
 @pytest.mark.slow

@@ -1,9 +1,6 @@
 """Judgments frozen as Parquet under their fingerprint, in a folder or a bucket."""
 
 import json
-import os
-import subprocess
-import sys
 from io import StringIO
 from tempfile import NamedTemporaryFile
 
@@ -18,6 +15,7 @@ from annotation.frozen_frames import frame_fingerprint, freeze_judgments, read_f
 from annotation.models import Judgment, Study
 from config.objects import S3, object_storage
 from tests.codes import refused
+from tests.processes import run_python
 
 FOLDER = "django.core.files.storage.FileSystemStorage"
 
@@ -110,14 +108,7 @@ def test_they_are_frozen_in_a_bucket(settings, monkeypatch):
 
 @pytest.mark.parametrize("url", ["ftp://lab/x", "s3://", "s3://key:secret@lab/x", "lab"])
 def test_what_names_no_storage_is_refused_without_saying_it(url):
-    done = subprocess.run(
-        [sys.executable, "-c", "import config.settings"],
-        cwd=site.BASE_DIR,
-        env=os.environ | {"OBJECTS_URL": url},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-c", "import config.settings", OBJECTS_URL=url)
     assert done.returncode != 0
     assert "OBJECTS_URL" in done.stderr
     assert "secret@" not in done.stderr

@@ -1,12 +1,10 @@
 """How the site connects to PostgreSQL: settings tried on a server in a process of their own."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 from django.conf import settings as site
 from django.db import connection
+
+from tests.processes import run_python
 
 PROGRAM = """
 import django; django.setup()
@@ -46,14 +44,7 @@ DIRECT = "postgres://a:b@127.0.0.1/c"
 
 
 def run(program, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=site.BASE_DIR,
-        env=os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings"} | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_python("-c", program, **environment)
 
 
 def address():

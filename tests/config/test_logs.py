@@ -2,16 +2,13 @@
 
 import json
 import logging
-import os
-import subprocess
-import sys
 from logging.config import DictConfigurator
 
 import pytest
-from django.conf import settings
 from django.test import RequestFactory
 
 from config.logs import logging_settings, shorten_refusals
+from tests.processes import run_python
 
 pytestmark = pytest.mark.once
 
@@ -37,24 +34,13 @@ print(answer.headers["X-Request-Id"])
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """Ask a site in a process of its own: the last answer's request id, and what was logged."""
-    environment = os.environ | {
-        "DATABASE_URL": f"sqlite:///{tmp_path_factory.mktemp('site')}/site.sqlite3",
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-    }
-    migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-    subprocess.run(migrate, env=environment, cwd=settings.BASE_DIR, check=True)
+    database = {"DATABASE_URL": f"sqlite:///{tmp_path_factory.mktemp('site')}/site.sqlite3"}
+    assert run_python("manage.py", "migrate", "--verbosity", "0", **database).returncode == 0
 
     def ask(*addresses, proxies=0, headers=None, **variables):
         addresses = addresses or ("/studies/vision-study/",)
         program = PROGRAM.format(addresses=addresses, proxies=proxies, headers=headers)
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            env=environment | {"LOG_LEVEL": "INFO"} | variables,
-            cwd=settings.BASE_DIR,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_python("-c", program, **(database | {"LOG_LEVEL": "INFO"} | variables))
         return done.stdout.strip(), done.stderr
 
     return ask
@@ -150,13 +136,6 @@ def test_importing_settings_writes_nothing_and_warns_of_nothing(tmp_path):
         "os.mkdir = pathlib.Path.mkdir = refuse\n"
         "import config.settings, config.wsgi\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "default", "-c", program],
-        env=os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings"},
-        cwd=settings.BASE_DIR,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-W", "default", "-c", program)
     assert done.returncode == 0, done.stderr
     assert "No directory" not in done.stderr

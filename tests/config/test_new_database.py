@@ -2,19 +2,17 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from django.conf import settings as site
 from django.core.management import call_command
 from django.db import connection
 
 from config.new_database import is_empty
+from tests.processes import run_python
 
 WAYS = ("whole", "stepwise")
 
@@ -38,14 +36,7 @@ def databases(tmp_path) -> Iterator[dict[str, str]]:
 
 
 def schema_of(way: str, url: str) -> dict[str, object]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.config.schema_of", way],
-        cwd=site.BASE_DIR,
-        env=os.environ | {"DATABASE_URL": url},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python("-m", "tests.config.schema_of", way, DATABASE_URL=url)
     record: dict[str, object] = json.loads(done.stdout)
     return record
 

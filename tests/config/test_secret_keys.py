@@ -1,12 +1,7 @@
 """A site that others can reach doesn't start with keys that anybody can read."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 from cryptography.fernet import Fernet
-from django.conf import settings as site
 from django.core.exceptions import ImproperlyConfigured
 
 from config.secret_keys import (
@@ -17,6 +12,7 @@ from config.secret_keys import (
     is_own_machine,
     signing_keys,
 )
+from tests.processes import manage_in_each, run_python
 
 pytestmark = pytest.mark.once
 OWN_KEY = "k8sJ2vQ0-a key of one's own, long enough and nowhere in this repository"
@@ -34,14 +30,7 @@ CHECK = ("manage.py", "check", "--deploy", "--fail-level", "WARNING")
 
 
 def start(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=site.BASE_DIR,
-        env=os.environ | SERVER | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_python(*arguments, **(SERVER | environment))
 
 
 @pytest.mark.slow
@@ -67,23 +56,23 @@ def test_only_a_site_of_ones_own_lets_everyone_become_a_requester(environment, i
     assert ended.stdout.strip() == str(is_open), ended.stderr
 
 
+WITHOUT_KEYS = [
+    ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
+    ({"SECRET_KEY": FORMER_DEVELOPMENT_KEY}, "published key"),
+    ({"SECRET_KEY": " "}, "SECRET_KEY is not set"),
+    ({"ENCRYPTION_KEYS": ""}, "ENCRYPTION_KEYS is not set"),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [CHECK, ("manage.py", "migrate", "--plan")])
-@pytest.mark.parametrize(
-    ("environment", "message"),
-    [
-        ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
-        ({"SECRET_KEY": FORMER_DEVELOPMENT_KEY}, "published key"),
-        ({"SECRET_KEY": " "}, "SECRET_KEY is not set"),
-        ({"ENCRYPTION_KEYS": ""}, "ENCRYPTION_KEYS is not set"),
-    ],
-)
-def test_a_server_without_keys_of_its_own_runs_no_command(arguments, environment, message):
-    ended = start(*arguments, **environment)
-    assert ended.returncode == 2
-    assert message in ended.stderr
-    assert "Make a key with python -c" in ended.stderr
-    assert "Traceback" not in ended.stderr
+def test_a_server_without_keys_of_its_own_runs_no_command():
+    environments = [environment for environment, _message in WITHOUT_KEYS]
+    ended = manage_in_each("migrate", "--plan", environments=environments, **SERVER)
+    for (_environment, message), (code, text) in zip(WITHOUT_KEYS, ended, strict=True):
+        assert code == 2
+        assert message in text
+        assert "Make a key with python -c" in text
+        assert "Traceback" not in text
 
 
 def test_a_server_without_a_secret_key_serves_nothing():

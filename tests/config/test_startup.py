@@ -1,7 +1,5 @@
 """A process starts without heavy libraries, and imports a page's module when the page is opened."""
 
-import subprocess
-import sys
 import tomllib
 
 import pytest
@@ -9,6 +7,7 @@ from django.conf import settings
 from django.urls import get_resolver, path
 
 from lazy_views import LazyPackage, LazyView, import_views
+from tests.processes import run_python
 
 pytestmark = pytest.mark.once
 SETUP = "import django; django.setup()"
@@ -30,13 +29,7 @@ def heavy_libraries() -> set[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("code", [SETUP, REQUEST])
 def test_a_process_starts_without_heavy_libraries(code):
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{PRINT_MODULES}"],
-        cwd=settings.BASE_DIR,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python("-c", f"{code}\n{PRINT_MODULES}")
     imported = set(done.stdout.split())
     assert "django" in imported
     assert len(heavy_libraries()) > 10

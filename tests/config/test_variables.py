@@ -1,14 +1,13 @@
 """A wrong environment variable stops every command, with its name and what it must be."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 from django.conf import settings as site
 
 from config.checks import check_names
+from config.variables import boolean
+from tests.processes import manage_in_each
 
 pytestmark = pytest.mark.once
 # Beside each the words that say what to do.
@@ -41,32 +40,26 @@ WRONG = [
 ]
 
 
-def start(**environment):
-    return subprocess.run(
-        [sys.executable, "manage.py", "check"],
-        cwd=site.BASE_DIR,
-        env=os.environ | {"SITE_URL": "http://127.0.0.1:8000"} | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "value", "remedy"), WRONG)
-def test_a_wrong_value_is_refused_in_a_line_that_names_it_and_the_remedy(name, value, remedy):
-    ended = start(**{name: value})
-    assert ended.returncode == 2
-    [line] = ended.stderr.strip().splitlines()
-    assert line.startswith(name)
-    assert remedy in line
-    assert "hidden-word" not in line
+def test_a_wrong_value_is_refused_in_a_line_that_names_it_and_the_remedy():
+    environments = [{name: value} for name, value, _remedy in WRONG]
+    ended = manage_in_each("check", environments=environments, SITE_URL="http://127.0.0.1:8000")
+    for (name, _value, remedy), (code, text) in zip(WRONG, ended, strict=True):
+        assert code == 2, text
+        [line] = text.strip().splitlines()
+        assert line.startswith(name)
+        assert remedy in line
+        assert "hidden-word" not in line
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("value", ["true", "True", "1", "yes", "on", "false", "0", "no", "off", ""])
-def test_usual_words_for_true_and_false_are_taken(value):
-    assert start(MARKETPLACE_TESTING=value).returncode == 0
+def test_usual_words_for_true_and_false_are_taken(monkeypatch):
+    for words, value in (
+        (("true", "True", "1", "yes", "on"), True),
+        (("false", "0", "off", ""), False),
+    ):
+        for word in words:
+            monkeypatch.setenv("MARKETPLACE_TESTING", word)
+            assert boolean("MARKETPLACE_TESTING", default=not value) is value
 
 
 def test_every_variable_that_the_settings_read_is_in_the_example():

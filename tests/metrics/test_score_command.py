@@ -1,7 +1,6 @@
 import csv
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from metrics.scorers.scorer import Score
 from tests.annotation.importing import command_output
 from tests.codes import refused
 from tests.metrics.counting import Constant, Counting, SwitchedOff
+from tests.processes import run_python
 
 PROJECT = Path(__file__).resolve().parents[2]
 ITEMS = (
@@ -43,13 +43,7 @@ def score(tmp_path):
 def test_a_file_is_scored_without_a_database(write, tmp_path):
     output = tmp_path / "out.csv"
     command = ["manage.py", "score", write(*ITEMS), "--metric=chrf", "--json", "--output", output]
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=PROJECT,
-        env=os.environ | {"DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"},
-        capture_output=True,
-        text=True,
-    )
+    done = run_python(*command, DATABASE_URL="postgres://nobody@127.0.0.1:1/none")
     assert (done.returncode, done.stderr) == (0, "")
     summary = json.loads(done.stdout)
     assert (summary["n_scored"], summary["n_undefined"], len(read_scores(output))) == (2, 1, 3)

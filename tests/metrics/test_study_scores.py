@@ -1,11 +1,8 @@
 import json
 import math
-from importlib import import_module
-from types import SimpleNamespace
 
 import pytest
-from django.apps import apps
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 
 from accounts.models import User
 from accounts.teams import create_team
@@ -247,11 +244,6 @@ def test_a_candidate_has_one_score_in_a_run_with_a_value_or_a_reason(run, values
         Score.objects.create(run=run, candidate=candidate, value=last)
 
 
-def test_a_study_has_one_run_of_a_metric_and_signature(run):
-    with pytest.raises(IntegrityError):
-        ScoringRun.objects.create(study=run.study, metric=run.metric, signature=run.signature)
-
-
 def test_runs_and_scores_are_of_their_study(run):
     assert [str(stored) for stored in ScoringRun.objects.of(run.study)] == ["nll"]
     assert not ScoringRun.objects.of(rating_study("other")).exists()
@@ -317,15 +309,6 @@ def test_lengths_in_words_and_in_characters_are_signed_apart_and_both_reused():
         for metric in signatures(other)
     }
     assert counts == dict.fromkeys(("length", "length_characters"), plan.n_candidates)
-
-
-def test_lengths_that_were_stored_under_the_signature_of_words_are_signed_anew():
-    study = rating_study("one")
-    score_study(study=study, scorer=build("length"))
-    ScoringRun.objects.update(signature=WORDS)  # as both were
-    migration = import_module("metrics.migrations.0004_signatures_of_characters")
-    migration.sign_characters(apps, SimpleNamespace(connection=connection))
-    assert signatures(study) == {"length": WORDS, "length_characters": CHARACTERS}
 
 
 def test_a_file_of_scores_signs_each_output(tmp_path):

@@ -1,14 +1,12 @@
 """The LMStyle Benchmark's batch goes through the loop and comes out as its Table 1."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
-from django.conf import settings
 
-pytestmark = [pytest.mark.shared_data, pytest.mark.slow, pytest.mark.once]
+from tests.processes import run_python
+
+pytestmark = pytest.mark.once
 COEFFICIENTS = {"pearson": "pearson", "kendall": "kendall_b"}
 
 
@@ -16,21 +14,16 @@ COEFFICIENTS = {"pearson": "pearson", "kendall": "kendall_b"}
 def site(tmp_path_factory):
     """The environment of a site of its own, as a newcomer's would be."""
     database = tmp_path_factory.mktemp("site") / "assay.sqlite3"
-    return os.environ | {"DATABASE_URL": f"sqlite:///{database}", "PYTHONWARNINGS": "default"}
+    return {"DATABASE_URL": f"sqlite:///{database}", "PYTHONWARNINGS": "default"}
 
 
 def replay(site, folder):
-    done = subprocess.run(
-        [sys.executable, "manage.py", "replay_lmstyle", str(folder), "--json"],
-        cwd=settings.BASE_DIR,
-        env=site,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("manage.py", "replay_lmstyle", folder, "--json", **site)
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.shared_data
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_all_forty_cells_come_out_as_published(shared_data, site):
     folder = shared_data / "lmstyle"
@@ -52,6 +45,7 @@ def test_all_forty_cells_come_out_as_published(shared_data, site):
     assert json.loads(again[1]) == cells
 
 
+@pytest.mark.slow
 def test_a_folder_without_the_data_is_refused_in_words(tmp_path, site):
     code, printed, errors = replay(site, tmp_path)
     assert (code, printed) == (2, "")

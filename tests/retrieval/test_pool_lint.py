@@ -38,34 +38,6 @@ def places(faults: Any, name: str) -> list[tuple[int | None, str]]:
     return [(each.line, each.docno) for each in faults if each.name == name]
 
 
-@pytest.mark.shared_data
-@pytest.mark.parametrize(
-    ("release", "n_topics", "repeats", "targets", "hubs", "hub_slots"),
-    [("shoes", 200, (91, 76), 40, 19, 0.554), ("dresses", 199, (65, 52), 11, 22, 0.551)],
-)
-def test_the_released_pools_have_the_defects_that_were_counted_in_them(
-    shared_data: Path,
-    release: str,
-    n_topics: int,
-    repeats: tuple[int, int],
-    targets: int,
-    hubs: int,
-    hub_slots: float,
-):
-    path = shared_data / "altereval" / f"judged_targets_{release}.csv"
-    record, refusal = lint(path, "--target=Input.target1", "--candidates=Input.top*")
-    counts = record["counts"]
-    assert record["n_topics"] == n_topics
-    assert (counts["repeat"]["n"], counts["repeat"]["n_topics"]) == repeats
-    assert counts["target"]["n_topics"] == targets
-    assert counts["hub"]["n"] == hubs
-    assert counts["short"]["n"] == 0
-    assert record["hubness"]["hub_slots"] == pytest.approx(hub_slots, abs=5e-4)
-    named = {each["name"] for each in record["faults"]}
-    assert named == {"repeat", "target", "hub"}
-    assert "(repeat, target, hub)" in refusal
-
-
 def test_a_sound_pool_passes(tmp_path: Path):
     targets, sources = synthetic_sources()
     pool = make_pool(targets, sources, PoolPlan(quotas=tuple(QUOTAS.items())))

@@ -75,18 +75,6 @@ def test_a_strong_correlation_takes_the_least_items_that_have_the_power(method, 
     assert power("--correlation", str(rho), "--power", ".9", "--method", method)["n"] < 25
 
 
-@pytest.mark.parametrize("n", [8, 30])
-def test_exact_power_is_what_simulation_finds(n):
-    rng = np.random.default_rng(n)
-    rho, studies = 0.5, 20_000
-    x = rng.normal(size=(studies, n))
-    y = rho * x + np.sqrt(1 - rho**2) * rng.normal(size=(studies, n))
-    r = scipy_stats.pearsonr(x, y, axis=1)
-    hit = float((r.pvalue < 0.05).mean())
-    expected = power_for_correlation(rho, n, method="exact")
-    assert hit == pytest.approx(expected, abs=4 * np.sqrt(expected * (1 - expected) / studies))
-
-
 def test_two_or_several_systems_take_the_topics_that_statsmodels_says():
     from statsmodels.stats.power import FTestAnovaPower, TTestPower
 
@@ -193,25 +181,15 @@ def pilot_text(values: np.ndarray) -> str:
     return "\n".join(["system,topic,assessor,value", *rows, ""])
 
 
-def drawn(rng: np.random.Generator, shape: tuple[int, int, int]) -> tuple[np.ndarray, Any]:
-    """Values with known components, and their Phi for so many topics and assessors."""
+def drawn(rng, shape):
+    """Values with known components."""
     spread = {"s": 0.1, "t": 0.15, "a": 0.03, "st": 0.1, "sa": 0.02, "ta": 0.05, "sta": 0.08}
     values = np.zeros(shape)
     for name, sd in spread.items():
         axes = ["sta".index(axis) for axis in name]
         size = [n if axis in axes else 1 for axis, n in enumerate(shape)]
         values = values + rng.normal(0, sd, size=size)
-    return values, spread
-
-
-def true_phi(spread: dict[str, float], n_topics: int, n_assessors: int) -> float:
-    counts = {"t": n_topics, "a": n_assessors}
-    errors = [
-        sd**2 / np.prod([counts[axis] for axis in name if axis != "s"])
-        for name, sd in spread.items()
-        if name != "s"
-    ]
-    return float(spread["s"] ** 2 / (spread["s"] ** 2 + sum(errors)))
+    return values
 
 
 def test_components_and_plans_are_those_of_the_worked_example(file):
@@ -249,18 +227,8 @@ def test_without_assessors_limits_are_the_exact_ones_of_f():
     assert one.ci_high == pytest.approx(1 - scipy_stats.f.ppf(0.025, 7, 168) / f, abs=0.005)
 
 
-def test_limits_hold_the_reliability_of_simulated_collections():
-    rng, held = np.random.default_rng(7), []
-    for _ in range(300):
-        values, spread = drawn(rng, (10, 30, 4))
-        (plan,) = generalisability(values, [(100, 2)], n_draws=1000, rng=rng).plans
-        truth = true_phi(spread, 100, 2)
-        held.append(plan.dependability.ci_low <= truth <= plan.dependability.ci_high)
-    assert 0.91 <= np.mean(held) <= 1.0
-
-
 def test_plans_cost_the_same_and_the_most_dependable_is_named(file):
-    values, _ = drawn(np.random.default_rng(1), (6, 20, 3))
+    values = drawn(np.random.default_rng(1), (6, 20, 3))
     path = str(file("p.csv", pilot_text(values)))
     record = power("--pilot", path, "--budget", "300", "--topic-cost", "2")
     assert all(plan["cost"] <= 300 for plan in record["plans"])
@@ -318,7 +286,7 @@ def test_values_stand_where_their_names_do_and_many_names_cost_no_table_of_them(
     assert most < 30 * 1024**2
 
 
-def test_two_metrics_take_what_gpower_says_and_have_the_power_that_simulation_finds():
+def test_two_metrics_take_what_gpower_says():
     """G*Power 3.1 has 144 for .4 and .2, with .5 between, one-sided."""
     options = ("--correlation", ".4", "--other-correlation", ".2", "--between", ".5")
     record = power(*options, "--one-sided", "--power", ".8")
@@ -326,17 +294,3 @@ def test_two_metrics_take_what_gpower_says_and_have_the_power_that_simulation_fi
     assert metric_pair_power(0.4, 0.2, 0.5, 144, one_sided=True, null="first") >= 0.8
     assert record["n"] == np.ceil(items_for_metric_pair(0.4, 0.2, 0.5, one_sided=True))
     assert record["power"] >= 0.8
-    rng, n, studies = np.random.default_rng(3), 175, 20_000
-    first, second, between = 0.4, 0.2, 0.5
-    matrix = np.array([[1, first, second], [first, 1, between], [second, between, 1]])
-    data = rng.normal(size=(studies, n, 3)) @ np.linalg.cholesky(matrix).T
-    data -= data.mean(axis=1, keepdims=True)
-    products = np.einsum("sni,snj->sij", data, data)
-    sd = np.sqrt(np.einsum("sii->si", products))
-    r = products / (sd[:, :, None] * sd[:, None, :])
-    a, b, c = r[:, 0, 1], r[:, 0, 2], r[:, 1, 2]
-    mean = (a + b) / 2
-    psi = c * (1 - 2 * mean**2) - mean**2 * (1 - 2 * mean**2 - c**2) / 2
-    z = (np.arctanh(a) - np.arctanh(b)) * np.sqrt((n - 3) / (2 - 2 * psi / (1 - mean**2) ** 2))
-    found = float((np.abs(z) > scipy_stats.norm.ppf(0.975)).mean())
-    assert found == pytest.approx(metric_pair_power(first, second, between, n), abs=0.012)

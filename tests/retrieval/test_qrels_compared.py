@@ -292,13 +292,6 @@ def test_topics_that_not_all_have_or_without_relevant_documents_are_left_out(com
     assert record["n_topics"] == len(kept) < 40
 
 
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_record(compare: Compare):
-    labels, runs = collection()
-    assert compare(labels, runs, "--seed", "3") == compare(labels, runs, "--seed", "3")
-    assert compare(labels, runs, "--seed", "3")["pairs"] != compare(labels, runs)["pairs"]
-
-
 def test_it_is_printed_as_tables_too(file: WriteFile):
     labels, runs = collection(3)
     out = StringIO()

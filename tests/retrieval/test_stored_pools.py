@@ -16,7 +16,6 @@ from retrieval.exports.grades import scale_of
 from retrieval.file_readings import request_reading
 from retrieval.models import CollectionFile, CollectionVersion, PoolFinding, PoolStudy
 from retrieval.pool_studies import request_study
-from retrieval.pools.catalogue import read_catalogue
 from retrieval.pools.construction import make_pool
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RunSource
@@ -24,7 +23,7 @@ from retrieval.source_files import opened_catalogue, vectors_of
 from retrieval.stored_pools import plan_of, request_pool, stored_pool
 from retrieval.trec_files import read_run
 from tests.codes import refused, refused_naming
-from tests.retrieval.drawn_products import PRODUCTS, catalogue_zip, run_text, targets, vectors_zip
+from tests.retrieval.drawn_products import catalogue_zip, run_text, targets, vectors_zip
 from work.execution import run_job
 from work.models import Job
 
@@ -186,13 +185,6 @@ def test_catalogues_and_vectors_that_cannot_be_used_are_refused(collection, rosa
     buffer = BytesIO(catalogue_zip())
     file = add(collection, rosa, "zip", "embeddings", "pictures.zip", buffer.getvalue())
     assert ".npy" in file.faults[0][1]
-
-
-def test_the_drawn_catalogue_is_one_as_a_folder_too(tmp_path):
-    from zipfile import ZipFile
-
-    ZipFile(BytesIO(catalogue_zip())).extractall(tmp_path)
-    assert set(read_catalogue(tmp_path / "catalogue.csv").documents) == set(PRODUCTS)
 
 
 def zipped(compression: int, array: bytes) -> bytes:

@@ -42,20 +42,6 @@ def test_each_quarter_gives_as_many_targets_whatever_the_shape_of_the_values():
     assert all(high < low for high, low in zip(highs, lows[1:], strict=False))
 
 
-def test_weights_by_the_probabilities_give_the_mean_of_all():
-    rng = np.random.default_rng(2)
-    values = rng.exponential(size=300)
-    values[:60] = 0.0
-    estimates = []
-    for seed in range(400):
-        sample = sample_targets(targets(300), values, 40, n_strata=5, seed=seed)
-        weights = np.array([1 / each.probability for each in sample.targets])
-        drawn = np.array([each.value for each in sample.targets])
-        estimates.append((weights * drawn).sum() / 300)
-    error = np.std(estimates) / 20
-    assert abs(np.mean(estimates) - values.mean()) < 4 * error
-
-
 def test_shares_are_those_of_the_strata_and_who_has_no_value_is_not_drawn():
     values = np.repeat([1.0, 2.0, 3.0], [100, 60, 40])
     sample = sample_targets(targets(200), values, 51, n_strata=3, allocation="proportional")

@@ -1,7 +1,6 @@
 """Vectors as files, their exact neighbours, and vectors that a model makes."""
 
 import json
-import tracemalloc
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -71,26 +70,6 @@ def test_vectors_far_from_the_origin_keep_their_digits(similarity: Similarity):
     expected = scores_by_numpy(queries, array.astype(np.float64), similarity)
     expected[some, some] = -np.inf
     np.testing.assert_array_equal(found.position[some], np.argsort(-expected, axis=1)[:, :10])
-
-
-def test_a_large_file_is_searched_in_little_memory(tmp_path: Path):
-    """60 MB of vectors, in blocks of 2.5: what numpy holds at once is a few of those."""
-    shape = (120_000, 128)
-    array = np.lib.format.open_memmap(tmp_path / "v.npy", "w+", dtype=np.float32, shape=shape)
-    rng = np.random.default_rng(0)
-    for start in range(0, len(array), 5000):
-        array[start : start + 5000] = rng.standard_normal((5000, 128), dtype=np.float32)
-    vectors = named(np.load(tmp_path / "v.npy", mmap_mode="r"))
-    queries = np.asarray(array[:40], dtype=np.float64)
-    nearest(queries, vectors, 20, block_rows=5000)  # what is imported is not counted
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        nearest(queries, vectors, 20, similarity="cosine", block_rows=5000)
-        peak = tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
-    assert peak < 15e6
 
 
 def test_equally_near_neighbours_keep_their_order_and_zeros_are_nobodys():

@@ -6,7 +6,6 @@ are facts, and what recommenders reach is not.
 
 import re
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from simulation.drawn_products import stand_in_catalogue
 from simulation.experiments import Settings, run_experiment
 from simulation.recommenders import EmbeddingRecommender
 from simulation.targets import Targets
-from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
+from simulation.users import meta_sim_prob
 
 pytestmark = pytest.mark.shared_data
 
@@ -43,30 +42,6 @@ def test_the_dialogues_are_those_of_the_release(shoes: tuple[Catalogue, Targets]
     assert (n_alternatives == 1).sum() == 68
     # Itself alone, once or twice.
     assert ((targets.accepted >= 0).sum(axis=1) == 1).sum() == 10
-
-
-def test_24_settings_over_all_targets_take_less_than_a_minute(
-    shoes: tuple[Catalogue, Targets],
-) -> None:
-    catalogue, targets = shoes
-    critic = AttributeCritic(catalogue)
-    users = [
-        sim_base(),
-        *(meta_sim_tol(tolerance) for tolerance in range(1, 6)),
-        *(
-            meta_sim_prob(tolerance, p)
-            for tolerance in range(1, 4)
-            for p in (0.25, 0.5, 0.75, 0.85, 0.95, 1.0)
-        ),
-    ]
-    assert len(users) == 24
-    started = process_time()
-    recommenders = [(EmbeddingRecommender(catalogue, critic), critic)]
-    experiment = run_experiment(catalogue, targets, users, recommenders, Settings())
-    rows = list(experiment.rows())
-    assert process_time() - started < 60
-    assert len(rows) == 24 * 3 * 10
-    assert "embeddings are stand-ins" in experiment.notes[0]
 
 
 def test_the_release_switches_far_more_often_than_the_article(

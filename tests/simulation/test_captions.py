@@ -66,24 +66,6 @@ def test_captions_without_words_that_come_often_are_compared_by_all_their_words(
         CaptionCritic(critic, ["!", "a"])
 
 
-@pytest.mark.shared_data
-def test_the_captions_of_shoes_say_what_attributes_would(shared_data: Path) -> None:
-    rows = read_captions(shared_data / "shoes_captions" / "relative_captions_shoes.json")
-    assert len(rows) == 10_751
-    assert all(row.reference.startswith("img_womens") for row in rows)
-    captions = [row.text for row in rows]
-    catalogue = drawn_catalogue(500)
-    critic = CaptionCritic(AttributeCritic(catalogue, n_named=1), captions)
-    assert 500 < critic.width < 1500
-    shown, wanted = np.random.default_rng(0).integers(0, 500, size=(2, 300))
-    texts = critic.texts(shown, wanted)
-    assert sum(text in critic.captions for text in texts) > 280
-    numbers = critic._numbers(["has a higher heel", "is striped", "is red"])
-    higher, striped, red = (critic.captions[number] for number in numbers)
-    assert (higher.split()[-2:], red.split()[-1]) == (["higher", "heel"], "red")
-    assert striped.endswith(" striped")
-
-
 def test_without_attributes_the_caption_of_the_pair_most_alike_is_said() -> None:
     catalogue = drawn_catalogue(400)
     critic = AttributeCritic(catalogue, n_named=1)

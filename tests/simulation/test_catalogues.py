@@ -62,16 +62,6 @@ def test_every_value_of_every_attribute_can_be_drawn_as_a_picture() -> None:
             assert attributes.describe(item)["colour"] in words
 
 
-def test_products_that_share_attributes_lie_near_each_other() -> None:
-    catalogue = drawn_catalogue(600)
-    assert catalogue.attributes is not None
-    codes = catalogue.attributes.codes
-    a, b = np.random.default_rng(0).integers(0, 600, size=(2, 5000))
-    shared = (codes[a] == codes[b]).sum(axis=1)
-    distance = catalogue.squared_distance(a, b)
-    assert np.corrcoef(shared[a != b], distance[a != b])[0, 1] < -0.5
-
-
 def test_distances_are_exact_and_repeats_may_be_excluded() -> None:
     catalogue = drawn_catalogue(300)
     a, b = np.random.default_rng(0).integers(0, 300, size=(2, 500))

@@ -11,16 +11,13 @@ import numpy as np
 import pytest
 
 from console.experiments.forms import COMMON
-from console.simulations import Request, targets_of_qrels
 from presentation.theme import rendered, themed
 from simulation.comparisons import causes, compare_all
 from simulation.critics import AttributeCritic, Critic, DirectionCritic
-from simulation.dialogue_log import DialogueLog
 from simulation.drawn_products import drawn_catalogue
 from simulation.experiments import Experiment, Settings, run_experiment
 from simulation.figures import by_p_switch, by_tolerance, by_turn
 from simulation.impossible_cells import impossible_cells
-from simulation.names import named_catalogue, named_critic, named_recommender, named_user
 from simulation.outcomes import Qrels
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
 from simulation.sensitivity import sensitivity, with_share_judged
@@ -121,60 +118,6 @@ def test_a_mode_evaluates_as_the_article_or_its_program(
     chosen = {"evaluate": "target", "carry": "same list"}
     record = json.loads(command_output("simulate", qrels=tmp_path / "q.qrels", **options, **chosen))
     assert (record["settings"]["qrels"], record["settings"]["carry"]) == ("target", "same list")
-
-
-def test_the_articles_user_in_the_example_of_the_documentation() -> None:
-    """docs/examples/judged.qrels, every choice and measure computed again by loops over the log."""
-    request = Request(
-        catalogue="drawn:300",
-        qrels=Path("docs/examples/judged.qrels"),
-        recommenders=("embedding:0.5",),
-        users=("tol:1", "tol:1,target_among=yes", "tol:1,target_among=no"),
-        choices={},
-        settings=Settings(qrels="target and alternatives", carry="same list"),
-    )
-    users = [named_user(name, mode="paper") for name in request.users]
-    assert users[0] == users[1]
-    found = {}
-    for user in users[1:]:
-        catalogue = named_catalogue(request.catalogue, seed=0)
-        critic = named_critic(catalogue)
-        recommender = named_recommender(request.recommenders[0], catalogue, critic)
-        targets = targets_of_qrels(request, catalogue, request.qrels)
-        experiment = run_experiment(
-            catalogue, targets, [user], [(recommender, critic)], request.settings
-        )
-        [row] = results_table(experiment).rows
-        [n_switches] = experiment.logs["embedding:0.5"].n_switches()
-        by_loops = looped(experiment.logs["embedding:0.5"], user.target_among)
-        assert (n_switches, *row[1]) == pytest.approx(by_loops)
-        found[user.target_among] = (n_switches, round(row[1][2], 3), round(row[1][0], 3))
-    assert found == {False: (27, 0.889, 0.776), True: (17, 0.944, 0.798)}
-
-
-def looped(log: DialogueLog, target_among: bool) -> tuple[float, ...]:
-    """Switches, and the means of nDCG@10, RR@10 and Success@1 at the last turn, by loops."""
-    places = log.catalogue.embeddings
-    n_switches, values = 0, []
-    for row, target in enumerate(log.targets.target.tolist()):
-        alternatives = [one for one in log.targets.alternatives[row].tolist() if one >= 0]
-        accepted = {target, *alternatives}
-        shown = log.shown[0, 0, row].tolist()
-        end = next((turn for turn, item in enumerate(shown) if item in accepted), None)
-        for critique in range(1, log.n_turns if end is None else end):
-            others = alternatives + ([target] if target_among else [])
-            here = places[shown[critique]]
-            distances = [float(((places[one] - here) ** 2).sum()) for one in others]
-            in_mind = others[distances.index(min(distances))]
-            assert log.in_force[0, 0, row, critique] == in_mind
-            n_switches += in_mind != target
-        last = log.n_turns if end is None else end
-        ranking = enumerate(log.rankings(last)[0, 0, row], 1)
-        hits = [rank for rank, item in ranking if item in accepted]
-        ideal = sum(1 / log2(rank + 1) for rank in range(1, min(len(accepted), 10) + 1))
-        gain = sum(1 / log2(rank + 1) for rank in hits if rank <= 10)
-        values.append((gain / ideal, 1 / hits[0] if hits else 0.0, float(hits[:1] == [1])))
-    return (n_switches, *np.mean(values, axis=0))
 
 
 def test_targets_to_which_nothing_is_relevant_are_noted_where_they_lower_the_means() -> None:
@@ -299,17 +242,6 @@ def test_one_relevant_item_cannot_have_more_reciprocal_rank_than_gain() -> None:
     assert named[:3] == ["odd", "wrong", "SimBase, GRU-RL"]
     assert re.findall(r"\w+ ?\d?, GRU-RL", named[3]) == ["SimBase, GRU-RL", "MetaSimTol 2, GRU-RL"]
     assert len(named) == 4
-
-
-def test_means_of_any_ranks_are_possible() -> None:
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        rank = rng.integers(1, 101, size=rng.integers(1, 30))
-        cells = {
-            "nDCG": float(np.where(rank <= 10, 1 / np.log2(rank + 1), 0).mean()),
-            "RR": float((1 / rank).mean()),
-        }
-        assert impossible_cells({"row": cells}, single_relevant=["row"]) == []
 
 
 @pytest.mark.slow

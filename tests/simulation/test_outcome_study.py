@@ -93,18 +93,6 @@ def test_records_are_json_where_limits_are_undefined() -> None:
     json.dumps(record, allow_nan=False)
 
 
-def test_two_users_alike_are_not_distinguished() -> None:
-    significant = 0
-    for seed in range(20):
-        rng = np.random.default_rng([seed, 9])
-        users = {
-            name: (rng.random((N_RECOMMENDERS, N_TARGETS)) < quality(seed)).astype(float)
-            for name in ("a", "b")
-        }
-        significant += orders(ratings(seed).mean(axis=2), users, NAMES, n_draws=200)[1].p < 0.05
-    assert significant <= 4
-
-
 def test_only_bias_that_differs_changes_the_order() -> None:
     rng = np.random.default_rng(5)
     human = ratings(2, 30).mean(axis=2)

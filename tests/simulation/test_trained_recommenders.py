@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.simulation import oracle_targets
 from simulation.ablations import ShuffledCritic, WithoutHistory
 from simulation.catalogue import Catalogue
-from simulation.comparisons import causes
 from simulation.critics import AttributeCritic, Critic
 from simulation.dialogues import simulate
 from simulation.drawn_products import drawn_catalogue
 from simulation.exceptions import CheckpointUnfit
-from simulation.experiments import Settings, run_experiment
 from simulation.outcomes import outcomes
 from simulation.recommenders import RandomRecommender, Recommender
 from simulation.recommenders.trained.checkpoints import read_checkpoint, read_recommender
@@ -26,7 +23,7 @@ from simulation.recommenders.trained.losses import Batch, Dialogue, Trainer, nea
 from simulation.recommenders.trained.settings import settings_of
 from simulation.recommenders.trained.tracker import Tracker
 from simulation.recommenders.trained.training import held_out, train
-from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
+from simulation.users import sim_base
 from stats.arguments import Floats
 from stats.ranking import measure
 from stats.ranking.topic_means import compare_over_topics
@@ -252,24 +249,3 @@ def test_every_kind_goes_on_from_the_supervised_one(
     assert checkpoint.origin()["started_from"] == "sl.pt"
     best = supervised.origin()["best_validation"]
     assert checkpoint.history[0]["validation"] > best / 2
-
-
-def test_one_target_alone_underestimates_trained_recommenders(
-    catalogue: Catalogue, critic: AttributeCritic, folder: Path
-) -> None:
-    """What the article found, and how much of it the user does and how much the qrels."""
-    items = items_of(catalogue, critic, seed=0)
-    unseen = np.concatenate([items.validation, items.test])
-    targets = oracle_targets(catalogue, unseen)
-    recommenders: list[tuple[Recommender, Critic]] = [
-        (read_recommender(folder / f"{kind}.pt", catalogue, critic), critic) for kind in EPOCHS
-    ]
-    users = [sim_base(), meta_sim_tol(3), meta_sim_prob(3, 0.75)]
-    experiment = run_experiment(catalogue, targets, users, recommenders, Settings())
-    rows = {(row.recommender, row.user, row.measure.name): row for row in causes(experiment)}
-    for kind in EPOCHS:
-        found = rows[kind, "MetaSimTol tolerance 3", "Success@1"]
-        assert found.total.ci_low > 0
-        assert found.of_qrels.ci_low > 0
-        assert found.total.delta == pytest.approx(found.of_user.delta + found.of_qrels.delta)
-    assert experiment.notes

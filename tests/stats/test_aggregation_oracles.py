@@ -6,7 +6,7 @@ from stats.aggregation import dawid_skene, glad, mace, mace_em, majority, one_co
 from stats.aggregation.crowd import code_votes
 from stats.aggregation.mace_em import _Model as MaceModel
 from stats.aggregation.mace_em import _Parameters as MaceParameters
-from tests.stats.conftest import random_crowd
+from tests.stats.conftest import columns, random_crowd
 from tests.stats.worked_examples import worked_example
 
 NEVER = -1.0  # crowd-kit would stop at the first round that lowers its bound
@@ -22,10 +22,6 @@ def crowd() -> pd.DataFrame:
 def theirs(crowd):
     """The crowd in crowd-kit's columns."""
     return crowd.rename(columns={"item": "task", "annotator": "worker", "value": "label"})
-
-
-def columns(crowd):
-    return crowd["item"], crowd["annotator"], crowd["value"]
 
 
 def in_order(table):

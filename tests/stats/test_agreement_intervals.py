@@ -175,21 +175,3 @@ def test_perfect_agreement_is_not_certain():
     alpha = krippendorff_alpha(list(range(10)) * 2, list("x" * 10 + "y" * 10), labels * 2)
     assert np.isnan(alpha.ci_low)
     assert "no_spread" in codes_of(alpha.warnings)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kappa", "margins", "n"),
-    [(0.8, (0.5, 0.5), 10), (0.8, (0.1, 0.9), 20), (0.8, (0.2,) * 5, 20), (0.4, (0.5, 0.5), 40)],
-)
-def test_kappas_default_interval_covers_as_often_as_it_says(kappa, margins, n):
-    margins = np.array(margins)
-    table = (1 - kappa) * np.outer(margins, margins) + kappa * np.diag(margins)
-    rng = np.random.default_rng(n)
-    covered, trials = [], 100
-    for _ in range(trials):
-        cells = rng.choice(table.size, p=table.ravel(), size=n)
-        found = cohen_kappa(cells // len(margins), cells % len(margins))
-        if not np.isnan(found.ci_low):
-            covered.append(found.ci_low <= kappa <= found.ci_high)
-    assert np.mean(covered) >= 0.89

@@ -63,19 +63,6 @@ def test_it_gives_the_alphas_of_two_large_crowds(shared_data):
     assert result.n_items == 100
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("by", ["item", "cluster"])
-def test_its_standard_error_is_that_of_deleting_units_one_by_one(level, by):
-    frame = random_crowd(np.random.default_rng(3), n_categories=1500)
-    frame = frame[frame.groupby("item")["item"].transform("size") >= 2]
-    frame = frame.assign(cluster=frame["item"] // 3)
-    clusters = frame["cluster"] if by == "cluster" else None
-    replicates = deleted_one_by_one(frame, by, level)
-    count = len(replicates)
-    expected = np.sqrt((count - 1) * np.var(replicates))
-    assert alpha(frame, level=level, clusters=clusters).se == pytest.approx(expected, rel=1e-9)
-
-
 @pytest.mark.slow
 def test_its_ordinal_standard_error_barely_changes_where_values_are_binned():
     frame = random_crowd(np.random.default_rng(4), n_items=110, n_annotators=10)
@@ -101,25 +88,6 @@ def test_its_interval_is_students_t_and_wider_for_clusters_of_alike_items():
     assert by_cluster.value == pytest.approx(by_item.value)
     assert by_cluster.se > 1.5 * by_item.se
     assert by_cluster.ci_method is CiMethod.JACKKNIFE_CLUSTERS
-
-
-@pytest.mark.parametrize(
-    ("table", "reason"),
-    [
-        ([[], []], Reason.NO_LABELS),
-        ([[1, 2, 1]], Reason.ONE_ANNOTATOR),
-        ([[1, 2, N, N], [N, N, 1, 2]], Reason.NO_PAIRABLE_UNITS),
-        ([[1, 2, N], [2, N, 1]], Reason.SINGLE_ITEM),
-        ([[1, 1, 1], [1, 1, 1]], Reason.SINGLE_CATEGORY),
-        ([[1, 1, 2], [1, 1, N]], Reason.SINGLE_CATEGORY),
-    ],
-)
-def test_an_undefined_alpha_is_nan_with_its_reason(table, reason):
-    for result in (alpha(long_frame(table), level=level) for level in LEVELS):
-        assert np.isnan([result.value, result.se, result.ci_low, result.ci_high]).all()
-        assert result.reason is reason
-        assert not result.is_defined
-        assert result.ci_method is CiMethod.NONE
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from error_codes import InvalidValue
@@ -14,11 +12,7 @@ from stats.annotators import (
     near_duplicates,
 )
 from tests.codes import refused
-from tests.stats.conftest import random_crowd
-
-
-def columns(frame: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
-    return frame["item"], frame["annotator"], frame["value"]
+from tests.stats.conftest import columns, random_crowd
 
 
 def skewed_crowd(seed: int) -> pd.DataFrame:
@@ -179,16 +173,6 @@ def test_what_is_undefined_has_a_reason():
     assert set(alone["reason"]) == {Reason.NO_OVERLAP}
     for level in ("nominal", "interval"):
         assert annotator_quality([], [], [], level=level).empty
-
-
-@settings(max_examples=15)
-@given(seed=st.integers(0, 10_000), level=st.sampled_from(["nominal", "interval"]))
-def test_the_order_of_the_rows_does_not_matter(seed, level):
-    frame = random_crowd(np.random.default_rng(seed), n_items=12, n_annotators=4)
-    other = frame.sample(frac=1, random_state=seed)
-    first = annotator_quality(*columns(frame), level=level).drop(columns="reason")
-    second = annotator_quality(*columns(other), level=level).drop(columns="reason")
-    pd.testing.assert_frame_equal(first, second, rtol=1e-3, atol=1e-3)
 
 
 def test_a_copy_is_found_and_good_or_easy_work_is_not():

@@ -264,19 +264,6 @@ def test_each_annotator_is_correlated_with_the_mean_of_the_others():
                 assert result.by_annotator[person] == pytest.approx(alone, abs=1e-12)
 
 
-def shares_of_the_truth(draw, measures, n_studies=12):
-    """How much of the ceilings the truth reaches, on average over studies that `draw` draws."""
-    reached, found = [], []
-    for seed in range(n_studies):
-        truth, frame = draw(np.random.default_rng(seed))
-        means = frame.groupby(["item", "system"])["value"].mean().to_numpy()
-        cells = [axis.ravel() for axis in np.indices(truth.shape)]
-        columns = (frame[name] for name in COLUMNS)
-        found.append([one.attainable for one in ceilings(*columns, measures=measures, n_splits=20)])
-        reached.append([at_level(means, truth.ravel(), *cells, *measure) for measure in measures])
-    return np.mean(reached, axis=0) / np.mean(found, axis=0)
-
-
 def test_pearsons_r_of_few_candidates_is_brought_to_that_of_all():
     """The mean of r of n normal pairs, by the integral of its density and by simulation."""
     rng = np.random.default_rng(0)
@@ -371,33 +358,3 @@ def test_a_scale_whose_middle_point_is_used_most_has_a_warning(width, expected):
     found = ceiling(item, system, person, value, level="item", n_splits=5)
     assert found.warning == expected
     assert ceiling(item, system, person, value, level="pooled", n_splits=5).warning is None
-
-
-@pytest.mark.parametrize("n_people", [4, 20])
-def test_how_severe_an_annotator_is_takes_nothing_from_the_ceiling(n_people):
-    """Whoever rates an item rates all of its candidates."""
-
-    def draw(rng):
-        truth = rng.normal(size=(50, 4))
-        item, system, seat = (axis.ravel() for axis in np.indices((50, 4, 4)))
-        who = np.array([rng.choice(n_people, 4, replace=False) for _item in range(50)])
-        annotator = who[item, seat]
-        value = truth[item, system] + rng.normal(size=len(item))
-        value += rng.normal(size=n_people)[annotator]
-        return truth, as_frame(item, system, annotator, value)
-
-    measures = [("item", "pearson"), ("item", "kendall"), ("pooled", "pearson")]
-    assert shares_of_the_truth(draw, measures) == pytest.approx(1.0, abs=0.06)
-
-
-@pytest.mark.parametrize("noise", [0.2, 0.5])
-def test_a_judge_that_says_yes_and_no_as_people_do_comes_to_the_ceiling_and_not_above_it(noise):
-    def draw(rng):
-        score = rng.normal(size=(50, 8))
-        item, system, annotator = (axis.ravel() for axis in np.indices((50, 8, 3)))
-        value = (score[item, system] + noise * rng.normal(size=len(item)) > 0).astype(float)
-        return (score > 0).astype(float), as_frame(item, system, annotator, value)
-
-    shares = shares_of_the_truth(draw, [("item", "kendall"), ("item", "spearman")])
-    assert (shares > 0.9).all()
-    assert (shares < 1.06).all()

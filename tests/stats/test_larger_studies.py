@@ -3,7 +3,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.coverage_families import pairs_of_systems
 from error_codes import InvalidValue
 from stats.inference.crossed_means import MeanOfCells, mean_over_items_and_annotators, satterthwaite
 from stats.inference.families_of_means import FamilyOfMeans, family_of_means
@@ -12,7 +11,6 @@ from stats.inference.larger_studies import (
     least_with_items,
     purchase_to_distinguish,
 )
-from stats.significance import holm
 from tests.codes import refused
 
 DIFFERENCE, ITEMS, ANNOTATORS, CELLS = 0.4, 1.0, 0.1, 1.0
@@ -118,24 +116,6 @@ def test_nothing_is_told_from_zero_by_no_chance_or_one_item():
         purchase_to_distinguish(mean, 0.0)
     with refused(InvalidValue, "n_items_out_of_range"):
         least_with_items(mean, 1)
-
-
-N_STUDIES = 60
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_annotators", [4, 5])
-def test_ten_equal_systems_are_told_apart_in_few_studies(n_annotators):
-    rng = np.random.default_rng(n_annotators)
-    together, alone = [], []
-    for _ in range(N_STUDIES):
-        means = pairs_of_systems(rng, 10, n_annotators)
-        family = family_of_means(means)
-        together.append(holm([mean.p_with(family.freedom_of(mean)) for mean in means]).min())
-        alone.append(holm([mean.p for mean in means]).min())
-    assert (np.array(together) < 0.05).mean() <= 0.05
-    # Each p is right where its pair is the only one; the least of forty-five is not.
-    assert (np.array(alone) < 0.05).mean() > 0.1
 
 
 def mean_of(rng, shape=(30, 4), of_annotators=0.4):

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from benchmarks.prediction_powered import active_error, outcome, responses
 from stats.inference.active_labels import actively_labelled_mean, labelling_probabilities
 from stats.inference.powered_regression import prediction_powered_regression
 from stats.inference.prediction_powered import prediction_powered_mean
@@ -190,19 +189,3 @@ def test_a_regression_needs_unrated_items_enough_and_both_classes():
     assert prediction_powered_regression(passed, truth, {"length": length}).reason == (
         "too_few_of_a_class"
     )
-
-
-@pytest.fixture
-def pool(shared_data):
-    return responses(shared_data / "topical_chat_usr", "coherence")
-
-
-@pytest.mark.shared_data
-def test_on_topical_chat_the_mean_is_held_as_theory_says(pool):
-    found = outcome(pool, 300, clustered=False)
-    assert found.covered > 0.91
-    assert found.width_ratio == pytest.approx(pool.theory(), abs=0.015)
-    found = outcome(pool, 150, clustered=True)
-    assert found.covered > 0.9
-    assert found.width_ratio < 1.05
-    assert active_error(pool, 400) < 1.03

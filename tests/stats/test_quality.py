@@ -9,9 +9,7 @@ from benchmarks.quality import simulated_counts
 from benchmarks.quality_crowds import FAULTS, simulated_study
 from benchmarks.quality_designs import (
     DESIGNS,
-    FIRST,
     HONEST,
-    RANDOM,
     Design,
     flag_counts,
     found_share,
@@ -19,7 +17,6 @@ from benchmarks.quality_designs import (
 )
 from error_codes import InvalidValue
 from stats.quality import (
-    FLAGS,
     Evidence,
     annotator_flags,
     colluding_pairs,
@@ -243,24 +240,3 @@ def test_answers_by_position_are_flagged_whatever_is_asked(by_place):
     ratings = ratings.assign(annotator="w", question=0, is_compared=True)
     [flag] = annotator_flags(Evidence(ratings=ratings)).to_dict("records")
     assert (flag["flag"], flag["n"], flag["value"]) == ("position", 10, pytest.approx(1))
-
-
-@pytest.mark.parametrize("points", [0, 2, 5])
-def test_those_who_answer_by_position_are_found(points):
-    design = Design(points=points, n_pages=12, fault=FIRST, n_faulty=2)
-    assert found_share(design, 5) == 1.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", DESIGNS)
-def test_every_flag_hits_at_most_one_honest_annotator_in_a_hundred(name):
-    honest = flag_counts(DESIGNS[name], 60, first=500)[HONEST]
-    shares = {flag: honest[flag] / honest["all"] for flag in FLAGS}
-    assert max(shares.values()) <= 0.01, shares
-
-
-@pytest.mark.slow
-def test_random_clickers_are_found_in_four_fifths_of_cases():
-    assert {RANDOM: found_share(replace(DESIGNS[FORTY_PAGES], n_faulty=2), 100) >= 0.8} == {
-        RANDOM: True
-    }

@@ -5,14 +5,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from benchmarks.coverage_crowds import Crowd, ordinal_lead, preference, rated_difference
+from benchmarks.coverage_crowds import Crowd
 from simulation.switching import share_over_workers
 from stats.aggregation.bradley_terry import bradley_terry
 from stats.correlation.influence import pearson_influences, z_t_limits
 from stats.correlation.item_limits import limits_of_cells
 from stats.inference.crossed_means import mean_over_items_and_annotators
 from stats.inference.judge_soundness import judge_shift
-from stats.inference.larger_studies import least_distinguishable, least_with_items
 from stats.inference.ordered_ratings import ordered_comparison
 from stats.inference.prediction_powered import prediction_powered_mean
 from stats.inference.preferences_with_ties import abilities_with_ties
@@ -68,19 +67,6 @@ def test_means_and_differences_of_means_are_without_each_item_and_annotator():
     )
 
 
-def test_one_annotator_for_all_of_a_system_leaves_one_degree_of_freedom():
-    rng = np.random.default_rng(0)
-    item, is_first = np.tile(np.arange(100), 2), np.repeat([1, 0], 100)
-    trials, rejected = 200, 0
-    for _ in range(trials):
-        annotator = np.append(np.zeros(100, dtype=int), rng.integers(1, 21, size=100))
-        y = 0.5 * rng.normal(size=21)[annotator] + rng.normal(size=200)
-        found = difference_of_systems(item, annotator, is_first, y)
-        rejected += found.p < 0.05
-    assert found.freedom == 1
-    assert rejected / trials <= 0.07
-
-
 def test_leads_on_ordinal_scales_are_means_of_signs():
     item, annotator, _ = ratings()
     points = np.random.default_rng(1).integers(1, 6, size=(2, len(item)))
@@ -102,18 +88,16 @@ def test_a_crowd_of_equal_loads_has_the_variance_and_freedom_of_sums_over_cluste
     assert found.freedom == pytest.approx(5)
 
 
-def test_an_annotator_with_nearly_all_ratings_leaves_one_degree_of_freedom():
+def test_an_annotator_with_nearly_all_ratings_or_all_of_a_system_leaves_one_degree_of_freedom():
     annotator = np.append(np.zeros(40, dtype=int), [1, 2])
     y = np.random.default_rng(3).normal(size=42)
     found = mean_over_items_and_annotators(np.arange(42), annotator, y)
     assert (found.freedom, found.effective_annotators < 1.2) == (1.0, True)
     assert np.isfinite([found.ci_low, found.ci_high, found.p]).all()
-
-
-def test_a_study_of_the_size_there_is_has_the_precision_of_its_uneven_crowd():
-    mean = mean_over_items_and_annotators(*ratings())
-    now = least_distinguishable(mean.se, mean.freedom)
-    assert least_with_items(mean, mean.n_items) == pytest.approx(now)
+    item, is_first = np.tile(np.arange(100), 2), np.repeat([1, 0], 100)
+    annotator = np.append(np.zeros(100, dtype=int), np.arange(100) % 20 + 1)
+    y = np.random.default_rng(0).normal(size=200)
+    assert difference_of_systems(item, annotator, is_first, y).freedom == 1
 
 
 def compared(n_systems, seed=4):
@@ -205,18 +189,3 @@ def test_pooled_correlations_leave_out_clusters_of_unequal_size():
     variance = (n - 1) / n * squares * n / (n - 1)
     expected = z_t_limits(influences.value, variance, effective(cluster) - 1, 0.95)
     assert (found.low, found.high) == pytest.approx(expected)
-
-
-REJECTED = 0.07
-"""Most of equal systems, at .05; a standard error of .05 in 1,000 studies is .007."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("draw", "n_studies"), [(rated_difference, 2000), (ordinal_lead, 1000), (preference, 400)]
-)
-@pytest.mark.parametrize("crowd", [Crowd(100, 1, 30, 1.5), Crowd(50, 3, 12, 1.5)], ids=str)
-def test_equal_systems_are_seldom_called_different_by_uneven_crowds(draw, n_studies, crowd):
-    rng = np.random.default_rng(6)
-    p = np.array([draw(rng, crowd, 0.0).p for _ in range(n_studies)])
-    assert (p < 0.05).mean() <= REJECTED

@@ -107,22 +107,3 @@ def test_annotators_of_one_item_each_cannot_be_told_from_the_residual():
     assert "annotator" not in found.components
     with refused(InvalidValue, "too_few_levels"):
         variance_components([1, 2, 3], ["a", "a", "a"], [1, 2, 3])
-
-
-@pytest.mark.slow
-def test_likelihood_estimates_do_not_hang_on_the_order_of_the_ratings():
-    """The restricted likelihood is flat near its maximum: by differences in place of its slopes,
-    the component of annotators came out .04 % off, and another one for each order and machine."""
-    rng = np.random.default_rng(0)
-    items, systems, annotators = (one.ravel() for one in np.indices((40, 4, 6)))
-    kept = rng.random(len(items)) < 0.6
-    items, systems, annotators = items[kept], systems[kept], annotators[kept]
-    effects = (rng.normal(0, 10, 40)[items], rng.normal(0, 4, 4)[systems])
-    values = sum(effects) + rng.normal(0, 9, 6)[annotators] + rng.normal(0, 12, len(items))
-    first = variance_components(items, annotators, values, systems=systems, method="reml").raw
-    for seed in range(3):
-        order = np.random.default_rng(seed).permutation(len(items))
-        other = variance_components(
-            items[order], annotators[order], values[order], systems=systems[order], method="reml"
-        ).raw
-        assert other == pytest.approx(first, rel=1e-6, nan_ok=True)

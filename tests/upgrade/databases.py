@@ -1,11 +1,8 @@
 """Databases of their own, made of a dump and thrown away."""
 
 import gzip
-import os
 import secrets
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,6 +10,8 @@ from pathlib import Path
 import psycopg
 from django.conf import settings
 from django.db import connection
+
+from tests.processes import run_python
 
 DUMPS = Path(__file__).parent / "dumps"
 
@@ -65,13 +64,6 @@ def postgres_database() -> Iterator[str]:
 
 def manage(database_url: str, *arguments: str) -> str:
     """Run a management command on a database and return what it printed."""
-    finished = subprocess.run(
-        [sys.executable, "manage.py", *arguments],
-        cwd=settings.BASE_DIR,
-        env=os.environ | {"DATABASE_URL": database_url, "DEBUG": "true"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    finished = run_python("manage.py", *arguments, DATABASE_URL=database_url, DEBUG="true")
     assert finished.returncode == 0, finished.stderr
     return finished.stdout

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.coverage_reports import ceiling as ceiling_limits
 from error_codes import InvalidValue
 from metrics.scorers.judges.readings import read_rating
 from stats.ceilings import ceiling
@@ -287,22 +286,6 @@ def test_ceilings_are_those_of_the_same_ratings_and_one_rating_leaves_none():
     report = report_from_tables(human, scores, Settings(n_resamples=0))
     assert {one.reason for one in report.ceilings} == {NO_SECOND_RATING}
     assert {row["share_of_ceiling"] for row in correlations_of(report)} == {None}
-
-
-@pytest.mark.parametrize("coefficient", ["pearson", "kendall", "spearman"])
-def test_a_perfect_metric_reaches_the_whole_ceiling_in_most_studies(coefficient):
-    rng = np.random.default_rng(3)
-    holds = [
-        low <= truth <= high
-        for low, high, truth in (
-            ceiling_limits(
-                rng, n_items=50, noise=0.7, share=True, level="item", coefficient=coefficient,
-                is_perfect=True,
-            )
-            for _study in range(30)
-        )
-    ]  # fmt: skip
-    assert np.mean(holds) > 0.85
 
 
 def test_scores_are_turned_round_and_missing_undefined_and_unparsed_ones_counted():

@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-import random
 import re
 import shutil
 import subprocess
@@ -13,7 +12,6 @@ from html.parser import HTMLParser
 from io import StringIO
 from xml.etree import ElementTree
 
-import pandas as pd
 import pytest
 from django.core.management import CommandError
 from django.template.loader import render_to_string
@@ -27,8 +25,16 @@ from tests.annotation.importing import command_output
 from tests.annotation.studies import make_simulated
 from tests.codes import codes_of, refused_naming
 from tests.metrics.golden import golden_study
+from tests.validation.hostile import (
+    CONDITIONS,
+    METRICS,
+    QUESTION,
+    SETTINGS,
+    SYSTEMS,
+    hostile_content,
+)
 from tests.validation.test_study_validation import judged_study, score
-from validation.analysis import Settings, report_from_tables
+from validation.analysis import Settings
 from validation.analysis.records import ComparisonRecord, CorrelationRecord, SystemRecord
 from validation.documents.cells import best_in_columns
 from validation.documents.documents import (
@@ -60,42 +66,6 @@ from validation.results import TableResults
 from validation.rows import StoredResults
 from validation.study_report import ReportRequest, study_report_document
 from validation.versions import make_validation
-
-QUESTION = "a_b & <script> 100%"
-SYSTEMS = ("GPT_4", "Ünï|code 模型", "x</td>\\end{table}", "$r^2$ #1 ~")
-METRICS = {"NLL_1": 0.6, "=BLEU*": 2.0, "constant": None}
-CONDITIONS = ("Formal", "In{formal}")
-SETTINGS = Settings(n_resamples=60, n_permutations=60, n_splits=4, n_worst=3)
-
-
-def hostile_tables(n_items=16, seed=1):
-    """Judgments of three people on two questions, and three metrics, one of them constant."""
-    rng = random.Random(seed)
-    judgments, scores = [], []
-    for number in range(n_items):
-        item, condition = f"d{number}", CONDITIONS[number % 2]
-        for position, system in enumerate(SYSTEMS):
-            good = position + rng.gauss(0, 1)
-            named = {"item": item, "system": system}
-            judgments += [
-                named
-                | {"question": question, "condition": condition, "annotator": person}
-                | {"value": round(good + rng.gauss(0, 1), 1)}
-                for question in (QUESTION, "style")
-                for person in ("Ann", "Bob", "Cem")
-            ]
-            scores += [
-                named
-                | {"metric": metric, "signature": f"{metric}|v:1"}
-                | {"value": 1.0 if noise is None else good + noise * rng.gauss(0, 1)}
-                for metric, noise in METRICS.items()
-            ]
-    return pd.DataFrame(judgments), pd.DataFrame(scores)
-
-
-def hostile_content(settings=SETTINGS):
-    return TableResults("hostile", report_from_tables(*hostile_tables(), settings))
-
 
 TITLE = f"Report of {QUESTION}"
 

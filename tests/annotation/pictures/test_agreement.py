@@ -12,7 +12,7 @@ from annotation.charts.agreement import (
     pairwise_matrix,
 )
 from annotation.charts.descriptions import forest_in_words, matrix_in_words, scatter_in_words
-from presentation.theme import rendered, themed
+from presentation.theme import axis_title, rendered, themed
 
 NOTHING = float("nan")
 
@@ -150,3 +150,10 @@ def test_pictures_of_nothing_are_drawn_and_said():
     ):
         assert text
         assert not re.search(r"\d|nan", text)
+
+
+def test_a_long_axis_title_takes_several_lines():
+    assert axis_title("Judgments given") == ["Judgments given"]
+    title = "Pairwise accuracy with calibrated ties, by item, with its interval"
+    assert " ".join(axis_title(title)) == title
+    assert len(axis_title(title)) == 2

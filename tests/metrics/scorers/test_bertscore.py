@@ -131,10 +131,6 @@ def test_what_changes_the_numbers_is_in_the_signature(bert, tmp_path):
     assert BertScore(model=bert, layer=2, device="cpu").signature in signatures
 
 
-def test_the_layer_of_a_model_the_authors_tried_is_known():
-    assert BertScore().layer == 17
-
-
 @pytest.mark.parametrize(
     ("parameters", "code"),
     [

@@ -26,13 +26,6 @@ CORPUS = [
 """Shapes of replies: what is asked for, the scale, and the value or the code of the reason."""
 
 
-def test_the_corpus_has_at_least_200_shapes_and_every_reason():
-    shapes = {(row["reply"], row["label"], row["low"], row["high"]) for row in CORPUS}
-    assert len(shapes) == len(CORPUS) >= 500
-    reasons = {row["expected"] for row in CORPUS if isinstance(row["expected"], str)}
-    assert reasons == {"no_number", "no_score", "ambiguous", "other_scale", "off_scale"}
-
-
 @pytest.mark.parametrize("kind", sorted({row["kind"] for row in CORPUS}))
 def test_a_reply_is_its_score_or_a_reason(kind):
     wrong = []
