@@ -13,8 +13,8 @@ import tempfile
 import venv
 from pathlib import Path
 
+from benchmarks.model_servers import servers, tiny_gguf, tiny_hub_model
 from metrics.scorers.judges.capabilities import Capabilities, probe
-from tests.metrics.scorers.judges import servers, tiny_gguf, tiny_hub_model
 
 ENVIRONMENT = Path("output/judge_servers")
 REQUIREMENTS = ("llama-cpp-python[server]==0.3.36",)

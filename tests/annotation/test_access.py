@@ -1,15 +1,23 @@
-"""Who may do what in a study."""
+"""Who may do what in a study, who owns it, and what the team's audit log records of it."""
+
+import io
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
 
-from accounts.models import User
+from accounts.models import AuditEntry, User
 from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import create_team, remove_member, set_role
 from annotation.access import give_to_team, permissions_in, remove_study_member, set_study_role
-from annotation.exceptions import StudyUnfit
-from annotation.models import Study
-from tests.annotation.studies import rating_study
-from tests.codes import refused
+from annotation.adjudications import decide
+from annotation.exceptions import StudyUnfit, StudyUnknown
+from annotation.flags import flag_submissions, unflag_submissions
+from annotation.label_sets import Rule, make_label_set
+from annotation.models import Candidate, Study, Submission
+from tests.annotation.studies import rated_study, rating_study
+from tests.annotation.test_commands import exit_code
+from tests.codes import refused, refused_naming
 
 pytestmark = pytest.mark.django_db
 
@@ -71,3 +79,113 @@ def test_a_study_given_to_a_team_stays_with_it(ada, ben):
     assert (study.team, visible(ben)) == (lab, [])
     with refused(StudyUnfit, "other_team"):
         give_to_team(study=study, team=other, actor=ben)
+
+
+RESPONSES = "item,system,context,response\nd0,alpha,Hello?,Hi.\nd0,beta,Hello?,Yo.\n"
+
+
+@pytest.fixture
+def users():
+    create = get_user_model().objects.create_user
+    return create(username="grace"), create(username="ada")
+
+
+@pytest.fixture
+def responses(tmp_path):
+    path = tmp_path / "responses.csv"
+    path.write_text(RESPONSES)
+    return path
+
+
+def run(command, *arguments, **options):
+    output, errors = io.StringIO(), io.StringIO()
+    call_command(command, *arguments, stdout=output, stderr=errors, **options)
+    return output.getvalue(), errors.getvalue()
+
+
+def test_an_import_that_names_no_owner_says_how_to_give_one(responses, users):
+    grace, _ = users
+    _, errors = run("import_responses", str(responses), study="orphan")
+    assert "assign_owner orphan USER" in errors
+    assert not Study.objects.visible_to(grace).exists()
+    run("assign_owner", "orphan", "grace")
+    assert Study.objects.visible_to(grace).get().slug == "orphan"
+    assert run("import_responses", str(responses), study="orphan")[1] == ""
+    assert run("import_responses", str(responses), study="hers", owner="grace")[1] == ""
+
+
+def test_an_owner_is_replaced_only_when_that_is_said(users):
+    grace, ada = users
+    Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING, owner=grace)
+    with refused(StudyUnknown, slug="none"):
+        run("assign_owner", "none", "grace")
+    with refused_naming(CommandError, "'nobody'"):
+        run("assign_owner", "s", "nobody")
+    with refused(StudyUnfit, "has_owner") as caught:
+        run("assign_owner", "s", "ada")
+    assert all(named in str(caught.value) for named in ("'grace'", "--replace"))
+    assert Study.objects.get().owner == grace
+    run("assign_owner", "s", "grace")
+    output, _ = run("assign_owner", "s", "ada", replace=True)
+    assert all(named in output for named in ("'ada'", "'grace'"))
+    assert Study.objects.get().owner == ada
+
+
+CSV = "item,system,context,response\na,one,Hello?,Hi.\na,two,Hello?,Yes.\n"
+
+
+@pytest.fixture
+def study(ada):
+    return rated_study(owner=ada, team=create_team(name="Lab", owner=ada))
+
+
+def last_entry(study):
+    entry = AuditEntry.objects.of(study.team).first()
+    return entry.action, entry.subject, entry.actor_name
+
+
+@pytest.mark.slow
+def test_flags_are_recorded(study, ada):
+    flag_submissions(submissions=Submission.objects.of(study), reason="too fast", actor=ada)
+    assert last_entry(study) == ("submission.flag", study.slug, "ada")
+    n = Submission.objects.of(study).count()
+    entry = AuditEntry.objects.of(study.team).first()
+    assert entry.details == {"n_submissions": n, "reason": "too fast"}
+    unflag_submissions(submissions=Submission.objects.of(study), actor=ada)
+    assert last_entry(study) == ("submission.unflag", study.slug, "ada")
+    # Nothing is recorded of a study without a team.
+    n_entries, alone = AuditEntry.objects.count(), rated_study("alone", owner=ada)
+    flag_submissions(submissions=Submission.objects.of(alone), reason="too fast", actor=ada)
+    assert AuditEntry.objects.count() == n_entries
+
+
+@pytest.mark.slow
+def test_decisions_and_label_sets_are_recorded_once(study, ada):
+    candidate = Candidate.objects.filter(item__study=study).first()
+    for _ in range(2):
+        decide(candidate=candidate, question=study.questions.get(), value=50, decided_by=ada)
+    assert last_entry(study) == ("adjudication", study.slug, "ada")
+    for _ in range(2):
+        make_label_set(question=study.questions.get(), rule=Rule("mean"), created_by=ada)
+    assert last_entry(study) == ("label_set", study.slug, "ada")
+    actions = AuditEntry.objects.of(study.team).values_list("action", flat=True)
+    assert (list(actions).count("adjudication"), list(actions).count("label_set")) == (1, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_an_import_gives_a_study_to_the_team_that_it_names(ada, tmp_path, capsys):
+    lab, other = create_team(name="Lab", owner=ada), create_team(name="Other", owner=ada)
+    path = tmp_path / "responses.csv"
+    path.write_text(CSV)
+    arguments = ("import_responses", path, "--study", "new", "--team")
+    assert exit_code(*arguments, "lab") == 0
+    entries = AuditEntry.objects.of(lab).filter(subject="new")
+    assert {entry.action for entry in entries} == {"study.team", "study.import"}
+    n_entries = AuditEntry.objects.count()
+    assert exit_code(*arguments, "lab") == 0
+    assert AuditEntry.objects.count() == n_entries
+    assert exit_code(*arguments, "other") == 2
+    assert exit_code(*arguments, "nobody") == 2
+    assert "lab, other" in capsys.readouterr().err
+    assert not AuditEntry.objects.of(other).filter(subject="new").exists()

@@ -64,16 +64,6 @@ class TestUnits:
         assert set(unit_table(ticked.question())["n_judgments"]) == {4}
         assert plain_records(unit_table(ticked.question(), round=2)) == []
 
-    def test_ratings_far_apart_agree_less_than_ratings_nearby(self) -> None:
-        rated_by_two = rating_study("two", n_items=2, systems=("alpha",))
-        for person, values in (("Ann", (10, 20)), ("Bob", (90, 25))):
-            for index, value in enumerate(values):
-                rate(rated_by_two, person, f"d{index}", {"alpha": value})
-        table = unit_table(rated_by_two.question())
-        assert list(table["item"]) == ["d0", "d1"]
-        assert table["agreement"].is_monotonic_increasing
-        assert table["agreement"].nunique() == 2
-
 
 class TestAnnotators:
     def test_who_pulls_agreement_down_comes_first(self, ticked: Study) -> None:

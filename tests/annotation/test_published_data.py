@@ -8,35 +8,9 @@ from django.db.models import Count
 
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Judgment, Study, Submission
-from tests.annotation.importing import command_output, everything, numbers_in
+from tests.annotation.importing import command_output, numbers_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.shared_data]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("release", "counts"),
-    [
-        ("shoes", [[200, 200], [76, 91], [40], [200, 2669, 441, 1]]),
-        ("dresses", [[197, 197], [52, 65], [11], [2], [197, 2682, 440, 1]]),
-    ],
-)
-def test_fashion_altereval_becomes_qrels(
-    shared_data: Path, tmp_path: Path, release: str, counts: list[list[int]]
-) -> None:
-    source = shared_data / "altereval" / f"judged_targets_{release}.csv"
-    output = command_output("import_altereval", source, study=release).splitlines()
-    path = tmp_path / "qrels.txt"
-    sentence = command_output("export_qrels", release, output=path).removeprefix(str(path))
-    assert [numbers_in(line) for line in (*output, sentence)] == counts
-    before = everything()
-    command_output("import_altereval", source, study=release)
-    assert everything() == before
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert all(re.fullmatch(r"\S+ 0 \S+ [01]", line) for line in lines)
-    pairs = [tuple(line.split()[::2]) for line in lines]
-    assert len(set(pairs)) == len(pairs)
-    assert not [topic for topic, docno in pairs if topic == docno]
 
 
 @pytest.fixture

@@ -1,12 +1,17 @@
-"""What import-linter cannot see: commands of the marketplace's that other apps would call, what the
-client, which is no package, imports, and what both sides of HTTP must have alike."""
+"""What linters cannot see: commands of the marketplace's that other apps would call, what the
+client, which is no package, imports, what both sides of HTTP must have alike, dictionaries' methods
+in templates, arguments that docstrings describe, and files that ARCHITECTURE.md names."""
 
 import ast
+import re
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.template import Context, Template
 
 from annotation.models import judgments
 from marketplace.hits import wages as marketplace_wages
@@ -62,3 +67,107 @@ def test_both_sides_of_http_count_the_same_work_as_a_persons():
     """Each has the constant of its own; with two, researchers and workers would read two wages of
     the same HITs."""
     assert marketplace_wages.LEAST_SECONDS_OF_A_PERSON == judgments.LEAST_SECONDS_OF_A_PERSON
+
+
+TEMPLATES = Path(settings.BASE_DIR) / "templates"
+# `items` and `keys` of a dictionary are looked up as keys first; `pairs` is there instead.
+METHOD = re.compile(r"\b[\w.]+\.(?:items|keys|values)\b(?=[^{}]*[%}]\})")
+# Attributes of objects: of a form's list, a participant, a practice row, and a row of a table.
+ATTRIBUTES = {
+    "content.items",
+    "participant.items",
+    "row.keys",
+    "row.values",
+    "view.form.keys",
+    "one.items",
+}
+
+
+def test_no_template_calls_a_method_of_a_dictionary():
+    calls = {
+        (path.relative_to(TEMPLATES).as_posix(), found[0])
+        for path in TEMPLATES.rglob("*.*")
+        if path.suffix != ".js"
+        for found in METHOD.finditer(path.read_text(encoding="utf-8"))
+    }
+    assert {call for _path, call in calls} == ATTRIBUTES, calls
+
+
+LOOP = "{% for name, value in given|pairs %}{{ name }}={{ value }} {% empty %}none{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("context", "text"),
+    [
+        ({"given": {"items": 40, "keys": 1}}, "items=40 keys=1 "),
+        ({"given": {}}, "none"),
+        ({}, "none"),
+    ],
+)
+def test_pairs_are_read_whatever_the_keys_are(context, text):
+    assert Template(LOOP).render(Context(context)) == text
+
+
+SECTION = re.compile(r"Parameters\n-+\n(.*?)(?:\n\n[A-Z][\w ]+\n-+|\Z)", re.DOTALL)
+
+
+def described(docstring: str) -> set[str]:
+    """The names before the colons of the section on parameters."""
+    section = SECTION.search(docstring)
+    lines = section.group(1).splitlines() if section else []
+    heads = [line.partition(" : ")[0] for line in lines if line and not line.startswith(" ")]
+    return {name.strip().lstrip("*") for head in heads for name in head.split(",")}
+
+
+def arguments(function: ast.FunctionDef) -> set[str]:
+    of = function.args
+    named = [*of.posonlyargs, *of.args, *of.kwonlyargs, of.vararg, of.kwarg]
+    return {one.arg for one in named if one is not None} - {"self", "cls"}
+
+
+def described_functions() -> Iterator[tuple[str, ast.FunctionDef, set[str]]]:
+    for room in ("stats", "metrics/scorers"):
+        for path in sorted((settings.BASE_DIR / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.FunctionDef):
+                    names = described(ast.get_docstring(node) or "")
+                    if names:
+                        yield f"{path.name}: {node.name}", node, names
+
+
+@pytest.mark.once
+def test_docstrings_name_the_arguments_that_functions_have():
+    functions = list(described_functions())
+    assert len(functions) > 200
+    wrong = {where: names ^ arguments(node) for where, node, names in functions}
+    assert {where: names for where, names in wrong.items() if names} == {}
+
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES = (ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()
+NAME = re.compile(r"`([\w./-]+(?:\.py|\.js|\.md|\.json|\.html|/))`|\((docs/[\w./-]+)")
+APP = re.compile(r"`(\w+)[/`]")
+
+
+@pytest.fixture(scope="module")
+def paths():
+    """Every file that git knows, and every folder that holds one."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, check=True)
+    files = listed.stdout.decode().split("\n")
+    return {*files, *(f"{folder}/" for file in files for folder in Path(file).parents)}
+
+
+def is_there(name, apps, paths):
+    """Whether it is a path, or the name of a file in one of the apps that the line is about."""
+    below = [path for path in paths if path.endswith(f"/{name}")]
+    return name in paths or any(not apps or path.split("/")[0] in apps for path in below)
+
+
+@pytest.mark.once
+def test_every_file_that_is_named_is_there(paths):
+    wrong = []
+    for line in LINES:
+        apps = set(APP.findall(line)) & {path.split("/")[0] for path in paths}
+        names = [one or other for one, other in NAME.findall(line)]
+        wrong += [name for name in names if not is_there(name, apps, paths)]
+    assert not wrong

@@ -244,17 +244,6 @@ def test_a_candidate_has_one_score_in_a_run_with_a_value_or_a_reason(run, values
         Score.objects.create(run=run, candidate=candidate, value=last)
 
 
-def test_runs_and_scores_are_of_their_study(run):
-    assert [str(stored) for stored in ScoringRun.objects.of(run.study)] == ["nll"]
-    assert not ScoringRun.objects.of(rating_study("other")).exists()
-    [counted] = ScoringRun.objects.of(run.study).counted()
-    assert (counted.n_scores, counted.n_undefined) == (0, 0)
-    score = Score.objects.create(run=run, candidate=Candidate.objects.first(), value=0)
-    assert str(score).endswith("= 0")
-    run.study.delete()
-    assert not Score.objects.exists()
-
-
 def test_rows_follow_the_runs_then_the_items_then_the_candidates():
     study = rating_study(n_items=2)
     candidates = [("d1", "beta"), ("d0", "beta"), ("d0", "alpha"), ("d1", "alpha")]

@@ -292,7 +292,7 @@ def both_ways(human, a, b, coefficient, undefined, swapped):
 
 @pytest.mark.parametrize("coefficient", POOLED)
 @pytest.mark.parametrize("undefined", ["drop", "zero", "nan"])
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_swaps_by_matrix_products_are_those_of_swapped_tables(coefficient, undefined, data):
     few = st.integers(0, 3).map(float)
@@ -306,7 +306,7 @@ def test_swaps_by_matrix_products_are_those_of_swapped_tables(coefficient, undef
 
 @pytest.mark.parametrize("coefficient", POOLED)
 @pytest.mark.parametrize("undefined", ["drop", "zero", "nan"])
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_swaps_of_items_looked_up_are_those_of_swapped_tables(coefficient, undefined, data):
     few = st.integers(0, 3).map(float)

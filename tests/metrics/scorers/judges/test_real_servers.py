@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.model_servers import servers, tiny_gguf, tiny_hub_model
 from metrics.scorers.errors import EndpointRefusedError
 from metrics.scorers.judges.capabilities import probe
 from metrics.scorers.judges.client import Client
@@ -14,7 +15,6 @@ from metrics.scorers.judges.geval_settings import GEvalSettings, with_steps
 from metrics.scorers.judges.grade import Grade, GradeSettings
 from metrics.scorers.scorer import Example
 from tests.codes import refused
-from tests.metrics.scorers.judges import servers, tiny_gguf, tiny_hub_model
 
 TURNS = [
     Example(item=str(number), system="a", context="How are you?", response=f"Fine {number}.")

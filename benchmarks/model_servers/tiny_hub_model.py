@@ -8,7 +8,7 @@ def save(folder: Path) -> Path:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-    from tests.metrics.scorers.judges.tiny_gguf import CHAT, LEVEL_WEIGHTS, WIDTH, alphabet
+    from benchmarks.model_servers.tiny_gguf import CHAT, LEVEL_WEIGHTS, WIDTH, alphabet
 
     words = ["<unk>", "<s>", "</s>", *alphabet()]
     tokenizer = Tokenizer(models.BPE({word: index for index, word in enumerate(words)}, []))
