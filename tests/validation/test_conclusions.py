@@ -152,11 +152,12 @@ def test_prediction_powered_spends_the_error_over_its_looks(lengths):
     [one], [other] = alone["differences"], looked["differences"]
     assert other["p"] == pytest.approx(min(1, one["p"] * 0.05 / (1 - looked["look"]["level"])))
     assert (looked["look"]["number"], looked["look"]["planned"]) == (2, 5)
-    n_lines, n_looked = (
-        len(command_output("prediction_powered", lengths, *JUDGED, *look).splitlines())
+    text, looked_text = (
+        command_output("prediction_powered", lengths, *JUDGED, *look)
         for look in ((), ("--looks=5", "--look=2"))
     )
-    assert n_looked == n_lines + 1
+    assert f"p = {one['p_adjusted']:.4f} " in text
+    assert len(looked_text.splitlines()) == len(text.splitlines()) + 1
 
 
 def test_prediction_powered_gives_quantiles_and_correlations_of_each_system(lengths):
