@@ -236,7 +236,6 @@ def test_intervals_ignore_an_affine_change_and_ranks_a_monotone_one(frame, scale
         ([(1, "a", 1), (2, "b", 2)], Reason.NO_PAIRABLE_UNITS),
         ([(1, "a", 1), (1, "b", 2)], Reason.SINGLE_ITEM),
         ([(1, "a", 1), (1, "b", 1), (2, "a", 1), (2, "b", 1)], Reason.SINGLE_CATEGORY),
-        ([(1, "a", 1), (1, "b", 1), (2, "a", 1), (2, "b", 1), (3, "a", 2)], Reason.SINGLE_CATEGORY),
     ],
 )
 def test_nothing_is_undefined_in_silence(rows, reason, level):

@@ -107,6 +107,12 @@ def test_without_variation_there_is_a_value_but_no_interval_and_a_reason(table, 
     assert code in codes_of(result.warnings)
 
 
+def test_it_is_undefined_where_units_with_two_labels_have_one_category():
+    result = alpha(long_frame([[1, 1, 2], [1, 1, N]]))
+    assert np.isnan([result.value, result.se, result.ci_low, result.ci_high]).all()
+    assert result.reason is Reason.SINGLE_CATEGORY
+
+
 def test_it_warns_where_one_category_prevails_and_is_below_0_where_an_annotator_never_varies():
     result = alpha(long_frame([[1] * 18 + [2, 1], [1] * 18 + [1, 2]]))
     assert result.prevalence == pytest.approx(0.95)

@@ -101,6 +101,33 @@ def test_alt_test_concludes_nothing_from_too_little_data(tmp_path, annotators, n
     assert "nan" not in command_output("alt_test", path, *WHO, "--judge=J")
 
 
+def test_prediction_powered_gives_each_system_and_every_difference(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = []
+    for item in range(200):
+        base = rng.normal()
+        for system, lift in (("A", 0.5), ("B", 0.0)):
+            truth = base + lift + 0.3 * rng.normal()
+            human = f"{truth:.4f}" if item < 60 else ""
+            judge = f"{truth + 0.3 * rng.normal():.4f}"
+            rows.append({"item": item, "system": system, "human": human, "judge": judge})
+    path = written(tmp_path / "scores.csv", rows)
+    found = answer("prediction_powered", path, *JUDGED)
+    first = found["estimates"][0]
+    keys = {"system", "value", "ci_low", "ci_high", "lambda", "n_labelled", "n", "effective_n"}
+    assert keys | {"people_only"} <= set(first)
+    assert (first["system"], first["n_labelled"], first["n"]) == ("A", 60, 200)
+    assert first["effective_n"] > 100
+    people = first["people_only"]
+    assert first["ci_high"] - first["ci_low"] < people["ci_high"] - people["ci_low"]
+    [pair] = found["differences"]
+    assert (pair["a"], pair["b"]) == ("A", "B")
+    assert pair["ci_low"] < 0.5 < pair["ci_high"]
+    assert pair["p_adjusted"] < 0.001
+    text = command_output("prediction_powered", path, *JUDGED)
+    assert f"p = {pair['p_adjusted']:.4f} " in text
+
+
 def test_prediction_powered_without_systems_is_one_mean(tmp_path):
     inputs = worked_example(3)["inputs"]
     rows = [
@@ -152,12 +179,11 @@ def test_prediction_powered_spends_the_error_over_its_looks(lengths):
     [one], [other] = alone["differences"], looked["differences"]
     assert other["p"] == pytest.approx(min(1, one["p"] * 0.05 / (1 - looked["look"]["level"])))
     assert (looked["look"]["number"], looked["look"]["planned"]) == (2, 5)
-    text, looked_text = (
-        command_output("prediction_powered", lengths, *JUDGED, *look)
+    n_lines, n_looked = (
+        len(command_output("prediction_powered", lengths, *JUDGED, *look).splitlines())
         for look in ((), ("--looks=5", "--look=2"))
     )
-    assert f"p = {one['p_adjusted']:.4f} " in text
-    assert len(looked_text.splitlines()) == len(text.splitlines()) + 1
+    assert n_looked == n_lines + 1
 
 
 def test_prediction_powered_gives_quantiles_and_correlations_of_each_system(lengths):
