@@ -113,7 +113,7 @@ class ScoreSettings:
         return self.signature or f"imported|file:{upload.file_name}"
 
     def score_columns(self) -> ScoreColumns:
-        names = {
+        names: dict[str, Any] = {
             use.value: next(iter(self.columns(use)), "")
             for use in ScoreUse
             if use != ScoreUse.SCORE

@@ -45,7 +45,8 @@ class Words:
         return len(self.codes)
 
     def to_list(self) -> list[Any]:
-        return self.take(self.words).tolist()
+        values: list[Any] = self.take(self.words).tolist()
+        return values
 
     def take(self, values: Sequence[Any]) -> Objects:
         """Of each row the value that belongs to its word."""
@@ -162,10 +163,10 @@ class CodedTable:
         """A column as texts without the space around them; an absent value is empty."""
         raw = self.columns[column]
         words = [
-            self._word(value, is_stripped) if type(value) is str else _text(value)
+            self._word(value, is_stripped) if type(value) is str else _text(value) or ""
             for value in raw.words
         ]
-        if None in words:
+        if any(type(value) is not str and _text(value) is None for value in raw.words):
             wrong = raw.mask(lambda value: _text(value) is None)
             kind = type(raw.words[raw.codes[int(np.argmax(wrong))]]).__name__
             raise self.refuse(f"expected text, not {kind}.", column, wrong, code="not_text")
@@ -214,9 +215,9 @@ def coded(values: Iterable[Any]) -> Words:
 
 def merged_words(codes: Integers, words: Sequence[str]) -> Words:
     """The column after words have become equal."""
+    if len({*words}) == len(words):
+        return Words(codes, list(words))
     merged = coded(words)
-    if len(merged.words) == len(words):
-        return Words(codes, merged.words)
     return Words(merged.codes[codes], merged.words)
 
 

@@ -317,8 +317,8 @@ def settle_outputs(
     are refused if their scores differ.
     """
     if repeats != "refuse":
-        [human, *values], kept = settle_repeats(table, keys, [human, *scores.values()], repeats)
-        return human, dict(zip(scores, values, strict=True)), kept
+        settled, kept = settle_repeats(table, keys, [human, *scores.values()], repeats)
+        return settled[0], dict(zip(scores, settled[1:], strict=True)), kept
     codes = combined_codes(keys)
     _keys, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     for column, values in scores.items():

@@ -74,6 +74,9 @@ class Reading:
 
 def look_alike_key(text: str) -> str | float:
     """A key that is equal for texts that differ only as numbers, by Unicode form, space or case."""
+    # Most names, of which a file may have a million.
+    if text.isascii() and text.isidentifier():
+        return text.lower()
     if PLAIN_NAME.fullmatch(text) or NUMBER.fullmatch(text.strip()):
         return float(text)
     return SPACES.sub(" ", _visible(text)).strip().casefold()

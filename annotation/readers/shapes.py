@@ -243,16 +243,14 @@ def _from_columns(
 ) -> tuple[CodedTable, Columns]:
     role = shape.removesuffix("s")
     given: tuple[str, ...] = getattr(columns, role)
-    rest = replace(columns, **{role: ()}, value="")
-    if shape == "items" or len(given) < 2:
-        given, rest = (), replace(columns, value="")
+    rest = _with_role(columns, role, (), value="")
     spread = given or tuple(_others(cells, rest))
     if not spread:
         raise AnnotationError(
             f"The file has no further columns, one per {role}.", code="columns_unnamed"
         )
     name, value = _free(role, rest), _free("value", rest)
-    resolved = replace(rest, **{role: (name,)}, value=value)
+    resolved = _with_role(rest, role, (name,), value=value)
     _require_long(resolved, has_systems=shape == "systems")
     cells = columns_to_rows(cells.only((*rest.named, *spread)), spread, name=name, value=value)
     text = _("Each of {n} columns is one {role}: {columns}.").format(
@@ -260,6 +258,11 @@ def _from_columns(
     )
     reading.report.note(CodedText(text, f"columns_are_{shape}"))
     return cells.only(resolved.named), resolved
+
+
+def _with_role(columns: Columns, role: str, names: tuple[str, ...], *, value: str) -> Columns:
+    changes: dict[str, Any] = {role: names}
+    return replace(columns, value=value, **changes)
 
 
 def _free(name: str, columns: Columns) -> str:

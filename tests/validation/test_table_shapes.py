@@ -60,8 +60,9 @@ def spread(keys: tuple[str, ...], name: str, value: str) -> list[dict[str, Any]]
     return list(rows.values())
 
 
-def as_json(path: Path, records: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+def as_json(path: Path, records: list[dict[str, Any]], encoding: str = "utf-8") -> Path:
+    lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    path.write_text("".join(lines), encoding=encoding)
     return path
 
 
@@ -89,7 +90,9 @@ EVERYBODY = tuple(f"--annotator={person}" for person in PEOPLE)
 EVERY_SYSTEM = tuple(f"--system={system}" for system in SYSTEMS)
 
 
-def labels_in_shapes(folder: Path) -> dict[str, tuple[Path, tuple[str, ...]]]:
+def labels_in_shapes(
+    folder: Path, encoding: str = "utf-8"
+) -> dict[str, tuple[Path, tuple[str, ...]]]:
     """The labels in five shapes, and the options that name their columns."""
     labels = [{key: cell[key] for key in ("item", "system", "who", "label")} for cell in cells()]
     wide = spread(("item", "system"), "who", "label")
@@ -99,14 +102,17 @@ def labels_in_shapes(folder: Path) -> dict[str, tuple[Path, tuple[str, ...]]]:
         row[f"{cell['item']} | {cell['system']}"] = cell["label"]
     of_systems = spread(("item", "who"), "system", "label")
     return {
-        "long": (written(folder / "long.csv", labels), LONG),
-        "annotators": (written(folder / "annotators.csv", wide), UNIT),
+        "long": (written(folder / "long.csv", labels, encoding), LONG),
+        "annotators": (written(folder / "annotators.csv", wide, encoding), UNIT),
         "systems": (
-            written(folder / "systems.csv", of_systems),
+            written(folder / "systems.csv", of_systems, encoding),
             ("--item=item", "--annotator=who", *EVERY_SYSTEM),
         ),
-        "items": (written(folder / "items.csv", list(units.values())), ("--annotator=who",)),
-        "nested": (as_json(folder / "nested.jsonl", nested_records()), LONG),
+        "items": (
+            written(folder / "items.csv", list(units.values()), encoding),
+            ("--annotator=who",),
+        ),
+        "nested": (as_json(folder / "nested.jsonl", nested_records(), encoding), LONG),
     }
 
 
@@ -118,12 +124,21 @@ def numbers(command: str, path: Path, *options: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("level", ["nominal", "ordinal"])
-def test_agreement_is_that_of_the_labels_in_every_shape(tmp_path, level):
-    shapes = labels_in_shapes(tmp_path)
+@pytest.mark.parametrize(
+    ("encoding", "level"),
+    [
+        ("utf-8", "ordinal"),
+        ("utf-8-sig", "nominal"),
+        ("utf-16", "nominal"),
+        ("cp1252", "nominal"),
+    ],
+)
+def test_agreement_is_that_of_the_labels_in_every_shape_and_encoding(tmp_path, encoding, level):
     asked = f"--level={level}"
-    expected = numbers("agreement", shapes["long"][0], *shapes["long"][1], asked)
+    path, options = labels_in_shapes(tmp_path)["long"]
+    expected = numbers("agreement", path, *options, asked)
     assert expected["n_judgments"] == len(cells()) - 1
+    shapes = labels_in_shapes(tmp_path, encoding)
     for path, options in shapes.values():
         found = numbers("agreement", path, *options, asked)
         # In a row per annotator their labels come in another order.
@@ -184,8 +199,11 @@ def test_correlations_are_those_of_the_scores_in_every_shape(tmp_path):
 def test_systems_are_compared_alike_in_every_shape(tmp_path):
     shapes = labels_in_shapes(tmp_path)
     named = ("--item=item", "--annotator=who", "--system=system", "--value=label")
+    of_items = spread(("who", "system"), "item", "label")
+    shapes["items"] = (written(tmp_path / "columns.csv", of_items), ())
     options = {
         "long": named,
+        "items": ("--annotator=who", "--system=system"),
         "annotators": ("--item=item", "--system=system", *EVERYBODY),
         "systems": ("--item=item", "--annotator=who"),
         "nested": named,

@@ -4,10 +4,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.importer import ImportCommand
-from annotation.management.plain_table import REPEATS, add_policies, reading_of
+from annotation.management.plain_table import add_policies, reading_of
 from annotation.models import Question
 from annotation.readers.drafts import StudyDraft
 from annotation.readers.judgments import read_judgments
+from annotation.readers.policies import REPEATS
 from annotation.readers.rows import MOST
 
 

@@ -3,9 +3,9 @@ from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.plain_table import REPEATS, add_policies, reading_of
+from annotation.management.plain_table import add_policies, reading_of
 from annotation.models import Study
-from annotation.readers.policies import Unmatched
+from annotation.readers.policies import REPEATS, Unmatched
 from metrics.imports import import_scores
 from metrics.models import LONGEST_SIGNATURE
 
