@@ -21,6 +21,7 @@ from annotation.readers.tool_exports.entries import Export, FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.recognition import TABLE, opened_export
 from annotation.readers.tool_exports.studies import read_entries, read_export
+from tests.annotation.importing import command_output
 from tests.annotation.tool_export_facts import (
     EXPORTS,
     answers_of,
@@ -292,6 +293,21 @@ def test_uploads_are_recognized_and_read_like_files_of_commands(name: str) -> No
             assert wordings_of(uploaded) == wordings_of(from_command)
             assert counts_of(uploaded)["rows"] == counts_of(from_command)["rows"]
     assert faults.n == 0
+
+
+@pytest.mark.django_db
+def test_the_command_imports_each_and_reports_the_reading() -> None:
+    for name, tool in RECOGNIZED.items():
+        if tool != TABLE:
+            study = f"--study={name.replace('.', '-').replace('_', '-')}"
+            output = command_output(
+                "import_annotations", EXPORTS / name, study, f"--from={tool}", "--json"
+            )
+            found = json.loads(output)
+            draft = read_fixture(name, tool)
+            assert found["reading"]["n_rows"] == counts_of(draft)["rows"][0], name
+            assert found["n_submissions"] == len(draft.submissions), name
+            assert found["n_items"] == len(draft.items), name
 
 
 def test_a_table_of_labels_with_a_time_is_no_form(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ Forms (https://support.google.com/docs/answer/139706), Prolific
 import pytest
 
 from annotation.exceptions import AnnotationError
+from annotation.label_uploads import LabelSettings
 from annotation.readers.tool_exports.surveys import SURVEY
 from tests.annotation.tool_export_facts import answers_of, counts_of, read_fixture, wordings_of
-from tests.codes import refused
+from tests.codes import codes_of, refused
 
 BOXES = "What did you like?"
 MONKEY_BOXES = "What did you like? (Select all that apply.)"
@@ -122,6 +123,8 @@ def test_a_pattern_makes_items_of_columns() -> None:
 def test_a_pattern_has_a_question_and_an_item_or_a_system(answers: str) -> None:
     with refused(AnnotationError, "answers_pattern"):
         read_fixture("qualtrics_split.csv", "qualtrics", answers=answers)
+    assert codes_of(LabelSettings("qualtrics", answers=answers).problems()) == ["answers_pattern"]
+    assert not LabelSettings("qualtrics", answers="{question}_{system}").problems()
 
 
 def test_surveymonkey_has_two_header_rows_of_questions_and_options() -> None:
