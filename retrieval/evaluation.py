@@ -61,10 +61,15 @@ def evaluate_runs(
                 "Leave it out, or choose the qrels of its topics.",
                 code="no_topic",
             )
+        orders = lists_of_run(grades, run, position, settings.single_precision)
+        n_lacking = int(counted.sum()) - n_topics
+        n_foreign = int((position < 0).sum())
+        n_foreign_lines = int((position[run.topic] < 0).sum())
+        n_unjudged = int((orders["falling"].grade < 0).sum())
         counts.append(
-            TopicCounts(name, n_topics, int(counted.sum()) - n_topics, int((position < 0).sum()))
+            TopicCounts(name, n_topics, n_lacking, n_foreign, n_foreign_lines, n_unjudged)
         )
-        results += _run_values(name, grades, run, position, (listed, counted), settings)
+        results += _run_values(name, orders, (listed, counted), settings)
     topics = [each for each, counts_here in zip(grades.topics, counted, strict=True) if counts_here]
     evaluation = Evaluation(
         topics=topics,
@@ -150,15 +155,12 @@ def has_relevant(grades: RelevanceGrades) -> Flags:
 
 def _run_values(
     name: str,
-    grades: RelevanceGrades,
-    run: Run,
-    position: Integers,
+    orders: dict[Ties, JudgedLists],
     flags: tuple[Flags, Flags],
     settings: Settings,
 ) -> Iterator[RunValues]:
     """A row for each measure; a measure's values are of the topics that count."""
     listed, counted = flags
-    orders = lists_of_run(grades, run, position, settings.single_precision)
     lists = orders.pop(settings.ties)
     [lists_other_way] = orders.values()
     for one in settings.measures:

@@ -128,12 +128,23 @@ class RunsCompared:
 
 @dataclass(frozen=True)
 class TopicCounts:
-    """Topics of a run that count, that it lacks, and that the qrels do not know."""
+    """Topics of a run that count, that it lacks, and that the qrels do not know.
+
+    `n_foreign_lines` are the lines of these, and `n_unjudged` documents of the others that nobody
+    judged.
+    """
 
     run: str
     n_topics: int
     n_missing: int
     n_foreign: int
+    n_foreign_lines: int
+    n_unjudged: int
+
+    def record(self) -> dict[str, Any]:
+        """As `evaluate_runs --json` prints it."""
+        names = ("run", "n_topics", "n_missing", "n_foreign")
+        return {name: getattr(self, name) for name in names}
 
 
 def paired(a: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -192,7 +203,7 @@ class Evaluation:
             "results": [row.record(self.topics) for row in self.results],
             "comparisons": [row.record() for row in self.comparisons],
             "groups": [{"measure": each.name, "groups": self.groups(each)} for each in primary],
-            "runs": [vars(each) for each in self.runs],
+            "runs": [each.record() for each in self.runs],
             "n_topics": len(self.topics),
             "n_without_relevant": self.n_without_relevant,
             "settings": {

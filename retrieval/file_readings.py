@@ -112,7 +112,8 @@ def _read_qrels(path: Path) -> tuple[dict[str, Any], Sequence[str]]:
     except TrecFileFaults as refused:
         raise TrecFileFaults(path, [*_hint_of_assessors(path), *refused.faults]) from None
     _require_short(path, grades.topics)
-    return {**qrels_facts(grades), **_judges(path)}, grades.topics
+    reading = {"reading": grades.reading.plain()}
+    return {**qrels_facts(grades), **reading, **_judges(path)}, grades.topics
 
 
 def _hint_of_assessors(path: Path) -> list[tuple[None, str]]:
@@ -135,7 +136,8 @@ def _read_assessors(path: Path) -> tuple[dict[str, Any], Sequence[str]]:
         raise TrecFileFaults(path, [(None, text.format(name=f"{long[:40]}…", n=NAME_LENGTH))])
     topics = sorted({topic for one in grades.values() for topic in one.topics}, key=str.encode)
     _require_short(path, topics)
-    return {**assessors_facts(grades), **_judges(path)}, topics
+    reading = {"reading": next(iter(grades.values())).reading.plain()}
+    return {**assessors_facts(grades), **reading, **_judges(path)}, topics
 
 
 def _judges(path: Path) -> dict[str, Any]:
@@ -171,6 +173,7 @@ def _require_short(path: Path, topics: Sequence[str]) -> None:
 def run_facts(run: Run) -> dict[str, Any]:
     """What a run's row says of it."""
     return {
+        "reading": run.reading.plain(),
         "tag": run.tag[:NAME_LENGTH],
         "n_lines": len(run.score),
         "n_topics": len(run.topics),

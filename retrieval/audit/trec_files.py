@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from annotation.readers.report import ReadingReport
 from presentation.counts import count_of
 from presentation.records import plain_values
 from retrieval.audit.assessor_files import audit_assessors
@@ -36,7 +37,8 @@ def audit_qrels(path: Path, n_lines: int) -> tuple[AuditedFile, RelevanceGrades 
             return of_assessors, None
         found = (*_refusals(faults), *several)
         return AuditedFile(path, "qrels", n_lines, findings=found), None
-    facts, findings = _qrels_facts(grades), tuple(_qrels_findings(grades))
+    facts = _qrels_facts(grades)
+    findings = (*_reading_findings(grades.reading), *_qrels_findings(grades))
     n = len(grades.grade)
     return AuditedFile(path, "qrels", n_lines, n_rows=n, findings=findings, facts=facts), grades
 
@@ -53,10 +55,24 @@ def audit_run(path: Path, n_lines: int, qrels: Sequence[RelevanceGrades]) -> Aud
         "run",
         n_lines,
         n_rows=len(run.score),
-        findings=(*_run_findings(run), *(one for found, _ in against for one in found)),
+        findings=(
+            *_reading_findings(run.reading),
+            *_run_findings(run),
+            *(one for found, _ in against for one in found),
+        ),
         facts={**_run_facts(run), "judged_at_10": [facts for _, facts in against if facts]},
         related=tuple(grades.path for grades in qrels),
     )
+
+
+def _reading_findings(report: ReadingReport) -> Iterator[Finding]:
+    """Lines that are left out, and the layout of a file that does not have TREC's columns."""
+    for each in report.left_out.values():
+        lines = f"{count_of(each.n, 'line')} left out ({', '.join(each.places)})"
+        text = f"{lines}: {each.reason}"
+        yield Finding(name=each.reason.code, severity="note", text=text, n=each.n)
+    for note in report.notes:
+        yield Finding(name=note.code, severity="note", text=str(note).rstrip("."))
 
 
 def _refusals(faults: TrecFileFaults) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 
 from annotation.models import Study
+from annotation.readers.report import ReadingReport
 from retrieval.models.collections import Collection
 from work.contents.field import ContentField
 
@@ -114,6 +115,9 @@ class CollectionFile(models.Model):
         default=list, help_text="The first of them: line and text; the file is used all the same."
     )
     n_warnings = models.PositiveBigIntegerField(default=0)
+    reading = models.JSONField(
+        default=dict, help_text="What was read and left out of a run or qrels, and why."
+    )
     uploaded_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.SET_NULL,
@@ -147,6 +151,11 @@ class CollectionFile(models.Model):
     @property
     def is_usable(self) -> bool:
         return self.n_lines is not None and not self.n_faults
+
+    @property
+    def reading_sentences(self) -> list[str]:
+        """What was read of the file and left out; files from before say nothing."""
+        return ReadingReport.from_plain(self.reading).sentences() if self.reading else []
 
 
 class FilePart(models.Model):

@@ -1,6 +1,6 @@
 """Systems ranked under several sets of judgments, and how far the rankings may be trusted."""
 
-from retrieval.rankings.comparison import compare_files, compare_qrels
+from retrieval.rankings.comparison import compare_qrels
 from retrieval.rankings.records import ComparisonSettings, QrelsComparison
 
-__all__ = ["ComparisonSettings", "QrelsComparison", "compare_files", "compare_qrels"]
+__all__ = ["ComparisonSettings", "QrelsComparison", "compare_qrels"]

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from retrieval.rankings.records import (
     Ranking,
     RankingComparison,
 )
-from retrieval.trec_files import RelevanceGrades, Run, read_assessors, read_qrels, read_run
+from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Floats
 from stats.ranking import Measure
 from stats.ranking.rank_biased_overlap import rbo, tie_groups
@@ -37,24 +36,6 @@ from stats.ranking.resampled_topics import (
     weighted_means,
     weighted_scores,
 )
-
-
-def compare_files(
-    qrels: Mapping[str, Path],
-    runs: Sequence[Path],
-    settings: ComparisonSettings,
-    *,
-    assessors: Path | None = None,
-    progress: Progress = silently,
-) -> QrelsComparison:
-    """The runs of files under the qrels of files, or of a file with several assessors' grades."""
-    return compare_qrels(
-        [read_run(path) for path in runs],
-        {name: read_qrels(path) for name, path in qrels.items()},
-        settings,
-        assessors=read_assessors(assessors) if assessors else None,
-        progress=progress,
-    )
 
 
 def compare_qrels(

@@ -82,6 +82,7 @@ def test_the_page_computes_what_the_command_computes(rosa, evaluated, tmp_path):
         assert sorted(page.pop(name), key=order) == sorted(command.pop(name), key=order)
     assert sorted(page.pop("runs"), key=str) == sorted(command.pop("runs"), key=str)
     assert len(command.pop("note_codes")) == len(page["notes"])
+    assert len(command.pop("reading")) == 4
     assert page == command
 
 

@@ -8,7 +8,9 @@ import pytest
 
 from retrieval.exceptions import TrecFileFaults
 from retrieval.trec_files import RelevanceGrades, Run, kind_of_file, read_qrels, read_run
+from tests.annotation.importing import command_output
 from tests.codes import codes_of, refused
+from tests.retrieval.collections import add_file
 from tests.retrieval.conftest import record_of
 
 FOREIGN = Path(__file__).parent / "foreign_files"
@@ -251,3 +253,52 @@ def test_five_layouts_and_three_encodings_are_evaluated_alike(file):
             )
             results.add(json.dumps([row["per_topic"] for row in record["results"]]))
     assert len(results) == 1
+
+
+def test_commands_say_what_was_read_and_what_takes_no_part(file):
+    qrels = file("q.txt", "# made by hand\n1 0 a 1.0\n2 0 a -1\n3 0 a 1\n")
+    run = file("a.run", "1 Q0 a 1 2 r\n1 Q0 b 2 1 r\n8 Q0 a 1 1 r\n9 Q0 a 1 1 r\n9 Q0 b 1 1 r\n")
+    files = ("--qrels", qrels, "--run", run, "--measure", "RR")
+    of_qrels, of_run = record_of("evaluate_runs", *files)["reading"]
+    assert (of_qrels["file"], of_run["file"]) == ("q.txt", "a.run")
+    assert (of_qrels["n_rows"], of_qrels["n_used"]) == (4, 3)
+    assert [(each["code"], each["n"]) for each in of_qrels["left_out"]] == [("comment", 1)]
+    codes = [note["code"] for note in of_qrels["notes"]]
+    assert codes == ["decimal_grades", "grades_below_zero", "topics_in_no_run"]
+    assert (of_run["n_rows"], of_run["n_used"]) == (5, 2)
+    [foreign] = of_run["left_out"]
+    assert (foreign["code"], foreign["n"], foreign["places"]) == ("foreign_topic", 3, ["2 topics"])
+    notes = {note["code"]: note["text"].split()[0] for note in of_run["notes"]}
+    assert notes == {"missing_topics": "2", "unjudged_documents": "1"}
+    text = command_output("evaluate_runs", *map(str, files)).splitlines()
+    assert [line.split(":")[0] for line in text[-2:]] == ["q.txt", "a.run"]
+    second = file("second.txt", "1 0 a 1\n3 0 a 0\n")
+    compared = record_of(
+        *("compare_qrels", "--qrels", f"one={qrels}", "--qrels", f"two={second}", "--run", run),
+        *("--run", file("b.run", "1 Q0 a 1 1 b\n"), "--resamples", "10", "--draws", "10"),
+    )
+    read = [(each["file"], each["n_rows"], each["n_used"]) for each in compared["reading"]]
+    assert read == [("q.txt", 4, 3), ("second.txt", 2, 2), ("a.run", 5, 5), ("b.run", 1, 1)]
+    assessors = file("jg.txt", "# by two\n1 Ann a 1\n1 Bob a 0\n")
+    options = ("--rule", "any", "--output", file("merged", ""))
+    [merged] = record_of("merge_assessors", assessors, *options)["reading"]
+    assert (merged["n_rows"], merged["n_used"]) == (3, 2)
+    [audited] = record_of("audit_collection", qrels)["files"]
+    names = {finding["name"] for finding in audited["findings"]}
+    assert {"comment", "decimal_grades"} <= names
+
+
+def test_a_collections_page_says_what_was_read_of_a_file(collection):
+    file = add_file(collection, "q.txt", "# by hand\n1 0 a 1.0\n")
+    assert file.kind == "qrels"
+    assert (file.reading["n_rows"], file.reading["n_used"]) == (2, 1)
+    assert [note["code"] for note in file.reading["notes"]] == ["decimal_grades"]
+    assert len(file.reading_sentences) == 3
+    for name, content, kind in (
+        ("test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n", "qrels"),
+        ("run.tsv", "q1\td1\t1\nq1\td2\t2\n", "run"),
+        ("run.json", json.dumps(SCORES), "run"),
+        ("wide.txt", QRELS.encode("utf-16"), "qrels"),
+    ):
+        file = add_file(collection, name, content)
+        assert (file.kind, file.is_usable) == (kind, True)

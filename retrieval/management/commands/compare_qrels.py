@@ -11,8 +11,10 @@ from metrics.management.numbers import share, some_draws
 from presentation.progress import bar
 from presentation.text_tables import printable
 from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
-from retrieval.rankings import ComparisonSettings, compare_files
+from retrieval.rankings import ComparisonSettings, compare_qrels
 from retrieval.rankings.tables import as_text
+from retrieval.readings import file_readings, reading_lines
+from retrieval.trec_files import read_assessors, read_qrels, read_run
 from stats.ranking.rank_biased_overlap import RankTies
 
 FORM = "--qrels takes NAME=FILE, such as first=round1.qrels"
@@ -75,19 +77,19 @@ class Command(BaseCommand):
             n_draws=options["draws"],
             machines=tuple(options["machine"]),
         )
-        compared = compare_files(
-            _named_files(options["qrels"]),
-            run,
-            settings,
-            assessors=options["assessors"],
-            progress=bar("compare"),
+        runs = [read_run(path) for path in run]
+        qrels = {name: read_qrels(path) for name, path in _named_files(options["qrels"]).items()}
+        assessors = read_assessors(options["assessors"]) if options["assessors"] else {}
+        compared = compare_qrels(
+            runs, qrels, settings, assessors=assessors, progress=bar("compare")
         )
-        text = (
-            json.dumps(compared.record(), indent=1)
-            if options["json"]
-            else printable(as_text(compared))
-        )
-        self.stdout.write(text)
+        readings = file_readings(*qrels.values(), *assessors.values(), *runs)
+        if options["json"]:
+            record = compared.record() | {"reading": [each.record() for each in readings]}
+            self.stdout.write(json.dumps(record, indent=1))
+            return
+        lines = "\n".join(reading_lines(readings))
+        self.stdout.write(printable(f"{as_text(compared)}\n\n{lines}"))
 
 
 def _named_files(options: Sequence[str]) -> dict[str, Path]:

@@ -13,6 +13,7 @@ from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Evaluation, Settings
 from retrieval.evaluation_tables import as_text
 from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
+from retrieval.readings import evaluation_readings, file_readings, reading_lines
 from retrieval.reuse.groups import read_groups
 from retrieval.reuse.machine import compare_machine
 from retrieval.reuse.machine_records import MachineComparison, Sample
@@ -67,17 +68,22 @@ class Command(BaseCommand):
         )
         weighted = _weighted(evaluation, options["weights"])
         reuse = _reusability(grades, runs, settings, options)
-        machine = _machine(grades, runs, settings, options)
+        machine_grades = read_qrels(options["machine"]) if options["machine"] else None
+        machine = _machine(grades, runs, machine_grades, settings, options)
+        readings = evaluation_readings(evaluation, grades, runs)
+        readings += [] if machine_grades is None else file_readings(machine_grades)
         if options["json"]:
             record = evaluation.record()
             record |= {} if weighted is None else {"weighted": weighted.record()}
             record |= {} if reuse is None else {"reusability": reuse.record()}
             record |= {} if machine is None else {"machine": machine.record()}
+            record["reading"] = [each.record() for each in readings]
             self.stdout.write(json.dumps(record, indent=1))
             return
         parts = [as_text(evaluation), *([] if weighted is None else weighted.lines())]
         parts += [] if reuse is None else [reusability_text(reuse)]
         parts += [] if machine is None else machine.lines()
+        parts.append("\n".join(reading_lines(readings)))
         self.stdout.write(printable("\n\n".join(parts)))
 
 
@@ -150,14 +156,18 @@ def _weighted(evaluation: Evaluation, file: Path | None) -> WeightedMeans | None
 
 
 def _machine(
-    grades: RelevanceGrades, runs: Sequence[Run], settings: Settings, options: dict[str, Any]
+    grades: RelevanceGrades,
+    runs: Sequence[Run],
+    machine: RelevanceGrades | None,
+    settings: Settings,
+    options: dict[str, Any],
 ) -> MachineComparison | None:
-    if options["machine"] is None:
+    if machine is None:
         return None
     return compare_machine(
         runs,
         grades,
-        read_qrels(options["machine"]),
+        machine,
         options["shares_model"],
         settings,
         sample=options["human_sample"],

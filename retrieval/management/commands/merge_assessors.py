@@ -8,6 +8,7 @@ from presentation.counts import count_of
 from presentation.files import write_whole
 from retrieval.exports.marks import is_simulated_name
 from retrieval.merged_qrels import RULES, merged, qrels_lines
+from retrieval.readings import file_readings, reading_lines
 from retrieval.trec_files import read_assessors
 
 
@@ -28,6 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, assessors: Path, output: Path, rule: str, **options: Any) -> None:
         grades = read_assessors(assessors)
+        readings = file_readings(*grades.values())
         qrels = merged(grades, rule)
         is_simulated = any(map(is_simulated_name, grades))
         write_whole(output, qrels_lines(qrels, is_simulated=is_simulated))
@@ -39,11 +41,12 @@ class Command(BaseCommand):
             "n_unjudged": int((qrels.grade < 0).sum()),
         }
         if options["json"]:
-            record = {"output": str(output), "rule": rule, **counts}
+            reading = [each.record() for each in readings]
+            record = {"output": str(output), "rule": rule, **counts, "reading": reading}
             self.stdout.write(json.dumps(record, indent=1))
             return
         self.stdout.write(
             f"{output}: {count_of(counts['n_topics'], 'topic')}, "
             f"{count_of(counts['n_lines'], 'line')}, {counts['n_relevant']:,} relevant ({rule} of "
-            f"{count_of(len(grades), 'assessor')})."
+            f"{count_of(len(grades), 'assessor')}).\n" + "\n".join(reading_lines(readings))
         )

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from retrieval.pools.pool_text import lint_text, pool_text
 from retrieval.pools.records import Pool, PoolPlan, Target
 from retrieval.pools.sources import RunSource, Source
 from retrieval.pools.targets import read_targets, targets_of_runs
+from retrieval.readings import FileReading, file_readings, reading_lines
 
 PLAN = ("depth", "take", "uniform", "cap", "seed", "fusion_constant", "fusion_depth")
 
@@ -104,7 +106,8 @@ class Command(BaseCommand):
         if options["output"]:
             write_pool(options["output"], pool)
         lint = lint_pool(table_of(pool), catalogue=catalogue, allowed=options["allow"])
-        self.stdout.write(_text(pool, lint, as_json=options["json"]))
+        readings = file_readings(*(one.run for one in sources if isinstance(one, RunSource)))
+        self.stdout.write(_text(pool, lint, readings, as_json=options["json"]))
         if options["alternatives"]:
             lint.require_sound()
             _write_alternatives(options["alternatives"], pool, catalogue)
@@ -134,10 +137,12 @@ def _targets(file: Path | None, sources: list[Source], catalogue: Catalogue | No
     )
 
 
-def _text(pool: Pool, lint: PoolLint, *, as_json: bool) -> str:
+def _text(pool: Pool, lint: PoolLint, readings: Sequence[FileReading], *, as_json: bool) -> str:
     if as_json:
-        return json.dumps(pool.record() | {"lint": lint.record()}, indent=1)
-    return printable(f"{pool_text(pool)}\n\n{lint_text(lint)}")
+        reading = [each.record() for each in readings]
+        return json.dumps(pool.record() | {"lint": lint.record(), "reading": reading}, indent=1)
+    parts = [pool_text(pool), lint_text(lint), "\n".join(reading_lines(readings))]
+    return printable("\n\n".join(part for part in parts if part))
 
 
 def _write_alternatives(path: Path, pool: Pool, catalogue: Catalogue | None) -> None:
