@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -97,11 +98,19 @@ class ColumnMapping:
         uses = {name: str(use) for name, use in self.uses.items()}
         return {"uses": uses, "systems": dict(self.systems)}
 
+    @cached_property
+    def _columns_by_use(self) -> dict[Use, list[str]]:
+        """Each row of a file asks for them."""
+        columns: dict[Use, list[str]] = {}
+        for name, use in self.uses.items():
+            columns.setdefault(use, []).append(name)
+        return columns
+
     def columns(self, use: Use) -> list[str]:
-        return [name for name, each in self.uses.items() if each == use]
+        return list(self._columns_by_use.get(use, ()))
 
     def column(self, use: Use) -> str | None:
-        return next(iter(self.columns(use)), None)
+        return next(iter(self._columns_by_use.get(use, ())), None)
 
     @property
     def is_wide(self) -> bool:

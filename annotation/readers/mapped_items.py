@@ -64,6 +64,9 @@ class MappedItems(Collection[ItemDraft]):
     ) -> None:
         self.path, self.mapping, self.faults = path, mapping, faults
         self.n_rows = self.n_repeated = self.n_empty = 0
+        # Most rows are of the item of the row before.
+        self._last_name, self._last_item = "", 0
+        self._last_shared: dict[str, str] = {}
         self._pictures: PictureSource = pictures or NoPictures()
         self._is_pool = is_pool
         # An empty name is a private file that the system removes.
@@ -261,13 +264,17 @@ class MappedItems(Collection[ItemDraft]):
 
     def _item(self, name: str, row: Row, shared: dict[str, str], digest: str) -> int | None:
         """The item's number; rows of one item share its page, so they agree in all of it."""
+        if (self._last_name, self._last_shared) == (name, shared):
+            return self._last_item
         cursor = self._database.execute(
             "INSERT OR IGNORE INTO item (name, line, context, reference, condition, picture,"
             " digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (name, row.line, *shared.values(), digest),
         )
         if cursor.rowcount == 1:
-            return int(cursor.lastrowid or 0)
+            self._last_name, self._last_shared = name, shared
+            self._last_item = int(cursor.lastrowid or 0)
+            return self._last_item
         n, line, *there = self._database.execute(
             "SELECT n, line, context, reference, condition, picture FROM item WHERE name = ?",
             (name,),
@@ -308,6 +315,7 @@ class MappedItems(Collection[ItemDraft]):
         self._mark_faulty(name, row)
 
     def _mark_faulty(self, name: str, row: Row) -> None:
+        self._last_name = ""
         self._database.execute(
             "INSERT INTO item (name, line, is_faulty) VALUES (?, NULL, 1)"
             " ON CONFLICT (name) DO UPDATE SET is_faulty = 1",

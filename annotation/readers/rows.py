@@ -93,7 +93,8 @@ class Row:
         value = self.fields.get(field)
         if value is None:
             return ""
-        if type(value) is str and not value:
+        # Most texts are plain, and every cell of a file comes here.
+        if type(value) is str and value.isascii() and "\x00" not in value:
             return value
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             raise self.refuse(f"expected text, not {type(value).__name__}.", field, code="not_text")
