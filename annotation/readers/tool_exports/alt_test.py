@@ -1,6 +1,6 @@
 """Labels of the alternative annotator test: JSON with an object of labels for each annotator.
 
-The file of people and that of language models have this form; a label is a text, a number or a
+Both files, of people and of language models, have this form; a label is a text, a number or a
 list of texts. https://github.com/nitaytech/AltTest (human_annotations.json, llm_annotations.json)
 """
 

@@ -37,9 +37,9 @@ NO_NAME = CodedText(
 
 @dataclass(frozen=True)
 class FeedbackLayout:
-    """Where a tool has what, under the names of its API and of its files: the first that is there.
+    """The names of fields in a tool's API and files; the first one that has a value counts.
 
-    `programs` are the sources that are no people.
+    `programs` are the sources that are not people.
     """
 
     has: tuple[frozenset[str], ...]

@@ -137,7 +137,7 @@ Token = tuple[int, int]
 
 @dataclass
 class _Layer:
-    """A layer of a TSV file: its features, each a column, and what its annotations cover."""
+    """A layer of a TSV file: its features, each a column, and the tokens of its annotations."""
 
     name: str
     features: list[str]
@@ -176,7 +176,7 @@ class _Document:
 
     def read_token(self, path: Path, line: int, token: Token, cells: Sequence[str]) -> None:
         if len(cells) < self.n_columns:
-            problem = f"it has {len(cells)} fields, where the layers have {self.n_columns}."
+            problem = f"it has {len(cells)} fields; the layers have {self.n_columns}."
             raise ImportRefused(path, problem, line=line, code="field_count")
         if token[1] > 0:
             self.tokens[token[0]].add(token)
@@ -247,7 +247,7 @@ def _read_tsv(path: Path) -> _Document:
             if int(match[1]) not in document.lines:
                 document.lines[int(match[1])] = line
                 document.texts[int(match[1])], text = text, []
-            # Parts of tokens have numbers of their own, by which they are no whole sentence.
+            # A part of a token has a negative number, so that it is never a whole sentence.
             token = (int(match[1]), -line if match[3] else int(match[2]))
             document.read_token(path, line, token, content.split("\t"))
     if not document.lines:

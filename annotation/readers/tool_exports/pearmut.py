@@ -1,4 +1,4 @@
-"""Pearmut's annotations: what `/download-annotations` gives, or a campaign's file of JSON Lines.
+"""Pearmut's annotations: the answer of `/download-annotations`, or a campaign's JSON Lines file.
 
 A record is a document, with an annotation of each system's text for each of its segments.
 https://github.com/zouharvi/pearmut (the results of a campaign)
@@ -24,7 +24,7 @@ from error_codes import CodedText
 SHAPES = (frozenset({"annotation", "item_i", "user_id"}),)
 SCORE, WRITTEN = "score", "textfield"
 RESET = "__RESET__"
-# Documents that were shown before, between or after those of the campaign.
+# Documents shown before, between or after the campaign's documents.
 EXTRA = ("welcome_", "random_", "goodbye_")
 SPANS = CodedText("error spans are not read yet", "spans")
 NOT_CAMPAIGN = CodedText("it is a tutorial, an attention check or a form", "not_campaign")
@@ -86,7 +86,7 @@ def _segment(export: Export, row: Row, shown: Row, answers: Row) -> Entry:
     )
     for system, value in answers.fields.items():
         if system not in outputs.fields:
-            raise answers.refuse("there is no text of this system.", system, code="no_system")
+            raise answers.refuse("there is not a text of this system.", system, code="no_system")
         answer = inner(answers, value, system)
         for question, each, field in _scores(answer):
             if not export.is_unwanted(question, row):
@@ -100,7 +100,7 @@ def _segment(export: Export, row: Row, shown: Row, answers: Row) -> Entry:
 
 
 def _scores(answer: Row) -> Iterator[tuple[str, Any, str]]:
-    """Question, value and field of what an annotator said of a text."""
+    """Question, value and field of each answer about a text."""
     if answer.fields.get(SCORE) is not None:
         yield SCORE, answer.number(SCORE), SCORE
     sliders = inner(answer, answer.fields.get("sliders") or {}, "sliders")
@@ -115,7 +115,7 @@ def _scores(answer: Row) -> Iterator[tuple[str, Any, str]]:
 
 
 def _key(export: Export, shown: Row) -> str:
-    """The segment's own name, or one made of what it shows."""
+    """The segment's own name, or one made of its texts."""
     if export.fields.item:
         require_fields(shown, export.fields.item)
         return "-".join(shown.required(name) for name in export.fields.item)

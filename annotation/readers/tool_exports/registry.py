@@ -25,7 +25,7 @@ TEXTS = ("item", "system", "candidate", "context", "response", "reference", "con
 
 @dataclass(frozen=True)
 class Tool:
-    """Which names of fields an export has, and what people may say that a field is.
+    """How an export is read, the names of its fields, and the uses that people may give to fields.
 
     `pattern` is an example of how columns name their question and item, for tables of surveys.
     """
@@ -79,7 +79,7 @@ def recognized_tool(row: Row, *, has_annotators: bool) -> str:
     names = set(row.fields)
     for name, tool in REGISTRY.items():
         if any(shape <= names for shape in tool.has):
-            # Of the fields of Google Forms only the first has a name of its own.
+            # Only the first field of Google Forms always has the same name.
             is_table = name == FORMS and (
                 has_annotators or next(iter(row.fields)) not in tool.has[0]
             )

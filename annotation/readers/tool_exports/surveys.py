@@ -32,7 +32,7 @@ from annotation.readers.tool_exports.entries import (
 from error_codes import CodedText
 
 SURVEY, OTHER = "survey", "other"
-# What Qualtrics writes between a question and one of several options.
+# Qualtrics writes this between a question and one of several options.
 CHOICE = " - Selected Choice"
 MOST_LISTED = 8
 MOST_BOXES = 50
@@ -46,7 +46,7 @@ SEVERAL_COLUMNS = CodedText(
 
 @dataclass(frozen=True)
 class SurveyLayout:
-    """What the table of a tool has besides answers. Names of columns are patterns.
+    """The columns that a tool's table has besides answers. Names of columns are patterns.
 
     `question` is how a column names its question, and possibly the item, if only such columns are
     questions. `part` is how columns name a question and its option or row, `example` the same as
@@ -123,7 +123,7 @@ LAYOUTS = {
         has=(frozenset({"participant.code", "session.code"}),),
         annotator=("participant.code",),
         others=r".*player\.(id_in_group|role|payoff)",
-        # `player.rating` in the table of an app, `app.1.player.rating` in that of all apps.
+        # `player.rating` in the table of an app, `app.1.player.rating` in the table of all apps.
         question=r"((?P<item>.+\.\d+)\.)?player\.(?P<question>[^.]+)",
         item="subsession.round_number",
     ),
@@ -239,7 +239,7 @@ def _add_answer(
 
 
 def _questions(export: Export, layout: SurveyLayout, rows: Sequence[Row]) -> list[_Question]:
-    """The questions of a table, in the order of its columns; what was found is noted."""
+    """The questions of a table, in the order of its columns; the report gets notes on them."""
     columns = list(rows[0].fields)
     asked = [name for name in columns if _is_question(export, layout, name)]
     if others := [name for name in columns if name not in asked]:
@@ -290,7 +290,7 @@ class _Table:
         ]
 
     def similar_columns(self, questions: Iterable[_Question]) -> list[str]:
-        """Columns that are questions of their own, and may be one question about several items."""
+        """Columns that are separate questions, but may be one question about several items."""
         parts: defaultdict[str, list[str]] = defaultdict(list)
         for each in questions if self.pattern is None else ():
             if not (each.options or each.is_written) and (part := self._part(each.columns[0])):
@@ -416,7 +416,7 @@ def _note_boxes(export: Export, question: _Question) -> None:
 
 
 def _common_wording(found: Sequence[str], name: str) -> str:
-    """What the texts of a question's columns begin with, in whole words."""
+    """The common beginning of the texts of a question's columns, in whole words."""
     words = [
         same[0]
         for same in zip(*(text.split(" ") for text in found), strict=False)
