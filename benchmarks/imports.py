@@ -41,7 +41,8 @@ import django
 import pandas as pd
 import pyarrow.csv
 django.setup()
-from annotation.readers.tables import each_row, read_columns
+from annotation.readers.coded_table import read_table
+from annotation.readers.tables import each_row
 
 path = Path(sys.argv[1])
 
@@ -55,7 +56,7 @@ def with_pandas():
     return len(pd.read_csv(path, dtype=str, keep_default_na=False))
 
 def by_column():
-    return len(read_columns(path))
+    return len(read_table(path))
 
 def by_row():
     return sum(1 for row in each_row(path))

@@ -22,7 +22,7 @@ from annotation.readers.drafts import (
 )
 from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
-from annotation.readers.tables import read_array
+from annotation.readers.tables import read_rows
 from error_codes import CodedText
 
 Level = Literal["turns", "dialogues"]
@@ -74,7 +74,7 @@ def read_crs_arena(path: Path, level: Level) -> StudyDraft:
     items: list[ItemDraft] = []
     submissions: list[SubmissionDraft] = []
     lines: dict[str, int] = {}
-    for row in read_array(path, FIELDS):
+    for row in read_rows(path, FIELDS):
         report.n_rows += 1
         key = row.required("conv_id", longest=150)
         if key in lines:

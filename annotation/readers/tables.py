@@ -61,22 +61,12 @@ class Column:
 class TableColumns:
     """Columns of a whole table; `lines` are the lines that its rows begin on."""
 
-    path: Path
     lines: np.ndarray
     columns: dict[str, Column]
-    source: TableSource
     is_csv: bool = False
 
     def __len__(self) -> int:
         return len(self.lines)
-
-    def row(self, index: int) -> Row:
-        """A row of these columns, to read values by its methods or to refuse one."""
-        fields: dict[str, Any] = {
-            name: column.texts[column.codes[index]] for name, column in self.columns.items()
-        }
-        line = int(self.lines[index])
-        return Row(self.path, line, fields, is_csv=self.is_csv, source=self.source)
 
 
 @dataclass(frozen=True)
@@ -233,7 +223,7 @@ def _fast_columns(
     if is_blank.any():
         return None
     table.report.n_rows += n
-    return TableColumns(table.path, lines, columns, table.source, is_csv=True)
+    return TableColumns(lines, columns, is_csv=True)
 
 
 def _gathered_columns(table: OpenTable, names: Sequence[str]) -> TableColumns:
@@ -256,7 +246,7 @@ def _gathered_columns(table: OpenTable, names: Sequence[str]) -> TableColumns:
         for name, column in codes.items()
     }
     numbers = np.array(lines, np.int32)
-    return TableColumns(table.path, numbers, columns, table.source, is_csv=is_csv)
+    return TableColumns(numbers, columns, is_csv=is_csv)
 
 
 def _fit_rows(rows: Iterator[Row], columns: Sequence[str], leave_out: OnFault) -> Iterator[Row]:
@@ -372,21 +362,6 @@ def each_row(
     """The rows of a table as they are read, so that only the last is in memory."""
     with opened_for_command(path, report) as table:
         yield from table.records(columns, on_fault)
-
-
-def read_columns(
-    path: Path, columns: Sequence[str] = (), *, report: ReadingReport | None = None
-) -> TableColumns:
-    """Columns of a whole table, which take a tenth of the memory of its rows."""
-    with opened_for_command(path, report) as table:
-        return table.columns(columns)
-
-
-def read_array(
-    path: Path, columns: Sequence[str] = (), *, report: ReadingReport | None = None
-) -> list[Row]:
-    """All rows of a file that has at least these fields; the name is of its usual content."""
-    return read_rows(path, columns, report=report)
 
 
 def read_object(path: Path, columns: Sequence[str] = ()) -> Row:

@@ -23,7 +23,7 @@ from pathlib import Path
 from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import CandidateDraft, ItemDraft, StudyDraft, SubmissionDraft
 from annotation.readers.rows import Row
-from annotation.readers.tables import read_array, read_rows
+from annotation.readers.tables import read_rows
 from replications.readers.published import (
     MEAN_OF_RATERS,
     Published,
@@ -50,7 +50,7 @@ ResponseKey = tuple[str, str]
 
 def read_topical_chat(path: Path, geval: Path | None = None) -> Published:
     """The dialogues, their mean ratings, and the scores of metrics beside them."""
-    rows = read_array(path, FIELDS)
+    rows = read_rows(path, FIELDS)
     dialogues = _dialogues(rows)
     keys = {id(row): (key, _system(row)) for key, group in dialogues.items() for row in group}
     scores = [*_metrics(rows, keys, path), *(_geval(geval, rows, keys) if geval else ())]

@@ -16,7 +16,7 @@ from annotation.readers.judgments import read_judgments
 from annotation.readers.mturk_batch import read_mturk_batch
 from annotation.readers.pooled_batch import read_pooled_batch
 from annotation.readers.responses import read_responses
-from annotation.readers.tables import read_array, read_object, read_rows
+from annotation.readers.tables import read_object, read_rows
 from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import rated_study
 from tests.codes import refused
@@ -153,7 +153,7 @@ def test_a_command_refuses_what_is_not_its_file(tmp_path: Path, command: str) ->
 
 def test_a_json_file_is_refused_at_the_line_that_is_none(tmp_path: Path) -> None:
     path = tmp_path / "data.json"
-    for read, text in ((read_object, '{\n"a": 1,\n"b": x}'), (read_array, '[\n{"a": 1,\n"b": x}]')):
+    for read, text in ((read_object, '{\n"a": 1,\n"b": x}'), (read_rows, '[\n{"a": 1,\n"b": x}]')):
         path.write_text(text)
         with refused(ImportRefused, "not_json", line=3):
             read(path)
