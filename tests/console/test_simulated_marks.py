@@ -127,7 +127,7 @@ def test_uploaded_labels_keep_the_mark_and_say_so(study: Study, rosa: Client) ->
     uses |= {"system": "system"}
     rosa.post(to("upload-map", upload), said_of(upload, uses))
     upload.refresh_from_db()
-    assert [note["code"] for note in upload.summary["reading"]["notes"]] == ["simulated"]
+    assert [note["code"] for note in upload.reading["notes"]] == ["simulated"]
     rosa.post(to("upload-import", upload), said_of(upload, uses))
     again = Study.objects.get()
     assert sorted(marks_of(again).values()).count(True) == 1
