@@ -30,11 +30,11 @@ from annotation.readers.text_files import refuse_encoding, scan_text, text_encod
 from error_codes import CodedText
 from presentation.files import reason_of
 
-# What takes the fault of a row that is left out; rows after it are read.
+# Gets the fault of a row that is left out; rows after it are read.
 OnFault = Callable[[ImportRefused], None]
 # A dialogue of 100,000 words is not a mistake; Python's own limit is 131,072 characters.
 csv.field_size_limit(10_000_000)
-# What pyarrow parses at once; a file with a longer record is read row by row.
+# Parsed by pyarrow at once; a file with a longer record is read row by row.
 BLOCK_BYTES = 8 * 1024**2
 BLANK_ROW = CodedText("all cells are empty", "blank_row")
 
@@ -99,7 +99,7 @@ class TextTable:
                 source.report.leave_out(BLANK_ROW, f"line {line}")
                 return None
             else:
-                problem = _("{n} fields, where the header has {n_columns}.")
+                problem = _("the row has {n} cells; the header has {n_columns}.")
                 problem = problem.format(n=len(cells), n_columns=n)
                 on_fault(ImportRefused(self.name, problem, line=line, code="field_count"))
                 return None

@@ -1,4 +1,4 @@
-"""The faults of a file: the first ones, and all of them by what is wrong."""
+"""The faults of a file: the first ones, and groups of equal ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INDEX = re.compile(r"\[\d+\]")
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a cell, a row or a file, and where that is."""
+    """A fault of a cell, a row or a file, with its place."""
 
     line: int | None
     column: str

@@ -1,6 +1,6 @@
-"""What a file is: its kind, and of text the encoding and what separates the columns.
+"""The format of a file: its kind and, of text, the encoding and the delimiter.
 
-All of it is found, and all of it can be said otherwise by whoever knows better.
+Each is detected, unless the user chooses it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from presentation.files import reason_of
 
 CSV, EXCEL, ODS, JSON, JSON_LINES, PARQUET = "csv", "xlsx", "ods", "json", "jsonl", "parquet"
 DELIMITERS = (",", ";", "\t", "|")
-# How much of a text is looked at for what separates its columns.
+# Bytes of a text from which the delimiter is detected.
 LOOKED_AT = 256 * 1024
 RECORDS_LOOKED_AT = 50
 # The first line by which Excel knows the delimiter.
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[,;\t|]*\r?\n', re.IGNORECASE)
-# What a JSON array or object begins with, unlike a CSV header with a bracket.
+# The beginning of a JSON array or object, unlike a CSV header with a bracket.
 JSON_START = re.compile(r'\s*(\[\s*([\[{"\]\d-]|true|false|null|$)|\{\s*(["}]|$))')
 OTHERS = {
     b"\xd0\xcf\x11\xe0": CodedText(

@@ -27,7 +27,7 @@ MOST_COLUMNS = 16_384
 MOST_LISTED, LONGEST_LISTED = 50, 80
 IMPORT_ID = '{"ImportId"'
 SURVEY_MONKEY = {"respondent id", "respondent_id"}
-# What SurveyMonkey writes below a question that has one column.
+# SurveyMonkey's second header row below a question that has one column.
 SOLE_ANSWERS = {"", "Response", "Open-Ended Response"}
 
 

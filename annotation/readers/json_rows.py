@@ -25,7 +25,7 @@ LONGEST_ID = 40
 LABELS_BY_ANNOTATOR = "labels_by_annotator"
 # An object with an array in it has to be in memory to be read; arrays and lines have not.
 MOST_OBJECT_CHARACTERS = 64 * 1024 * 1024
-# What APIs call the records of a page, and what they write next to them.
+# Usual names of the records of an API's page, of their total, and of facts next to them.
 RECORDS = (
     "items",
     "results",

@@ -1,4 +1,4 @@
-"""What was read from a file, what was used, and what was left out and why."""
+"""The report of reading a file: rows read, rows used, and rows left out with the reason."""
 
 from __future__ import annotations
 

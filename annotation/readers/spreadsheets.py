@@ -37,7 +37,7 @@ MOST_ROWS = 2**20
 MOST_REPEATED_CELLS = 10_000_000
 # "#N/A" is a missing value, which the reader of the column decides on.
 CELL_ERRORS = re.compile(r"#(REF!|VALUE!|NAME\?|DIV/0!|NULL!|NUM!|SPILL!|CALC!)|Err:\d+")
-# What openpyxl and the reader of XML raise for files that no spreadsheet wrote.
+# Raised by openpyxl and the XML parser for files that no spreadsheet wrote.
 DAMAGES = (
     *(KeyError, ValueError, TypeError, IndexError, AttributeError, SyntaxError, OSError, EOFError),
     *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OverflowError),

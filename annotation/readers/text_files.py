@@ -16,7 +16,7 @@ from annotation.readers.archives import READ_AT_ONCE
 from presentation.files import reason_of
 
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-# Offered where the one that was found shows the wrong letters.
+# Offered if the detected encoding shows the wrong letters.
 ENCODINGS = (
     *("utf-8", "utf-16", "windows-1252", "windows-1250", "windows-1251", "iso-8859-15"),
     *("mac-roman", "shift_jis", "gb18030", "big5", "euc-kr"),
@@ -43,7 +43,7 @@ def find_encoding(path: Path) -> str:
 
 
 def _legacy_encoding(path: Path) -> str:
-    """Windows-1252 unless its letters make less sense than those of another encoding."""
+    """Windows-1252, unless another encoding gives more likely letters."""
     from charset_normalizer import from_bytes
 
     sample = bytearray()
@@ -76,8 +76,8 @@ def _decodes(path: Path, encoding: str) -> bool:
 
 
 def _is_mostly_utf8(path: Path) -> bool:
-    """Whether most letters beyond ASCII are UTF-8, such as all but those of one pasted line:
-    letters of another encoding hardly ever look like it."""
+    """Whether most letters beyond ASCII are UTF-8, such as all except one pasted line: letters of
+    another encoding hardly ever look like it."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     balance = 0
     with path.open("rb") as content:
@@ -104,7 +104,7 @@ def undecodable_line(content: BinaryIO, encoding: str = "utf-8") -> int:
         try:
             decoder.decode(part, final=not part)
         except UnicodeDecodeError as error:
-            # What the decoder kept of the part before stands at the beginning of this one.
+            # The decoder puts the rest of the part before at the beginning of this one.
             part = error.object[: error.start]
             return n_lines + _count_ends(part, ends_in_return) + 1
         if not part:
@@ -124,7 +124,7 @@ def refuse_encoding(
 ) -> ImportRefused:
     """The error for a file that is not text of this encoding, with its first such line.
 
-    `line` is where the reader stands, which is used for encodings of two bytes per letter.
+    `line` is the reader's line, which is used for encodings of two bytes per letter.
     """
     if not encoding.startswith("utf-16"):
         with path.open("rb") as content:
@@ -160,8 +160,8 @@ class TextScan:
     """Measures of a text in UTF-8 as CSV with quotation marks.
 
     `is_regular` is true if every quotation mark opens, closes or is doubled in a quoted cell, and
-    there is no NUL and no return without a line feed: then each CSV parser reads the same cells.
-    `lines` are the lines that records begin on, without blank records; lengths are in bytes.
+    the text has neither NUL nor a return without a line feed. Then each CSV parser reads the same
+    cells. `lines` are the lines that records begin on, without blank records; lengths are in bytes.
     """
 
     is_regular: bool
