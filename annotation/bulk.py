@@ -54,13 +54,17 @@ def _complete(
     conversions = [(n, _conversion(field)) for n, field in enumerate(named) if not _is_plain(field)]
     # One that is called has another value for every row.
     constant = [None if callable(field.default) else _default(field) for field in others]
-    called = [(n, field) for n, field in enumerate(others) if callable(field.default)]
+    called = [
+        (len(named) + n, _called_default(field))
+        for n, field in enumerate(others)
+        if callable(field.default)
+    ]
     for row in rows:
         values = [*row, *constant]
         for n, convert in conversions:
             values[n] = convert(values[n])
-        for n, field in called:
-            values[len(named) + n] = _default(field)
+        for n, default in called:
+            values[n] = default()
         yield values
 
 
@@ -71,6 +75,13 @@ def _is_plain(field: models.Field[Any, Any]) -> bool:
 def _default(field: models.Field[Any, Any]) -> Any:
     default = field.get_default()
     return default if _is_plain(field) else _conversion(field)(default)
+
+
+def _called_default(field: models.Field[Any, Any]) -> Callable[[], Any]:
+    """What gives each row its own default."""
+    if _is_plain(field) and callable(field.default):
+        return field.default
+    return lambda: _default(field)
 
 
 def _conversion(field: models.Field[Any, Any]) -> Callable[[Any], Any]:

@@ -25,12 +25,14 @@ from benchmarks.marketplace_site import CHECKOUT, describe_machine, fresh_databa
 SYSTEMS, QUESTIONS, N_ANNOTATORS = ("alpha", "beta", "gamma", "delta"), ("wit", "tone"), 5
 # Says its own peak when all is done; of a child, only the largest of all can be asked for.
 CHILD = """
-import resource, sys
+import resource, sys, time
 import django
 from django.core.management import call_command
 django.setup()
+begun = time.process_time()
 call_command(*sys.argv[1:])
-sys.stdout.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+cpu = time.process_time() - begun
+sys.stdout.write(f"{cpu} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}")
 """
 
 # CPU time of reading one file, the best of some in turn, and the memory before pandas reads.
@@ -175,11 +177,22 @@ def write_responses(path: Path, n_items: int) -> int:
     return n_items
 
 
-def imported(command: str, path: Path, slug: str) -> tuple[float, float]:
-    """Seconds and megabytes of an import, in a process of its own."""
+def write_candidates(path: Path, n_items: int) -> int:
+    """Four systems' responses to each item, a row each; return how many rows."""
+    with path.open("w") as file:
+        file.write("item,system,context,response\n")
+        for item in range(n_items):
+            for name in SYSTEMS:
+                file.write(f"item-{item:06},{name},What about {item}?,Let {name} wait {item}.\n")
+    return n_items * len(SYSTEMS)
+
+
+def imported(command: str, path: Path, slug: str) -> tuple[float, float, float]:
+    """Seconds, seconds of CPU, and megabytes of an import, in a process of its own."""
     began = time.perf_counter()
     output = run_child(CHILD, command, str(path), "--study", slug)
-    return time.perf_counter() - began, float(output.splitlines()[-1])
+    cpu, peak = output.split()[-2:]
+    return time.perf_counter() - began, float(cpu), float(peak)
 
 
 def main() -> None:
@@ -196,6 +209,8 @@ def main() -> None:
         ("import_judgments", write_judgments, options.items // 10),
         ("import_judgments", write_judgments, options.items),
         ("import_responses", write_responses, options.responses),
+        ("import_responses", write_candidates, options.responses),
+        ("import_items", write_candidates, options.responses),
     ]
     with fresh_database(options.database_url), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "upload.csv"
@@ -217,10 +232,10 @@ def main() -> None:
         for number, (command, write, n_items) in enumerate(cases):
             path = Path(folder) / f"{number}.csv"
             n_rows = write(path, n_items)
-            seconds, peak = imported(command, path, f"study-{number}")
+            seconds, cpu, peak = imported(command, path, f"study-{number}")
             sys.stdout.write(
-                f"{command}: {n_rows:,} rows of {n_items:,} items in {seconds:.1f} s,"
-                f" peak memory {peak:.0f} MB\n"
+                f"{command}: {n_rows:,} rows of {n_items:,} items in {seconds:.1f} s"
+                f" ({cpu:.1f} s of CPU), peak memory {peak:.0f} MB\n"
             )
             sys.stdout.flush()
 

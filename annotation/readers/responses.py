@@ -55,8 +55,8 @@ def _item(key: str, rows: list[Row]) -> ItemDraft:
 def _require_agreement(first: Row, row: Row) -> None:
     """Rows of one item show one page, so they share its context, reference and condition."""
     for field in SHARED:
-        same = row.fields.get(field) == first.fields.get(field)
-        if not same and row.text(field) != first.text(field):
+        is_same = row.fields.get(field) == first.fields.get(field)
+        if not is_same and row.text(field) != first.text(field):
             raise row.refuse(
                 f"differs from line {first.line} of the same item.", field, code="differs"
             )
