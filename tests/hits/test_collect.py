@@ -2,7 +2,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -339,3 +339,15 @@ def test_a_decision_that_comes_while_answers_are_read_is_not_lost(study, client,
         assert read_assignments(batch=batch) == 1
     assert decisions == [1]
     assert Submission.objects.get().status == Submission.Status.APPROVED
+
+
+def test_a_broken_rule_of_the_database_is_not_taken_for_a_second_judgment(study, client, ann):
+    batch = published_batch(study, client)
+    hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
+    Batch.objects.filter(pk=batch.pk).update(round=0)
+    with pytest.raises(IntegrityError) as broken:
+        collect_batch(batch=batch, client=client)
+    assert "rounds_count_from_one" in str(broken.value)
+    assert Assignment.objects.get().problem == ""
+    Batch.objects.filter(pk=batch.pk).update(round=1)
+    assert collect_batch(batch=batch, client=client).n_unreadable == 0

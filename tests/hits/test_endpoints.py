@@ -18,9 +18,10 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     ProfileUnknown,
 )
+from tests.boto_clients import ENDPOINT_URL
 from tests.codes import refused, refused_naming
 from tests.foreign_names import NAME, PUBLIC, Site, resolve, write_certificate
-from tests.hits.wire import refusal
+from tests.hits.wire import Wire, refusal
 
 KEY = AccessKey("AKIDEXAMPLE", "secret")
 
@@ -227,3 +228,17 @@ def test_this_sites_own_marketplace_may_be_on_this_machine(
     settings.MARKETPLACE_ENDPOINT_URL = f"http://127.0.0.1:{site.port}/requester"
     call(is_requester_api, f"http://127.0.0.1:{site.port}")
     assert len(site.hosts) == 1
+
+
+def test_a_request_is_signed_with_the_key_of_the_settings(keys, settings):
+    settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
+    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
+    request_balance(Wire(connect(endpoint_url=ENDPOINT_URL)).client)
+
+
+def test_a_throttled_call_is_tried_again(keys):
+    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
+    wire.fail("GetAccountBalance", refusal("ThrottlingException"))
+    request_balance(wire.client)
+    assert wire.calls["GetAccountBalance"] == 2

@@ -318,3 +318,22 @@ def test_an_amount_or_a_reason_that_no_marketplace_takes_is_refused(batch):
     batch.connection.save()
     payment = bonus(Assignment.objects.of(batch).first(), "0.63")
     assert payment.fee_usd == Decimal("0.13")
+
+
+def test_throttling_leaves_what_is_not_sent_for_the_next_run(three_bonuses, batch, client, wire):
+    wire.fail("SendBonus", refusal("ThrottlingException"), at=2)
+    with pytest.raises(MarketplaceRefused) as error:
+        send_payments(batch=batch, client=client)
+    assert error.value.is_momentary
+    assert states() == ["confirmed", "intended", "intended"]
+    send_payments(batch=batch, client=client)
+    assert (states(), len(bonuses_there())) == (["confirmed"] * 3, 3)
+
+
+def test_what_boto3_sent_twice_is_paid_once(three_bonuses, batch, keys):
+    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
+    wire.fail("SendBonus", answer_lost, at=2)
+    assert send_payments(batch=batch, client=wire.client).n_paid == 3
+    assert wire.calls["SendBonus"] == 4
+    assert len(bonuses_there()) == 3
