@@ -1,28 +1,24 @@
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
-from playwright.sync_api import Page
 
 from accounts.models import User
 from accounts.teams import create_team
 from annotation.models import Study
 from marketplace.people.enrolment import create_worker
 from retrieval.models import Collection
-from simulation.models import StoredExperiment
+from simulation.models import StoredExperiment, StoredRecommender
 from simulation.stored_experiments import request_run
-from tests.browsers import opened_page
 from tests.console.evaluated_collection import evaluated_collection
 from tests.console.pages import words_of
 from tests.console.team_study import create_study, create_users
 from tests.console.work import AT_ONCE
-from tests.marketplace.conftest import assert_ledger_balances
 from tests.retrieval.collections import filled_collection
-from tests.simulation.stored import RULES, stored_experiment
+from tests.simulation.stored import RULES, stored_experiment, trained_recommender
 
 PASSWORD = "a-long-and-winding-password"
 
@@ -75,6 +71,19 @@ def shoes(stored_shoes: StoredExperiment, db: None) -> StoredExperiment:
 
 
 @pytest.fixture(scope="module")
+def stored_recommender(stored_users: dict[str, User]) -> StoredRecommender:
+    """One that was trained, for all tests of a module."""
+    owner = stored_users["owner"]
+    with override_settings(TASKS=AT_ONCE):
+        return trained_recommender(owner.memberships.get().team, owner)
+
+
+@pytest.fixture
+def recommender(stored_recommender: StoredRecommender, db: None) -> StoredRecommender:
+    return StoredRecommender.objects.get(pk=stored_recommender.pk)
+
+
+@pytest.fixture(scope="module")
 def stored_collection(stored_for_module: None) -> Collection:
     """Runs and qrels of Rosa's team of which nothing is computed, for all tests of a module."""
     owner = User.objects.create_user("rosa", password=PASSWORD)
@@ -92,6 +101,21 @@ def stored_tracks(stored_users: dict[str, User]) -> Collection:
     owner = stored_users["owner"]
     with override_settings(TASKS=AT_ONCE):
         return evaluated_collection(owner.memberships.get().team, owner)
+
+
+@pytest.fixture(scope="module")
+def stored_things(
+    stored_tracks: Collection,
+    stored_shoes: StoredExperiment,
+    stored_recommender: StoredRecommender,
+    stored_study: Study,
+) -> None:
+    """A team's collection, experiment, recommender and study; the study's rows are the newest."""
+
+
+@pytest.fixture
+def things(stored_things: None, db: None) -> None:
+    """All that a team can have, for tests of every address."""
 
 
 @pytest.fixture
@@ -114,16 +138,17 @@ def worker(db: None) -> User:
     return create_worker(username="ada", password=PASSWORD).user
 
 
+def browser(user: User | None) -> Client:
+    """A browser of this person, or of nobody who signed in."""
+    client = Client(headers={"host": "localhost"})
+    if user is not None:
+        client.force_login(user)
+    return client
+
+
 @pytest.fixture
 def signed_in() -> Callable[[User], Client]:
-    """A browser of this person."""
-
-    def sign_in(user: User) -> Client:
-        client = Client(headers={"host": "localhost"})
-        client.force_login(user)
-        return client
-
-    return sign_in
+    return browser
 
 
 @pytest.fixture
@@ -157,20 +182,3 @@ def fetch_picture(rosa: Client) -> Callable[..., HttpResponse]:
 @pytest.fixture
 def _immediate_tasks(settings: Any) -> None:
     settings.TASKS = AT_ONCE
-
-
-@pytest.fixture
-def browsers(chromium: Any, live_server: Any, settings: Any) -> Iterator[Callable[..., Page]]:
-    """Opens a browser for each person, on a site with a marketplace of its own and test funds."""
-    settings.SITE_URL = live_server.url
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_TEST_FUNDS = True
-    with ExitStack() as stack:
-
-        def open_page(viewport: Any) -> Page:
-            return stack.enter_context(
-                opened_page(chromium, base_url=live_server.url, viewport=viewport)
-            )
-
-        yield open_page
-    assert_ledger_balances()

@@ -1,277 +1,286 @@
-"""Who may open which address; the addresses are those there are, whoever adds one."""
+"""Every address of the site × everybody who may ask for it, by each method.
 
+The addresses come from the URL configuration: one without a line in `addresses.py` fails.
+"""
+
+import re
 from collections.abc import Iterator
+from contextlib import suppress
+from io import BytesIO
 from itertools import product
+from zipfile import ZipFile
 
+import pandas as pd
 import pytest
 from django.conf import settings
-from django.test import Client
-from django.urls import URLPattern, URLResolver, reverse
+from django.db import transaction
+from django.test import Client, override_settings
+from django.urls import NoReverseMatch, Resolver404, resolve, reverse
+from django.utils import timezone
 
-from annotation.label_sets import Rule, make_label_set
-from annotation.models import Adjudication, Candidate, Item, Submission
-from annotation.study_jobs import SCORE
-from console.results import AGREEMENT, compute
-from console.urls import urlpatterns
-from hits.models import Assignment, Batch, DraftDecision
-from metrics.models import ScoringRequest
-from tests.annotation.studies import rating_study
-from tests.console.collection_addresses import COLLECTIONS, OF_A_COLLECTION
-from tests.console.dialogue_addresses import NEW_DIALOGUES, OF_DIALOGUES
-from tests.console.experiment_addresses import EXPERIMENTS, OF_AN_EXPERIMENT
-from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
-from tests.console.work import request_for_later
+from accounts.models import User
+from accounts.roles import PERMISSIONS, Role, Scope
+from annotation.models import Adjudication, Candidate, Study, Submission
+from annotation.protocols.documents import plain_document, read_document
+from annotation.protocols.versions import current_document, freeze, save_draft
+from annotation.study_jobs import COLLECT, LABEL, REVIEW, SCORE
+from console.downloads import DOWNLOADS
+from console.job_permissions import needed_to_control
+from console.results import RESULTS, compute
+from hits.models import DraftDecision
+from marketplace.people.enrolment import issue_access_key
+from tests.annotation.studies import doubt, rating_study
+from tests.console.addresses import (
+    ACCOUNT,
+    ACTIONS,
+    ACTIONS_OF_A_STUDY,
+    ACTIONS_OF_A_TEAM,
+    API_OF_A_STUDY,
+    LEADING_ON,
+    LISTS,
+    MARKETPLACE,
+    OF_UPLOADS,
+    OPEN,
+    OTHERS,
+    PAGES,
+    PAGES_OF_A_STUDY,
+    PAGES_OF_A_TEAM,
+    PAGES_OF_DIALOGUES,
+    SHOWN_OF_A_STUDY,
+    SIGNED_IN,
+    SLUGS,
+    P,
+    address,
+    all_names,
+    lines,
+)
+from tests.console.api.conftest import program_of
+from tests.console.api.operations import OF_A_STUDY
+from tests.console.api.operations import address as api_address
+from tests.console.conftest import PASSWORD, browser
+from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
+from tests.console.work import QUEUED, request_for_later
+from tests.stored_changes import changed_tables
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
-PAGES = [
-    *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
-    *("results", "search", "adjudication", "labels", "reasons", "validation"),
-    *("report", "downloads", "members"),
-    *("review", "review-send", "review-rules", "review-reasons"),
-]
-OF_A_STUDY = {
-    **{page: {"slug": "mine"} for page in PAGES},
-    "protocol": {"slug": "mine"},
-    "protocol-preview": {"slug": "mine"},
-    "try-item": {"slug": "mine", "item_id": 1},
-    "item": {"slug": "mine", "item_id": 1},
-    "batch": {"slug": "mine", "batch_id": 1},
-    "agreement-picture": {"slug": "mine", "chart": "forest", "form": "json"},
-    "validation-picture": {"slug": "mine", "chart": "forest", "form": "json"},
-    "validation-table": {"slug": "mine", "name": "worst"},
-    "report-file": {"slug": "mine", "name": "report.html"},
-    "work": {"slug": "mine", "job_id": 1},
-    "label-set": {"slug": "mine", "version": 1, "form": "csv"},
-    "download": {"slug": "mine", "name": "judgments.csv"},
-    "api-study-detail": {"slug": "mine"},
-    "api-study-agreement": {"slug": "mine"},
-    "api-study-validation": {"slug": "mine"},
-    "api-study-disputes": {"slug": "mine"},
-}
-# Lead on to another page of the study.
-LEADING_ON = {"former-publish": {"slug": "mine"}, "try": {"slug": "mine"}}
-ACTIONS = {
-    "publish": {"slug": "mine"},
-    "launch-team": {"slug": "mine"},
-    "launch-connect": {"slug": "mine"},
-    "study-budget": {"slug": "mine"},
-    "collect": {"slug": "mine"},
-    "restore": {"slug": "mine"},
-    "score": {"slug": "mine"},
-    "label": {"slug": "mine"},
-    "scoring-confirm": {"slug": "mine", "request_id": 1},
-    "decision": {"slug": "mine", "candidate_id": 1},
-    "comment-add": {"slug": "mine", "candidate_id": 1},
-    "comment-edit": {"slug": "mine", "comment_id": 1},
-    "comment-delete": {"slug": "mine", "comment_id": 1},
-    "flag": {"slug": "mine", "submission_id": 1},
-    "review-draft": {"slug": "mine", "assignment_id": 1},
-    "review-appeal": {"slug": "mine", "assignment_id": 1},
-    "review-note": {"slug": "mine", "assignment_id": 1},
-    "review-clear": {"slug": "mine", "assignment_id": 1},
-    "review-withdraw": {"slug": "mine", "assignment_id": 1},
-    "review-reason-delete": {"slug": "mine", "reason_id": 1},
-    **{
-        name: {"slug": "mine"}
-        for name in (
-            *("review-undo", "review-sending", "review-retry", "review-rules-draft"),
-            *("review-reason-add", "protocol-save", "protocol-yaml", "protocol-freeze"),
-            *("protocol-begin", "protocol-discard"),
-        )
-    },
-    "unflag": {"slug": "mine", "submission_id": 1},
-    "stop": {"slug": "mine", "job_id": 1},
-    "again": {"slug": "mine", "job_id": 1},
-}
-# What these do, and for whom, is in test_team_pages.py.
-OF_TEAMS = {
-    **{
-        name: {"slug": "lab"}
-        for name in ("team", "wage-floor", "audit-log", "audit-log-file", "invite", "team-tokens")
-    },
-    "team-token-revoke": {"slug": "lab", "token_id": 1},
-    **{
-        name: {"slug": "lab"}
-        for name in ("connections", "connecting", "connect-site", "connect", "team-budget")
-    },
-    "connection-close": {"slug": "lab", "connection_id": 1},
-    "recruiter-connect": {"slug": "lab"},
-    "recruiter-disconnect": {"slug": "lab", "recruiter_id": 1},
-    "judge-connections": {"slug": "lab"},
-    "judge-connection-close": {"slug": "lab", "connection_id": 1},
-    "invitation-revoke": {"slug": "lab", "invitation_id": 1},
-    "member-role": {"slug": "lab", "member_id": 1},
-    "member-remove": {"slug": "lab", "member_id": 1},
-    "member-password": {"slug": "lab", "member_id": 1},
-    "study-invite": {"slug": "mine"},
-    "study-invitation-revoke": {"slug": "mine", "invitation_id": 1},
-    "study-member-role": {"slug": "mine", "member_id": 1},
-    "study-member-remove": {"slug": "mine", "member_id": 1},
-    "give": {"slug": "mine"},
-}
-# Pages that ask first, and then do it; by role, and what they do, in test_batch_pages.py and
-# test_archive.py.
-ASKING_FIRST = {
-    "batch-change": {"slug": "mine", "batch_id": 1, "name": "close"},
-    "archive": {"slug": "mine"},
-    "add-items": {"slug": "mine"},
-    "add-scores": {"slug": "mine"},
-    "scoring": {"slug": "mine"},
-    "scoring-request": {"slug": "mine", "request_id": 1},
-    "rename": {"slug": "mine"},
-    "delete": {"slug": "mine"},
-}
-# What they do, and for whom, is in test_recruiting.py.
-OF_RECRUITMENT = {
-    "recruit-draft": {"slug": "mine", "batch_id": 1},
-    "recruit-act": {"slug": "mine", "batch_id": 1, "recruitment_id": 1, "action": "stop"},
-    "recruit-settle": {"slug": "mine", "batch_id": 1, "call_id": 1},
-    "recruit-put-away": {"slug": "mine", "batch_id": 1, "call_id": 1},
-    "recruit-file": {"slug": "mine", "batch_id": 1, "recruitment_id": 1, "name": "join"},
-}
-# Whose they are, and what they do, is in test_uploads.py.
-UPLOAD = {"token": "00000000-0000-4000-8000-000000000000"}
-OF_UPLOADS = {
-    **dict.fromkeys(["upload", "upload-progress", "upload-read", "upload-map"], UPLOAD),
-    **dict.fromkeys(["upload-import", "upload-discard", "upload-picture"], UPLOAD),
-}
-OF_ANYONE_SIGNED_IN = {
-    "how-many": {},
-    "how-many-pilot": {},
-    "how-many-curve": {"form": "json"},
-    "teams": {},
-    "new-team": {},
-    "new-study": {},
-    "letter-keys": {},
-    "join": {},
-    "studies": {},
-    "logout": {},
-    "api-root": {},
-    "api-study-list": {},
-    "schema": {},
-}
-STORED = {
-    "item_id": Item,
-    "candidate_id": Candidate,
-    "submission_id": Submission,
-    "job_id": Job,
-    "batch_id": Batch,
-    "assignment_id": Assignment,
-    "request_id": ScoringRequest,
-}
-# What the forms of the actions hold, all in one.
-FORM = (
-    {"action": "approve", "text": ""}
-    | {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"}
-    | {"reason": "too fast"}
-)
-PUBLIC = {
-    "login": {},
-    "picture": {"sha256": "0" * 64},
-    "invitation": {"token": "x"},
-    "accept": {},
-    "join-anew": {},
-    "trial-page": {"token": "x"},
-    "trial-sent": {"token": "x"},
-}
-# Who may open them, and what they do, is in test_collection_roles.py and test_collections.py.
-OF_COLLECTIONS = OF_A_COLLECTION | {name: {} for name in COLLECTIONS}
-# So it is of experiments, in test_experiments.py.
-OF_EXPERIMENTS = OF_AN_EXPERIMENT | {name: {} for name in EXPERIMENTS}
-# And of studies of dialogues, in test_dialogue_studies.py.
-OF_DIALOGUE_STUDIES = OF_DIALOGUES | {name: {} for name in NEW_DIALOGUES}
-PRIVATE = (
-    OF_A_STUDY
-    | LEADING_ON
-    | ACTIONS
-    | OF_TEAMS
-    | ASKING_FIRST
-    | OF_RECRUITMENT
-    | OF_UPLOADS
-    | OF_COLLECTIONS
-    | OF_EXPERIMENTS
-    | OF_DIALOGUE_STUDIES
-    | OF_ANYONE_SIGNED_IN
-)
-
-
-def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
-    for pattern in patterns:
-        if isinstance(pattern, URLResolver) and pattern.namespace == "api":
-            continue  # tests/console/api has every operation
-        if isinstance(pattern, URLResolver):
-            yield from names(pattern.url_patterns)
-        else:
-            yield pattern.name
-
-
-def address(name, more=None):
-    parts = (PRIVATE | PUBLIC)[name] | (more or {})
-    for part, model in STORED.items():
-        if part in parts:
-            parts |= {part: model.objects.get_queryset().first().pk}
-    return reverse(f"console:{name}", kwargs=parts)
-
-
-def is_unchanged():
-    """The study's one piece of work still waits, no other was asked for, nothing was decided or
-    flagged."""
-    is_queued = list(Job.objects.values_list("state", "stop_requested")) == [("queued", False)]
-    has_no_decision = (
-        Adjudication.objects.exists()
-        or Submission.objects.flagged().exists()
-        or DraftDecision.objects.exists()
-    )
-    return is_queued and not has_no_decision
+ROLES = {role.value: PERMISSIONS[role] for role in Role}
+STRANGERS = ("other_team", "worker", "operator")
+# What the forms of the actions have, all in one.
+FORM = {"action": "approve", "text": "", "metric": "rouge1", "rule": "mean:appropriateness"}
+FORM |= {"round": "1", "value": "5", "reason": "too fast", "team": "lab"}
+# Blind roles do not see that collections and experiments exist.
+HIDDEN_FROM_BLIND = ("collection", "experiment", "recommender", "catalogue")
 
 
 @pytest.fixture
-def study(researcher):
-    row = scored_study("mine", owner=researcher)
-    compute(row, AGREEMENT)
-    store_validation(row)
-    add_assignment(add_batch(row).hits.first())
-    make_label_set(question=row.questions.get(), rule=Rule("mean"))
-    ScoringRequest.objects.create(study=row, metric="rouge1")
-    request_for_later(study=row, kind=SCORE, names=["rouge1"])
-    return row
+def users(team_users: dict[str, User]) -> dict[str, User]:
+    return team_users
 
 
-def test_these_tests_know_every_address():
-    assert set(names(urlpatterns)) == set(PRIVATE | PUBLIC)
+@pytest.fixture
+def study(team_study: Study) -> Study:
+    return team_study
+
+
+def status_of(client: Client, where: str, *, is_action: bool) -> int:
+    """The status; what an action did is taken back."""
+    with transaction.atomic():
+        answer = client.post(where, {"team": "lab"}) if is_action else client.get(where)
+        transaction.set_rollback(True)
+    return int(answer.status_code)
+
+
+def content_of(answer) -> bytes:
+    """What is in a file, also in one that compresses its content."""
+    return unpacked(b"".join(answer.streaming_content) if answer.streaming else answer.content)
+
+
+def unpacked(content: bytes) -> bytes:
+    if content.startswith(b"PK"):
+        with ZipFile(BytesIO(content)) as archive:
+            return b"".join(unpacked(archive.read(name)) for name in archive.namelist())
+    if content.startswith(b"PAR1"):
+        return pd.read_parquet(BytesIO(content)).to_csv().encode()
+    return content
+
+
+def test_every_address_has_a_line():
+    console = SIGNED_IN | OF_UPLOADS | OPEN | LISTS
+    console = console.union(*PAGES, *ACTIONS, PAGES_OF_DIALOGUES)
+    names = {f"console:{name}" for name in console}
+    names |= {f"marketplace:{name}" for name in MARKETPLACE}
+    assert set(all_names()) == names | ACCOUNT | OTHERS
+
+
+# Who may open what.
 
 
 @pytest.mark.slow
-def test_nothing_opens_without_signing_in(client, study):
-    for name, method in product(PRIVATE, ["get", "head", "post", "put", "delete"]):
-        answer = getattr(client, method)(address(name))
-        if name.startswith("api-") or name == "schema":
-            assert answer.status_code == 401, (name, method)
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_opens_what_it_may_and_nothing_else(things, users, role):
+    client, wrong = browser(users[role]), []
+    for name, where, permission, is_action in lines():
+        status = status_of(client, where, is_action=is_action)
+        # Of what is not there by number, nobody hears whether they might.
+        by_number = name.endswith("-revoke") or name in (
+            *("review-reason-delete", "comment-edit", "comment-delete"),
+        )
+        if name.startswith(HIDDEN_FROM_BLIND) and P.VIEW_SYSTEMS not in ROLES[role]:
+            is_right = status == 404
+        elif permission not in ROLES[role]:
+            is_right = status == 403
         else:
-            assert answer.status_code == 302, (name, method)
-            assert answer.url == f"{reverse('console:login')}?next={address(name)}"
-        assert is_unchanged(), (name, method)
+            is_right = status < 400 or status == 422 or (by_number and status == 404)
+        if not is_right:
+            wrong.append((name, status))
+    assert wrong == [], sorted(wrong)
 
 
 @pytest.mark.slow
-def test_a_suffix_opens_nothing_either(client, study):
-    names = [name for name in PRIVATE if name.startswith("api-")]
-    statuses = {name: client.get(address(name, {"format": "json"})).status_code for name in names}
-    assert statuses == dict.fromkeys(names, 401)
+@pytest.mark.parametrize("person", STRANGERS)
+def test_to_strangers_nothing_of_a_team_is_there(things, users, person):
+    client = browser(users[person])
+    statuses = {
+        name: status_of(client, where, is_action=is_action) for name, where, _, is_action in lines()
+    }
+    assert set(statuses.values()) == {404}, statuses
+    for name, named in (("collections", b"Tracks"), ("experiments", b"Shoes")):
+        assert named not in client.get(address(name)).content
+    assert b"GRU-SL" not in client.get(address("recommenders")).content
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("elsewhere", [False, True])
-def test_a_person_who_signed_in_is_sent_where_they_were_going_on_this_site(
-    client, study, researcher, elsewhere
+def test_nobody_gets_in_without_signing_in_by_any_method(things):
+    client, before = browser(None), stored_work()
+    # test_dialogue_studies.py has a study of dialogues.
+    for name in [*SLUGS.keys() - PAGES_OF_DIALOGUES.keys(), *SIGNED_IN, *LISTS, "join", "logout"]:
+        where = address(name)
+        for method in ("get", "head", "post", "put", "delete"):
+            answer = getattr(client, method)(where)
+            if name.startswith("api-") or name == "schema":
+                assert answer.status_code == 401, (name, method)
+            else:
+                assert answer.status_code == 302, (name, method)
+                assert answer.url == f"{reverse('console:login')}?next={where}"
+        if name.startswith("api-"):
+            assert client.get(address(name, format="json")).status_code == 401, name
+    assert stored_work() == before
+
+
+def stored_work() -> tuple[object, ...]:
+    """The jobs, and what people have decided and flagged."""
+    decided = (Adjudication.objects.count(), DraftDecision.objects.count())
+    flagged = Submission.objects.flagged().count()
+    jobs = Job.objects.order_by("pk").values_list("state", "stop_requested")
+    return (*decided, flagged, *jobs)
+
+
+@pytest.mark.slow
+def test_actions_must_be_posted_from_this_site_and_pages_take_no_other_method(study, users):
+    owner = browser(users["owner"])
+    elsewhere = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
+    elsewhere.force_login(users["owner"])
+    before = stored_work()
+    for name in ACTIONS_OF_A_STUDY:
+        assert owner.get(address(name)).status_code == 405, name
+        assert elsewhere.post(address(name), FORM).status_code == 403, name
+    assert stored_work() == before
+    for name, method in product(
+        ["studies", *SHOWN_OF_A_STUDY, *API_OF_A_STUDY], ("post", "put", "patch", "delete")
+    ):
+        assert getattr(owner, method)(address(name)).status_code == 405, (name, method)
+    assert {owner.head(address(name)).status_code for name in SHOWN_OF_A_STUDY} == {200}
+
+
+# Pages request the results that they show, as jobs, and the audit log names who has seen workers.
+CHANGED_BY_GET = {
+    *("work_job", "django_tasks_database_dbtaskresult"),
+    *("accounts_auditentry", "accounts_auditchain"),
+}
+
+
+@pytest.mark.slow
+def test_no_page_changes_data_by_get(things, study, users):
+    doubt(study.items.first().submissions.first())
+    places = [address(name) for name in [*SIGNED_IN, *LISTS, *ACTIONS_OF_A_STUDY]]
+    places += [address(name) for pages in PAGES for name in pages]
+    for name in sorted(ACCOUNT):
+        with suppress(NoReverseMatch):  # those that name a key or a token
+            places.append(reverse(name))
+    client = browser(users["owner"])
+    with override_settings(TASKS=QUEUED):
+        changes = {where: changed_tables(client.get, where) - CHANGED_BY_GET for where in places}
+    assert {where: tables for where, tables in changes.items() if tables} == {}
+
+
+@pytest.mark.slow
+def test_a_superuser_sees_a_study_and_former_addresses_lead_to_it(study, superuser):
+    client = browser(superuser)
+    names = [*SHOWN_OF_A_STUDY, *API_OF_A_STUDY]
+    statuses = {name: client.get(address(name)).status_code for name in names}
+    assert statuses == dict.fromkeys(names, 200)
+    for name in LEADING_ON:
+        answer = client.get(address(name))
+        assert answer.status_code in (301, 302), name
+        assert client.get(answer.url).status_code == 200, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["studies", "api-study-list"])
+def test_people_are_shown_their_own_studies(researcher, colleague, worker, superuser, page):
+    for slug, owner in (("hers", researcher), ("his", colleague), ("nobodys", None)):
+        rating_study(slug, owner=owner)
+    lists = {}
+    for user in (researcher, colleague, worker, superuser):
+        text = browser(user).get(address(page)).content.decode()
+        slugs = ("hers", "his", "nobodys")
+        lists[user] = [one for one in slugs if f">{one}<" in text or f'"slug":"{one}"' in text]
+        statuses = [browser(user).get(address("study", one)).status_code for one in slugs]
+        assert [one for one, status in zip(slugs, statuses, strict=True) if status == 200] == lists[
+            user
+        ]
+    assert list(lists.values()) == [["hers"], ["his"], [], ["hers", "his", "nobodys"]]
+
+
+def test_a_guest_of_one_study_sees_that_one_alone(study, users):
+    other = rating_study("other", owner=users["owner"], team=study.team)
+    client = browser(User.objects.get(username="guest"))
+    assert client.get(address("study")).status_code == 200
+    assert client.get(address("study", other.slug)).status_code == 404
+    assert client.get(address("team")).status_code == 404
+
+
+@pytest.mark.parametrize("person", [*ROLES, "other_team", "worker", "operator"])
+def test_marketplace_pages_of_others_are_closed(users, person):
+    requester = issue_access_key(name="Somebody", deposit_usd=None).requester
+    client, addresses = browser(users[person]), []
+    if person != "operator":
+        names = ("operator_requesters", "operator_payouts", "operator_audit")
+        addresses += [reverse(f"marketplace:{name}") for name in names]
+        addresses += [
+            reverse(f"marketplace:{name}", args=[requester.public_id])
+            for name in ("operator_requester", "requester", "statement", "channels")
+        ]
+    if person in ("owner", "operator"):  # who are no workers
+        names = ("profile", "dashboard", "earnings", "inbox", "qualifications")
+        addresses += [reverse(f"marketplace:{name}") for name in names]
+    assert {client.get(where).status_code for where in addresses} <= {302, 403, 404}
+
+
+# Signing in and out.
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_a_person_who_signs_in_is_sent_where_they_were_going_on_this_site(
+    client, researcher, is_elsewhere
 ):
-    where = "https://elsewhere.example/" if elsewhere else address("study")
-    form = {"username": "rosa", "password": "a-long-and-winding-password", "next": where}
+    where = "https://elsewhere.example/" if is_elsewhere else reverse("console:teams")
+    form = {"username": "rosa", "password": PASSWORD, "next": where}
     answer = client.post(reverse("console:login"), form)
     assert answer.status_code == 302
-    assert answer.url == (reverse("console:studies") if elsewhere else where)
+    assert answer.url == (reverse("console:studies") if is_elsewhere else where)
 
 
 def test_a_wrong_password_signs_nobody_in(client, researcher):
@@ -288,75 +297,144 @@ def test_signing_out_ends_the_session(rosa):
     assert rosa.get(address("studies")).status_code == 302
 
 
-@pytest.mark.slow
-def test_the_owner_and_a_superuser_see_a_study(study, researcher, superuser, signed_in):
-    for user in (researcher, superuser):
-        browser = signed_in(user)
-        statuses = {name: browser.get(address(name)).status_code for name in OF_A_STUDY}
-        assert statuses == dict.fromkeys(OF_A_STUDY, 200), user
+# What pages and files say.
+
+
+def led_to(page: str) -> Iterator[tuple[str, str, list[P]]]:
+    """Where a page's links and forms lead within the study or its team, and what that needs."""
+    known = PAGES_OF_A_STUDY | ACTIONS_OF_A_STUDY | PAGES_OF_A_TEAM | ACTIONS_OF_A_TEAM
+    for where in set(re.findall(r'(?:href|action|hx-get|hx-post)="(/[^"?#]*)', page)):
+        try:
+            match = resolve(where)
+        except Resolver404:
+            continue  # a file of the site's own
+        name = match.url_name
+        if match.namespace != "console" or name not in known:
+            continue
+        if name in ("stop", "again"):
+            job = Job.objects.get(pk=match.kwargs["job_id"])
+            yield name, where, needed_to_control(job, resumes=name == "again")
+        else:
+            yield name, where, [known[name]]
 
 
 @pytest.mark.slow
-def test_a_former_address_leads_to_a_page_of_the_same_study(rosa, study):
-    for name in LEADING_ON:
-        answer = rosa.get(address(name))
-        assert answer.status_code in (301, 302), name
-        assert rosa.get(answer.url).status_code == 200, name
+@pytest.mark.parametrize("role", ROLES)
+def test_no_page_leads_a_role_where_it_may_not_go(study, users, role):
+    ended = ((COLLECT, "failed"), (SCORE, "stopped"), (LABEL, "failed"), (REVIEW, "failed"))
+    for kind, state in ended:
+        job = request_for_later(study=study, kind=kind, names=["rouge1"])
+        Job.objects.filter(pk=job.pk).update(state=state, finished_at=timezone.now())
+    client, wrong, n_links = browser(users[role]), [], 0
+    for name in PAGES_OF_A_STUDY:
+        answer = client.get(address(name))
+        if answer.status_code != 200 or "text/html" not in answer["Content-Type"]:
+            continue
+        links = list(led_to(b"".join(answer).decode()))
+        n_links += len(links)
+        wrong += [(name, where) for _, where, needed in links if not ROLES[role].issuperset(needed)]
+    assert n_links > 100
+    assert wrong == [], sorted(wrong)
+
+
+def places_of_a_study() -> list[str]:
+    """Every page and file of the study."""
+    pages = [address(name) for name in [*PAGES_OF_A_STUDY, *API_OF_A_STUDY]]
+    return pages + [reverse("console:download", args=["mine", name]) for name in DOWNLOADS]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("person", ["colleague", "worker"])
-def test_to_anyone_else_a_study_is_not_there(request, study, signed_in, person):
-    browser = signed_in(request.getfixturevalue(person))
-    names = [*OF_A_STUDY, *LEADING_ON]
-    statuses = {name: browser.get(address(name)).status_code for name in names}
-    assert statuses == dict.fromkeys(names, 404)
-    for name in ACTIONS:
-        assert browser.post(address(name), FORM).status_code == 404, name
-        assert is_unchanged(), name
+@pytest.mark.parametrize("role", ROLES)
+def test_no_answer_names_a_system_to_who_may_not_view_systems(study, users, role):
+    names = {"alpha": "quokka", "beta": "wombat"}
+    for before, after in names.items():
+        candidates = Candidate.objects.filter(item__study=study, key=before)
+        candidates.update(key=after, system=after)
+    compute(study, RESULTS)
+    clients = [browser(users[role]), program_of(users[role], *Scope)]
+    pages = [*places_of_a_study(), address("studies"), address("team")]
+    pages += [address("search") + f"?q={name}" for name in names.values()]
+    pages += [address("disagreement") + "?q=quokka"]
+    api = [api_address(name, "mine") for name, method in OF_A_STUDY if method == "get"]
+    found = set()
+    for client, where in [(clients[0], where) for where in pages] + list(product(clients, api)):
+        answer = client.get(where)
+        read = content_of(answer).decode(errors="replace") + str(answer.headers)
+        # The words that were searched for are in the search's own form.
+        read = read.replace('value="quokka"', "").replace('value="wombat"', "")
+        read = re.sub(r"“(quokka|wombat)”", "", read)
+        if "quokka" in read or "wombat" in read:
+            found.add(where)
+    assert bool(found) == (P.VIEW_SYSTEMS in ROLES[role]), sorted(found)
 
 
-def test_a_study_without_an_owner_is_a_superusers(researcher, superuser, signed_in):
-    rating_study("nobodys")
-    where = reverse("console:study", args=["nobodys"])
-    assert signed_in(researcher).get(where).status_code == 404
-    assert signed_in(superuser).get(where).status_code == 200
+def test_candidates_are_in_no_systems_order_for_who_may_not_view_systems(study, users):
+    client = browser(users["adjudicator"])
+    where = reverse("console:api:items", args=["mine"])
+    rows = [row["candidates"] for row in client.get(where).json()["results"]]
+    assert {each["position"] for row in rows for each in row} == {None}
+    for item, row in zip(study.items.all(), rows, strict=True):
+        ordered = item.candidates.order_by("blind_key").values_list("pk", flat=True)
+        assert [each["id"] for each in row] == list(ordered)
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+@pytest.mark.parametrize("role", ["adjudicator", "auditor"])
+def test_protocols_name_candidates_by_key_to_who_may_view_systems(study, users, role, is_frozen):
+    Candidate.objects.filter(item__study=study, key="alpha").update(key="quokka", system="quokka")
+    case = {"source_item": "d1", "source_candidate": "quokka", "value": 90}
+    candidates = [{"candidate": "quokka", "scores": {"appropriateness": 90}}]
+    if not is_frozen:
+        candidates.append({"candidate": "numbat", "scores": {"appropriateness": 9}})
+    values = plain_document(current_document(study)) | {
+        "checks": [{"kind": "gold", "share": 1, "cases": [case]}],
+        "qualifications": {
+            "practice": {"reward_usd": 0, "items": [{"item": "d0", "candidates": candidates}]}
+        },
+    }
+    number = save_draft(study=study, document=read_document(values)).number
+    if is_frozen:
+        freeze(study=study)
+    client, page = browser(users[role]), address("protocol")
+    api = reverse("console:api:protocol", args=["mine", number])
+    for where in (page, f"{page}?tab=yaml", f"{page}?version={number}", api):
+        content = client.get(where).content.decode()
+        for name in ("quokka", "numbat") if not is_frozen else ("quokka",):
+            assert (name in content) == (P.VIEW_SYSTEMS in ROLES[role]), where
+    record = client.get(api).json()
+    shown = Candidate.objects.get(item__study=study, item__key="d1", key="quokka")
+    name = shown.name_for(ROLES[role])
+    assert record["document"]["checks"][0]["cases"][0]["source_candidate"] == name
+    assert name in record["yaml"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["studies", "api-study-list"])
-def test_people_are_shown_their_own_studies(
-    study, researcher, colleague, worker, superuser, signed_in, page
+@pytest.mark.parametrize("role", ["analyst", "adjudicator", "auditor", "researcher"])
+def test_only_who_may_know_workers_reads_their_names(study, users, role):
+    client, found = browser(users[role]), set()
+    for where in places_of_a_study():
+        content = content_of(client.get(where))
+        found |= {name for name in (WORKER_ID, ASSIGNMENT_ID) if name.encode() in content}
+    assert found == ({WORKER_ID, ASSIGNMENT_ID} if role == "researcher" else set())
+
+
+@pytest.mark.parametrize("role", [Role.AUDITOR, Role.ANALYST])
+def test_whoever_views_a_result_takes_the_data_of_its_charts_but_rows_only_who_may_export(
+    things, users, role
 ):
-    rating_study("theirs", owner=colleague)
-    lists = {
-        user.username: {
-            slug for slug in ("mine", "theirs") if f">{slug}<" in text or f'"slug":"{slug}"' in text
-        }
-        for user in (researcher, colleague, worker, superuser)
-        for text in [signed_in(user).get(address(page)).content.decode()]
-    }
-    assert lists == {
-        "rosa": {"mine"},
-        "carl": {"theirs"},
-        "ada": set(),
-        "root": {"mine", "theirs"},
-    }
+    client = browser(users[role.value])
+    page = client.get(address("collection-evaluation")).content.decode()
+    data = "/collections/tracks/evaluation/topics.csv/picture/"
+    assert f'href="{data}?' in page
+    for form in ("csv", "json", "svg"):
+        assert client.get(data.replace("topics.csv", f"topics.{form}")).status_code == 200
+    may_export = P.EXPORT in PERMISSIONS[role]
+    assert ("/evaluation/means.csv" in page) is may_export
+    for name in ("means.csv", "topics.csv", "evaluation.json"):
+        answer = client.get(f"/collections/tracks/evaluation/{name}")
+        assert answer.status_code == (200 if may_export else 403)
 
 
-@pytest.mark.slow
-def test_what_sets_work_going_must_be_posted_from_this_site(rosa, study, researcher):
-    elsewhere = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
-    elsewhere.force_login(researcher)
-    for name in ACTIONS:
-        assert rosa.get(address(name)).status_code == 405, name
-        assert elsewhere.post(address(name), FORM).status_code == 403, name
-        assert is_unchanged(), name
-
-
-@pytest.mark.slow
-def test_what_is_only_shown_takes_no_other_method(rosa, study):
-    for name in ["studies", *OF_A_STUDY]:
-        for method in ("post", "put", "patch", "delete"):
-            assert getattr(rosa, method)(address(name)).status_code == 405, (name, method)
-        assert rosa.head(address(name)).status_code == 200, name
+def test_who_adjudicates_blind_finds_no_collection(things, users):
+    page = browser(users["adjudicator"]).get(address("collections"))
+    assert b"Tracks" not in page.content

@@ -5,11 +5,10 @@ import re
 from io import StringIO
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from accounts.teams import create_team
-from annotation.models import AgreementCoefficient, RoundCoefficient, Submission
+from annotation.models import AgreementCoefficient, RoundCoefficient
 from console.collections.conclusions import Conclusions
 from console.results import AGREEMENT, compute
 from retrieval.collection_files import describe_file
@@ -133,47 +132,20 @@ def test_targets_are_drawn_by_a_predictor_and_downloaded_with_their_probability(
     assert {row["stratum"] for row in rows} == {"1", "2", "3"}
 
 
-def test_targets_are_drawn_by_any_column_of_a_file(rosa, collection):
-    table = "target,clicks\n" + "".join(f"p{n},{n}\n" for n in range(10))
-    file = SimpleUploadedFile("clicks.csv", table.encode())
-    form = {"n": 4, "by": "column", "column": "clicks", "file": file, "strata": 2}
-    form |= {"allocation": "proportional", "seed": 3}
-    rosa.post(reverse("console:collection-targets", args=["tracks"]), form)
-    drawn = SampledTarget.objects.values_list("topic", "value", "stratum", "inclusion")
-    assert {(row[2], row[3]) for row in drawn} == {("1", 0.4), ("2", 0.4)}
-    assert all(topic == f"p{value:.0f}" for topic, value, _, _ in drawn)
-    assert CollectionVersion.objects.get().rules["column"] == "clicks"
-
-
-@pytest.mark.parametrize(
-    ("change", "codes"),
-    [
+def test_a_draw_that_cannot_be_made_is_refused_at_its_field(rosa, collection):
+    run = add_file(collection, "bm25.run", run_of("bm25"))
+    form = {"n": 6, "by": "max", "source": run.pk, "strata": 3, "allocation": "equal", "seed": 1}
+    for change, codes in (
         ({"by": "column"}, {"file": ["file_missing"]}),
         ({"source": ""}, {"source": ["no_scores"]}),
         ({"n": 0}, {"n": ["min_value"]}),
         ({"n": 13}, {"n": ["too_few_targets"]}),
         ({"n": 2}, {"strata": ["too_many_strata"]}),
-    ],
-)
-def test_a_draw_that_cannot_be_made_is_refused_at_its_field(rosa, collection, change, codes):
-    run = add_file(collection, "bm25.run", run_of("bm25"))
-    form = {"n": 6, "by": "max", "source": run.pk, "strata": 3, "allocation": "equal", "seed": 1}
-    answer = rosa.post(reverse("console:collection-targets", args=["tracks"]), form | change)
-    assert answer.status_code == 422
-    assert field_codes(answer.context["form"]) == codes
+    ):
+        answer = rosa.post(reverse("console:collection-targets", args=["tracks"]), form | change)
+        assert answer.status_code == 422
+        assert field_codes(answer.context["form"]) == codes
     assert not Job.objects.filter(kind="sample_targets").exists()
-
-
-def test_the_choices_of_a_draw_that_failed_are_offered_again(rosa, collection):
-    equal = "".join(f"t{topic:02} Q0 a 1 1.0 equal\n" for topic in range(12))
-    run = add_file(collection, "equal.run", equal)
-    form = {"n": 6, "by": "max", "source": run.pk, "strata": 3, "allocation": "equal", "seed": 11}
-    rosa.post(reverse("console:collection-targets", args=["tracks"]), form)
-    assert Job.objects.get(kind="sample_targets").state == "failed"
-    offered = rosa.get(reverse("console:collection-targets", args=["tracks"])).context["form"]
-    assert {name: str(offered[name].value()) for name in form} == {
-        name: str(value) for name, value in form.items()
-    }
 
 
 def test_rounds_are_counted_and_their_kappa_is_given_with_its_pairs(rosa, study):
@@ -190,14 +162,6 @@ def test_rounds_are_counted_and_their_kappa_is_given_with_its_pairs(rosa, study)
     assert "0.56" in kappa
     assert " 12 " in kappa
     assert "agreement_outdated" not in codes_on(after.content.decode())
-
-
-def test_reasons_are_linked_where_one_was_written(rosa, study):
-    reasons = reverse("console:reasons", args=[study.slug])
-    assert f'href="{reasons}"' in rosa.get("/collections/tracks/judgments/").content.decode()
-    assert "[–" not in words_of(rosa.get(reasons).content.decode())
-    Submission.objects.update(justification="")
-    assert reasons not in rosa.get("/collections/tracks/judgments/").content.decode()
 
 
 def test_grades_have_a_weighted_kappa_and_who_could_not_judge_is_counted_apart(
@@ -344,16 +308,6 @@ def test_a_report_names_runs_that_made_no_pool(rosa, researcher, collection, stu
     texts, codes = write_report(rosa, collection)
     assert "bad" in texts["limits"][codes["limits"].index("not_pooled")]
     request_pool(files=[good, bad], rules={"depth": 2, "seed": 7}, **common)
-    assert "not_pooled" not in write_report(rosa, collection)[1]["limits"]
-
-
-def test_a_run_whose_documents_are_all_judged_needs_no_pool(rosa, researcher, collection, study):
-    lines = [f"t{n:02} 0 {name} {int(name == 'a')}" for n in range(12) for name in DOCUMENTS]
-    qrels = add_file(collection, "machine.txt", "\n".join(lines) + "\n")
-    good, late = (add_file(collection, f"{tag}.run", run_of(tag)) for tag in ("good", "late"))
-    common = {"collection": collection, "actor": researcher}
-    request_evaluation(qrels=qrels, runs=[good, late], rules=RULES, **common)
-    request_pool(files=[good], rules={"depth": 2, "seed": 7}, **common)
     assert "not_pooled" not in write_report(rosa, collection)[1]["limits"]
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from itertools import chain
 
+import numpy as np
 import pytest
 from django.core.management import call_command
 
@@ -18,7 +19,6 @@ from retrieval.models import (
     AnyTwoAssessors,
     AssessorDesign,
     AuditClaim,
-    AuditFinding,
     ChangedPair,
     CollectionFile,
     CollectionVersion,
@@ -35,8 +35,8 @@ from retrieval.reuse.machine import NO_SUM
 from retrieval.stored_pools import request_pool
 from retrieval.stored_reuse import depth_of_pool
 from tests.annotation.studies import rating_study, ticked_study
-from tests.codes import codes_of, field_codes
-from tests.console.collection_addresses import address_of
+from tests.codes import codes_of, field_codes, message_codes
+from tests.console.addresses import address
 from tests.console.pages import answer_codes
 from tests.retrieval.collections import (
     add_file,
@@ -50,7 +50,7 @@ from work.models import Job
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 TRUST, REUSE, AUDIT = (f"/collections/tracks/{name}/" for name in ("trust", "reuse", "audit"))
 MACHINE = "/collections/tracks/machine/"
-TABLES = "/collections/tracks/tables"
+FILES = "/collections/tracks/files/"
 SKILLS = (("bm25", 0.5, 2), ("dense", 3.0, 1), ("rm3", 0.5, 3))
 
 
@@ -116,10 +116,18 @@ def failed_message(client, where):
     return job.message
 
 
-def test_a_comparison_holds_what_the_command_prints(rosa, collection, tmp_path):
+def test_a_comparison_has_what_the_command_prints_with_the_same_settings(
+    rosa, collection, tmp_path
+):
     add_file(collection, "second.txt", qrels_text(relevant=7))
-    assert rosa.post(TRUST, form_of(collection)).status_code == 302
-    said = compared_by_command(tmp_path, "--primary", "nDCG@10")
+    advanced = {"rbo_p": "0.5", "rbo_ties": "w", "n_resamples": "300", "n_draws": "200"}
+    form = form_of(collection, **advanced, confidence="0.9", seed="3")
+    assert rosa.post(TRUST, form).status_code == 302
+    said = compared_by_command(
+        tmp_path,
+        *("--primary", "nDCG@10", "--rbo-p", "0.5", "--rbo-ties", "w", "--resamples", "300"),
+        *("--draws", "200", "--confidence", "0.9", "--seed", "3"),
+    )
     for pair in said["pairs"]:
         row = RankingPair.objects.get(
             first=pair["first"], second=pair["second"], measure=pair["measure"]
@@ -130,34 +138,16 @@ def test_a_comparison_holds_what_the_command_prints(rosa, collection, tmp_path):
             assert stored.ci_low == pytest.approx(pair[use]["ci_low"])
         assert (row.n_swapped, row.n_kept) == (pair["n_swapped"], pair["significance"]["kept"])
     assert RankingPair.objects.count() == len(said["pairs"])
-    few = codes_at(rosa, TRUST)
-    assert "few_runs" in few
-    for seed in range(4, 7):
-        add_file(collection, f"r{seed}.run", run_text(f"r{seed}", seed=seed))
-    rosa.post(TRUST, form_of(collection))
-    assert "few_runs" not in codes_at(rosa, TRUST)
-
-
-def test_what_rank_biased_overlap_takes_is_what_the_command_takes(rosa, collection, tmp_path):
-    add_file(collection, "second.txt", qrels_text(relevant=7))
-    advanced = {"rbo_p": "0.5", "rbo_ties": "w", "n_resamples": "300", "n_draws": "200"}
-    more = advanced | {"confidence": "0.9", "seed": "3"}
-    assert rosa.post(TRUST, form_of(collection, **more)).status_code == 302
-    said = compared_by_command(
-        tmp_path,
-        *("--rbo-p", "0.5", "--rbo-ties", "w", "--resamples", "300"),
-        *("--draws", "200", "--confidence", "0.9", "--seed", "3"),
-    )
-    for pair in said["pairs"]:
-        row = RankingPair.objects.get(first=pair["first"], second=pair["second"])
-        stored = row.coefficients.get(use="rbo")
-        assert stored.value == pytest.approx(pair["rbo"]["value"])
-        assert stored.ci_low == pytest.approx(pair["rbo"]["ci_low"])
     assert [one.n_draws for one in AssessorDesign.objects.all()] == [200]
     view = view_of(rosa, TRUST)
     assert view.overlap == {"p": "0.5", "ties": "w"}
     assert "|n_draws:200|n_resamples:300|" in view.signature
     assert "|rbo_p:0.5|rbo_ties:w|" in view.signature
+    assert "few_runs" in answer_codes(view)
+    for seed in range(4, 7):
+        add_file(collection, f"r{seed}.run", run_text(f"r{seed}", seed=seed))
+    rosa.post(TRUST, form_of(collection))
+    assert "few_runs" not in codes_at(rosa, TRUST)
 
 
 def test_qrels_that_order_runs_alike_are_told_from_those_that_do_not(rosa, collection):
@@ -179,48 +169,33 @@ def test_qrels_that_order_runs_alike_are_told_from_those_that_do_not(rosa, colle
     assert ChangedPair.objects.filter(change="reversed").exists()
 
 
-def test_a_machines_qrels_are_never_merged_with_peoples_and_are_named(rosa, collection):
-    machine = add_file(collection, "machine.txt", qrels_text(relevant=7))
-    CollectionFile.objects.filter(pk=machine.pk).update(made_by="machine")
-    rosa.post(TRUST, form_of(collection))
-    version = CollectionVersion.objects.get()
-    kinds = dict(version.compared_qrels.values_list("name", "kind"))
-    assert kinds == {"qrels.txt": "given", "machine.txt": "machine"}
-    view = view_of(rosa, TRUST)
-    assert view.machines == {"machine.txt"}
-    assert "machine_judged" in codes_of(view.details)
-
-
-@pytest.mark.parametrize(
-    ("more", "codes"),
-    [
+def test_what_cannot_be_compared_is_refused_with_its_reason(rosa, collection):
+    add_file(collection, "second.txt", qrels_text(relevant=7))
+    form = form_of(collection)
+    other = add_file(collection, "others.txt", "x1 0 d1 1\nx2 0 d1 1\n")
+    for more, codes in (
         ({"top": "1"}, {"top": ["min_value"]}),
         ({"rbo_p": "1"}, {"rbo_p": ["max_value"]}),
         ({"n_draws": "9"}, {"n_draws": ["min_value"]}),
         ({"measures": []}, {"measures": ["no_measure"]}),
-        ({"one_run": True}, {"__all__": ["too_few_runs"]}),
-        ({"one_qrels": True}, {"__all__": ["too_few_qrels"]}),
-        ({"others": True}, {"__all__": ["no_common_topic"]}),
-    ],
-)
-def test_what_cannot_be_compared_is_refused_with_its_reason(rosa, collection, more, codes):
-    add_file(collection, "second.txt", qrels_text(relevant=7))
-    if more.pop("others", False):
-        add_file(collection, "others.txt", "x1 0 d1 1\nx2 0 d1 1\n")
-    form = form_of(collection)
-    form["runs"] = form["runs"][:1] if more.pop("one_run", False) else form["runs"]
-    form["qrels"] = form["qrels"][:1] if more.pop("one_qrels", False) else form["qrels"]
-    answer = rosa.post(TRUST, form | more)
-    assert answer.status_code == 422
-    assert field_codes(answer.context["form"]) == codes
+        ({"runs": form["runs"][:1]}, {"__all__": ["too_few_runs"]}),
+        ({"qrels": form["qrels"][:1]}, {"__all__": ["too_few_qrels"]}),
+        ({"qrels": [*form["qrels"], other.pk]}, {"__all__": ["no_common_topic"]}),
+    ):
+        answer = rosa.post(TRUST, form | more)
+        assert answer.status_code == 422
+        assert field_codes(answer.context["form"]) == codes
     assert not Job.objects.filter(kind="compare_collection_qrels").exists()
+    # A single run cannot be left out of its pool.
+    qrels = collection.files.get(name="qrels.txt").pk
+    answer = rosa.post(REUSE, form | {"qrels": qrels, "outside": form["runs"][:2]})
+    assert answer.status_code == 422
+    assert field_codes(answer.context["form"]) == {"__all__": ["too_few_runs"]}
 
 
-@pytest.mark.parametrize(
-    ("where", "code"), [(TRUST, "comparison_needs"), (MACHINE, "machine_needs")]
-)
-def test_the_page_names_the_files_that_are_missing(rosa, collection, where, code):
-    assert rosa.get(where).context["problem"].code == code
+def test_the_page_names_the_files_that_are_missing(rosa, collection):
+    for where, code in ((TRUST, "comparison_needs"), (MACHINE, "machine_needs")):
+        assert rosa.get(where).context["problem"].code == code
 
 
 def test_reuse_holds_what_the_command_prints(rosa, collection, tmp_path):
@@ -248,7 +223,7 @@ def test_reuse_holds_what_the_command_prints(rosa, collection, tmp_path):
     assert figure(abs(view.main.underestimate)) in view.first_sentence
     assert (view.main.unit, view.charts[0].name) == ("group", "left-out")
     drawn = {
-        name: rosa.get(address_of("collection-reuse-picture").replace("left-out.json", name))
+        name: rosa.get(address("collection-reuse-picture").replace("left-out.json", name))
         for name in ("left-out.csv", "depths.csv", "left-out.svg", "none.csv")
     }
     changes = {
@@ -262,33 +237,21 @@ def test_reuse_holds_what_the_command_prints(rosa, collection, tmp_path):
     assert drawn["none.csv"].status_code == 404
 
 
-def test_a_pool_of_unknown_depth_is_refused_on_the_page(rosa, collection):
-    shallow = add_file(collection, "shallow.txt", "t0 0 d99 1\n")
-    rosa.post(REUSE, form_of(collection, qrels=shallow.pk))
-    message = failed_message(rosa, REUSE)
-    assert "shallow.txt" in message
-    assert "--pool-depth" not in message
-
-
-def test_runs_that_begin_with_their_target_are_left_out_once_the_depth_is_typed(rosa, collection):
+def test_a_pool_of_unknown_depth_is_refused_until_the_depth_is_typed(rosa, collection):
+    """The runs begin with their target, which nobody judged."""
     collection.files.runs().delete()
     for tag, skill, seed in SKILLS:
         own = "".join(f"t{topic} Q0 target{topic} 0 99 {tag}\n" for topic in range(25))
         add_file(collection, f"{tag}.run", own + run_text(tag, skill=skill, seed=seed))
     form = form_of(collection, qrels=collection.files.qrels().get().pk)
     rosa.post(REUSE, form)
-    assert Job.objects.get(kind="estimate_collection_reuse").state == Job.State.FAILED
+    message = failed_message(rosa, REUSE)
+    assert "qrels.txt" in message
+    assert "--pool-depth" not in message
     assert not CollectionVersion.objects.exists()
     rosa.post(REUSE, form | {"pool_depth": "11"})
     assert CollectionVersion.objects.get().pool.pool_depth == 11
     assert view_of(rosa, REUSE).first_sentence.code in ("too_low", "too_high", "unbiased")
-
-
-def test_a_single_run_cannot_be_left_out_of_its_pool(rosa, collection):
-    form = form_of(collection, qrels=collection.files.qrels().get().pk)
-    answer = rosa.post(REUSE, form | {"outside": form["runs"][:2]})
-    assert answer.status_code == 422
-    assert field_codes(answer.context["form"]) == {"__all__": ["too_few_runs"]}
 
 
 def test_a_machines_labels_stand_beside_peoples_as_the_command_has_them(rosa, collection, tmp_path):
@@ -346,13 +309,6 @@ def test_an_audit_says_what_would_be_misread_and_keeps_no_file(rosa, collection)
     assert names == {"bad.run", "notes.md", "q.txt"}
 
 
-def test_an_audit_takes_the_collections_own_files_and_leaves_them(rosa, collection):
-    stored = [file.pk for file in collection.files.all()]
-    rosa.post(AUDIT, {"stored": stored})
-    assert collection.files.count() == 4
-    assert CollectionVersion.objects.get().audited_files.count() == 4
-
-
 POOLS = (
     "Input.target1,Input.top1,Input.top2,HITId,WorkerId,top1,top2\n"
     "boot,clog,pump,H1,W1,True,True\ngown,coat,sole,H2,W1,True,False\n"
@@ -376,45 +332,42 @@ def test_published_numbers_are_answered_claim_by_claim(rosa, collection):
     }
 
 
-@pytest.mark.parametrize(
-    ("claims", "code", "named"),
-    [
-        ("judged.csv:assessed=2\njudged.csv:size=2", "not_a_claim", ("2", "judged.csv:size=2")),
-        ("judged.csv:assessed=many", "not_a_claim", ("1", "judged.csv:assessed=many")),
-        ("other.csv:assessed=2", "unknown_file", ("other.csv",)),
-    ],
-)
-def test_a_claim_that_cannot_be_checked_is_refused_by_its_line(
-    rosa, collection, claims, code, named
-):
-    form = {"uploads": [sent("judged.csv", POOLS)], "claims": claims}
-    answer = rosa.post(AUDIT, form)
-    assert answer.status_code == 422
-    errors = answer.context["form"].errors
-    assert field_codes(answer.context["form"]) == {"claims": [code]}
-    assert all(one in errors["claims"][0] for one in named)
+def test_an_audit_of_nothing_of_an_empty_file_or_of_bad_claims_is_refused(rosa, collection):
+    uploads = [sent("good.txt", qrels_text()), sent("empty.txt", "")]
+    size = "judged.csv:size=2"
+    for form, codes, named in (
+        ({}, {"uploads": ["no_file"]}, ()),
+        ({"uploads": uploads}, {"uploads": ["empty_file"]}, ("empty.txt",)),
+        ({"claims": f"judged.csv:assessed=2\n{size}"}, {"claims": ["not_a_claim"]}, ("2", size)),
+        ({"claims": "judged.csv:assessed=many"}, {"claims": ["not_a_claim"]}, ("1", "=many")),
+        ({"claims": "other.csv:assessed=2"}, {"claims": ["unknown_file"]}, ("other.csv",)),
+    ):
+        if "claims" in form:
+            form |= {"uploads": [sent("judged.csv", POOLS)]}
+        answer = rosa.post(AUDIT, form)
+        assert answer.status_code == 422
+        assert field_codes(answer.context["form"]) == codes
+        assert all(one in str(answer.context["form"].errors) for one in named)
     assert not collection.files.filter(kind="audited").exists()
 
 
-def test_a_claim_about_a_file_without_pools_is_not_checked(rosa, collection):
-    form = {"uploads": [sent("q.txt", qrels_text())], "claims": "q.txt:assessed=25"}
-    rosa.post(AUDIT, form)
-    [file] = view_of(rosa, AUDIT).files
-    assert file.claims == []
-    assert [note.name for note in file.notes] == ["hubs", "claims_not_checked"]
-
-
-def test_several_assessors_grades_are_audited_as_such(rosa, collection):
+def test_an_audit_reads_files_of_several_assessors_and_leaves_the_collections_own(rosa, collection):
     """Two of three documents that both judged have the same grade."""
     text = "".join(
         f"t1 {who} d{number} {int(number < most)}\n"
         for who, most in (("Ann", 1), ("Bob", 2))
         for number in range(3)
     )
-    rosa.post(AUDIT, {"uploads": [sent("all.qrels", text)]})
-    [file] = view_of(rosa, AUDIT).files
+    form = {"uploads": [sent("all.qrels", text)], "claims": "all.qrels:assessed=25"}
+    rosa.post(AUDIT, form | {"stored": [file.pk for file in collection.files.all()]})
+    assert collection.files.count() == 4
+    assert CollectionVersion.objects.get().audited_files.count() == 5
+    [file] = [one for one in view_of(rosa, AUDIT).files if one.file.file_name == "all.qrels"]
     assert (file.file.kind, file.sign) == ("assessors", "done")
     assert any("0.500" in note.text for note in file.notes)
+    # Claims are about pools.
+    assert file.claims == []
+    assert "claims_not_checked" in [note.name for note in file.notes]
 
 
 def test_what_an_audit_counted_is_in_tables_of_words_and_numbers(rosa, collection):
@@ -442,62 +395,30 @@ def test_rows_that_an_audit_could_not_read_are_not_counted_as_looked_at(rosa, co
     assert re.findall(r"\d+", pools) == ["1", "2", "0"]
 
 
-def test_an_audit_of_nothing_or_of_an_empty_file_is_refused(rosa, collection):
-    uploads = [sent("good.txt", qrels_text()), sent("empty.txt", "")]
-    for form, code, name in (
-        *(({}, "no_file", ""), ({"uploads": uploads}, "empty_file", "empty.txt")),
-    ):
-        answer = rosa.post(AUDIT, form)
-        assert answer.status_code == 422
-        assert field_codes(answer.context["form"]) == {"uploads": [code]}
-        assert name in str(answer.context["form"].errors)
-
-
-@pytest.mark.shared_data
-def test_the_audit_of_a_released_collection_counts_its_defects(rosa, collection, shared_data):
-    """Fashion-AlterEval's files: a picture twice in a page, and targets as their own candidates."""
-    names = sorted((shared_data / "altereval").glob("*.csv"))
-    rosa.post(AUDIT, {"uploads": [sent(path.name, path.read_bytes()) for path in names]})
-    version = CollectionVersion.objects.get()
-    assert version.audited_files.count() == len(names)
-    of_pools = AuditFinding.objects.filter(file__kind="judged pools", severity="defect")
-    assert sum(of_pools.filter(name="repeated_picture").values_list("n", flat=True)) == 128
-    assert sum(of_pools.filter(name="target_in_pool").values_list("n", flat=True)) == 51
-    page = rosa.get(AUDIT).content.decode()
-    assert "{&#x27;" not in page
-    assert "jackknife-t" not in page
-    view = view_of(rosa, AUDIT)
-    assert view.first_sentence.code == "defects"
-    [pools] = [one for one in view.details if one.code == "pools_audited"]
-    assert re.findall(r"\d+", pools) == ["128", "399", "51"]
-
-
 def test_compared_qrels_say_whose_judgments_they_were_made_of(rosa, researcher, collection):
     study = rating_study("plates", owner=researcher, n_items=1)
-    second = add_file(collection, "second.txt", qrels_text(relevant=7))
-    described = {"rule": "majority", "round": "2"}
-    describe_file(file=second, actor=researcher, assessor="Ann", **described)
-    third = add_file(collection, "third.txt", qrels_text(relevant=8))
-    collection.files.filter(pk=third.pk).update(study=study, round="1", rule="any")
-    answer = rosa.post(TRUST, form_of(collection))
-    assert answer.status_code == 302
-    rows = {one.name: one for one in ComparedQrels.objects.all()}
-    whose = {name: (one.judgments, one.assessor, one.rule) for name, one in rows.items()}
-    assert whose["qrels.txt"] == ("", "", "")
-    assert whose["second.txt"] == ("Ann, round 2", "Ann", "majority")
-    assert whose["third.txt"] == ("plates, round 1", "", "any")
-    assert whose["union"][:2] == ("", "")
-
-
-def test_qrels_that_are_described_anew_are_compared_anew(rosa, researcher, collection):
     second = add_file(collection, "second.txt", qrels_text(relevant=7))
     rosa.post(TRUST, form_of(collection))
     rosa.post(TRUST, form_of(collection))
     comparisons = CollectionVersion.objects.filter(kind="comparison")
     assert comparisons.count() == 1
-    describe_file(file=second, actor=researcher, assessor="Ann")
+    # Described otherwise, they are compared again.
+    describe_file(file=second, actor=researcher, assessor="Ann", rule="majority", round="2")
+    for name, relevant, made_by in (("third.txt", 8, ""), ("machine.txt", 9, "machine")):
+        file = add_file(collection, name, qrels_text(relevant=relevant))
+        fields = {"made_by": made_by} if made_by else {"study": study, "round": "1", "rule": "any"}
+        CollectionFile.objects.filter(pk=file.pk).update(**fields)
     rosa.post(TRUST, form_of(collection))
-    assert comparisons.count() == 2
+    rows = {one.name: one for one in ComparedQrels.objects.filter(version=comparisons.latest("pk"))}
+    whose = {name: (one.judgments, one.assessor, one.rule) for name, one in rows.items()}
+    assert whose["qrels.txt"] == ("", "", "")
+    assert whose["second.txt"] == ("Ann, round 2", "Ann", "majority")
+    assert whose["third.txt"] == ("plates, round 1", "", "any")
+    assert whose["union"][:2] == ("", "")
+    assert rows["machine.txt"].kind == "machine"
+    view = view_of(rosa, TRUST)
+    assert view.machines == {"machine.txt"}
+    assert "machine_judged" in codes_of(view.details)
 
 
 def test_rules_of_the_same_judgments_count_as_one_assessor(rosa, researcher, collection):
@@ -522,25 +443,10 @@ def test_rules_of_the_same_judgments_count_as_one_assessor(rosa, researcher, col
     assert AnyTwoAssessors.objects.get(version=latest).n_assessors == 2
 
 
-def test_the_choices_of_an_estimate_that_failed_are_offered_again(rosa, collection):
-    add_file(collection, "few.txt", qrels_text(judged=2, relevant=1))
-    few = collection.files.get(name="few.txt")
-    outside = collection.files.get(name="rm3")
-    form = form_of(collection, qrels=few.pk, measures=["P@5"], primary="P@5", seed="3")
-    assert rosa.post(REUSE, form | {"outside": [outside.pk]}).status_code == 302
-    job = Job.objects.get(kind="estimate_collection_reuse")
-    assert job.state == Job.State.FAILED
-    offered = rosa.get(REUSE).context["form"]
-    assert offered["qrels"].value() == str(few.pk)
-    assert offered["measures"].value() == ["P@5"]
-    assert offered["outside"].value() == [str(outside.pk)]
-    assert (offered["seed"].value(), offered["primary"].value()) == (3, "P@5")
-
-
-@pytest.mark.parametrize("rules", [{"depth": 4}, {"quotas": {"dense": 4}}])
-def test_the_depth_of_a_pool_that_was_made_here_is_known(researcher, collection, rules):
+def test_the_depth_of_a_pool_that_was_made_here_is_known(researcher, collection):
     runs = [collection.files.get(name="dense")]
-    request_pool(collection=collection, files=runs, rules=rules | {"seed": 7}, actor=researcher)
+    rules = {"depth": 4, "seed": 7}
+    request_pool(collection=collection, files=runs, rules=rules, actor=researcher)
     version = CollectionVersion.objects.get(kind="pool")
     study = ticked_study(owner=researcher, team=collection.team)
     PoolStudy.objects.create(version=version, study=study)
@@ -587,15 +493,6 @@ def test_of_a_pool_by_quotas_a_run_is_left_out_with_what_the_pool_took_of_it(
     rosa.post(REUSE, form | {"outside": [late.pk], "pool_depth": "500"})
     rosa.post(REUSE, form | {"outside": [late.pk], "pool_depth": "20"})
     assert "pool_incomplete" in codes_at(rosa, REUSE)
-    # the pool has what it was called then
-    files.filter(pk=pooled[0].pk).update(name="its new name")
-    files.filter(pk=late.pk).update(name="bm25")
-    rosa.post(REUSE, form | {"outside": [late.pk]})
-    renamed = CollectionVersion.objects.filter(kind="reuse").latest("pk").left_out
-    lost = reuse.left_out.get(name="bm25").n_judged_lost
-    assert renamed.get(name="its new name").n_judged_lost == lost
-    rosa.post(REUSE, form)
-    assert "bm25" in failed_message(rosa, REUSE)
 
 
 def test_a_depth_that_was_assumed_is_said_and_confidence_is_kept(rosa, collection):
@@ -638,3 +535,132 @@ def test_a_comparison_says_how_many_decided_differences_hold(rosa, collection):
     assert f" {pair.n_kept} " in sentence
     RankingPair.objects.update(n_kept=0, n_lost=0, n_reversed=0)
     assert sentence not in view_of(rosa, TRUST).details
+
+
+# Several assessors' grades in one file.
+
+ASSESSORS = ("ada", "ben", "cem")
+
+
+def grades_text(*, n_topics=25, seed=4, names=ASSESSORS):
+    """Each assessor turns a tenth of the grades; assessor by assessor."""
+    rng = np.random.default_rng(seed)
+    return "".join(
+        f"t{topic} {name} d{document} {int((document < 5) != (rng.random() < 0.1))}\n"
+        for topic in range(n_topics)
+        for name in names
+        for document in range(30)
+    )
+
+
+def test_two_grades_of_a_document_by_two_assessors_are_told_from_qrels(rosa, collection):
+    files = [sent("jg.txt", grades_text()), sent("other.txt", qrels_text(relevant=7))]
+    assert rosa.post(FILES, {"uploads": files}).status_code == 302
+    kinds = dict(collection.files.values_list("name", "kind"))
+    assert (kinds["jg.txt"], kinds["other.txt"]) == ("assessors", "qrels")
+    file = collection.files.get(name="jg.txt")
+    assert (file.n_assessors, file.n_topics, file.n_documents) == (3, 25, 30)
+    assert (file.n_lines, file.is_usable) == (25 * 3 * 30, True)
+    assert rosa.get(f"{FILES}{file.pk}/").status_code == 200
+
+
+def test_grades_that_contradict_or_are_sent_as_qrels_are_refused_by_line(rosa, collection):
+    text = "t0 ada d1 1\nt0 ben d1 0\nt0 ada d1 0\n"
+    rosa.post(FILES, {"uploads": [sent("twice.txt", text)]})
+    [(line, problem)] = collection.files.get(file_name="twice.txt").faults
+    assert line == 3
+    assert all(name in problem for name in ("d1", "t0", "ada"))
+    rosa.post(FILES, {"uploads": [sent("jg.txt", grades_text())], "kind": "qrels"})
+    lines = [line for line, _problem in collection.files.get(file_name="jg.txt").faults]
+    assert lines[0] is None  # a hint
+    assert all(lines[1:])
+
+
+def test_assessors_grades_alone_become_qrels_by_a_rule(rosa, researcher, collection, tmp_path):
+    """Two of three are the majority; of two the lower grade; what nobody judged is -1."""
+    collection.files.qrels().delete()
+    text = "t0 ada a 2\nt0 ben a 1\nt0 cem a 0\nt0 ada b 1\nt0 ben b 0\nt0 ada c -1\n"
+    file = add_file(collection, "jg.txt", text)
+    assert rosa.get("/collections/tracks/").context["step"].url == FILES
+    evaluation = rosa.get("/collections/tracks/evaluation/").context
+    assert evaluation["problem"].code == "only_assessors"
+    assert f'action="{FILES}{file.pk}/qrels/"' in rosa.get(FILES).content.decode()
+    refused = rosa.post(f"{FILES}{file.pk}/qrels/", {"rule": "median"}, follow=True)
+    assert message_codes(refused) == ["no_qrels_made"]
+    rosa.post(f"{FILES}{file.pk}/qrels/", {"rule": "majority"})
+    rosa.post(f"{FILES}{file.pk}/qrels/", {"rule": "any"})
+    by_any, by_majority = collection.files.qrels().order_by("name")
+    assert (by_majority.name, by_majority.rule, by_majority.is_usable) == (
+        *("jg.txt, majority", "majority", True),
+    )
+    assert by_any.judgments == by_majority.judgments
+    contents = {
+        one.rule: b"".join(bytes(part.content) for part in one.parts.all()).decode()
+        for one in (by_any, by_majority)
+    }
+    assert contents["majority"] == "t0 0 a 1\nt0 0 b 0\nt0 0 c -1\n"
+    assert contents["any"] == "t0 0 a 2\nt0 0 b 1\nt0 0 c -1\n"
+    step = rosa.get("/collections/tracks/").context["step"]
+    assert step.url == "/collections/tracks/evaluation/"
+    (tmp_path / "jg.txt").write_text(text)
+    out, output = io.StringIO(), tmp_path / "merged"
+    call_command("merge_assessors", tmp_path / "jg.txt", output=output, json=True, stdout=out)
+    assert output.read_text() == contents["majority"]
+    assert json.loads(out.getvalue())["n_unjudged"] == 1
+
+
+@pytest.mark.slow
+def test_a_comparison_of_assessors_has_what_the_command_prints(rosa, collection, tmp_path):
+    text = grades_text()
+    file = add_file(collection, "jg.txt", text)
+    assert rosa.post(TRUST, form_of(collection, assessors=file.pk)).status_code == 302
+    said = command_output(
+        "compare_qrels",
+        *("--assessors", written(tmp_path, "jg.txt", text)),
+        *("--qrels", f"qrels.txt={written(tmp_path, 'qrels.txt', qrels_text())}"),
+        *run_options(tmp_path),
+        *("--measure", "nDCG@10", "--primary", "nDCG@10"),
+    )
+    version = CollectionVersion.objects.get()
+    one, row = said["assessors"], AnyTwoAssessors.objects.get(version=version)
+    counts = ("n_assessors", "n_pairs_of_labels", "n_documents")
+    assert {name: getattr(row, name) for name in counts} == {name: one[name] for name in counts}
+    for name in ("overlap", "alpha"):
+        keys = {"": "value", "_low": "ci_low", "_high": "ci_high"}
+        for end, key in keys.items():
+            assert getattr(row, f"{name}{end}") == pytest.approx(one[name][key])
+        assert getattr(row, f"{name}_method") == one[name]["ci_method"]
+    assert row.warnings.splitlines() == one["warnings"]
+    kinds = list(version.compared_qrels.values_list("name", "kind"))
+    assert kinds == [(each["name"], each["kind"]) for each in said["qrels"]]
+    for pair in said["pairs"]:
+        stored = RankingPair.objects.get(first=pair["first"], second=pair["second"])
+        assert stored.coefficients.get(use="tau_b").value == pytest.approx(pair["tau_b"]["value"])
+        assert stored.n_swapped == pair["n_swapped"]
+    assert RankingPair.objects.count() == len(said["pairs"])
+    [design], [drawn] = said["random_assessor"], version.designs.all()
+    assert drawn.mean == pytest.approx(design["tau_b"]["mean"])
+    assert drawn.q05 == pytest.approx(design["tau_b"]["q05"])
+    crossed = {each.run: each for each in version.crossed.all()}
+    assert len(crossed) == len(said["crossed"]) == 3
+    for each in said["crossed"]:
+        assert crossed[each["run"]].mean == pytest.approx(each["mean"])
+        assert crossed[each["run"]].ci_low == pytest.approx(each["ci_low"])
+    assert list(version.notes.values_list("text", flat=True)) == said["notes"]
+    view = rosa.get(TRUST).context["view"]
+    assert "any_two_assessors" in answer_codes(view)
+    assert "any-two-assessors" in view.tables
+
+
+def test_assessors_who_judged_some_topics_each_are_compared_by_what_is_derived(rosa, collection):
+    """Nobody ranks the runs alone, so the page speaks of union, intersection and majority."""
+    lines = grades_text().splitlines(keepends=True)
+    left_out = {("ada", "t0"), ("ben", "t1"), ("cem", "t2")}
+    text = "".join(line for line in lines if tuple(line.split()[1::-1]) not in left_out)
+    file = add_file(collection, "jg.txt", text)
+    rosa.post(TRUST, form_of(collection, qrels=[], assessors=file.pk))
+    kinds = set(CollectionVersion.objects.get().compared_qrels.values_list("kind", flat=True))
+    assert kinds == {"derived"}
+    view = rosa.get(TRUST).context["view"]
+    assert ("union", "intersection") in {(pair.first, pair.second) for pair in view.pairs}
+    assert "pair" in answer_codes(view)

@@ -13,7 +13,7 @@ from console.demo_users import create_demo_user
 from tests.annotation.importing import command_output, everything
 from tests.annotation.studies import rating_study
 from tests.codes import codes_on
-from tests.console.test_role_matrix import ACTIONS_OF_A_STUDY
+from tests.console.addresses import ACTIONS_OF_A_STUDY
 
 pytestmark = pytest.mark.django_db
 
@@ -58,17 +58,14 @@ def test_nobody_else_becomes_an_account_for_everybody(study):
     assert not StudyMembership.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "name", ["study", "items", "protocol", "launch", "agreement", "results", "validation",
-             "report", "downloads", "labels", "adjudication", "answers"],
-)  # fmt: skip
-def test_pages_of_the_study_are_open_and_say_that_nothing_changes(name, visitor, study):
-    answer = page(visitor, name, study.slug)
-    assert answer.status_code == 200
-    assert "read_only" in codes_on(answer.content.decode())
-
-
-def test_other_studies_are_not(visitor):
+def test_pages_of_the_study_are_open_and_say_that_nothing_changes(visitor, study):
+    for name in (
+        *("study", "items", "protocol", "launch", "agreement", "results", "validation"),
+        *("report", "downloads", "labels", "adjudication", "answers"),
+    ):
+        answer = page(visitor, name, study.slug)
+        assert answer.status_code == 200
+        assert "read_only" in codes_on(answer.content.decode()), name
     other = rating_study(slug="other")
     assert page(visitor, "study", other.slug).status_code == 404
 
@@ -123,14 +120,12 @@ def test_the_api_reads_and_does_not_write(visitor, study):
     assert Study.objects.get(pk=study.pk).title == study.title
 
 
-@pytest.mark.parametrize("name", ["account", "usersessions_list", "api_tokens", "mfa_index"])
-def test_the_account_itself_is_closed_since_many_share_it(name, visitor):
+def test_the_account_itself_is_closed_since_many_share_it(visitor):
     """Its pages say from where the others use it, and would shut them out."""
-    assert visitor.get(reverse(name)).status_code == 403
+    for name in ("account", "usersessions_list", "api_tokens", "mfa_index"):
+        assert visitor.get(reverse(name)).status_code == 403
     assert visitor.post(reverse("account_change_password"), {}).status_code == 403
-
-
-def test_one_leaves_by_the_button_for_it(visitor):
+    # One leaves by the button for it.
     assert visitor.post(reverse("console:logout")).status_code == 302
     assert page(visitor, "studies").status_code == 302
 

@@ -31,13 +31,9 @@ from simulation.models import (
 )
 from simulation.stored_experiments import request_run
 from tests.codes import codes_on, field_codes
-from tests.console.dialogue_addresses import (
-    NEW_DIALOGUES,
-    PAGES_OF_DIALOGUES,
-    address_of_dialogues,
-)
+from tests.console.addresses import PAGES_OF_DIALOGUES, address
+from tests.console.conftest import browser
 from tests.console.pages import answer_codes, rows_alike
-from tests.console.test_role_matrix import browser
 from tests.console.work import AT_ONCE
 from tests.simulation.answered import answer_outcomes, answer_switching
 from tests.simulation.stored import RULES, stored_experiment
@@ -86,7 +82,7 @@ def outcomes(rosa, experiment, chosen) -> Study:
 @pytest.fixture
 def reported(rosa, experiment, outcomes) -> Study:
     answer_outcomes(outcomes, experiment)
-    rosa.post(address_of_dialogues("dialogues"), REPORT)
+    rosa.post(address("dialogues"), REPORT)
     return outcomes
 
 
@@ -98,7 +94,7 @@ def test_an_experiment_leads_to_a_study_of_its_final_items(rosa, experiment, cho
     form = rosa.get(where).context["form"]
     assert form["dialogues"].value() == chosen["dialogues"]
     answer = rosa.post(where, chosen)
-    assert (answer.status_code, answer.url) == (302, address_of_dialogues("dialogues"))
+    assert (answer.status_code, answer.url) == (302, address("dialogues"))
     study = Study.objects.get(slug="outcomes")
     assert (study.team, study.items.count()) == (experiment.team, 24)
     assert current_document(study).title == "Which of these would do?"
@@ -107,7 +103,7 @@ def test_an_experiment_leads_to_a_study_of_its_final_items(rosa, experiment, cho
     assert dialogues.made_at is not None
     assert reverse("console:launch", args=["outcomes"]) in rosa.get(answer.url).content.decode()
     items = rosa.get(reverse("console:items", args=["outcomes"])).content.decode()
-    assert f'href="{address_of_dialogues("dialogues")}"' in items
+    assert f'href="{address("dialogues")}"' in items
     assert AuditEntry.objects.filter(action="study.create").exists()
 
 
@@ -126,23 +122,20 @@ def test_a_log_that_is_sent_gives_the_same_items_and_is_forgotten(rosa, experime
     assert not sent.log_parts.exists()
 
 
-@pytest.mark.parametrize(
-    ("content", "code", "line"),
-    [
-        (b"nothing\n", "dialogues_unfit", True),
-        (b'{"topic": "t1"}\n', "dialogues_unfit", True),
-        (b"\xff\xfe\n", "dialogues_unfit", True),
-        (b"", "empty", False),
-    ],
-)
-def test_a_file_that_is_no_log_makes_no_study(rosa, experiment, content, code, line):
-    file = BytesIO(content)
-    file.name = "log.jsonl"
-    answer = rosa.post(NEW, FORM | {"dialogues": f"log:{experiment.pk}", "file": file})
-    assert answer.status_code == 422
-    [codes] = field_codes(answer.context["form"]).values()
-    assert codes == [code]
-    assert bool(re.search(r"log\.jsonl, \S+ 1:", str(answer.context["form"].errors))) == line
+def test_a_file_that_is_no_log_makes_no_study(rosa, experiment):
+    for content, code in (
+        (b"nothing\n", "dialogues_unfit"),
+        (b'{"topic": "t1"}\n', "dialogues_unfit"),
+        (b"\xff\xfe\n", "dialogues_unfit"),
+        (b"", "empty"),
+    ):
+        file = BytesIO(content)
+        file.name = "log.jsonl"
+        answer = rosa.post(NEW, FORM | {"dialogues": f"log:{experiment.pk}", "file": file})
+        assert answer.status_code == 422
+        assert [*field_codes(answer.context["form"]).values()] == [[code]]
+        has_line = re.search(r"log\.jsonl, \S+ 1:", str(answer.context["form"].errors))
+        assert bool(has_line) == bool(content)
     assert not Study.objects.exists()
 
 
@@ -159,20 +152,17 @@ def test_a_log_that_cannot_be_used_is_named_by_line_on_the_studys_page(rosa, exp
     assert not Study.objects.get().items.exists()
 
 
-@pytest.mark.parametrize(
-    ("changes", "codes"),
-    [
+def test_a_form_that_says_too_little_makes_nothing(rosa, chosen):
+    for changes, codes in (
         ({"title": ""}, {"title": ["required"]}),
         ({"dialogues": "version:0"}, {"dialogues": ["invalid_choice"]}),
         ({"most_targets": "5"}, {"most_targets": ["min_value"]}),
         ({"kind": "nothing"}, {"kind": ["invalid_choice"]}),
         ({"final_user": "foo"}, {"final_user": ["unknown_user"]}),
-    ],
-)
-def test_a_form_that_says_too_little_makes_nothing(rosa, chosen, changes, codes):
-    answer = rosa.post(NEW, chosen | changes)
-    assert answer.status_code == 422
-    assert field_codes(answer.context["form"]) == codes
+    ):
+        answer = rosa.post(NEW, chosen | changes)
+        assert answer.status_code == 422
+        assert field_codes(answer.context["form"]) == codes
     assert not Study.objects.exists()
 
 
@@ -194,53 +184,46 @@ def test_a_result_with_too_few_targets_is_refused_before_a_study_is_made(rosa, t
 
 
 @pytest.mark.slow
-def test_a_report_is_stored_once_and_says_what_may_be_concluded(rosa, experiment, reported):
-    where = address_of_dialogues("dialogues")
+def test_a_report_is_stored_once_and_never_changes(rosa, experiment, reported):
+    where = address("dialogues")
     report = DialogueReport.objects.get()
     assert (report.n_answers, report.n_annotators, report.n_targets) == (6 * 24, 6, 24)
-    page = rosa.get(where).content.decode()
+    rosa.get(where)
+    with CaptureQueriesContext(connection) as queries:
+        answer = rosa.get(where)
+    assert len(queries) <= MOST_STATEMENTS
+    page, first = answer.content.decode(), answer.context["view"].answer.first_sentence
     assert codes_on(page)[:2] == ["few_pairs", "none_truer"]
     assert "biases" in codes_on(page)
     assert rows_alike(page) == []
     assert report.fingerprint[:12] in page
-    same = rosa.post(where, REPORT)
-    assert same.url == f"{where}?report=1"
-    other = rosa.post(where, REPORT | {"margin": "0.1"}, follow=True)
+    assert rosa.post(where, REPORT).url == f"{where}?report=1"
+    others = {"first": "MetaSimTol tolerance 3", "chosen_on": ["embedding"], "margin": "0.1"}
+    other = rosa.post(where, REPORT | others | {"seed": "7"}, follow=True)
     assert other.context["report"].number == 2
     assert DialogueReport.objects.count() == 2
-    assert rosa.get(f"{where}?report=1").context["report"].number == 1
+    # The form begins with the settings of the report that is shown.
+    for number, settings in (
+        (1, REPORT | {"margin": 0.05, "seed": 0}),
+        (2, others | {"margin": 0.1, "seed": 7}),
+    ):
+        answer = rosa.get(f"{where}?report={number}")
+        assert answer.context["report"].number == number
+        assert {name: answer.context["form"][name].value() for name in REPORT} == settings
     assert rosa.get(f"{where}?report=3").status_code == 404
-
-
-def test_a_report_never_changes_and_says_when_answers_came_in_since(rosa, reported):
-    where = address_of_dialogues("dialogues")
-    before = rosa.get(where).context["view"].answer.first_sentence
+    # Answers came in since.
     reported.refresh_from_db()
     reported.judgments_version += 1
     reported.save()
-    page = rosa.get(where)
-    assert "report_outdated" in codes_on(page.content.decode())
-    assert page.context["view"].answer.first_sentence == before
+    answer = rosa.get(f"{where}?report=1")
+    assert "report_outdated" in codes_on(answer.content.decode())
+    assert answer.context["view"].answer.first_sentence == first
     rosa.post(where, REPORT)
-    assert DialogueReport.objects.count() == 2
-
-
-@pytest.mark.slow
-def test_a_report_is_computed_anew_from_the_settings_of_the_one_that_is_shown(rosa, reported):
-    where = address_of_dialogues("dialogues")
-    others = {"first": "MetaSimTol tolerance 3", "chosen_on": ["embedding"], "margin": "0.1"}
-    rosa.post(where, REPORT | others | {"seed": "7"})
-
-    def settings(number: int) -> dict[str, object]:
-        form = rosa.get(f"{where}?report={number}").context["form"]
-        return {name: form[name].value() for name in REPORT}
-
-    assert settings(1) == REPORT | {"margin": 0.05, "seed": 0}
-    assert settings(2) == others | {"margin": 0.1, "seed": 7}
+    assert DialogueReport.objects.count() == 3
 
 
 def test_a_report_that_cannot_be_computed_says_why(rosa, outcomes):
-    where = address_of_dialogues("dialogues")
+    where = address("dialogues")
     assert rosa.post(where, REPORT, follow=True).context["job"].state == "failed"
     all_of_them = rosa.post(where, REPORT | {"chosen_on": ["random", "embedding"]})
     assert all_of_them.status_code == 422
@@ -280,16 +263,7 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
 @pytest.mark.parametrize(
     ("answers", "codes", "shares"),
     [
-        (
-            {"after_gain": 0.0},
-            ["probabilities", "undefined_model", "decisions"],
-            (True, True),
-        ),
-        (
-            {"people": ("Ann", "Bob")},
-            ["probabilities", "undefined_model", "decisions"],
-            (True, True),
-        ),
+        ({"after_gain": 0.0}, ["probabilities", "undefined_model", "decisions"], (True, True)),
         ({"leaving": True}, ["unknown", "decisions", "stayed"], (False, False)),
     ],
 )
@@ -349,13 +323,13 @@ def test_files_hold_what_the_page_shows(rosa, reported):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["dialogues", "dialogues-picture", "dialogues-download"])
-def test_a_page_asks_the_database_a_few_things(rosa, reported, name):
-    where = address_of_dialogues(name)
-    rosa.get(where)
-    with CaptureQueriesContext(connection) as queries:
-        assert rosa.get(where).getvalue() is not None
-    assert len(queries) <= MOST_STATEMENTS
+def test_a_picture_and_a_file_ask_the_database_a_few_things(rosa, reported):
+    for name in ("dialogues-picture", "dialogues-download"):
+        where = address(name)
+        rosa.get(where)
+        with CaptureQueriesContext(connection) as queries:
+            assert rosa.get(where).getvalue() is not None
+        assert len(queries) <= MOST_STATEMENTS
 
 
 @pytest.mark.slow
@@ -367,10 +341,10 @@ def test_each_role_opens_what_it_may_and_nothing_else(team, reported, researcher
             set_role(team=team, user=user, role=role, actor=researcher)
         client, permissions = browser(user), PERMISSIONS[Role(role)]
         for name, permission in PAGES_OF_DIALOGUES.items():
-            status = client.get(address_of_dialogues(name)).status_code
+            status = client.get(address(name)).status_code
             may_open = permission in permissions and Permission.VIEW_SYSTEMS in permissions
             assert status == (200 if may_open else 403), (role, name)
-        status = client.post(address_of_dialogues("dialogues"), REPORT).status_code
+        status = client.post(address("dialogues"), REPORT).status_code
         may_compute = Permission.ANALYSE in permissions and Permission.VIEW_SYSTEMS in permissions
         assert status == (302 if may_compute else 403), role
         choices = browser(user).get(NEW).context["form"].experiments
@@ -384,15 +358,13 @@ def test_to_strangers_the_study_and_the_experiment_are_not_there(reported, chose
     create_team(name="Other", owner=stranger)
     client = browser(stranger)
     for name in PAGES_OF_DIALOGUES:
-        assert client.get(address_of_dialogues(name)).status_code == 404, name
+        assert client.get(address(name)).status_code == 404, name
     answer = client.post(NEW, chosen | {"title": "Taken"})
     assert answer.status_code == 422
     assert not Study.objects.filter(title="Taken").exists()
     nobody = browser(None)
     for name in PAGES_OF_DIALOGUES:
-        assert nobody.get(address_of_dialogues(name)).status_code == 302
-    for name in NEW_DIALOGUES:
-        assert nobody.get(reverse(f"console:{name}")).status_code == 302
+        assert nobody.get(address(name)).status_code == 302
 
 
 def test_another_study_has_no_such_page(rosa, researcher, team):
@@ -441,6 +413,13 @@ def test_why_an_order_has_no_interval_is_said_below_it():
     assert [cell.letter for cell in next(table.cells)].count("a") == 2
 
 
+def test_of_many_values_a_chart_says_the_ends():
+    names = [f"user {n}" for n in range(20)]
+    rows = pd.DataFrame({"name": names, "value": range(20), "ci_low": None, "ci_high": None})
+    assert "user 0 0.000; user 19 19.000" in values_in_words(rows)
+    assert "user 1 " not in values_in_words(rows)
+
+
 def outcome_answer(equivalent: list[bool | None]) -> ReportAnswer:
     """A report of a user whose bias is tested for so many recommenders."""
     dialogues = DialogueStudy(kind=DialogueStudy.Kind.OUTCOMES)
@@ -476,19 +455,3 @@ def test_an_order_says_how_many_pairs_it_rests_on_and_a_bias_where_it_was_tested
     [bias] = answer.details
     assert "SimBase " in bias
     assert [int(n) for n in re.findall(r"(?<= )\d+(?![\d.]*\d)", bias)] == numbers
-
-
-@pytest.mark.slow
-def test_charts_say_their_values_to_who_does_not_see_them(rosa, reported):
-    figures = rosa.get(address_of_dialogues("dialogues")).context["view"].figures
-    assert figures["order"].summary.startswith("SimBase 1.000 [1.000, 1.000]; MetaSimTol")
-    first, second, third = figures["outcomes"].summary.split("; ")
-    assert "random" in first
-    assert [len(re.findall(r"\d\.\d+", one)) for one in (first, second, third)] == [2, 3, 1]
-
-
-def test_of_many_values_a_chart_says_the_ends():
-    names = [f"user {n}" for n in range(20)]
-    rows = pd.DataFrame({"name": names, "value": range(20), "ci_low": None, "ci_high": None})
-    assert "user 0 0.000; user 19 19.000" in values_in_words(rows)
-    assert "user 1 " not in values_in_words(rows)

@@ -19,8 +19,7 @@ from retrieval.models import (
     CollectionVersion,
     LeftOutEffect,
 )
-from tests.console.collection_addresses import PAGES_OF_A_COLLECTION
-from tests.console.collection_addresses import address_of as address
+from tests.console.addresses import PAGES_OF_A_COLLECTION, address
 from tests.console.test_collections import next_step_of
 from work.execution import run_job
 from work.models import Job

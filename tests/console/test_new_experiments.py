@@ -2,10 +2,11 @@
 
 from html import escape
 from io import BytesIO
+from typing import Any
 from unittest.mock import ANY
 
 import pytest
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
 
 from accounts.models import AuditEntry, User
 from annotation.label_sets import Rule, make_label_set
@@ -30,9 +31,11 @@ def team(users):
     return users["owner"].memberships.get().team
 
 
-def judged_study(team, owner) -> Study:
+@pytest.fixture(scope="module")
+def stored_judged(stored_users: dict[str, User]) -> Study:
     """Shoes in the place of others, by three annotators."""
-    study = rating_study("judged", owner=owner, n_items=12, team=team)
+    owner = stored_users["owner"]
+    study = rating_study("judged", owner=owner, n_items=12, team=owner.memberships.get().team)
     for person in ("Ann", "Bob", "Cyd"):
         for position in range(12):
             rate(study, person, f"d{position}", {"alpha": 90, "beta": 20})
@@ -41,29 +44,45 @@ def judged_study(team, owner) -> Study:
     return study
 
 
+@pytest.fixture
+def judged(stored_judged: Study, db: None) -> Study:
+    return Study.objects.get(pk=stored_judged.pk)
+
+
+NEW = reverse_lazy("console:new-experiment")
+
+
+@pytest.fixture
+def chosen(rosa, judged) -> dict[str, Any]:
+    """A form that makes an experiment of the judged study."""
+    return FORM | {"judgments": rosa.get(NEW).context["form"].initial["judgments"]}
+
+
 @pytest.mark.slow
-def test_a_studys_labels_lead_to_an_experiment_that_is_made_of_them(rosa, users, team):
-    study = judged_study(team, users["owner"])
+def test_a_studys_labels_lead_to_an_experiment_that_is_made_once(rosa, judged):
     page = rosa.get(reverse("console:labels", args=["judged"])).content.decode()
-    where = f"{reverse('console:new-experiment')}?study=judged"
+    where = f"{NEW}?study=judged"
     assert where in page
     form = rosa.get(where).context["form"]
     chosen = form.sources[form.initial["judgments"]]
-    assert (chosen.study, chosen.label_set is not None) == (study, True)
-    answer = rosa.post(where, FORM | {"judgments": form.initial["judgments"]})
+    assert (chosen.study, chosen.label_set is not None) == (judged, True)
+    data = FORM | {"judgments": form.initial["judgments"]}
+    answer, again = rosa.post(where, data), rosa.post(where, data)
     row = StoredExperiment.objects.get()
     assert (answer.status_code, answer.url) == (302, reverse("console:experiment", args=[row.slug]))
-    assert (row.study, row.n_targets, row.catalogue.kind) == (study, 12, "stand-in")
-    version = row.versions.get()
-    assert version.finished_at is not None
-    assert AuditEntry.objects.filter(action="experiment.create").exists()
+    assert again.url == answer.url
+    assert (row.study, row.n_targets, row.catalogue.kind) == (judged, 12, "stand-in")
+    assert row.versions.get().finished_at is not None
+    assert AuditEntry.objects.filter(action="experiment.create").count() == 1
+    other = rosa.post(where, data | {"name": "Others"})
+    assert other.url == reverse("console:experiment", args=["others"])
 
 
 @pytest.mark.slow
 def test_a_collections_qrels_lead_to_one_too(rosa, users, team):
     filled_collection(team, users["owner"])
     page = rosa.get(reverse("console:collection-judgments", args=["tracks"])).content.decode()
-    where = f"{reverse('console:new-experiment')}?collection=tracks"
+    where = f"{NEW}?collection=tracks"
     assert where in page
     form = rosa.get(where).context["form"]
     rosa.post(where, FORM | {"judgments": form.initial["judgments"]})
@@ -72,21 +91,15 @@ def test_a_collections_qrels_lead_to_one_too(rosa, users, team):
     assert row.versions.get().finished_at is not None
 
 
-def test_checking_says_how_long_it_takes_and_starts_nothing(rosa, users, team):
-    judged_study(team, users["owner"])
-    where = reverse("console:new-experiment")
-    form = rosa.get(where).context["form"]
-    data = FORM | {"judgments": form.initial["judgments"], "check": "1"}
-    assert rosa.post(where, data).context["seconds"] > 0
+def test_checking_says_how_long_it_takes_and_starts_nothing(rosa, chosen):
+    assert rosa.post(NEW, chosen | {"check": "1"}).context["seconds"] > 0
     assert not StoredExperiment.objects.exists()
-    assert rosa.post(where, data | {"tolerances": "3, 9"}).status_code == 422
-    assert not StoredCatalogue.objects.exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changes", "field", "named"),
-    [
+def test_a_form_that_cannot_be_run_says_why(rosa, chosen):
+    file = BytesIO(b"nothing")
+    file.name = "shop.zip"
+    for changes, field, named in (
         ({"tolerances": "2, many"}, "tolerances", "many"),
         ({"tolerances": "40000"}, "tolerances", "40000"),
         ({"tolerances": " , "}, "tolerances", "MetaSimTol"),
@@ -98,62 +111,31 @@ def test_checking_says_how_long_it_takes_and_starts_nothing(rosa, users, team):
         ({"relevant_from": "99"}, "__all__", "99"),
         ({"seeds": ""}, "seeds", ""),
         ({"catalogue": "sent"}, "file", ""),
+        ({"catalogue": "sent", "file": file}, "__all__", ""),
         ({"catalogue": "drawn", "n_items": "60"}, "__all__", "d0"),
-    ],
-)
-def test_a_form_that_cannot_be_run_says_why(rosa, users, team, changes, field, named):
-    judged_study(team, users["owner"])
-    where = reverse("console:new-experiment")
-    form = rosa.get(where).context["form"]
-    data = FORM | {"judgments": form.initial["judgments"]} | changes
-    for more in ({}, {"check": "1"}):
-        answer = rosa.post(where, data | more)
-        assert answer.status_code == 422
-        [(at, [error])] = answer.context["form"].errors.items()
-        assert (at, named in error) == (field, True)
-        assert escape(error) in answer.content.decode()
-        assert not StoredExperiment.objects.exists()
-        assert not StoredCatalogue.objects.exists()
+    ):
+        for more in ({}, {"check": "1"}):
+            file.seek(0)
+            answer = rosa.post(NEW, chosen | changes | more)
+            assert answer.status_code == 422
+            [(at, [error])] = answer.context["form"].errors.items()
+            assert (at, named in error) == (field, True)
+            assert escape(error) in answer.content.decode()
+    assert not StoredExperiment.objects.exists()
+    assert not StoredCatalogue.objects.exists()
 
 
-def test_a_run_that_is_refused_leaves_no_experiment(rosa, users, team):
-    judged_study(team, users["owner"])
+def test_a_run_that_is_refused_leaves_no_experiment(rosa, users, team, chosen):
     recommender = trained_recommender(team, users["owner"])
-    where = reverse("console:new-experiment")
-    data = FORM | {"judgments": rosa.get(where).context["form"].initial["judgments"]}
-    data |= {"recommenders": ["random", f"trained:{recommender.pk}"]}
+    data = chosen | {"recommenders": ["random", f"trained:{recommender.pk}"]}
     for _try in range(2):
-        answer = rosa.post(where, data)
+        answer = rosa.post(NEW, data)
         assert answer.status_code == 422
         [error] = answer.context["form"].non_field_errors()
         assert str(recommender) in error
     assert not StoredExperiment.objects.exists()
     assert [row.pk for row in StoredCatalogue.objects.all()] == [recommender.catalogue_id]
     assert not AuditEntry.objects.filter(action="experiment.create").exists()
-
-
-@pytest.mark.slow
-def test_a_form_that_is_sent_twice_makes_one_experiment(rosa, users, team):
-    judged_study(team, users["owner"])
-    where = reverse("console:new-experiment")
-    data = FORM | {"judgments": rosa.get(where).context["form"].initial["judgments"]}
-    first, again = rosa.post(where, data), rosa.post(where, data)
-    assert (first.status_code, again.url) == (302, first.url)
-    assert StoredExperiment.objects.get().versions.count() == 1
-    assert AuditEntry.objects.filter(action="experiment.create").count() == 1
-    other = rosa.post(where, data | {"name": "Others"})
-    assert other.url == reverse("console:experiment", args=["others"])
-
-
-def test_a_zip_that_is_no_catalogue_is_refused(rosa, users, team):
-    judged_study(team, users["owner"])
-    where = reverse("console:new-experiment")
-    file = BytesIO(b"nothing")
-    file.name = "shop.zip"
-    form = rosa.get(where).context["form"]
-    data = FORM | {"judgments": form.initial["judgments"], "catalogue": "sent", "file": file}
-    assert rosa.post(where, data).context["form"].errors
-    assert not StoredCatalogue.objects.exists()
 
 
 @pytest.mark.slow

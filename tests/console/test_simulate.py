@@ -123,26 +123,21 @@ def test_first_items_are_those_of_a_file(qrels: Path, tmp_path: Path) -> None:
         output("--catalogue", DRAWN, "--qrels", qrels, "--starts", starts)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("--catalogue", "shop"), ["catalogue", "FOLDER"]),
-        (("--user", "tol"), ["'tol'", "base"]),
-        (("--user", "tol:1,speed=2"), ["'speed'", "mode"]),
-        (("--user", "tol:1,sticky=1"), ["sticky"]),
-        (("--user", "prob:1:2"), ["'prob:1:2'", "p_switch"]),
-        (("--recommender", "best"), ["recommender", "random"]),
-        (("--recommender", "embedding:7"), ["recency"]),
-        (("--measure", "nDCG@100"), ["10"]),
-        (("--measure", "NDGC"), ["measure"]),
-    ],
-)
-def test_names_that_mean_nothing_are_refused(
-    qrels: Path, arguments: tuple[str, str], named: list[str]
-) -> None:
-    given = ("--catalogue", DRAWN) if "--catalogue" not in arguments else ()
-    with refused_naming(CommandError, *named):
-        output(*given, "--qrels", qrels, *arguments)
+def test_names_that_mean_nothing_are_refused(qrels: Path) -> None:
+    for option, value, *named in (
+        ("--catalogue", "shop", "catalogue", "FOLDER"),
+        ("--user", "tol", "'tol'", "base"),
+        ("--user", "tol:1,speed=2", "'speed'", "mode"),
+        ("--user", "tol:1,sticky=1", "sticky"),
+        ("--user", "prob:1:2", "'prob:1:2'", "p_switch"),
+        ("--recommender", "best", "recommender", "random"),
+        ("--recommender", "embedding:7", "recency"),
+        ("--measure", "nDCG@100", "10"),
+        ("--measure", "NDGC", "measure"),
+    ):
+        given = ("--catalogue", DRAWN) if option != "--catalogue" else ()
+        with refused_naming(CommandError, *named):
+            output(*given, "--qrels", qrels, option, value)
 
 
 def test_dialogues_of_the_released_layout(tmp_path: Path) -> None:
@@ -153,19 +148,14 @@ def test_dialogues_of_the_released_layout(tmp_path: Path) -> None:
     assert {row["n_targets"] for row in record["results"]} == {2}
 
 
-@pytest.mark.parametrize(
-    ("line", "named"),
-    [
-        ('3,"u3-t0"', ["2", "target_alt_id", "'u3-t0'"]),
-        ('3,"u3,6-t0"', ["2", "target_alt_id", "starts.csv", "u3,6-t0"]),
-        ('3,"u3,999-t0"', ["999"]),
-    ],
-)
-def test_dialogues_that_cannot_be_read_are_refused_by_line(
-    tmp_path: Path, line: str, named: list[str]
-) -> None:
+def test_dialogues_that_cannot_be_read_are_refused_by_line(tmp_path: Path) -> None:
     alternatives, starts = tmp_path / "alternatives.csv", tmp_path / "starts.csv"
-    alternatives.write_text(f"target_img_id,target_alt_id\n{line}\n")
     starts.write_text('qid,docno,docid,rank\n"u3,5-t0",x,20,0\n"u3,999-t0",x,20,0\n')
-    with refused_naming(Exception, "alternatives.csv", *named):
-        output("--catalogue", DRAWN, "--dialogues", alternatives, starts)
+    for line, *named in (
+        ('3,"u3-t0"', "2", "target_alt_id", "'u3-t0'"),
+        ('3,"u3,6-t0"', "2", "target_alt_id", "starts.csv", "u3,6-t0"),
+        ('3,"u3,999-t0"', "999"),
+    ):
+        alternatives.write_text(f"target_img_id,target_alt_id\n{line}\n")
+        with refused_naming(Exception, "alternatives.csv", *named):
+            output("--catalogue", DRAWN, "--dialogues", alternatives, starts)

@@ -64,13 +64,6 @@ def test_qrels_mark_simulated_answers_in_the_column_that_trec_eval_does_not_read
     }[n]
 
 
-def test_qrels_of_another_round_are_not_marked(study):
-    make_simulated(study)
-    item = study.items.first()
-    tick(study, "cleo", item.key, [], round=2)
-    assert second_column(stream_qrels(study, round=2)) == {"0"}
-
-
 def test_downloaded_qrels_are_recognized_when_they_are_uploaded(rosa, study, collection):
     make_simulated(study, 1)
     for name in ("qrels.txt", "qrels_jg.txt"):

@@ -18,7 +18,7 @@ from marketplace.people.enrolment import create_worker, issue_access_key
 from marketplace.urls import urlpatterns
 from marketplace.web.worker.continuation import AUTO_ACCEPT
 from tests.config.test_headers import names
-from tests.console.test_role_matrix import OPERATORS, REQUESTERS, SIGNED_REQUESTS, WORKERS
+from tests.console.addresses import OPERATORS, REQUESTERS, SIGNED_REQUESTS, WORKERS
 from tests.marketplace.conftest import HIT, PASSWORD
 from tests.marketplace.recruiting.test_recruited_studies import came, create_hits, open_panel
 from tests.stored_changes import changed_tables

@@ -1,7 +1,16 @@
 """The people and things of the console's and the marketplace's own tests."""
 
+import pytest
+
+from accounts.models import User
+from annotation.label_sets import Rule, make_label_set
+from annotation.models import Study
+from annotation.study_jobs import SCORE
+from console.results import AGREEMENT, compute
+from metrics.models import ScoringRequest
 from tests.console.conftest import _immediate_tasks, researcher
-from tests.console.test_access import study
+from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
+from tests.console.work import request_for_later
 from tests.marketplace.conftest import (
     keys,
     make_keys,
@@ -23,6 +32,18 @@ __all__ = [
     "mturk",
     "requester",
     "researcher",
-    "study",
     "worker",
 ]
+
+
+@pytest.fixture
+def study(researcher: User) -> Study:
+    """One that is at every stage, with a job that waits."""
+    row = scored_study("mine", owner=researcher)
+    compute(row, AGREEMENT)
+    store_validation(row)
+    add_assignment(add_batch(row).hits.first())
+    make_label_set(question=row.questions.get(), rule=Rule("mean"))
+    ScoringRequest.objects.create(study=row, metric="rouge1")
+    request_for_later(study=row, kind=SCORE, names=["rouge1"])
+    return row

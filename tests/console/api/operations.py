@@ -16,152 +16,101 @@ from work.models import Job
 
 P = Permission
 METHODS = ("get", "post", "put", "patch", "delete")
-# Without a study or a team: for everybody who is signed in.
+
+
+def operations_in(text: str) -> list[tuple[str, str]]:
+    """Names and methods, written as `name:method:method`."""
+    lines = [word.split(":") for word in text.split()]
+    return [(name, method) for name, *methods in lines for method in methods]
+
+
+def table(*rows: tuple[Any, str]) -> dict[tuple[str, str], Any]:
+    """The permission, or several, that each of the named operations needs."""
+    return {operation: needed for needed, text in rows for operation in operations_in(text)}
+
+
+# Without a study or a team: for everybody who is signed in. What writes need is in what they are
+# sent: a team, or the scope of a token.
 OF_ANYBODY = {
-    *(("root", "get"), ("me", "get"), ("schema", "get"), ("studies", "get"), ("teams", "get")),
-    *(("collections", "get"), ("experiments", "get"), ("catalogues", "get")),
-    ("recommenders", "get"),
-    # What these need is in what they are sent: a team, or the scope of a token.
-    *(("studies", "post"), ("teams", "post"), ("uploads", "post")),
-    ("experiments", "post"),
+    *operations_in("""
+        root:get me:get schema:get studies:get:post teams:get:post uploads:post collections:get
+        experiments:get:post catalogues:get recommenders:get""")
 }
 # By who may import into the team of the file.
 OF_UPLOADS = {
-    *(
-        ("upload", "get"),
-        ("upload", "delete"),
-        ("upload-mapping", "put"),
-        ("upload-import", "post"),
-        ("upload-label-settings", "put"),
-        ("upload-score-settings", "put"),
-    ),
+    *operations_in("""
+        upload:get:delete upload-mapping:put upload-import:post upload-label-settings:put
+        upload-score-settings:put""")
 }
-OF_A_STUDY = {
-    ("study", "get"): P.VIEW,
-    ("study", "patch"): P.EDIT,
-    ("study", "delete"): P.OWN,
-    ("archive", "put"): P.EDIT,
-    ("archive", "delete"): P.EDIT,
-    ("jobs", "get"): P.VIEW,
-    ("job", "get"): P.VIEW,
-    ("job-stop", "post"): P.ANALYSE,
-    ("job-resume", "post"): P.ANALYSE,
-    ("agreement", "get"): P.VIEW,
-    ("validation", "get"): P.VIEW_SYSTEMS,
-    ("best-metrics", "get"): P.VIEW_SYSTEMS,
-    ("validation-rows", "get"): P.VIEW_SYSTEMS,
-    ("disputes", "get"): P.VIEW,
-    ("position-effects", "get"): P.VIEW,
-    ("adjudications", "get"): P.VIEW,
-    ("adjudications", "post"): P.ADJUDICATE,
-    ("items", "get"): P.VIEW,
-    ("item", "get"): P.VIEW,
-    ("submissions", "get"): P.VIEW,
-    ("submission", "get"): P.VIEW,
-    ("flag", "put"): P.REVIEW,
-    ("flag", "delete"): P.REVIEW,
-    ("judgments", "get"): P.EXPORT,
-    ("protocols", "get"): P.VIEW,
-    ("protocol", "get"): P.VIEW,
-    ("protocol-draft", "put"): P.EDIT,
-    ("protocol-draft", "delete"): P.EDIT,
-    ("protocol-check", "post"): P.EDIT,
-    ("protocol-publish", "post"): P.EDIT,
-    ("scoring-runs", "get"): P.VIEW,
-    ("scoring-runs", "post"): P.ANALYSE,
-    ("scores", "get"): P.EXPORT,
-    ("metrics", "get"): P.ANALYSE,
-    ("scoring-requests", "get"): P.ANALYSE,
-    ("scoring-requests", "post"): P.ANALYSE,
-    ("scoring-request", "get"): P.ANALYSE,
-    ("scoring-confirm", "post"): P.ANALYSE,
-    ("comments", "get"): P.VIEW,
-    ("comments", "post"): P.ADJUDICATE,
-    ("comment", "patch"): P.ADJUDICATE,
-    ("comment", "delete"): P.ADJUDICATE,
-    ("label-sets", "get"): P.VIEW,
-    ("label-sets", "post"): P.ANALYSE,
-    ("label-set", "get"): P.VIEW,
-    ("labels", "get"): P.EXPORT,
-    ("study-budget", "get"): P.VIEW_MONEY,
-    ("study-budget", "put"): P.MANAGE,
-    ("results", "get"): P.VIEW_SYSTEMS,
-    ("results", "post"): P.ANALYSE,
-    ("files", "get"): P.EXPORT,
-    ("file", "get"): P.EXPORT,
-    ("team-of-study", "put"): P.OWN,
-    ("study-members", "get"): P.VIEW,
-    ("study-member", "patch"): P.MANAGE,
-    ("study-member", "delete"): P.MANAGE,
-    ("study-invitations", "get"): P.MANAGE,
-    ("study-invitations", "post"): P.MANAGE,
-    ("study-invitation", "delete"): P.MANAGE,
-}
-OF_A_TEAM = {
-    ("team", "get"): P.VIEW,
-    ("team", "patch"): P.MANAGE,
-    ("team-members", "get"): P.VIEW,
-    ("team-member", "get"): P.VIEW,
-    ("team-member", "patch"): P.MANAGE,
-    ("team-member", "delete"): P.MANAGE,
-    ("team-invitations", "get"): P.MANAGE,
-    ("team-invitations", "post"): P.MANAGE,
-    ("team-invitation", "delete"): P.MANAGE,
-    ("connections", "get"): P.VIEW_MONEY,
-    ("connection", "delete"): P.MANAGE,
-    ("judge-connections", "get"): P.VIEW_MONEY,
-    ("judge-connection", "delete"): P.MANAGE,
-    ("budget", "get"): P.VIEW_MONEY,
-    ("budget", "put"): P.MANAGE,
-    ("audit-log", "get"): P.VIEW_AUDIT_LOG,
-}
-OF_ITS_WORK = {
-    **dict.fromkeys(
-        [
-            *(("launch-preview", "post"), ("batches", "post")),
-            *(("batch-change-preview", "post"), ("batch-change", "post")),
-        ],
-        P.SPEND,
-    ),
-    ("batches", "get"): P.VIEW,
-    ("batch", "get"): P.VIEW,
-    ("collect", "post"): P.EDIT,
-    **dict.fromkeys(
-        [
-            *(("assignments", "get"), ("note", "post"), ("clear", "post")),
-            *(("appeals", "get"), ("appeal-answer", "post")),
-            *(("drafts", "get"), ("drafts", "post"), ("drafts-undo", "post")),
-            *(("rule-drafts", "post"), ("rule-preview", "post"), ("drafts-send", "post")),
-        ],
-        P.REVIEW,
-    ),
-    ("drafts-retry", "post"): frozenset({P.REVIEW, P.SPEND}),
-}
-OF_A_STUDY |= OF_ITS_WORK
-# test_collections.py tries them.
-OF_A_COLLECTION = {
-    **dict.fromkeys(
-        [
-            *(("collection", "get"), ("collection-files", "get"), ("collection-jobs", "get")),
-            *(("collection-job", "get"), ("collection-evaluations", "get")),
-            *(("collection-results", "get"), ("collection-result", "get")),
-            ("collection-targets", "get"),
-        ],
+OF_A_STUDY = table(
+    (
         P.VIEW,
+        """
+        study:get jobs:get job:get agreement:get disputes:get position-effects:get
+        adjudications:get items:get item:get submissions:get submission:get protocols:get
+        protocol:get scoring-runs:get comments:get label-sets:get label-set:get study-members:get
+        batches:get batch:get""",
     ),
-    ("collection-topics", "get"): P.EXPORT,
-    ("collection-drawn", "get"): P.EXPORT,
-    ("collection-targets", "post"): P.EDIT,
-    ("collection-evaluations", "post"): P.ANALYSE,
-}
-# test_experiments.py tries them.
-OF_AN_EXPERIMENT = {
-    **dict.fromkeys([("experiment", "get"), ("runs", "get"), ("run", "get")], P.VIEW),
-    **dict.fromkeys([("runs", "post"), ("run-stop", "post"), ("run-resume", "post")], P.ANALYSE),
-    **dict.fromkeys(
-        [("run-turns", "get"), ("run-targets", "get"), ("run-choices", "get")], P.EXPORT
+    (P.VIEW_SYSTEMS, "validation:get best-metrics:get validation-rows:get results:get"),
+    (P.EXPORT, "judgments:get scores:get labels:get files:get file:get"),
+    (P.VIEW_MONEY, "study-budget:get"),
+    (P.ADJUDICATE, "adjudications:post comments:post comment:patch:delete"),
+    (
+        P.ANALYSE,
+        """
+        job-stop:post job-resume:post scoring-runs:post metrics:get scoring-requests:get:post
+        scoring-request:get scoring-confirm:post label-sets:post results:post""",
     ),
-}
+    (
+        P.EDIT,
+        """
+        study:patch archive:put:delete protocol-draft:put:delete protocol-check:post
+        protocol-publish:post collect:post""",
+    ),
+    (
+        P.REVIEW,
+        """
+        flag:put:delete assignments:get note:post clear:post appeals:get appeal-answer:post
+        drafts:get:post drafts-undo:post rule-drafts:post rule-preview:post drafts-send:post""",
+    ),
+    (P.SPEND, "launch-preview:post batches:post batch-change-preview:post batch-change:post"),
+    (frozenset({P.REVIEW, P.SPEND}), "drafts-retry:post"),
+    (
+        P.MANAGE,
+        """
+        study-budget:put study-member:patch:delete study-invitations:get:post
+        study-invitation:delete""",
+    ),
+    (P.OWN, "study:delete team-of-study:put"),
+)
+OF_A_TEAM = table(
+    (P.VIEW, "team:get team-members:get team-member:get"),
+    (P.VIEW_MONEY, "connections:get judge-connections:get budget:get"),
+    (P.VIEW_AUDIT_LOG, "audit-log:get"),
+    (
+        P.MANAGE,
+        """
+        team:patch team-member:patch:delete team-invitations:get:post team-invitation:delete
+        connection:delete judge-connection:delete budget:put""",
+    ),
+)
+OF_A_COLLECTION = table(
+    (
+        P.VIEW,
+        """
+        collection:get collection-files:get collection-jobs:get collection-job:get
+        collection-evaluations:get collection-results:get collection-result:get
+        collection-targets:get""",
+    ),
+    (P.EXPORT, "collection-topics:get collection-drawn:get"),
+    (P.EDIT, "collection-targets:post"),
+    (P.ANALYSE, "collection-evaluations:post"),
+)
+OF_AN_EXPERIMENT = table(
+    (P.VIEW, "experiment:get runs:get run:get"),
+    (P.ANALYSE, "runs:post run-stop:post run-resume:post"),
+    (P.EXPORT, "run-turns:get run-targets:get run-choices:get"),
+)
 # What an address names beside the study or the team: a value, or a model whose last row it is.
 PARTS: dict[str, Any] = {
     "job_id": Job,
@@ -203,7 +152,7 @@ def operations() -> Iterator[tuple[str, str, list[str]]]:
 
 
 def address(name: str, slug: str = "") -> str:
-    """Of one thing that is there, of the study or the team of that slug."""
+    """Of one thing that is there, of the study, the team, the collection or experiment."""
     parts = next(found for found_name, _, found in operations() if found_name == name)
     values = {part: value_of(name, part, slug) for part in parts}
     return reverse(f"console:api:{name}", kwargs=values)
@@ -212,6 +161,8 @@ def address(name: str, slug: str = "") -> str:
 def value_of(name: str, part: str, slug: str) -> Any:
     if part == "slug":
         return slug
+    if name == "collection-job":
+        return Job.objects.filter(kind="evaluate_collection").earliest("pk").pk
     there = MEMBERS[name.partition("-")[0]] if part == "member_id" else PARTS[part]
     if name == "judge-connection" and part == "connection_id":
         there = JudgeConnection

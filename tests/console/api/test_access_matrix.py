@@ -23,16 +23,22 @@ from tests.console.api.operations import (
     address,
     operations,
 )
+from tests.console.conftest import browser
 from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
-from tests.console.test_role_matrix import STRANGERS, browser
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks", "things")]
 ROLES = {role.value: PERMISSIONS[role] for role in Role}
+STRANGERS = ("other_team", "worker", "operator")
+# Blind roles do not see that collections and experiments exist.
+HIDDEN_FROM_BLIND = OF_A_COLLECTION.keys() | OF_AN_EXPERIMENT.keys()
 
 
 def lines() -> Iterator[tuple[str, str, str, Permission | frozenset[Permission]]]:
     """Name, method, address, and what it needs."""
-    for table, slug in ((OF_A_STUDY, "mine"), (OF_A_TEAM, "lab")):
+    for table, slug in (
+        *((OF_A_STUDY, "mine"), (OF_A_TEAM, "lab")),
+        *((OF_A_COLLECTION, "tracks"), (OF_AN_EXPERIMENT, "shoes")),
+    ):
         for (name, method), permission in table.items():
             yield name, method, address(name, slug), permission
 
@@ -60,7 +66,10 @@ def wrong_answers(client: Client, allowed: frozenset[Permission]) -> list[tuple[
     for name, method, where, permission in lines():
         status = status_of(client, method, where)
         needed = permission if isinstance(permission, frozenset) else {permission}
-        if needed <= allowed and (name.endswith("-invitation") or name == "comment"):
+        is_hidden = (name, method) in HIDDEN_FROM_BLIND
+        if is_hidden and Permission.VIEW_SYSTEMS not in allowed:
+            is_right = status == 404
+        elif needed <= allowed and (name.endswith("-invitation") or name == "comment"):
             # The newest is of the study or of the team; a comment is its author's alone.
             is_right = status in (204, 400, 404)
         elif needed <= allowed:
