@@ -16,7 +16,7 @@
 #                follows the tutorial in it; make bare: make run in a bare Debian 12 (as root, with
 #                debootstrap)
 # make long      everything that takes hours: random kills of all processes, machines for an hour,
-#                image and bare, whole studies and the tutorial in browsers, the notebooks, all tests
+#                image and bare, the tutorial in a browser, the notebooks, all tests
 #                on both databases, many requests that the API's schema allows and forbids
 #
 # docs/testing.md says which of these to choose. MODELS=0 installs no torch and no encoder.

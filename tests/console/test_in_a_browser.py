@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.models import Adjudication, Submission
@@ -19,7 +18,6 @@ from work.models import Job
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-PASSWORD_FIELDS = ["oldpassword", "password1", "password2"]
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
 
 
@@ -74,24 +72,6 @@ def test_signing_in_and_out_is_accessible(page, researcher):
     check_accessible(page)
     page.locator("form[action$='/logout/'] button").press("Enter")
     page.wait_for_url("**/login/**")
-
-
-@in_light
-def test_one_s_password_is_changed_from_the_name_in_the_head(page, researcher):
-    sign_in(page)
-    page.locator(f"a[href='{reverse('account')}']").press("Enter")
-    check_accessible(page)
-    page.locator(f"dd a[href='{reverse('account_change_password')}']").press("Enter")
-    fields = [page.locator(f"[name={name}]") for name in PASSWORD_FIELDS]
-    expect(fields[0]).to_be_visible()
-    check_accessible(page)
-    page.set_viewport_size(NARROW)
-    assert len({field.bounding_box()["x"] for field in fields}) == 1
-    for field, text in zip(fields, [PASSWORD, "short", "short"], strict=True):
-        field.fill(text)
-    page.keyboard.press("Enter")
-    expect(page.locator("[aria-invalid=true]").first).to_be_visible()
-    check_accessible(page)
 
 
 @pytest.fixture
@@ -232,28 +212,20 @@ def test_labels_are_made_by_keyboard(page, researcher):
     check_accessible(page)
 
 
-def test_studies_at_their_beginning_are_accessible(page, researcher):
+@in_light
+def test_a_study_at_its_beginning_and_an_address_that_is_not_there_are_accessible(page, researcher):
     rating_study(owner=researcher, n_items=0)
     sign_in(page)
+    page.goto("/")
+    page.keyboard.press("Tab")
+    skip = page.locator("a[href^='#']").first
+    expect(skip).to_be_focused()  # the keyboard reaches the content first
+    expect(skip).to_be_in_viewport()
     for name in ("", "items/", "agreement/", "validation/"):
         page.goto(f"/studies/ratings/{name}")
         check_accessible(page)
-
-
-def test_an_address_that_is_not_there_is_accessible(page, researcher):
-    sign_in(page)
     page.goto("/studies/nothing/")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     # The browser itself tells of the missing page.
     page.complaints.clear()
     check_accessible(page)
-
-
-@in_light
-def test_the_keyboard_reaches_the_content_first(page, researcher):
-    sign_in(page)
-    page.goto("/")
-    page.keyboard.press("Tab")
-    skip = page.locator("a[href^='#']").first
-    expect(skip).to_be_focused()
-    expect(skip).to_be_in_viewport()

@@ -76,13 +76,13 @@ def page(request, chromium, live_server, study):
         yield page
 
 
-def fits(page: Page) -> bool:
-    return page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+# What does not depend on the width is tried on a desk.
+on_desk = pytest.mark.parametrize("page", [DESK], indirect=True)
 
 
 def assert_in_order(page: Page) -> None:
     assert accessibility_problems(page) == []
-    assert fits(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 PUBLISH = "button[form=launch-form].btn-primary"
@@ -132,6 +132,7 @@ def test_prices_follow_what_is_typed(page, worker):
     assert_in_order(page)
 
 
+@on_desk
 @pytest.mark.parametrize("gap_seconds", [0.3, 1.2])
 def test_whoever_presses_again_and_again_at_the_same_point_publishes_the_pilot_alone(
     page, worker, gap_seconds
@@ -168,6 +169,7 @@ def launch_page(page: Page) -> None:
     expect(page.locator("#checks .pending")).to_have_count(0)
 
 
+@on_desk
 def test_all_of_it_by_keyboard(page, worker):
     page.goto("/studies/sample/launch/")
     for button in (GIVE, CONNECT):
@@ -195,6 +197,7 @@ def tab_to(page: Page, selector: str) -> None:
     raise AssertionError(f"Tab does not lead to {selector}")
 
 
+@on_desk
 def test_faults_are_listed_first_and_lead_to_their_fields(page, worker):
     launch_page(page)
     page.locator("[name=reward_usd]").fill("0.005")

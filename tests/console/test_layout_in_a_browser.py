@@ -1,29 +1,57 @@
-"""What is in sight without scrolling sideways, on a desk and on a telephone."""
+"""Pages on a desk and on telephones: nothing is out of sight, and everything is accessible."""
+
+from pathlib import Path
 
 import pytest
+from django.conf import settings
+from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone
 from playwright.sync_api import expect
 
+from accounts.roles import Permission
 from accounts.teams import create_team
-from annotation.access import give_to_team
 from annotation.label_sets import Rule, make_label_set
-from console.results import RESULTS, compute
-from hits.models import Connection
-from tests.accessibility import accessibility_problems
+from annotation.models import Study
+from console.results import AGREEMENT, REPORT, RESULTS, VALIDATION, compute
+from console.spans import Axis
+from hits.models import Connection, Recruitment
+from retrieval.models import Collection
+from simulation.models import DialogueStudy
+from simulation.stored_catalogues import drawn_products
+from simulation.stored_dialogue_reports import request_report
+from simulation.stored_dialogues import request_dialogue_study
+from simulation.stored_experiments import request_run
+from simulation.stored_training import request_training
+from tests.accessibility import accessibility_problems, accessible_nodes
 from tests.annotation.studies import rate, rating_study
 from tests.browsers import opened_page, sign_in
+from tests.console.addresses import PAGES_OF_A_COLLECTION, address
 from tests.console.conftest import PASSWORD
-from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
+from tests.console.evaluated_collection import evaluated_collection
+from tests.console.filled import (
+    add_assignment,
+    add_batch,
+    add_recruitment,
+    scored_study,
+    store_validation,
+)
+from tests.pictures import keep_picture
+from tests.retrieval.collections import add_file, filled_collection, qrels_text, run_text
+from tests.simulation.answered import answer_outcomes, answer_switching
+from tests.simulation.stored import RULES, stored_experiment
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("_immediate_tasks"),
+]
 DESK, TELEPHONE, SMALLEST = 1280, 390, 320
 
 
 @pytest.fixture
-def page(chromium, live_server, researcher):
+def page(chromium, live_server, researcher, settings):
     """The researcher Rosa's browser."""
+    settings.SITE_URL = live_server.url
     viewport = {"width": DESK, "height": 900}
     with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
         sign_in(page, "/login/", "rosa", PASSWORD)
@@ -31,118 +59,8 @@ def page(chromium, live_server, researcher):
 
 
 @pytest.fixture
-def study(researcher):
-    """An item of which two annotators said something."""
-    study = rating_study(owner=researcher, n_items=1)
-    for name in ("Ann", "Bob"):
-        submission = rate(study, name, "d0", {"alpha": 3, "beta": 4})
-        submission.justification = "It answers the question that was put to it."
-        submission.comment = "The second response repeats itself."
-        submission.save()
-    return study
-
-
-def right_edge(page, locator):
-    """How far from the window's left edge something ends, in CSS pixels."""
-    page.wait_for_timeout(100)
-    box = locator.bounding_box()
-    return box["x"] + box["width"]
-
-
-@pytest.mark.parametrize("width", [DESK, TELEPHONE])
-def test_an_unbroken_response_leaves_its_ratings_in_sight(page, study, width):
-    study.items.get().candidates.update(text="W" * 2000)
-    page.set_viewport_size({"width": width, "height": 900})
-    page.goto(reverse("console:item", args=[study.slug, study.items.get().pk]))
-    table = page.locator("main table").first
-    for cell in table.locator("tbody tr").first.locator("td").all():
-        assert right_edge(page, cell) <= width
-
-
-@pytest.mark.parametrize("width", [DESK, TELEPHONE])
-def test_a_submission_is_flagged_without_scrolling_sideways(page, study, width):
-    page.set_viewport_size({"width": width, "height": 900})
-    page.goto(reverse("console:item", args=[study.slug, study.items.get().pk]))
-    summaries = page.locator("main summary")
-    assert summaries.count() == 3  # of its candidates, and of two submissions
-    for summary in summaries.all():
-        assert right_edge(page, summary) <= width
-
-
-def test_all_of_a_submission_is_in_sight_on_a_desk(page, study):
-    page.goto(reverse("console:item", args=[study.slug, study.items.get().pk]))
-    for region in page.locator("main .scroll").all():
-        assert region.evaluate("node => node.scrollWidth - node.clientWidth") <= 0
-
-
-@pytest.mark.usefixtures("_immediate_tasks")
-def test_what_the_ends_of_a_scale_are_called_stands_at_its_ends(page, researcher):
-    study = scored_study(owner=researcher)
-    low, high = "Not at all fit for what was said before", "Fit for all that was said before"
-    study.questions.update(low_label=low, high_label=high)
-    compute(study, RESULTS)
-    page.goto(reverse("console:results", args=[study.slug]))
-    cell, low, high = page.locator("th .ends").evaluate(
-        """ends => [ends, ends.firstChild, ends.lastChild].map(node => {
-            const range = document.createRange();
-            range.selectNodeContents(node);
-            const box = node === ends ? node.getBoundingClientRect() : null;
-            const lines = [...range.getClientRects()].filter(one => one.width > 8);
-            return box ? [box.left, box.right]
-                : [Math.min(...lines.map(one => one.left)), lines.map(one => one.right)];
-        })"""
-    )
-    assert low[0] == pytest.approx(cell[0], abs=1)
-    assert len(high[1]) > 1
-    assert high[1] == pytest.approx([cell[1]] * len(high[1]), abs=6)
-
-
-def test_labels_are_made_on_the_smallest_telephone(page, study):
-    study.questions.update(name="appropriateness-to-the-conversation")
-    page.set_viewport_size({"width": SMALLEST, "height": 600})
-    page.goto(reverse("console:labels", args=[study.slug]))
-    assert right_edge(page, page.locator("[name=rule]")) <= SMALLEST
-    assert page.evaluate("document.documentElement.scrollWidth") <= SMALLEST
-
-
-def test_the_table_of_label_sets_fits_a_desk(page, researcher, study):
-    question = study.questions.first()
-    for method in ("trimmed_mean", "bias_precision"):
-        make_label_set(question=question, rule=Rule(method), created_by=researcher)
-    page.goto(reverse("console:labels", args=[study.slug]))
-    table = page.locator("main .scroll")
-    expect(table).to_be_visible()
-    assert table.evaluate("region => region.scrollWidth <= region.clientWidth")
-
-
-@pytest.mark.usefixtures("_immediate_tasks")
-def test_the_report_s_file_is_accessible_and_fits_a_telephone(page, researcher, rosa, page_text):
-    study = scored_study(owner=researcher, metrics=("nll", "bleurt"))
-    page_text(study, "report")
-    file = rosa.get(reverse("console:report-file", args=[study.slug, "report.html"]))
-    page.goto("about:blank")
-    page.set_content(file.content.decode())
-    assert page.get_by_role("main").locator("svg").count() > 0
-    assert accessibility_problems(page) == []
-    page.set_viewport_size({"width": TELEPHONE, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= TELEPHONE
-
-
-TABLES = ["", "items/", "launch/", "answers/", "agreement/", "agreement/annotators/"]
-TABLES += ["agreement/disagreement/", "adjudication/?threshold=0", "labels/", "validation/"]
-TABLES += ["results/", "downloads/", "report/", "members/"]
-
-
-@pytest.fixture
-def everything(researcher):
-    study = scored_study(owner=researcher, conditions=("calm", "angry"), metrics=("nll", "bleurt"))
-    batch = add_batch(study, n_published=2)
-    add_assignment(batch.hits.first(), problem="The answer names no candidate.")
-    compute(study, "agreement")
-    compute(study, "results")
-    store_validation(study)
-    make_label_set(question=study.questions.get(), rule=Rule("mean"))
-    return study
+def team(researcher):
+    return create_team(name="Lab", owner=researcher)
 
 
 def sideways(page):
@@ -154,15 +72,62 @@ def sideways(page):
     )
 
 
+def page_problems(page):
+    """What is inaccessible, and whether the page scrolls sideways; a wide table does by itself."""
+    keep_picture(page)
+    return [*accessibility_problems(page), *({"HTML"} & {*sideways(page)})]
+
+
+def assert_fits(page):
+    for width in (TELEPHONE, DESK):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page_problems(page) == []
+
+
+def right_edge(page, locator):
+    """How far from the window's left edge something ends, in CSS pixels."""
+    page.wait_for_timeout(100)
+    box = locator.bounding_box()
+    return box["x"] + box["width"]
+
+
+@pytest.mark.parametrize("width", [DESK, TELEPHONE])
+def test_an_unbroken_response_leaves_its_ratings_and_the_flags_in_sight(page, researcher, width):
+    study = rating_study(owner=researcher, n_items=1)
+    for name in ("Ann", "Bob"):
+        submission = rate(study, name, "d0", {"alpha": 3, "beta": 4})
+        submission.justification = submission.comment = "The second response repeats itself."
+        submission.save()
+    study.items.get().candidates.update(text="W" * 2000)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(reverse("console:item", args=[study.slug, study.items.get().pk]))
+    cells = page.locator("main table").first.locator("tbody tr").first.locator("td").all()
+    summaries = page.locator("main summary").all()
+    assert len(summaries) == 3  # of its candidates, and of two submissions
+    for each in [*cells, *summaries]:
+        assert right_edge(page, each) <= width
+
+
+TABLES = ["", "items/", "launch/", "answers/", "agreement/", "agreement/annotators/"]
+TABLES += ["agreement/disagreement/", "adjudication/?threshold=0", "labels/", "validation/"]
+TABLES += ["results/", "downloads/", "report/", "members/"]
+
+
 @pytest.mark.parametrize("width", [SMALLEST, TELEPHONE])
 def test_on_a_telephone_tables_are_labelled_lines_and_nothing_scrolls_sideways(
-    page, everything, width
+    page, researcher, width
 ):
+    study = scored_study(owner=researcher, conditions=("calm", "angry"), metrics=("nll", "bleurt"))
+    batch = add_batch(study, n_published=2)
+    add_assignment(batch.hits.first(), problem="The answer names no candidate.")
+    compute(study, AGREEMENT)
+    compute(study, RESULTS)
+    store_validation(study)
+    make_label_set(question=study.questions.get(), rule=Rule("mean"))
     page.set_viewport_size({"width": width, "height": 800})
-    item, batch = everything.items.first().pk, everything.batches.get(is_recruited=False).pk
     wrong = {}
-    for path in [*TABLES, f"items/{item}/", f"batches/{batch}/"]:
-        page.goto(f"/studies/{everything.slug}/{path}")
+    for path in [*TABLES, f"items/{study.items.first().pk}/", f"batches/{batch.pk}/"]:
+        page.goto(f"/studies/{study.slug}/{path}")
         page.wait_for_load_state("networkidle")
         if found := sideways(page):
             wrong[path] = found
@@ -174,59 +139,7 @@ def test_on_a_telephone_tables_are_labelled_lines_and_nothing_scrolls_sideways(
     assert accessibility_problems(page) == []
 
 
-def connection_of(team, *, problem=""):
-    return Connection.objects.create(
-        team=team,
-        name="Elsewhere",
-        marketplace="crowd.example.org",
-        endpoint_url="https://crowd.example.org/requester",
-        access_key_id="AKIAEXAMPLE",
-        problem=problem,
-        failed_at=timezone.now(),
-    )
-
-
-@pytest.fixture
-def launch_page(page, study, researcher):
-    """The Launch page on a telephone, of a study with a batch that is out."""
-    team = create_team(name="Lab", owner=researcher)
-    give_to_team(study=study, team=team, actor=researcher)
-    connection_of(team)
-    add_batch(study)
-    page.set_viewport_size({"width": TELEPHONE, "height": 800})
-    page.goto(reverse("console:launch", args=[study.slug]))
-    return page
-
-
-def test_fields_beside_each_other_stand_in_a_row_though_a_label_wraps(launch_page):
-    launch_page.locator("details.more > summary").click()
-    minutes = launch_page.locator("[name=minutes]").bounding_box()
-    days = launch_page.locator("[name=days]").bounding_box()
-    assert minutes["x"] != days["x"]
-    assert minutes["y"] == days["y"]
-
-
-def test_a_value_stands_beside_its_label_however_long_that_is(launch_page):
-    cells = launch_page.locator("table.labelled tbody tr").first.locator("td:not(:first-child)")
-    left_edge = "cell => { const range = document.createRange(); range.selectNodeContents(cell);"
-    left_edge += " return range.getBoundingClientRect().left; }"
-    assert cells.count() > 3
-    assert len({cell.evaluate(left_edge) for cell in cells.all()}) == 1
-
-
-@pytest.mark.parametrize("width", [DESK, TELEPHONE, SMALLEST])
-def test_what_went_wrong_with_a_connection_stands_below_its_name(page, researcher, width):
-    team = create_team(name="Lab", owner=researcher)
-    connection_of(team, problem="It took so long that the rest is left for later. " * 2)
-    page.set_viewport_size({"width": width, "height": 800})
-    page.goto(reverse("console:connections", args=[team.slug]))
-    address = page.get_by_text("https://crowd.example.org").bounding_box()
-    problem = page.locator(".notice.error:visible")
-    assert problem.bounding_box()["y"] >= address["y"] + address["height"]
-    assert right_edge(page, problem) <= width
-
-
-@pytest.mark.parametrize("width", [DESK, TELEPHONE, SMALLEST])
+@pytest.mark.parametrize("width", [DESK, SMALLEST])
 def test_how_many_topics_is_asked_and_drawn_within_the_window(page, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(reverse("console:how-many"))
@@ -235,38 +148,29 @@ def test_how_many_topics_is_asked_and_drawn_within_the_window(page, width):
     page.keyboard.press("Enter")
     expect(page.locator("main").get_by_text("97 ").first).to_be_visible()
     expect(page.locator("#curve svg")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert accessibility_problems(page) == []
+    assert page_problems(page) == []
 
 
-@pytest.mark.usefixtures("_immediate_tasks")
 @pytest.mark.parametrize("width", [DESK, TELEPHONE])
-@pytest.mark.parametrize(
-    ("name", "labels"),
-    [
-        ("results", ["0", "25", "50", "75", "100"]),
-        ("validation", ["0", "0.25", "0.5", "0.75", "1"]),
-    ],
-)
-def test_a_drawn_interval_has_its_scale_in_sight(page, researcher, width, name, labels):
+def test_a_drawn_interval_has_its_scale_in_sight(page, researcher, width):
     study = scored_study(owner=researcher)
     study.questions.update(low_label="bad", high_label="good")
-    for each in ("results", "validation"):
-        compute(study, each)
     page.set_viewport_size({"width": width, "height": 900})
-    page.goto(reverse(f"console:{name}", args=[study.slug]))
-    table = page.locator("table.spans.labelled").first
-    scales = table.locator(".ticks:visible")
-    rows = table.locator("tbody tr").count()
-    assert scales.count() == (rows if width == TELEPHONE else 1)
-    shown = [text for text in scales.first.locator("span:visible").all_inner_texts() if text]
-    assert shown[-len(labels) :] == labels
-    centres = [middle(one) for one in scales.first.locator("span").all()]
-    lines = [
-        middle(one) for one in table.locator("svg.span").first.locator("line.tick, line.zero").all()
-    ]
-    assert centres == pytest.approx(lines, abs=4)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for name, kind, labels in (
+        ("results", RESULTS, ["0", "25", "50", "75", "100"]),
+        ("validation", VALIDATION, ["0", "0.25", "0.5", "0.75", "1"]),
+    ):
+        compute(study, kind)
+        page.goto(reverse(f"console:{name}", args=[study.slug]))
+        table = page.locator("table.spans.labelled").first
+        scales = table.locator(".ticks:visible")
+        assert scales.count() == (table.locator("tbody tr").count() if width == TELEPHONE else 1)
+        shown = [text for text in scales.first.locator("span:visible").all_inner_texts() if text]
+        assert shown[-len(labels) :] == labels
+        centres = [middle(one) for one in scales.first.locator("span").all()]
+        lines = table.locator("svg.span").first.locator("line.tick, line.zero").all()
+        assert centres == pytest.approx([middle(one) for one in lines], abs=4)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def middle(locator):
@@ -274,3 +178,264 @@ def middle(locator):
     return locator.evaluate(
         "node => { const b = node.getBoundingClientRect(); return b.x + b.width / 2; }"
     )
+
+
+def test_no_label_of_an_axis_leaves_its_column(chromium):
+    style = Path(settings.BASE_DIR, "static", "console.css").read_text()
+    ticks = render_to_string("console/_ticks.html", {"axis": Axis(0.0, 1.0, is_share=True)})
+    with opened_page(chromium, viewport={"width": DESK, "height": 400}) as page:
+        for width in (160, 260, 600):
+            page.set_content(f"<style>{style}</style><div style='width: {width}px'>{ticks}</div>")
+            beyond = page.locator(".ticks").evaluate("one => one.scrollWidth - one.clientWidth")
+            assert beyond == 0, width
+
+
+def test_a_batch_for_participants_fits_a_telephone_at_each_stage(page, team, researcher):
+    study = rating_study("mine", owner=researcher, team=team)
+    recruitment = add_recruitment(study, state="draft")
+    Connection.objects.update(team=team)
+    for state in ("draft", "active", "stopped"):
+        Recruitment.objects.update(state=state)
+        page.goto(reverse("console:batch", args=["mine", recruitment.batch_id]))
+        assert_fits(page)
+    page.goto(reverse("console:connections", args=[team.slug]))
+    assert_fits(page)
+
+
+def test_downloads_and_reports_are_reached_and_their_files_fit_a_telephone(
+    page, rosa, researcher, tmp_path
+):
+    study = scored_study(owner=researcher)
+    compute(study, AGREEMENT)
+    compute(study, REPORT)
+    page.goto(reverse("console:downloads", args=[study.slug]))
+    assert_fits(page)
+    page.locator("[name=license]").select_option("cc-by-4.0")
+    with page.expect_download() as saved:
+        page.locator("form:has([name=license]) button").press("Enter")
+    assert saved.value.suggested_filename == "scored-dataset.zip"
+    page.goto(reverse("console:report", args=[study.slug]))
+    assert_fits(page)
+    for name in ("heds.html", "datasheet.html", "report.html"):
+        where = reverse("console:report-file", args=[study.slug, name])
+        path = tmp_path / name
+        path.write_bytes(rosa.get(where).content)
+        page.goto(path.as_uri())
+        assert_fits(page)
+
+
+# Collections.
+
+FILES = {name for name, needed in PAGES_OF_A_COLLECTION.items() if needed is Permission.EXPORT}
+PICTURES = {name for name in PAGES_OF_A_COLLECTION if name.endswith("-picture")}
+NO_PAGES = FILES | PICTURES | {"collection-work"}
+
+
+def sent_files():
+    files = {"qrels.txt": qrels_text(), "bad.run": "t0 Q0 d1 1 high dense\n"}
+    for tag, skill, seed in (("dense", 3.0, 1), ("bm25", 0.5, 2)):
+        files[f"{tag}.run"] = run_text(tag, skill=skill, seed=seed)
+    return [
+        {"name": name, "mimeType": "text/plain", "buffer": text.encode()}
+        for name, text in files.items()
+    ]
+
+
+def test_a_collection_is_made_filled_and_evaluated_by_the_keyboard(page, team):
+    page.goto("/collections/")
+    page.locator("main a[href='/new-collection/']").first.press("Enter")
+    page.locator("[name=name]").fill("Shoes")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/collections/shoes/files/")
+    page.locator("[name=uploads]").set_input_files(sent_files())
+    page.locator("form.narrow button").press("Enter")
+    fault = page.locator(".notice.error").filter(has_text="bad.run")
+    expect(fault.locator("li")).to_contain_text("1: ")
+    fault.locator("form[action*='/remove/'] button").press("Enter")
+    expect(fault).to_have_count(0)
+    page.locator("a[href$='/evaluation/']").first.press("Enter")
+    page.locator("#evaluate button").press("Enter")
+    expect(page.locator("[data-code=best]")).to_contain_text("dense")
+    page.locator("figure.chart canvas, figure.chart svg").first.wait_for()
+    assert accessibility_problems(page) == []
+    page.get_by_role("link", name="RR@10").press("Enter")
+    expect(page.locator(".said-first")).to_contain_text("RR@10")
+    assert Collection.objects.get().versions.count() == 1
+
+
+def cut_choices(page):
+    """What is chosen in a list and is wider than its box; captions of one word a line."""
+    return page.evaluate(
+        """() => {
+          const pen = document.createElement("canvas").getContext("2d");
+          const isCut = (list) => {
+            const style = getComputedStyle(list);
+            pen.font = style.font;
+            const room = list.clientWidth - 16 - parseFloat(style.paddingLeft);
+            return pen.measureText(list.selectedOptions[0]?.text ?? "").width > room;
+          };
+          const lists = [...document.querySelectorAll("select")].filter((one) => one.clientWidth);
+          const narrow = [...document.querySelectorAll("caption")]
+            .filter((one) => one.clientWidth && one.clientWidth < 0.6 * one.parentNode.clientWidth);
+          return [...lists.filter(isCut).map((one) => one.selectedOptions[0].text),
+                  ...narrow.map((one) => one.textContent.trim())];
+        }"""
+    )
+
+
+def test_every_page_of_a_collection_is_accessible_and_fits_a_telephone(page, team, researcher):
+    collection = evaluated_collection(team, researcher)
+    add_file(collection, "shoes.csv", "docno,title\nd1,Red boot\nd2,Blue shoe\n", kind="catalogue")
+    wrong = {}
+    names = {*PAGES_OF_A_COLLECTION} - NO_PAGES | {"collections", "new-collection"}
+    for name in sorted(names):
+        page.set_viewport_size({"width": DESK, "height": 900})
+        page.goto(address(name))
+        page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+        wrong[name] = accessibility_problems(page)
+        keep_picture(page)
+        for width in (SMALLEST, TELEPHONE):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.wait_for_timeout(100)
+            keep_picture(page)
+            wrong[name] += [(width, each) for each in sideways(page)]
+        wrong[name] += [(TELEPHONE, each) for each in cut_choices(page)]
+    assert {name: problems for name, problems in wrong.items() if problems} == {}
+
+
+# Experiments and studies of dialogues.
+
+
+def test_every_page_of_experiments_fits_a_desk_and_a_telephone(page, team, researcher):
+    filled_collection(team, researcher)
+    experiment = stored_experiment(team, researcher)
+    request_run(experiment=experiment, rules=RULES, actor=researcher)
+    trained = request_training(
+        catalogue=drawn_products(team=team, n_items=400, actor=researcher),
+        name="GRU-SL",
+        kind="gru-sl",
+        choices={"epochs": 2, "width": 8},
+        start_from=None,
+        actor=researcher,
+    )
+    names = ("experiments", "new-experiment", "catalogues", "recommenders", "new-recommender")
+    places = [address(name) for name in (*names, "experiment", "experiment-delete")]
+    places += [
+        address(name, key=key)
+        for name, key in (
+            ("catalogue", experiment.catalogue_id),
+            ("catalogue-delete", trained.catalogue_id),
+            ("recommender", trained.pk),
+            ("recommender-delete", trained.pk),
+        )
+    ]
+    problems = {}
+    for where in places:
+        for width in (DESK, TELEPHONE):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(where)
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+            if where == address("experiment"):
+                expect(page.locator(".drawn svg, .drawn canvas").last).to_be_visible()
+            problems[where, width] = page_problems(page)
+    assert {place: found for place, found in problems.items() if found} == {}
+
+
+def test_the_focus_is_outlined_and_on_what_was_answered(page, team, researcher):
+    """A screen reader reads it first, of a page whose title is the one of before."""
+    filled_collection(team, researcher)
+    stored_experiment(team, researcher)
+    page.goto(address("new-experiment"))
+    outlines: dict[str, set[str]] = {}
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        kind, outline = page.evaluate(
+            """() => {
+                const one = document.activeElement, style = getComputedStyle(one);
+                return [one.type || one.localName, `${style.outlineWidth} ${style.outlineStyle}`];
+            }"""
+        )
+        outlines.setdefault(kind, set()).add(outline)
+    assert {"checkbox", "text", "number", "select-one", "submit"} <= outlines.keys()
+    outlines.pop("body", None)
+    assert {one for each in outlines.values() for one in each} == {"3px solid"}
+    for where in (address("new-experiment"), address("experiment")):
+        page.goto(where)
+        if page.locator("[name=name]").count():
+            page.locator("[name=name]").fill("Heels")
+            page.locator("select[name=catalogue]").select_option("stand-in")
+        page.locator("button[name=check]").click()
+        expect(page.locator(".notice[role=status][autofocus]")).to_be_focused()
+        page.locator("[name=n_turns]").fill("0")
+        page.locator("form.narrow").evaluate("(form) => { form.noValidate = true; }")
+        page.locator("button[name=check]").click()
+        expect(page.locator(".notice.error[role=alert][autofocus]")).to_be_focused()
+
+
+# Words of charts that are shortened, or not all within their chart.
+CUT_OFF = """() => [...document.querySelectorAll(".drawn svg")].flatMap((svg) => {
+  const box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll("text")].filter((text) => {
+    const own = text.getBoundingClientRect();
+    const isOut = own.left < box.left - 1 || own.right > box.right + 1;
+    return isOut || text.textContent.includes("…");
+  }).map((text) => `cut off: ${text.textContent}`);
+})"""
+
+
+def report_dialogues(team, researcher) -> None:
+    """Both kinds of study, answered, each with its report."""
+    experiment = stored_experiment(team, researcher)
+    users = ["base", "tol:3", "base,accepts=target and alternatives"]
+    rules = RULES | {"users": users, "seeds": [0], "n_turns": 4}
+    version = request_run(experiment=experiment, rules=rules, actor=researcher)
+    version.refresh_from_db()
+    for kind in DialogueStudy.Kind:
+        made = request_dialogue_study(
+            kind=kind,
+            title=kind.value.capitalize(),
+            experiment=experiment,
+            version=version,
+            file=None,
+            actor=researcher,
+        )
+        study = Study.objects.get(pk=made.study_id)
+        if kind == DialogueStudy.Kind.OUTCOMES:
+            answer_outcomes(study, experiment)
+            users = list(version.users.order_by("position").values_list("name", flat=True))
+            rules = {"users": users, "chosen_on": ["random"], "margin": 0.05}
+        else:
+            answer_switching(study)
+            rules = {"users": ["base", "prob:0:0.75"]}
+        row = DialogueStudy.objects.select_related("study").get(study=study)
+        rules |= {"seed": 0, "confidence": 0.95}
+        request_report(dialogues=row, rules=rules, actor=researcher)
+
+
+def test_pages_of_dialogues_fit_and_say_their_values_to_who_listens(page, team, researcher):
+    report_dialogues(team, researcher)
+    outcomes = address("dialogues")
+    places = (address("new-dialogue-study"), address("dialogues", "switching"), outcomes)
+    problems = {}
+    for where in places:
+        for width in (TELEPHONE, DESK):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(where)
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+            if where != places[0]:
+                expect(page.locator(".drawn svg, .drawn canvas")).to_have_count(2)
+            problems[where, width] = [*page.evaluate(CUT_OFF), *page_problems(page)]
+    assert {place: found for place, found in problems.items() if found} == {}
+    pictures = [one.name for one in accessible_nodes(page, {"image"})]
+    assert "SimBase 1.000 [1.000, 1.000]" in pictures[0]
+    assert "random" in pictures[1]
+    summaries = accessible_nodes(page, {"DisclosureTriangle"})
+    assert page.locator("#compute > summary").inner_text() in [one.name for one in summaries]
+    assert not [one.name for one in summaries if {"▸", "▾"} & set(one.name)]
+    # An error leads to the first box of its group.
+    page.locator("#compute > summary").click()
+    for box in page.get_by_role("checkbox", checked=True).all():
+        box.uncheck()
+    page.locator("#compute button").click()
+    page.locator(".notice.error a[href^='#id_']").click()
+    expect(page.get_by_role("checkbox", name="random")).to_be_focused()

@@ -7,7 +7,9 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from accounts.models import User
 from accounts.roles import Role
@@ -22,7 +24,15 @@ from metrics.stored_scores import write_scores
 from stats.inference.looks import confidence_at_look
 from tests.annotation.importing import command_output
 from tests.annotation.studies import add_candidates, rate, rating_study
+from tests.browsers import opened_page, sign_in
+from tests.console.conftest import PASSWORD
 from tests.console.test_launch import check_page, fault_fields, form_of, press
+from tests.console.test_launch_in_a_browser import (
+    DESK,
+    TELEPHONE,
+    assert_in_order,
+    background_worker,
+)
 from tests.console.work import work_off
 from validation.models import EstimatedDifference, EstimatedMean
 
@@ -215,19 +225,43 @@ def test_who_may_not_spend_sees_the_mean_and_no_launch(rosa, study, signed_in):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("query", "most"),
-    # One asks which connections have a recruiter; one more looks whether enough items are rated to
-    # learn where the judge errs.
-    [("", 16), ("?buy=10", 16), ("?buy=10&where=unsure", 17)],
-)
 def test_the_launch_page_of_a_scored_and_launched_study_takes_few_statements(
-    rosa, study, query: str, most: int, django_assert_max_num_queries
+    rosa, study, django_assert_max_num_queries
 ):
     answer_all(study, launch(rosa, study, how="sample", n_items=20))
-    address = reverse("console:launch", args=[study.slug]) + query
-    rosa.get(address)
-    work_off()
-    rosa.get(address)
-    with django_assert_max_num_queries(most):
-        assert rosa.get(address).status_code == 200
+    # One asks which connections have a recruiter; one more looks whether enough items are rated to
+    # learn where the judge errs.
+    for query, most in (("", 16), ("?buy=10", 16), ("?buy=10&where=unsure", 17)):
+        address = reverse("console:launch", args=[study.slug]) + query
+        rosa.get(address)
+        work_off()
+        rosa.get(address)
+        with django_assert_max_num_queries(most):
+            assert rosa.get(address).status_code == 200
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [DESK, TELEPHONE])
+def test_a_sample_where_the_judge_is_least_sure_is_launched_at_its_price(
+    width, chromium, live_server, rosa, study
+):
+    answer_all(study, launch(rosa, study, how="sample", n_items=20))
+    compute(study, VALIDATION)
+    call_command("run_worker", until_empty=True)
+    viewport = {"width": width, "height": 900}
+    with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
+        sign_in(page, "/login/", "rosa", PASSWORD)
+        page.goto(f"/studies/{study.slug}/validation/")
+        page.locator("#estimated-mean summary").click()
+        assert_in_order(page)
+        page.locator("#estimated-mean a[href$='?where=unsure']").click()
+        with background_worker():
+            expect(page.locator("[name=how][value=unsure]")).to_be_checked()
+            page.locator("#id_n_unsure").fill("7")
+            # 7 HITs of one assignment at 0.12, without a fee here
+            expect(page.locator("#price-unsure")).to_have_text("$0.84")
+            assert_in_order(page)
+            page.locator("button[form=launch-form].btn-primary").click()
+            expect(page.locator("td a[href*='/batches/']")).to_have_count(2)
+    batch = Batch.objects.latest("pk")
+    assert (batch.item_sample.method, batch.item_sample.items.count()) == ("unsure", 7)

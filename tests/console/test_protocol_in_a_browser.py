@@ -1,6 +1,5 @@
 """The Protocol page as it is used: saved while typing, beside the worker's page."""
 
-import os
 import re
 
 import pytest
@@ -16,7 +15,6 @@ from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-SHOTS = os.environ.get("SCREENSHOTS")
 WORDING = "Would a sensible person say this?"
 
 
@@ -36,9 +34,7 @@ def page(request, chromium, live_server, study, researcher):
         yield page
 
 
-def shot(page: Page, name: str) -> None:
-    if SHOTS:
-        page.screenshot(path=f"{SHOTS}/{name}-{page.viewport_size['width']}.png", full_page=True)
+on_desk = pytest.mark.parametrize("page", [1280], indirect=True)
 
 
 def expect_saved(page: Page) -> None:
@@ -59,16 +55,15 @@ def test_a_draft_is_saved_while_it_is_typed_and_shown_beside(page: Page, study: 
     page.locator("#q0-high_label").fill("")
     expect(page.locator("#q0-high_label")).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#fault-q0-high_label")).to_be_visible()
-    shot(page, "protocol")
     turn_to(page, "preview")
     frame = page.frame_locator("#preview-frame")
     expect(frame.get_by_text(WORDING).first).to_be_visible()
     # The frame is loaded anew at each change; its page is the worker's, which has its own tests.
     assert accessibility_problems(page, frames=False) == []
-    shot(page, "protocol-preview")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@on_desk
 def test_questions_are_moved_by_keys_and_other_kinds_bring_their_fields(
     page: Page, study: Study
 ) -> None:
@@ -89,7 +84,6 @@ def test_a_check_is_written_in_the_form_and_placed_on_the_preview(page: Page, st
     page.locator("#c0-case0-candidate").fill("I like trains. Goodbye.")
     page.locator("#c0-case0-value").fill("500")
     expect(page.locator("#fault-c0-case0-value")).to_contain_text("500")
-    shot(page, "protocol-check-fault")
     page.locator("#c0-case0-value").fill("5")
     expect(page.locator("#c0-case0-value")).not_to_have_attribute("aria-invalid", "true")
     page.locator("button[value='add-case:0']").click()
@@ -106,16 +100,15 @@ def test_a_check_is_written_in_the_form_and_placed_on_the_preview(page: Page, st
     letter = card.locator(".badge").inner_text()
     expect(note).to_contain_text(re.compile(rf"\b{letter}\b"))
     assert accessibility_problems(page, frames=False) == []
-    shot(page, "protocol-check-placed")
 
 
+@on_desk
 def test_a_fault_leads_to_its_line_of_the_yaml(page: Page, study: Study) -> None:
     page.locator("a[href*='tab=yaml']").click()
     page.locator("#yaml").fill("assay_protocol: 1\ntitle: x\nquestions: []\n")
     page.locator("#protocol-yaml-form button").click()
     fault = page.locator("[data-line='3']")
     expect(fault).to_be_visible()
-    shot(page, "protocol-yaml")
     fault.click()
     expect(page.locator("#yaml")).to_be_focused()
     assert page.evaluate("getSelection().toString()") == "questions: []"
@@ -137,13 +130,11 @@ def test_practice_on_the_own_page_is_written_and_shown_beside(page: Page, study:
     expect(page.locator("#p0-c1-text")).to_be_visible()
     assert accessibility_problems(page, frames=False) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    shot(page, "protocol-practice")
     turn_to(page, "preview")
     expect(page.locator("#practised")).to_have_value("0")
     frame = page.frame_locator("#preview-frame")
     expect(frame.get_by_text("The other one.")).to_be_visible()
     expect(frame.locator("#verdict")).to_have_count(1)
-    shot(page, "protocol-practice-preview")
     turn_to(page, "edit")
     page.locator("#p0-item").fill("d1")
     page.locator("#p0-item").press("Tab")
@@ -155,6 +146,7 @@ def test_practice_on_the_own_page_is_written_and_shown_beside(page: Page, study:
     assert practice.items[0].candidates[0].scores == {"appropriateness": 80}
 
 
+@on_desk
 def test_of_two_windows_the_later_is_told_and_saves_over_the_other_when_asked_to(
     page: Page, study: Study
 ) -> None:
@@ -166,7 +158,6 @@ def test_of_two_windows_the_later_is_told_and_saves_over_the_other_when_asked_to
     expect(page.locator("[data-code=draft_changed]")).to_be_visible()
     assert current_document(study).title == "Theirs"
     assert accessibility_problems(page, frames=False) == []
-    shot(page, "protocol-changed")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.locator("button[name=overwrite]").click()
     bring_back = page.locator("form:has([value=replaced]) button")
@@ -174,4 +165,3 @@ def test_of_two_windows_the_later_is_told_and_saves_over_the_other_when_asked_to
     assert current_document(study).title == "Mine"
     bring_back.click()
     expect(page.locator("#title")).to_have_value("Theirs")
-    shot(page, "protocol-brought-back")

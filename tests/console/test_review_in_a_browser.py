@@ -5,26 +5,28 @@ from decimal import Decimal
 
 import pytest
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.evidence_versions import store_evidence
-from annotation.models import Submission
+from annotation.study_jobs import MEASURE
 from console.models import PagePreferences
 from hits.collect import collect_batch
 from hits.connections import client_of, site_connection
-from hits.models import Assignment, Connection, DraftDecision, Payment, WorkerNote
+from hits.models import Assignment, Connection, DraftDecision, WorkerNote
 from marketplace.models import BonusPayment, WorkerBlock, WorkerMessage
 from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
-from tests.console.work import work_off
+from tests.console.work import request_for_later, work_off
 from tests.hits.work import hand_in, hit_on, published_batch
 from tests.marketplace.conftest import assert_ledger_balances
+from work.models import Job
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 SIZES = {"desk": (1280, 900), "telephone": (390, 844)}
@@ -186,7 +188,8 @@ def test_work_is_approved_rejected_and_paid_in_part_and_sent_together(page):
     check(page)
 
 
-def test_bonus_message_block_and_note(page):
+@on_desk
+def test_bonus_message_and_block(page):
     approve(page)
     first = DraftDecision.objects.get().assignment
     for action, fields in [
@@ -285,22 +288,6 @@ def test_what_is_spent_elsewhere_has_its_amount_typed(page):
 
 
 @on_desk
-def test_pressed_twice_in_two_browsers_it_is_paid_once(page, chromium, live_server):
-    with opened_page(chromium, base_url=live_server.url) as second:
-        sign_in(second, "/login/", "rosa", PASSWORD)
-        act(page, "bonus")
-        decide(page, amount_usd="0.10", text="Thank you.")
-        for one in (page, second):
-            one.goto(desk("review-send"))
-        for one in (page, second):
-            send_button(one, 1).press("Enter")
-        expect_notice(second, "not_sent")
-    work_off()
-    assert BonusPayment.objects.count() == 1
-    assert Payment.objects.get().state == "confirmed"
-
-
-@on_desk
 def test_reasons_and_notes_are_the_teams(page):
     page.goto(desk("review-reasons"))
     check(page)
@@ -320,12 +307,113 @@ def test_reasons_and_notes_are_the_teams(page):
     assert WorkerNote.objects.get().author.username == "rosa"
 
 
+# The page while its flags are computed: it loads itself when the job is done, and leaves presses,
+# focus and typed text alone.
+
+NOTE, NEWS = "[name=note]", "#news"
+# The page asks each second whether the job is done.
+TWO_POLLS_MS = 2500
+
+
+@pytest.fixture
+def measuring(page, study, researcher):
+    """The desk while the flags are computed again; `mark` tells this page from one loaded later."""
+    study.refresh_from_db()
+    study.judgments_version += 1
+    study.save(update_fields=["judgments_version"])
+    basis = str(study.judgments_version)
+    request_for_later(study=study, kind=MEASURE, requested_by=researcher, basis=basis)
+    page.goto(desk())
+    expect(page.locator("#measuring")).to_be_visible()
+    page.evaluate("window.mark = 1")
+    return page
+
+
+def finish_the_job(page):
+    """The job is done, and the page has been told so."""
+    with page.expect_response(lambda reply: reply.headers.get("hx-refresh") == "true"):
+        work_off()
+    assert Job.objects.get(kind=MEASURE).state == Job.State.DONE
+
+
+def is_the_same(page):
+    return page.evaluate("window.mark === 1")
+
+
+def write_note(page):
+    page.locator("details:has([name=note]) summary").click()
+    page.locator(NOTE).fill("Writes good comments.")
+
+
 @on_desk
-def test_what_could_not_be_read_is_decided_too(page):
-    one = Assignment.objects.first()
-    Submission.objects.filter(pk=one.submission_id).delete()
-    Assignment.objects.filter(pk=one.pk).update(submission=None, problem="It names no item.")
-    page.goto(f"{desk()}?assignment={one.pk}")
-    expect(page.get_by_text("It names no item.")).to_be_visible()
-    check(page)
-    approve(page)
+def test_the_page_is_loaded_again_with_the_submission_that_was_read(measuring):
+    page = measuring
+    heading = page.locator("#item-of").inner_text()
+    number = page.locator("nav.queue [aria-current]").get_attribute("href").rpartition("=")[2]
+    assert page.url.endswith(f"assignment={number}")
+    page.reload()
+    assert page.locator("#item-of").inner_text() == heading
+    page.locator("a[data-key=j]").click()
+    heading = page.locator("#item-of").inner_text()
+    page.evaluate("window.mark = 1")
+    work_off()
+    expect(page.locator("#measuring")).to_have_count(0)
+    assert not is_the_same(page)
+    assert page.locator("#item-of").inner_text() == heading
+
+
+@on_desk
+def test_a_press_that_is_under_way_counts(measuring):
+    page = measuring
+    box = page.locator("button[data-key=a]").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    finish_the_job(page)
+    page.wait_for_timeout(TWO_POLLS_MS)
+    with page.expect_navigation():
+        page.mouse.up()
+    expect_notice(page, "drafted_approve")
+    assert DraftDecision.objects.get().action == "approve"
+
+
+@on_desk
+def test_a_decision_on_its_way_is_not_called_off(measuring):
+    page = measuring
+
+    def delay(route):
+        page.wait_for_timeout(TWO_POLLS_MS)
+        route.continue_()
+
+    page.route("**/review/*/draft/", delay)
+    page.locator("button[data-key=a]").click(no_wait_after=True)
+    work_off()
+    expect_notice(page, "drafted_approve")
+    assert DraftDecision.objects.get().action == "approve"
+
+
+@on_desk
+def test_what_is_typed_keeps_the_page_until_it_is_taken_back(measuring):
+    page = measuring
+    write_note(page)
+    assert page.locator(NEWS).is_hidden()
+    finish_the_job(page)
+    expect(page.locator(NEWS)).to_be_visible()
+    page.wait_for_timeout(TWO_POLLS_MS)
+    assert is_the_same(page)
+    page.locator(NOTE).fill("")
+    expect(page.locator("#measuring")).to_have_count(0)
+    assert not is_the_same(page)
+
+
+@on_desk
+def test_who_is_logged_out_is_told_and_gets_no_login_page_within_the_page(measuring):
+    page = measuring
+    write_note(page)
+    Session.objects.all().delete()
+    notice = page.locator("#logged-out")
+    expect(notice).to_be_visible()
+    assert page.locator("[name=password]").count() == 0
+    assert page.locator(NOTE).input_value() == "Writes good comments."
+    notice.locator("a").click()
+    expect(page.locator("[name=password]")).to_be_visible()
+    assert page.url.endswith("?next=/studies/ratings/review/")

@@ -15,7 +15,7 @@ from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
-from tests.console.hands import Pointer, rate_all
+from tests.console.hands import rate_all
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_researcher_answers_and_sees_what_would_be_sent(chromium, live_server,
         page.goto("/studies/mine/items/")
         page.locator("a[href$='/try/']").click()
         expect(page.locator("iframe#task")).to_be_visible()
-        rate_all(page, Pointer())
+        rate_all(page)
         assert accessibility_problems(page, frames=False) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         frame = page.frame_locator("iframe#task")

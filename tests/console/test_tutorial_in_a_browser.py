@@ -15,7 +15,7 @@ from hits.enrolment import enrol_requester
 from hits.loop import Marketplace
 from tests.browsers import PATIENCE_MS, opened_page, sign_in
 from tests.console.conftest import PASSWORD
-from tests.console.hands import Pointer, rate_all
+from tests.console.hands import rate_all
 from tests.console.work import work_off, work_until_visible
 from tests.tutorial import FOLDER, PAGE, do, steps, write_manifest
 
@@ -79,7 +79,7 @@ class Reader:
         self.page = self.first
 
     def answer(self):
-        rate_all(self.page, Pointer())
+        rate_all(self.page)
 
     def run(self, command):
         """In a terminal; what `make run` does has been done."""
