@@ -1,10 +1,12 @@
-"""What the README prints, run as printed: a fresh checkout, `make run`, and its commands in order.
+"""What the README prints, run as printed: a fresh checkout, a site, and its commands in order.
 
-Whoever follows it has any Python as `python`, not the one of .venv, and says SITE_URL once.
+Whoever follows it has any Python as `python`, not the one of .venv, and says SITE_URL once. The
+site has no samples, which take long to make; CI runs `make run` with them (.ci/run-site).
 """
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -40,10 +42,10 @@ def clean_environment() -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module")
-def bare_python(tmp_path_factory) -> Path:
+@pytest.fixture
+def bare_python(tmp_path) -> Path:
     """The folder of a Python that has none of the libraries."""
-    folder = tmp_path_factory.mktemp("bare")
+    folder = tmp_path / "bare"
     venv.create(folder, with_pip=False, symlinks=True)
     if not (folder / "bin" / "python3.11").exists():
         (folder / "bin" / "python3.11").symlink_to("python")
@@ -63,12 +65,11 @@ def checkout(tmp_path) -> Path:
     return folder
 
 
-@pytest.fixture
-def checkout_with_venv(checkout) -> Path:
-    """The checkout with everything installed, as `make` leaves it."""
+def install_libraries(checkout: Path) -> None:
+    """Everything is installed, as `make` leaves it."""
+    (checkout / ".venv").unlink(missing_ok=True)
     (checkout / ".venv").symlink_to(sys.prefix)
     os.utime(checkout / "requirements.txt", (0, 0))
-    return checkout
 
 
 @pytest.fixture
@@ -91,22 +92,18 @@ def shell(bare_python, checkout):
     return run
 
 
-def test_without_the_libraries_a_command_says_how_to_get_them(checkout, shell):
-    process = shell("python manage.py collect_study my-study")
-    assert (process.returncode, process.stdout) == (2, "")
-    assert "`make run`" in process.stderr
-    assert ".venv" in process.stderr
-    assert "Traceback" not in process.stderr
-
-
-def test_a_virtual_environment_without_them_is_not_started_for_ever(checkout, bare_python, shell):
-    (checkout / ".venv").symlink_to(bare_python.parent)
-    process = shell("python manage.py collect_study my-study")
-    assert process.returncode == 2
-    assert "`make run`" in process.stderr
-
-
-def test_any_python_goes_on_with_that_of_the_virtual_environment(checkout_with_venv, shell):
+def test_any_python_goes_on_with_the_virtual_environment_or_says_how_to_make_one(
+    checkout, bare_python, shell
+):
+    for has_bare_venv in (False, True):
+        if has_bare_venv:  # without libraries it is not started for ever
+            (checkout / ".venv").symlink_to(bare_python.parent)
+        process = shell("python manage.py collect_study my-study")
+        assert (process.returncode, process.stdout) == (2, "")
+        assert "`make run`" in process.stderr
+        assert ".venv" in process.stderr
+        assert "Traceback" not in process.stderr
+    install_libraries(checkout)
     process = shell("python manage.py agreement --help")
     assert process.returncode == 0, process.stderr
     assert "--annotator" in process.stdout
@@ -118,14 +115,33 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+# In the place of the samples: the account and the key that the commands need.
+PREPARATION = """
+from django.conf import settings
+from console.first_run import prepare_accounts, prepare_key
+from hits.local_site import served_site
+with served_site() as url:
+    prepare_key(url)
+    prepare_accounts(url, settings.SAMPLE_PASSWORD)
+"""
+
+
 @pytest.fixture
-def site(checkout_with_venv, shell, tmp_path) -> Iterator[str]:
-    """The address of a site that `make run` serves, which it was told in its environment."""
+def site(checkout, shell, tmp_path) -> Iterator[str]:
+    """The address of a site, told in its environment, that serves as `make run` does."""
+    install_libraries(checkout)
     url, log = f"http://127.0.0.1:{free_port()}", tmp_path / "run.log"
+    recipe = shell("make -n run", SITE_URL=url).stdout.splitlines()
+    *prepared, serving = [line for line in recipe if "-m pip" not in line]
+    for line in prepared:
+        if "load_samples" in line:
+            line = f"python manage.py shell -v 0 -c {shlex.quote(PREPARATION)}"
+        process = shell(line, SITE_URL=url)
+        assert process.returncode == 0, f"{line}\n{process.stdout}\n{process.stderr}"
     with log.open("w") as output:
         process = subprocess.Popen(
-            ["make", "run"],
-            cwd=checkout_with_venv,
+            shlex.split(serving),
+            cwd=checkout,
             env=shell.environment | {"SITE_URL": url},
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -181,8 +197,8 @@ def write_plain_files(folder: Path) -> None:
 
 
 @pytest.mark.timeout(1200)
-def test_the_commands_of_the_readme_run_as_printed(checkout_with_venv, site, shell):
-    write_plain_files(checkout_with_venv)
+def test_the_commands_of_the_readme_run_as_printed(checkout, site, shell):
+    write_plain_files(checkout)
     lines = [line for line in printed_commands() if not any(name in line for name in LEFT_OUT)]
     assert lines[0] == "make run"
     assert len(lines) >= 12
@@ -194,8 +210,8 @@ def test_the_commands_of_the_readme_run_as_printed(checkout_with_venv, site, she
     # Answers come in by themselves too: the site's own collection may have been before the command.
     approval = next(output for line, output in outputs.items() if "approve_study" in line)
     assert re.search(r"\b[1-9]\d*\b", approval), approval
-    assert (checkout_with_venv / "report").is_dir()
-    assert f"SITE_URL={site}\n" in (checkout_with_venv / ".env").read_text()
+    assert (checkout / "report").is_dir()
+    assert f"SITE_URL={site}\n" in (checkout / ".env").read_text()
 
     elsewhere = shell("python manage.py collect_study my-study", SITE_URL="http://127.0.0.1:9")
     assert elsewhere.returncode == 2
