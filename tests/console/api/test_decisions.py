@@ -67,16 +67,14 @@ def test_the_list_names_workers_and_prices_to_who_may_know_them(program, reviewe
     assert row["annotator"]
 
 
-def test_who_saw_workers_is_in_the_audit_log_once_an_opening(program):
+def test_what_waits_is_listed_with_its_flags_and_the_audit_log_says_once_who_saw_it(
+    program, waiting
+):
     for _ in range(2):
-        program.send("get", address("assignments"))
+        answer = program.send("get", address("assignments")).json()
+        assert (answer["count"], answer["results"][0]["id"]) == (1, waiting.pk)
+        assert answer["results"][0]["flags"][0]["short"] == "not read"
     assert AuditEntry.objects.filter(action="workers.view").count() == 1
-
-
-def test_what_waits_is_listed_with_its_flags(program, waiting):
-    answer = program.send("get", address("assignments")).json()
-    assert (answer["count"], answer["results"][0]["id"]) == (1, waiting.pk)
-    assert answer["results"][0]["flags"][0]["short"] == "not read"
 
 
 def test_decisions_are_prepared_summed_up_and_taken_back(program, waiting):
@@ -145,18 +143,14 @@ def test_a_program_that_may_not_spend_pays_no_bonus(program, reviewer, approved)
     assert DraftDecision.objects.count() == 1
 
 
-def test_only_the_summary_that_was_read_is_sent(program, waiting):
+def test_only_the_summary_that_was_read_is_sent_under_a_key(program, waiting):
     digest = decide(program, waiting, action="approve").json()["digest"]
+    answer = program.send("post", address("drafts-send"), {"digest": digest})
+    assert answer.json()["errors"].keys() == {"Idempotency-Key"}
     decide(program, waiting, action="reject", text="Not about the page.")
     answer = send(program, digest)
     assert (answer.status_code, answer.json()["code"]) == (400, "summary_outdated")
     assert Assignment.objects.get(pk=waiting.pk).decision == ""
-
-
-def test_sending_needs_a_key(program, waiting):
-    digest = decide(program, waiting, action="approve").json()["digest"]
-    answer = program.send("post", address("drafts-send"), {"digest": digest})
-    assert answer.json()["errors"].keys() == {"Idempotency-Key"}
 
 
 def test_a_rule_lists_first_what_it_takes(program, approved):
@@ -168,12 +162,10 @@ def test_a_rule_lists_first_what_it_takes(program, approved):
     assert program.send("post", address("rule-drafts"), content).json()["numbers"] == {"bonus": 1}
 
 
-@pytest.mark.parametrize(
-    ("rule", "field"), [("approve-unflagged", "hours"), ("reject-fast", "divisor")]
-)
-def test_a_rule_without_its_number_is_refused_at_its_field(program, rule, field):
-    answer = program.send("post", address("rule-preview"), {"rule": rule})
-    assert field in answer.json()["errors"]
+def test_a_rule_without_its_number_is_refused_at_its_field(program):
+    for rule, field in (("approve-unflagged", "hours"), ("reject-fast", "divisor")):
+        answer = program.send("post", address("rule-preview"), {"rule": rule})
+        assert field in answer.json()["errors"]
 
 
 def test_a_batch_has_amounts_for_who_may_see_money(program, reviewer, study):

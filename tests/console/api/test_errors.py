@@ -1,15 +1,26 @@
 """Whatever goes wrong under /api/, the answer is JSON of one form."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
+from django.utils import timezone
+
+from accounts.models import ApiToken, AuditEntry, Membership
+from accounts.roles import Role
+from accounts.teams import set_role
+from annotation.models import Study
+from console.api.idempotency import delete_old_answers
+from console.models import StoredAnswer
+from hits.models import Assignment
+from tests.console.api.conftest import program_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 WHERE = "/api/v1/studies/mine/"
 
 
-@pytest.mark.parametrize(
-    ("method", "where", "status", "code"),
-    [
+def test_an_error_is_json(study, program):
+    for method, where, status, code in (
         ("get", "/api/v1/nothing/", 404, "not_found"),
         ("get", "/api/nothing/", 404, "not_found"),
         ("get", "/api/v1/studies/nothing/", 404, "not_found"),
@@ -19,20 +30,24 @@ WHERE = "/api/v1/studies/mine/"
         ("get", "/api/v1/studies/?q=%00", 400, "invalid"),
         ("get", f"{WHERE}disputes/?threshold=2", 400, "invalid"),
         ("get", f"{WHERE}jobs/{'9' * 30}/", 404, "not_found"),
-    ],
-)
-def test_an_error_is_json(study, program, method, where, status, code):
-    answer = getattr(program, method)(where)
-    assert answer["Content-Type"] == "application/json"
-    assert (answer.status_code, answer.json()["code"]) == (status, code)
-    assert answer.json()["detail"]
+    ):
+        answer = getattr(program, method)(where)
+        assert answer["Content-Type"] == "application/json"
+        assert (answer.status_code, answer.json()["code"]) == (status, code), where
+        assert answer.json()["detail"]
+    # Nothing of an answer is stored on the way.
+    assert program.get(WHERE)["Cache-Control"] == "private, no-store"
 
 
-@pytest.mark.parametrize("body", ["", "{", "[]", "3", '{"title": {}}', '{"title": "a", "b": 1}'])
-def test_a_body_that_cannot_be_read_is_a_400(study, program, body):
-    answer = program.patch(WHERE, body, content_type="application/json")
-    assert answer.status_code == 400
-    assert answer.json()["code"] in ("invalid", "parse_error")
+def test_a_body_that_cannot_be_read_is_a_400(study, program):
+    for body in ("", "{", "[]", "3", '{"title": {}}', '{"title": "a", "b": 1}'):
+        answer = program.patch(WHERE, body, content_type="application/json")
+        assert answer.status_code == 400
+        assert answer.json()["code"] in ("invalid", "parse_error"), body
+    answer = program.send("patch", WHERE, {"title": "x" * 129, "colour": "red"})
+    assert answer.json()["errors"].keys() == {"colour"}
+    answer = program.patch(WHERE, "title=x", content_type="application/x-www-form-urlencoded")
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize("depth", [102, 100_000])
@@ -43,16 +58,6 @@ def test_a_body_that_is_nested_too_deep_is_a_400(study, program, depth, headers)
         answer = program.patch(WHERE, body, content_type="application/json", headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (400, "parse_error")
         assert " 100 " in answer.json()["detail"]
-
-
-def test_a_field_at_fault_is_named(study, program):
-    answer = program.send("patch", WHERE, {"title": "x" * 129, "colour": "red"})
-    assert answer.json()["errors"].keys() == {"colour"}
-
-
-def test_another_type_of_content_is_a_415(study, program):
-    answer = program.patch(WHERE, "title=x", content_type="application/x-www-form-urlencoded")
-    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
 
 
 def test_what_nobody_expected_is_json_too(study, program, monkeypatch):
@@ -81,5 +86,101 @@ def test_too_many_requests_wait(study, program, settings):
         assert int(answer["Retry-After"]) <= 60
 
 
-def test_nothing_of_it_is_stored_on_the_way(study, program):
-    assert program.get(WHERE)["Cache-Control"] == "private, no-store"
+# A write under one key is done once, and answered alike.
+
+
+KEY = {"Idempotency-Key": "one"}
+
+
+def renames():
+    return AuditEntry.objects.filter(action="study.rename").count()
+
+
+@pytest.mark.slow
+def test_the_first_answer_is_kept_and_given_again(study, program):
+    first = program.send("patch", WHERE, {"title": "One"}, **KEY)
+    Study.objects.update(title="Changed meanwhile")
+    again = program.send("patch", WHERE, {"title": "One"}, **KEY)
+    assert (first.status_code, first.json()) == (again.status_code, again.json())
+    assert again["Idempotency-Replayed"] == "true"
+    assert "Idempotency-Replayed" not in first
+    assert renames() == 1
+    assert Study.objects.get().title == "Changed meanwhile"
+
+
+def test_other_parameters_under_the_same_key_are_refused(study, program):
+    program.send("patch", WHERE, {"title": "One"}, **KEY)
+    answer = program.send("patch", WHERE, {"title": "Two"}, **KEY)
+    assert (answer.status_code, answer.json()["code"]) == (422, "idempotency_key_reused")
+    assert Study.objects.get().title == "One"
+    for title in ("Two", "Three"):
+        program.send("patch", WHERE, {"title": title})
+    assert renames() == 3
+
+
+def test_a_key_is_of_one_holder_and_one_address(study, program, researcher):
+    program.send("patch", WHERE, {"title": "One"}, **KEY)
+    assert program.send("put", f"{WHERE}archive/", **KEY).status_code != 422
+    answer = program_of(researcher, "write").send("patch", WHERE, {"title": "Two"}, **KEY)
+    assert answer.json()["title"] == "Two"
+
+
+def test_a_refused_write_changes_nothing_and_leaves_its_key_free(study, program):
+    answer = program.send("patch", WHERE, {"title": ""}, **KEY)
+    assert (answer.status_code, list(answer.json()["errors"])) == (400, ["title"])
+    assert not StoredAnswer.objects.exists()
+    assert program.send("patch", WHERE, {"title": "One"}, **KEY).status_code == 200
+
+
+def test_a_key_is_a_short_word(study, program):
+    for key in ("", "x" * 256, "ключ"):
+        answer = program.send("patch", WHERE, {"title": "One"}, **{"Idempotency-Key": key})
+        assert (answer.status_code, list(answer.json()["errors"])) == (400, ["Idempotency-Key"])
+
+
+def invite_once(sender):
+    body = {"email": "new@example.org", "role": "analyst"}
+    return sender.send("post", "/api/v1/teams/lab/invitations/", body, **KEY)
+
+
+def test_an_answer_is_not_given_again_to_who_lost_the_role_or_the_scope(study, users):
+    """It may hold what is stored nowhere else, such as an invitation's link."""
+    manager = program_of(users["manager"], "manage")
+    assert "link" in invite_once(manager).json()
+    ApiToken.objects.update(scopes=["read"])
+    assert invite_once(manager).status_code == 403
+    ApiToken.objects.update(scopes=["read", "manage"])
+    assert invite_once(manager).status_code == 201
+    set_role(team=study.team, user=users["manager"], role=Role.ANALYST, actor=users["owner"])
+    answer = invite_once(manager)
+    assert answer.status_code == 403
+    assert "link" not in answer.json()
+    Membership.objects.filter(user=users["manager"]).delete()
+    assert invite_once(manager).status_code == 404
+
+
+def test_amounts_are_not_given_again_to_who_may_not_see_money_any_more(study, users):
+    waiting = Assignment.objects.get(status="Submitted")
+    body = {"assignments": [waiting.pk], "action": "approve"}
+    owner = program_of(users["owner"], "review", "money")
+    answers = [owner.send("post", f"{WHERE}drafts/", body, **KEY)]
+    ApiToken.objects.update(scopes=["read", "review"])
+    answers.append(owner.send("post", f"{WHERE}drafts/", body, **KEY))
+    assert [answer.status_code for answer in answers] == [201, 403]
+    assert "total_usd" not in answers[1].json()
+
+
+def test_what_has_nothing_to_show_is_answered_again_when_it_is_gone(study, users):
+    owner = program_of(users["owner"], "write", "manage")
+    body = {"title": "Gone", "template": "preference", "team": "lab"}
+    owner.send("post", "/api/v1/studies/", body)
+    for _ in range(2):
+        assert owner.send("delete", "/api/v1/studies/gone/", **KEY).status_code == 204
+
+
+def test_answers_are_forgotten_after_a_day(study, program):
+    program.send("patch", WHERE, {"title": "One"}, **KEY)
+    StoredAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))
+    assert program.send("patch", WHERE, {"title": "Two"}, **KEY).json()["title"] == "Two"
+    StoredAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))
+    assert (delete_old_answers(), StoredAnswer.objects.count()) == (1, 0)

@@ -7,13 +7,18 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Judgment, Submission
+from console.human_results_view import HumanResultsView
 from metrics.models import Score
 from tests.annotation.studies import rate, rating_study
+from tests.console import pages
 from tests.console.api.conftest import program_of
 from tests.console.api.operations import OF_A_STUDY, address
 from tests.console.filled import add_scores
 from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
 from tests.console.test_costs import MOST_REPEATS, MOST_STATEMENTS
+from validation.analysis.records import CorrelationRecord
+from validation.models import HumanResults, HumanResultsSystem, ValidationVersion
+from validation.rows import StoredResults
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 MINE = "/api/v1/studies/mine/"
@@ -43,11 +48,6 @@ def test_items_come_with_their_candidates(study, program):
     assert {each["system"] for each in rows[0]["candidates"]} == {"alpha", "beta"}
     [found] = everything(program, f"{MINE}items/?key={rows[1]['key']}")
     assert found == rows[1] == program.get(f"{MINE}items/{found['id']}/").json()
-
-
-def test_who_adjudicates_is_not_told_the_systems(study, users):
-    rows = everything(program_of(users["adjudicator"], "write"), f"{MINE}items/")
-    assert {each["system"] for row in rows for each in row["candidates"]} == {None}
 
 
 def test_submissions_are_filtered(study, program):
@@ -98,11 +98,6 @@ def test_a_dataset_under_an_unknown_license_is_refused_in_json(study, program):
     assert (answer.status_code, answer.json()["code"]) == (400, "license_unknown")
 
 
-def test_no_secret_of_a_marketplace_is_answered(study, program):
-    [row] = program.get("/api/v1/teams/lab/connections/").json()["results"]
-    assert not {"access_key_id", "encrypted_secret", "secret"} & row.keys()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(name for name, method in OF_A_STUDY if method == "get"))
 def test_a_read_costs_a_bounded_number_of_statements(study, program, name):
@@ -121,16 +116,89 @@ def test_a_read_costs_a_bounded_number_of_statements(study, program, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["items", "submissions", "judgments", "adjudications"])
-def test_a_long_list_costs_as_much_as_a_short_one(study, researcher, program, name):
+def test_a_long_list_costs_as_much_as_a_short_one(study, researcher, program):
     large = rating_study("large", owner=researcher, n_items=40)
     for position in range(40):
         rate(large, "Ann", f"d{position}", {"alpha": 50, "beta": 60})
     add_scores(large)
-    counts = set()
-    for slug in ("mine", "large"):
-        program.get(f"/api/v1/studies/{slug}/{name}/")
-        with CaptureQueriesContext(connection) as captured:
+    for name in ("items", "submissions", "judgments", "adjudications"):
+        counts = set()
+        for slug in ("mine", "large"):
             program.get(f"/api/v1/studies/{slug}/{name}/")
-        counts.add(len(captured))
-    assert len(counts) == 1
+            with CaptureQueriesContext(connection) as captured:
+                program.get(f"/api/v1/studies/{slug}/{name}/")
+            counts.add(len(captured))
+        assert len(counts) == 1, name
+
+
+# Results: the same rows and sentences as on the pages.
+
+
+@pytest.mark.slow
+def test_results_are_those_of_the_page(study, program, rosa):
+    content = program.get(f"{MINE}results/").json()
+    version = HumanResults.objects.get()
+    view = HumanResultsView.from_query(version, {})
+    assert (content["number"], content["fingerprint"]) == (version.number, version.fingerprint)
+    [question] = content["questions"]
+    assert (question["question"], question["answer"]) == (view.question, view.answer)
+    whole = [row for row in content["systems"] if row["scope"] == "all"]
+    stored = [(row.record.system, row.record.mean) for row in view.rows]
+    assert [(row["system"], row["mean"]) for row in whole] == stored
+    assert len(content["pairs"]) == len(view.standing.pairs) == 1
+    assert sum(row["n"] for row in content["distributions"]) == question["n_judgments"]
+    assert program.get(f"{MINE}results/").json() == content
+    assert HumanResults.objects.get().number == 1  # it is stored once
+    text = pages.words_of(rosa.get("/studies/mine/results/").content.decode())
+    assert question["answer"] in text
+    assert set(view.verdict.sentences) <= set(question["advice"])
+
+
+def test_results_of_one_question_are_asked_for_by_name(study, program):
+    name = study.questions.get().name
+    content = program.get(f"{MINE}results/?question={name}").json()
+    assert {row["question"] for row in content["systems"]} == {name}
+    assert len(content["systems"]) == HumanResultsSystem.objects.count()
+    answer = program.get(f"{MINE}results/?question=none")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+def test_while_results_are_computed_they_are_asked_for_again(study, program, settings):
+    settings.TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}
+    answer = program.get(f"{MINE}results/")
+    assert (answer.status_code, answer["Retry-After"]) == (202, "2")
+
+
+def test_a_study_without_judgments_has_no_results(study, program):
+    body = {"title": "Empty", "template": "preference"}
+    program.send("post", "/api/v1/studies/", body)
+    answer = program.get("/api/v1/studies/empty/results/")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+@pytest.mark.slow
+def test_the_best_metrics_are_those_of_the_page(study, program, rosa):
+    add_scores(study, "other")
+    content = program.get(f"{MINE}validation/best/").json()
+    names = {row["metric"] for row in [*content["top"], *content["behind"]]}
+    assert names == {"nll", "other"}
+    text = pages.words_of(rosa.get("/studies/mine/validation/").content.decode())
+    assert content["answer"] in text
+    assert content["ceiling_text"] in text
+    # Both have the same scores, and so the same value.
+    [other] = names - {content["top"][0]["metric"]}
+    assert other in content["estimate"]
+    answer = program.get(f"{MINE}validation/best/?level=word")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+def test_records_of_the_validation_are_read_by_kind(study, program):
+    content = program.get(f"{MINE}validation/correlations/").json()
+    version = ValidationVersion.objects.of(study).last()
+    stored = StoredResults(version, with_variants=True).rows(CorrelationRecord)
+    assert [row["value"] for row in content["rows"]] == [row.value for row in stored]
+    assert content["report"] == version.number
+    for kind in ("comparisons", "ceilings", "systems", "disagreements", "worst", "sensitivity"):
+        assert program.get(f"{MINE}validation/{kind}/").json()["kind"] == kind
+    answer = program.get(f"{MINE}validation/other/")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

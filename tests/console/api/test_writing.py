@@ -59,18 +59,15 @@ def test_a_teams_token_makes_studies_of_its_team(study, team_program):
     assert refused.status_code == 403
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_what_makes_no_study_is_refused(study, program):
+    for body in (
         {"title": "x"},
         {"title": "x", "template": "preference", "copy_of": "mine"},
         {"title": "x", "template": "../../etc/passwd"},
         {"title": "", "template": "preference"},
         {"title": "a\u202eb", "template": "preference"},
-    ],
-)
-def test_what_makes_no_study_is_refused(study, program, body):
-    assert program.send("post", STUDIES, body).status_code == 400
+    ):
+        assert program.send("post", STUDIES, body).status_code == 400, body
     assert Study.objects.count() == 1
 
 
@@ -206,19 +203,16 @@ def test_results_scores_and_labels_are_jobs(study, program):
     assert LabelSet.objects.count() == 2
 
 
-@pytest.mark.parametrize(
-    ("where", "body", "field"),
-    [
+def test_what_cannot_be_computed_is_refused(study, program):
+    n_before = Job.objects.count()
+    for where, body, field in (
         ("scores/", {"metrics": ["judge"]}, "metrics"),
         ("scores/", {"metrics": []}, "metrics"),
         ("results/", {"result": "other"}, "result"),
         ("label-sets/", {"question": "appropriateness", "method": "mace"}, "method"),
-    ],
-)
-def test_what_cannot_be_computed_is_refused(study, program, where, body, field):
-    n_before = Job.objects.count()
-    answer = program.send("post", f"{MINE}{where}", body)
-    assert (answer.status_code, list(answer.json()["errors"])) == (400, [field])
+    ):
+        answer = program.send("post", f"{MINE}{where}", body)
+        assert (answer.status_code, list(answer.json()["errors"])) == (400, [field])
     assert Job.objects.count() == n_before
 
 
@@ -295,33 +289,25 @@ def test_a_manager_appoints_no_owner(study, users):
     assert (answer.status_code, answer.json()["code"]) == (403, "role_too_small")
 
 
-def test_a_team_has_a_least_pay(study, program):
+def test_what_may_be_spent_and_the_least_pay_are_bounded(study, program):
+    for where in (MINE, "/api/v1/teams/lab/"):
+        assert done(program.get(f"{where}budget/")) == {"cap_usd": None}
+        answer = done(program.send("put", f"{where}budget/", {"cap_usd": "12.50"}))
+        assert answer == done(program.get(f"{where}budget/")) == {"cap_usd": "12.50"}
+        assert done(program.send("put", f"{where}budget/", {"cap_usd": None})) == {"cap_usd": None}
+        large = program.send("put", f"{where}budget/", {"cap_usd": "100000000.00"})
+        assert (large.status_code, list(large.json()["errors"])) == (400, ["cap_usd"])
     answer = program.send("patch", "/api/v1/teams/lab/", {"wage_floor_usd": "12.50"})
     assert done(answer)["wage_floor_usd"] == "12.50"
     assert Team.objects.get(slug="lab").wage_floor_usd == Decimal("12.50")
 
 
-@pytest.mark.parametrize("where", [MINE, "/api/v1/teams/lab/"])
-def test_what_may_be_spent_is_bounded(study, program, where):
-    assert done(program.get(f"{where}budget/")) == {"cap_usd": None}
-    answer = done(program.send("put", f"{where}budget/", {"cap_usd": "12.50"}))
-    assert answer == done(program.get(f"{where}budget/")) == {"cap_usd": "12.50"}
-    assert done(program.send("put", f"{where}budget/", {"cap_usd": None})) == {"cap_usd": None}
-    large = program.send("put", f"{where}budget/", {"cap_usd": "100000000.00"})
-    assert (large.status_code, list(large.json()["errors"])) == (400, ["cap_usd"])
-
-
-def test_a_connection_is_closed(study, program):
-    [row] = done(program.get("/api/v1/teams/lab/connections/"))["results"]
-    where = f"/api/v1/teams/lab/connections/{row['id']}/"
-    assert done(program.send("delete", where))["closed_at"]
-
-
-def test_a_connection_to_language_models_is_listed_without_its_key_and_closed(study, program):
-    [row] = done(program.get("/api/v1/teams/lab/judges/"))["results"]
-    assert "key" not in str(row)
-    where = f"/api/v1/teams/lab/judges/{row['id']}/"
-    assert done(program.send("delete", where))["closed_at"]
+def test_connections_are_listed_without_their_keys_and_closed(study, program):
+    for name in ("connections", "judges"):
+        [row] = done(program.get(f"/api/v1/teams/lab/{name}/"))["results"]
+        assert not {"access_key_id", "encrypted_secret", "secret", "encrypted_key", "key"} & {*row}
+        where = f"/api/v1/teams/lab/{name}/{row['id']}/"
+        assert done(program.send("delete", where))["closed_at"]
 
 
 def test_the_audit_log_says_what_programs_did(study, program):
