@@ -74,15 +74,9 @@ def test_studies_come_in_pages(get_json, researcher):
     assert (status, content["count"]) == (200, 3)
     assert [study["slug"] for study in content["results"]] == ["study-2", "study-1"]
     assert content["next"].endswith("?limit=2&offset=2")
-
-
-def test_listing_many_studies_takes_as_many_queries_as_listing_one(
-    rosa, researcher, django_assert_num_queries
-):
-    for number in range(4):
-        rated_study(f"study-{number}", owner=researcher)
-    with django_assert_num_queries(5):  # session, user, count, studies, questions
-        rosa.get(reverse("console:api-study-list"))
+    for page in ({"limit": "9" * 30}, {"offset": "9" * 30}, {"limit": "-1"}):
+        status, content = get_json("api-study-list", **page)
+        assert (status, content["count"]) == (200, 3)
 
 
 def test_agreement_is_that_of_the_report(get_json, researcher):
@@ -156,13 +150,6 @@ def test_a_study_without_scores_has_no_validation_yet(get_json, researcher):
     status, content = get_json("api-study-validation", rated_study(owner=researcher).slug)
     assert (status, content["code"]) == (404, "not_found")
     assert content.keys() == {"detail", "code"}
-
-
-@pytest.mark.parametrize("page", [{"limit": "9" * 30}, {"offset": "9" * 30}, {"limit": "-1"}])
-def test_a_page_of_studies_that_nobody_has_is_no_error(get_json, researcher, page):
-    rated_study(owner=researcher)
-    status, content = get_json("api-study-list", **page)
-    assert (status, content["count"]) == (200, 1)
 
 
 @pytest.mark.slow

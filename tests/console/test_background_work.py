@@ -65,33 +65,27 @@ def post(browser, action, work):
 
 
 def test_asking_for_scores_leaves_them_to_the_background_worker(rosa, study):
-    post_form(rosa, "score", metric=["rouge1", "chrf", "bleurt"])
+    answer = post_form(rosa, "score", metric=["rouge1", "chrf", "bleurt"])
     work = Job.objects.get()
     assert (work.state, work.arguments["names"]) == (Job.State.QUEUED, ["rouge1", "chrf"])
     assert not Score.objects.exists()
     [result] = DBTaskResult.objects.all()
     assert result.status == TaskResultStatus.READY
-
-
-def test_waiting_work_is_polled_by_the_page(rosa, study):
-    content = rosa.post(
-        reverse("console:score", args=["ratings"]), {"metric": "rouge1"}, follow=True
-    ).content.decode()
-    work = Job.objects.get()
+    # The page polls it.
     where = reverse("console:work", args=["ratings", work.pk])
-    assert f'hx-get="{where}" hx-trigger="every 1s"' in content
+    assert f'hx-get="{where}" hx-trigger="every 1s"' in answer.content.decode()
     answer = poll(rosa, work)
     assert f'hx-get="{where}"' in answer.content.decode()
     assert "HX-Refresh" not in answer
     assert "no-store" in answer["Cache-Control"]
-
-
-def test_asking_while_the_same_waits_doubles_nothing(rosa, study):
-    for _ in range(2):
-        post_form(rosa, "score", metric="rouge1")
+    # Asking while the same waits doubles nothing.
+    post_form(rosa, "score", metric=["rouge1", "chrf"])
     assert (Job.objects.count(), DBTaskResult.objects.count()) == (1, 1)
     post_form(rosa, "score", metric="chrf")
     assert (Job.objects.count(), DBTaskResult.objects.count()) == (2, 2)
+    assert post(rosa, "stop", work).state == Job.State.STOPPED
+    assert run_job(work.pk) == "not queued"
+    assert not Score.objects.exists()
 
 
 @pytest.mark.slow
@@ -164,19 +158,10 @@ def test_asking_twice_scores_once(rosa, study):
     assert list(Score.objects.order_by("pk").values_list()) == before
 
 
-@pytest.mark.parametrize(
-    "form", [{}, {"metric": "bleurt"}, {"metric": "judge"}, {"metric": "<script>"}]
-)
-def test_a_form_without_a_known_metric_scores_nothing_and_says_so(rosa, study, form):
-    assert message_codes(post_form(rosa, "score", **form)) == ["no_metric"]
+def test_a_form_without_a_known_metric_scores_nothing_and_says_so(rosa, study):
+    for form in ({}, {"metric": "bleurt"}, {"metric": "judge"}, {"metric": "<script>"}):
+        assert message_codes(post_form(rosa, "score", **form)) == ["no_metric"]
     assert not Job.objects.exists()
-
-
-@pytest.mark.usefixtures("_immediate_tasks")
-def test_collecting_a_study_that_was_never_published_finds_nothing(rosa, study):
-    post_form(rosa, "collect")
-    work = Job.objects.get()
-    assert (work.state, Assignment.objects.exists()) == (Job.State.DONE, False)
 
 
 @pytest.fixture
@@ -270,14 +255,6 @@ def test_an_error_nobody_expected_is_told_without_its_secrets(rosa, study):
     work.refresh_from_db()
     assert work.message.startswith(reason)
     assert " 5 " in work.message.removeprefix(reason)
-
-
-def test_work_that_waits_can_be_stopped_and_is_then_not_done(rosa, study):
-    post_form(rosa, "score", metric="rouge1")
-    work = Job.objects.get()
-    assert post(rosa, "stop", work).state == Job.State.STOPPED
-    assert run_job(work.pk) == "not queued"
-    assert not Score.objects.exists()
 
 
 def test_running_work_tells_how_far_it_is(rosa, study):

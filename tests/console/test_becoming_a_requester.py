@@ -87,37 +87,22 @@ def assert_nobody_became_a_requester() -> None:
         assert not model.objects.exists()
 
 
-def test_the_sign_up_page_of_requesters_is_closed(stranger: Client) -> None:
+def test_no_page_and_no_program_creates_a_requester_or_a_team(
+    stranger: Client, program: Client, own_study: Study
+) -> None:
     for browser in (stranger, Client()):
         answer = browser.post("/requester-console/sign-up/", {"username": "new"})
         assert answer.status_code == 404
-    assert_nobody_became_a_requester()
-
-
-def test_the_page_of_teams_creates_none(stranger: Client) -> None:
-    assert (
-        reverse("console:new-team") not in stranger.get(reverse("console:teams")).content.decode()
-    )
+    teams = stranger.get(reverse("console:teams")).content.decode()
+    assert reverse("console:new-team") not in teams
     assert message_codes(post(stranger, "new-team", name="x")) == ["operators_only"]
-    assert not Team.objects.exists()
-
-
-def test_the_launch_page_creates_no_team(stranger: Client, own_study: Study) -> None:
     page = stranger.get(reverse("console:launch", args=["own"]))
     assert reverse("console:launch-team", args=["own"]) not in page.content.decode()
     post(stranger, "launch-team", "own", name="x")
-    assert not Team.objects.exists()
-
-
-def test_the_api_creates_no_team(program: Client) -> None:
     answer = program.post("/api/v1/teams/", {"name": "x"}, content_type=JSON)
     assert (answer.status_code, answer.json()["code"]) == (403, "role_too_small")
     assert not Team.objects.exists()
-
-
-def test_a_study_without_a_team_is_not_published(
-    stranger: Client, program: Client, own_study: Study
-) -> None:
+    # A study without a team is not published.
     post(stranger, "publish", "own", reward_usd="0.00", total="0.00")
     terms = {"part": 1, "total_usd": "0.00", "reward_usd": "0.00"}
     keyed = {"idempotency-key": "once"}
@@ -153,29 +138,21 @@ def test_a_connection_requested_before_the_site_was_closed_is_not_made(
     assert_nobody_became_a_requester()
 
 
-def test_an_operator_creates_teams_and_connects_them(
-    superuser: User, signed_in: Any, settings: Any, team: Team
+def test_operators_create_teams_that_they_and_managers_connect(
+    superuser: User, stranger: Client, worker_user: User, signed_in: Any, settings: Any, team: Team
 ) -> None:
     settings.OPERATORS_WITHOUT_SECOND_FACTOR = True
     operator = signed_in(superuser)
-    post(operator, "new-team", name="Other lab")
-    assert Team.objects.filter(slug="other-lab").exists()
-    post(operator, "connect-site", "lab")
+    post(operator, "connect-site", team.slug)
     work_off()
     assert Connection.objects.of(team).get().is_on_this_site
-
-
-def test_managers_connect_a_team_that_an_operator_created(
-    superuser: User, stranger: Client, worker_user: User, signed_in: Any, settings: Any
-) -> None:
-    settings.OPERATORS_WITHOUT_SECOND_FACTOR = True
-    post(signed_in(superuser), "new-team", name="By page")
+    post(operator, "new-team", name="By page")
     call_command("create_owner", "olga", team="By command")
-    for team in Team.objects.order_by("pk"):
-        set_role(team=team, user=worker_user, role=Role.MANAGER, actor=None)
-        post(stranger, "connect-site", team.slug)
+    for other in Team.objects.exclude(pk=team.pk).order_by("pk"):
+        set_role(team=other, user=worker_user, role=Role.MANAGER, actor=None)
+        post(stranger, "connect-site", other.slug)
         work_off()
-        assert Connection.objects.of(team).get().created_by == worker_user
+        assert Connection.objects.of(other).get().created_by == worker_user
 
 
 def test_everyone_becomes_a_requester_if_the_site_says_so(stranger: Client, settings: Any) -> None:

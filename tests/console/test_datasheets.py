@@ -145,23 +145,15 @@ def test_flags_by_hand_and_flags_of_the_review_desk_are_counted_apart(rosa, stud
     assert re.findall(r"\d+", people_of(rosa, study)["measured"]) == ["1", "1"]
 
 
-def test_each_form_begins_with_the_answer(rosa, study):
-    answer = answer_of(StudyFacts(study), None)
-    assert " beta " in answer
-    lines = text_of(rosa, study, "datasheet.md").replace("\\", "").splitlines()
-    assert lines[2] == f"**{answer}**"
-    page = text_of(rosa, study, "datasheet.html")
-    assert f"</h1>\n<p><b>{answer}</b></p>" in page
-
-
-def test_pay_is_for_roles_that_may_see_costs(rosa, study, client):
+def test_pay_is_for_roles_that_may_see_costs_and_no_worker_is_named(rosa, study, client):
     assert "0.10" in text_of(rosa, study, "datasheet.md")
-
     analyst = User.objects.create_user("ana")
     StudyMembership.objects.create(study=study, user=analyst, role="analyst")
     client.force_login(analyst)
     for name in ("datasheet.md", "heds.md"):
         assert "0.10" not in text_of(client, study, name)
+    for name in ("datasheet.md", "datasheet.html", "heds.md", "heds.html"):
+        assert "A1WORKER" not in text_of(rosa, study, name)
 
 
 def test_numbers_of_different_questions_and_systems_have_different_signatures(study):
@@ -174,11 +166,6 @@ def test_numbers_of_different_questions_and_systems_have_different_signatures(st
     ending = f"|judgments_version:{study.judgments_version}"
     assert all(one.endswith(ending) for one in signatures if one.startswith("mean|"))
     assert any(one.startswith("mean|") for one in signatures)
-
-
-def test_a_datasheet_names_no_worker(rosa, study):
-    for name in ("datasheet.md", "datasheet.html", "heds.md", "heds.html"):
-        assert "A1WORKER" not in text_of(rosa, study, name)
 
 
 def test_heds_has_every_question_and_marks_what_is_unknown(rosa, study):
@@ -205,34 +192,32 @@ def test_heds_knows_what_the_database_knows(rosa, study):
     assert rows["4.3.5"] == gettext(SLIDER)
 
 
-@pytest.mark.parametrize("name", ["datasheet.md", "heds.md"])
-def test_both_begin_with_what_is_simulated(rosa, study, name):
+def test_both_begin_with_what_is_simulated_and_the_datasheet_with_the_answer(rosa, study):
+    answer = answer_of(StudyFacts(study), None)
+    lines = text_of(rosa, study, "datasheet.md").replace("\\", "").splitlines()
+    assert lines[2] == f"**{answer}**"
+    assert f"</h1>\n<p><b>{answer}</b></p>" in text_of(rosa, study, "datasheet.html")
     assert simulation_notice(study) == ""
     for n in (1, None):
         make_simulated(study, *([n] if n else []))
         notice = simulation_notice(Study.objects.get(pk=study.pk))
-        first = text_of(rosa, study, name).splitlines()[2].replace("\\", "")
         assert notice
-        assert first.startswith(f"**{notice}")
-    if name == "datasheet.md":
-        assert people_of(rosa, study)["simulated"] == "6"
+        for name in ("datasheet.md", "heds.md"):
+            first = text_of(rosa, study, name).splitlines()[2].replace("\\", "")
+            assert first.startswith(f"**{notice}")
+    assert people_of(rosa, study)["simulated"] == "6"
 
 
-def test_a_study_that_nobody_judged_has_many_open_answers(rosa, researcher):
-    study = rating_study(owner=researcher)
-    assert answer_of(StudyFacts(study), None) in text_of(rosa, study, "datasheet.md")
-    document = heds_document(study, None)
-    answers = [row[2] for table in document.tables for row in table.rows]
+def test_any_study_has_datasheets_on_its_reports_page(rosa, researcher):
+    for build in (rated_study, ticked_study, rating_study):
+        study = build(owner=researcher)
+        page = rosa.get(reverse("console:report", args=[study.slug])).content.decode()
+        for name in ("datasheet.html", "datasheet.md", "heds.html", "heds.md"):
+            assert reverse("console:report-file", args=[study.slug, name]) in page
+            assert text_of(rosa, study, name)
+    # Nobody judged the last.
+    answers = [row[2] for table in heds_document(study, None).tables for row in table.rows]
     assert answers.count(gettext(UNKNOWN)) > 20
-
-
-@pytest.mark.parametrize("build", [rated_study, ticked_study])
-def test_any_study_has_datasheets_on_its_reports_page(rosa, researcher, build):
-    study = build(owner=researcher)
-    page = rosa.get(reverse("console:report", args=[study.slug])).content.decode()
-    for name in ("datasheet.html", "datasheet.md", "heds.html", "heds.md"):
-        assert reverse("console:report-file", args=[study.slug, name]) in page
-        assert text_of(rosa, study, name)
 
 
 def test_the_command_writes_all_four(study, tmp_path, capsys):

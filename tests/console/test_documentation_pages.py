@@ -73,12 +73,6 @@ def test_documentation_is_for_who_is_signed_in(client):
         assert answer["Location"].startswith(reverse("console:login"))
 
 
-def test_what_was_measured_stands_where_the_statistics_explain_it():
-    statistics = html_of("statistics.md")
-    assert statistics.count("<strong>Measured</strong>") == 7
-    assert statistics.count('<a href="/docs/coverage/"') >= 7
-
-
 def test_what_was_prepared_for_pages_is_what_would_be_prepared_now():
     """Where this fails, `python -m config.documentation.prepared` does it."""
     assert json.loads(PREPARED.read_text("utf-8")) == prepared()
@@ -111,33 +105,24 @@ def test_links_of_pages_lead_to_pages_headings_and_files_that_are_there():
     assert [fault for source in SOURCES for fault in faults_of(source)] == []
 
 
-@pytest.mark.parametrize(
-    ("path", "heading", "anchor"),
-    [
+def test_headings_of_the_reference_have_the_ids_that_links_name():
+    for path, heading, anchor in (
         ("reference/commands/annotation/", "import_items", "import_items"),
         ("reference/api/records/", "JobStateEnum", "jobstateenum"),
-    ],
-)
-def test_a_heading_of_the_reference_has_the_id_that_links_name(path, heading, anchor):
-    html = documentation_page(path).html
-    assert f'<h2 id="{anchor}">{heading}</h2>' in html
-    assert "{ #" not in html
-
-
-def test_a_bar_in_code_ends_no_cell_of_a_table():
+    ):
+        html = documentation_page(path).html
+        assert f'<h2 id="{anchor}">{heading}</h2>' in html
+        assert "{ #" not in html
+    # A bar in code ends no cell of a table.
     html = documentation_page("reference/commands/annotation/").html
     assert "<td><code>--protocol FILE|TEMPLATE</code></td>" in html
-
-
-@pytest.mark.parametrize("page", ["commands", "api", "api/studies"])
-def test_links_within_the_reference_lead_to_headings_that_are_there(page):
-    addresses = re.findall(
-        r'href="(/docs/reference/[^"]+)"', documentation_page(f"reference/{page}/").html
-    )
-    named = [urldefrag(address) for address in addresses if "#" in address]
-    assert named
-    for target, anchor in named:
-        assert anchor in anchors(documentation_page(target.removeprefix("/docs/")).html)
+    for page in ("commands", "api", "api/studies"):
+        html = documentation_page(f"reference/{page}/").html
+        addresses = re.findall(r'href="(/docs/reference/[^"]+)"', html)
+        named = [urldefrag(address) for address in addresses if "#" in address]
+        assert named
+        for target, anchor in named:
+            assert anchor in anchors(documentation_page(target.removeprefix("/docs/")).html)
 
 
 def test_a_page_that_stands_in_the_repository_waits_for_no_reference(monkeypatch):
@@ -169,12 +154,10 @@ def test_every_page_of_the_built_site_is_in_the_contents():
     assert all(address.startswith("/docs/adr/") for address in unlisted)
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["../README.md", "%2e%2e/README.md", "..%2f.env", "nothing/", "/etc/passwd", "launch.md.md"],
-)
-def test_nothing_beside_the_documentation_is_handed_out(rosa, path):
-    assert rosa.get(f"/docs/{path}").status_code == 404
+def test_nothing_beside_the_documentation_is_handed_out(rosa):
+    outside = ("../README.md", "%2e%2e/README.md", "..%2f.env", "/etc/passwd")
+    for path in (*outside, "nothing/", "launch.md.md"):
+        assert rosa.get(f"/docs/{path}").status_code == 404, path
 
 
 def test_an_example_is_a_file_to_keep_and_a_picture_a_picture(rosa):
@@ -185,34 +168,27 @@ def test_an_example_is_a_file_to_keep_and_a_picture_a_picture(rosa):
     assert rosa.get("/docs/tutorial/11-metrics.webp")["Content-Type"] == "image/webp"
 
 
-@pytest.mark.parametrize("stage", PAGES)
-def test_what_explains_a_page_of_a_study_is_there(stage):
-    target, anchor = urldefrag(help_address(stage))
-    page = documentation_page(target.removeprefix("/docs/"))
-    assert page is not None
-    assert not anchor or anchor in anchors(page.html)
+def test_what_explains_a_page_of_a_study_is_there():
+    for stage in PAGES:
+        target, anchor = urldefrag(help_address(stage))
+        page = documentation_page(target.removeprefix("/docs/"))
+        assert page is not None
+        assert not anchor or anchor in anchors(page.html), stage
 
 
-@pytest.mark.parametrize(
-    ("name", "target"),
-    [
-        ("launch", "/docs/launch/"),
-        ("results", "/docs/console/#results"),
-        ("validation", "/docs/console/#metrics-and-human-ratings"),
-    ],
-)
-def test_pages_of_a_study_lead_to_what_explains_them(rosa, researcher, settings, name, target):
+def test_pages_of_a_study_lead_to_what_explains_them(rosa, researcher, settings):
     study = rating_study(owner=researcher)
-    where = reverse(f"console:{name}", args=[study.slug])
-    page = rosa.get(where).content.decode()
-    assert f'href="{target}"' in page
-    assert 'href="/docs/"' in page
-    settings.DOCS_URL = "https://docs.example.org/assay"
-    elsewhere = rosa.get(where).content.decode()
-    there = f"https://docs.example.org/assay{target.removeprefix('/docs')}"
-    assert f'href="{there}"' in elsewhere
-    assert 'href="https://docs.example.org/assay/"' in elsewhere
-    assert "/docs/launch" not in elsewhere
+    for base in ("", "https://docs.example.org/assay"):
+        settings.DOCS_URL = base
+        for name, target in (
+            ("launch", "/launch/"),
+            ("results", "/console/#results"),
+            ("validation", "/console/#metrics-and-human-ratings"),
+        ):
+            page = rosa.get(reverse(f"console:{name}", args=[study.slug])).content.decode()
+            assert f'href="{base or "/docs"}{target}"' in page
+            assert f'href="{base or "/docs"}/"' in page
+            assert not base or "/docs/launch" not in page
 
 
 @pytest.mark.browser

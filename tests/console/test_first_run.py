@@ -1,17 +1,24 @@
 import os
 import re
+import socket
 import sqlite3
 import subprocess
 import sys
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
 from django.conf import settings as site
 from django.contrib.auth import authenticate
+from django.core.management import call_command
+from django.core.management.base import CommandError
 
 from accounts.models import User
 from annotation.models import Study, Submission
+from console.demonstration import demonstrate
+from console.exceptions import FolderUnusable
 from console.first_run import prepare_accounts, prepare_key, prepare_samples, prepare_team
+from console.samples import Crowd
 from hits.enrolment import enrol_requester
 from hits.exceptions import HitsError
 from hits.local_site import prepare_database, served_site
@@ -22,22 +29,16 @@ from tests.boto_clients import in_process_client
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.mark.parametrize("password", ["a-long-and-winding-password", "-Eiq_begins-with-a-dash"])
-def test_a_researcher_and_a_worker_can_sign_in(live_server, password):
-    researcher = prepare_accounts(live_server.url, password)
-    assert authenticate(username="researcher", password=password) == researcher
-    worker = authenticate(username="worker", password=password)
-    assert WorkerAccount.objects.get().user == worker
-    assert not researcher.is_superuser
-    assert not worker.is_superuser
-
-
-def test_preparing_again_makes_nobody_new_and_takes_the_new_password(live_server):
-    first = prepare_accounts(live_server.url, "a-long-and-winding-password")
-    assert prepare_accounts(live_server.url, "another-winding-password") == first
+def test_a_researcher_and_a_worker_can_sign_in_with_the_latest_password(live_server):
+    for password in ("a-long-and-winding-password", "-Eiq_begins-with-a-dash"):
+        researcher = prepare_accounts(live_server.url, password)
+        assert authenticate(username="researcher", password=password) == researcher
+        worker = authenticate(username="worker", password=password)
+        assert WorkerAccount.objects.get().user == worker
+        assert not researcher.is_superuser
+        assert not worker.is_superuser
     assert User.objects.count() == 2
     assert authenticate(username="worker", password="a-long-and-winding-password") is None
-    assert authenticate(username="worker", password="another-winding-password")
 
 
 def test_a_site_for_others_is_not_served_to_itself_and_says_how_it_would_be(settings):
@@ -118,3 +119,84 @@ def test_the_samples_are_answered_and_shared_and_made_again_stay_as_they_are(liv
     assert [n > 0 for n in first.values()] == [True, True, False]
     assert again == first
     assert Study.objects.count() == 3
+
+
+# What commands and settings say of bad input: exit code 2 and a sentence.
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=site.BASE_DIR,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "sqlite:////no/such/folder/x"),
+        ("DATABASE_URL", "postgres://ann:secret@127.0.0.1:1/x"),
+        ("DATABASE_URL", f"sqlite:///{sys.executable}"),
+        ("REDIS_URL", "redis://:secret@127.0.0.1:1/0"),
+    ],
+)
+def test_a_database_or_queue_that_is_away_is_told_in_a_sentence(name, value):
+    command = ["migrate"] if name == "DATABASE_URL" else ["run_worker", "--until-empty"]
+    process = run("manage.py", *command, **{name: value})
+    assert process.returncode == 2
+    assert name in process.stderr
+    assert "Traceback" not in process.stderr
+    assert "secret" not in process.stderr
+
+
+def test_secrets_are_taken_as_they_stand():
+    secrets = ("$ecret", "-secret", "s'e\"c#r e$t\\", "'quoted'")
+    program = "import config.settings as s; print(s.SECRET_KEY); print(s.SAMPLE_PASSWORD)"
+    for one, other in pairwise(secrets):
+        process = run("-c", program, SECRET_KEY=one, SAMPLE_PASSWORD=other)
+        assert process.stdout.splitlines() == [one, other], process.stderr
+
+
+def refused_serving(*arguments, **options):
+    """The text of the refusal to serve, with exit code 2."""
+    with pytest.raises(CommandError) as refusal:
+        call_command("serve", *arguments, **options)
+    assert refusal.value.returncode == 2
+    return str(refusal.value)
+
+
+def test_serving_takes_a_host_a_port_and_a_number_of_threads():
+    others = ("localhost:0", "localhost:99999", "localhost:80\u0663")
+    for bind in ("8000", ":8000", "localhost", *others):
+        assert "--bind" in refused_serving(bind=bind)
+    for threads in ("0", "-1", "many"):
+        with pytest.raises(CommandError) as refusal:
+            call_command("serve", f"--threads={threads}")
+        assert "--threads" in str(refusal.value)
+
+
+def test_serving_others_takes_keys_of_ones_own(settings):
+    settings.USES_PUBLISHED_KEYS = True
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    assert "SECRET_KEY" in refused_serving(bind=f"0.0.0.0:{port}")
+
+
+def test_serving_where_something_else_listens_is_refused_before_anything_starts():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        bind = f"127.0.0.1:{listener.getsockname()[1]}"
+        assert bind in refused_serving(bind=bind)
+
+
+@pytest.mark.django_db
+def test_a_demonstration_finds_out_before_it_begins_that_it_cannot_write(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(FolderUnusable):
+        demonstrate(folder=file, crowd=Crowd())
+    assert not Study.objects.exists()

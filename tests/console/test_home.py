@@ -1,6 +1,7 @@
 """Home: what needs a decision, over all studies, with what it costs; and the archive."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -8,15 +9,20 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import Team, User
+from accounts.models import AuditEntry, Team, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from annotation.models import Study, Submission
+from annotation.protocols.records import Order
+from annotation.protocols.studies import document_of_rows
+from annotation.protocols.versions import freeze, save_draft
+from annotation.versions import count_judgments_change
 from console.results import compute
 from hits.budgets import set_budget
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from tests.annotation.studies import rate, rated_study, rating_study
+from tests.codes import codes_on
 from tests.console.filled import add_assignment, add_batch
 from work.models import Job
 
@@ -46,10 +52,6 @@ def decisions(browser):
     return home(browser).context["decisions"]
 
 
-def page(batch, name):
-    return reverse("console:batch-change", args=[batch.study.slug, batch.pk, name])
-
-
 def test_home_puts_what_passes_by_itself_first(rosa, batch):
     hit = Hit.objects.of(batch).first()
     add_assignment(hit)
@@ -58,7 +60,7 @@ def test_home_puts_what_passes_by_itself_first(rosa, batch):
     assert (first.sign, first.url) == ("!", reverse("console:review", args=["mine"]))
     assert (first.code, second.code) == ("review", "repost")
     assert ("1" in first.button, "$0.12" in first.note) == (True, True)
-    assert (second.sign, second.url) == ("▲", page(batch, "repost"))
+    assert (second.sign, second.url) == ("▲", change_page(batch, "repost"))
     assert ("5" in second.button, "$0.60" in second.note) == (True, True)
 
 
@@ -245,3 +247,114 @@ def test_a_study_is_archived_and_taken_out_again_on_its_pages(rosa, batch):
     assert f'action="{restore}"' in overview
     rosa.post(restore)
     assert not Study.objects.archived().exists()
+
+
+# A batch's page and its changes, as people of different roles meet them.
+
+
+def change_page(batch, name=""):
+    if name:
+        return reverse("console:batch-change", args=[batch.study.slug, batch.pk, name])
+    return reverse("console:batch", args=[batch.study.slug, batch.pk])
+
+
+def confirmation(answer):
+    form = answer.context["confirmation"]
+    return dict(form.initial)
+
+
+def test_a_change_says_first_what_it_costs_and_then_does_it(rosa, batch):
+    preview = rosa.get(change_page(batch, "more"), {"n_more": 2})
+    assert preview.context["preview"].cost.total_usd == Decimal("0.72")
+    form = {"n_more": 2} | confirmation(preview)
+    answer = rosa.post(change_page(batch, "more"), form)
+    assert (answer.status_code, answer.url) == (302, change_page(batch))
+    rosa.post(change_page(batch, "more"), form)  # pressed twice, it changes once
+    assert set(Hit.objects.values_list("max_assignments", flat=True)) == {4}
+    assert Job.objects.of_kind("apply_changes").count() == 1
+    assert AuditEntry.objects.filter(action="batch.add_assignments", actor_name="rosa").exists()
+
+
+def test_a_number_that_cannot_be_leads_to_no_confirmation(rosa, batch):
+    for n_more in ("", "0", "-1", "1001", "x", "8"):
+        answer = rosa.get(change_page(batch, "more"), {"n_more": n_more})
+        assert answer.context["confirmation"] is None
+        assert answer.context["form"].errors or answer.context["problem"]
+
+
+def test_money_that_leaves_the_site_is_typed(rosa, batch, researcher):
+    elsewhere = Connection.objects.create(
+        team=batch.study.team, name="There", marketplace="mturk.example.org", fees="mturk"
+    )
+    Batch.objects.update(connection=elsewhere)
+    preview = rosa.get(change_page(batch, "more"), {"n_more": 1})
+    form = {"n_more": 1} | confirmation(preview)
+    for amount in ("", "0.35", "36"):
+        rosa.post(change_page(batch, "more"), form | {"typed_usd": amount})
+    assert not Hit.objects.exclude(max_assignments=None).exists()
+    rosa.post(change_page(batch, "more"), form | {"typed_usd": "$0.36"})
+    assert set(Hit.objects.values_list("max_assignments", flat=True)) == {3}
+
+
+def test_a_batch_is_extended_expired_and_closed_once_confirmed(rosa, batch):
+    at = (timezone.now() + timedelta(days=30)).replace(second=0, microsecond=0)
+    form = {"expires_at": f"{at:%Y-%m-%dT%H:%M}"}
+    preview = rosa.get(change_page(batch, "extend"), form)
+    rosa.post(change_page(batch, "extend"), form | confirmation(preview))
+    batch.refresh_from_db()
+    assert batch.expires_at == at
+    for name in ("expire", "close"):
+        rosa.post(change_page(batch, name), confirmation(rosa.get(change_page(batch, name))))
+        batch.refresh_from_db()
+        assert batch.expires_at <= timezone.now()
+        assert bool(batch.closed_at) == (name == "close")
+    assert rosa.get(change_page(batch)).context["changes"] == {}
+
+
+def test_an_analyst_sees_no_money(study, batch, signed_in, researcher):
+    carl = User.objects.create_user("carla")
+    set_role(team=study.team, user=carl, role=Role.ANALYST, actor=researcher)
+    assert "0.10" not in signed_in(carl).get(change_page(batch)).content.decode()
+    set_role(team=study.team, user=carl, role=Role.AUDITOR, actor=researcher)
+    assert "0.10" in signed_in(carl).get(change_page(batch)).content.decode()
+
+
+def test_an_unknown_change_and_anothers_batch_are_not_there(rosa, batch, colleague, signed_in):
+    assert rosa.get(change_page(batch, "explode")).status_code == 404
+    assert signed_in(colleague).get(change_page(batch)).status_code == 404
+    other = rating_study("other", owner=batch.study.owner)
+    assert rosa.get(reverse("console:batch", args=[other.slug, batch.pk])).status_code == 404
+
+
+def test_pay_an_hour_is_made_of_no_time_that_is_nobodys_and_says_so(rosa, study, batch):
+    """As `replay_crowd` leaves it: everything at once, with the time that a person would take
+    invented in the answer."""
+    for number, hit in enumerate(Hit.objects.of(batch)):
+        for name in ("Ann", "Bob"):
+            submission = rate(study, name, f"d{number}", {"alpha": 1, "beta": 2})
+            Submission.objects.filter(pk=submission.pk).update(seconds=0.11, active_seconds=55)
+            assignment = add_assignment(hit, name.upper())
+            Assignment.objects.filter(pk=assignment.pk).update(submission=submission)
+    report = rosa.get(change_page(batch)).context["report"]
+    assert (report.hourly_usd, report.n_implausible) == (None, 6)
+    study.team.wage_floor_usd = Decimal("12.00")
+    study.team.save()
+    assert [one.fact for one in decisions(rosa) if one.code == "pay"] == []
+    Submission.objects.filter(annotator__pseudonym="Ann").update(seconds=60)
+    report = rosa.get(change_page(batch)).context["report"]
+    assert (report.hourly_usd.median, report.n_implausible) == (Decimal("6.00"), 3)
+
+
+def test_the_page_of_a_balanced_batch_reports_uneven_orders(rosa, study):
+    document = document_of_rows(study, study.questions.all())
+    save_draft(study=study, document=replace(document, order=Order(policy="latin_square")))
+    batch = add_batch(study, n_published=3)
+    Batch.objects.filter(pk=batch.pk).update(protocol=freeze(study=study))
+    for person, orders in (("Ann", ("alpha", "beta")), ("Bob", ("beta", "alpha"))):
+        assignment = add_assignment(batch.hits.first(), person)
+        assignment.submission = rate(study, person, "d0", dict.fromkeys(orders, 50))
+        assignment.save()
+    assert "even_orders" in codes_on(rosa.get(change_page(batch)).text)
+    Submission.objects.update(shown_order=["alpha", "beta"])
+    count_judgments_change(study_ids=[study.pk])
+    assert "uneven_orders" in codes_on(rosa.get(change_page(batch)).text)

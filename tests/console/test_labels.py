@@ -62,12 +62,10 @@ def test_decisions_are_used_and_counted(request_labels, rosa, researcher):
     assert labels["labels"][0]["value"] == 22.5
 
 
-@pytest.mark.parametrize("rule", ["", "majority:appropriateness", "mean:nothing", "<script>:x"])
-def test_a_rule_the_question_does_not_allow_makes_nothing_and_says_so(
-    request_labels, researcher, rule
-):
-    page = request_labels(rated_study(owner=researcher), rule)
-    assert message_codes(page) == ["no_labels"]
+def test_a_rule_the_question_does_not_allow_makes_nothing_and_says_so(request_labels, researcher):
+    study = rated_study(owner=researcher)
+    for rule in ("", "majority:appropriateness", "mean:nothing", "<script>:x"):
+        assert message_codes(request_labels(study, rule)) == ["no_labels"]
     assert not LabelSet.objects.exists()
 
 
@@ -86,15 +84,8 @@ def test_a_rating_study_has_no_qrels_and_says_why(request_labels, rosa, research
     where = reverse("console:label-set", args=[study.slug, 1, "txt"])
     assert where not in request_labels(study, "mean:appropriateness").content.decode()
     assert message_codes(rosa.get(where, follow=True)) == ["not_graded"]
-
-
-@pytest.mark.parametrize(("version", "form"), [(2, "csv"), (1, "xls")])
-def test_a_set_or_form_that_is_not_there_is_not_found(
-    request_labels, rosa, researcher, version, form
-):
-    study = rated_study(owner=researcher)
-    request_labels(study, "mean:appropriateness")
-    assert fetch(rosa, study, version, form).status_code == 404
+    for version, form in ((2, "csv"), (1, "xls")):
+        assert fetch(rosa, study, version, form).status_code == 404
 
 
 def test_without_judgments_the_page_says_what_is_missing(rosa, researcher):

@@ -14,8 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Team
-from accounts.roles import Role
-from accounts.teams import create_team, set_role
+from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.models import Candidate, Item, Picture, Study, Submission
 from annotation.protocols.records import (
@@ -30,6 +29,7 @@ from annotation.protocols.versions import current_document, save_draft
 from annotation.study_jobs import PUBLISH, jobs_of
 from console.launch_form import THE_REST
 from console.launch_view import LaunchView
+from console.launch_workers import workers_text
 from hits import qualifications
 from hits.budgets import set_budget
 from hits.collect import collect_batch
@@ -49,6 +49,7 @@ from hits.models import (
     PracticeHit,
     Worker,
 )
+from hits.qualifications import country_name, language_name, requirements
 from hits.wages import duration_of
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.people.enrolment import create_worker
@@ -175,23 +176,19 @@ BASE = {
 
 
 @pytest.mark.slow
-def test_pressing_publishes_the_pilot_in_the_background(rosa, study, connection, researcher):
+def test_a_pilot_is_published_once_in_the_background_however_often_it_is_pressed(
+    rosa, study, connection, researcher, team
+):
     answer = check_page(rosa, study)
     assert answer.context["view"].faults == []
-    assert press(rosa, study, form_of(answer)).status_code == 302
+    form = form_of(answer)
+    assert press(rosa, study, form).status_code == 302
     batch = Batch.objects.get()
     assert (batch.selection, batch.launched_by) == ({"n": 3, "seed": 7}, researcher)
+    entry = AuditEntry.objects.of(team).get(action="batch.launch")
+    assert (entry.actor_name, entry.subject) == ("rosa", "ratings")
+    assert Decimal(entry.details["total_usd"]) > 0
     assert not MarketplaceHit.objects.exists()
-    work_off()
-    assert MarketplaceHit.objects.count() == Hit.objects.published().count() == 3
-    [published] = page_of(rosa, study).context["view"].batches
-    assert (published.n_published, published.n_hits) == (3, 3)
-
-
-@pytest.mark.slow
-def test_pressed_twice_and_from_two_browsers_it_is_published_once(rosa, study, connection):
-    form = form_of(check_page(rosa, study))
-    assert press(rosa, study, form).status_code == 302
     assert "publishing" not in launch_codes(rosa, study)
     for _press in range(2):
         assert press(rosa, study, form).status_code == 302
@@ -200,6 +197,8 @@ def test_pressed_twice_and_from_two_browsers_it_is_published_once(rosa, study, c
     assert press(rosa, study, form).status_code == 302
     page = page_of(rosa, study)
     assert message_codes(page) == ["published"]
+    [published] = page.context["view"].batches
+    assert (published.n_published, published.n_hits) == (3, 3)
     [message] = [job.message for job in jobs_of(study).of_kind(PUBLISH)]
     assert message in words_of(page.content.decode())
     assert ("9 " in message, "$0.72 " in message) == (True, True)
@@ -308,25 +307,6 @@ def test_the_rest_follows_the_pilot_with_the_pilots_terms(rosa, study, connectio
     assert page_of(rosa, study, elsewhere=1).context["view"].n_left == 0
 
 
-def test_a_sample_of_more_items_than_are_left_is_refused(rosa, study, connection):
-    study.items.filter(position__gte=2).delete()
-    view = chosen_page(rosa, study, "sample", n_items=3).context["view"]
-    assert ([each.code for each in view.faults], view.n_left) == (["too_few_items"], 2)
-
-
-@pytest.mark.slow
-def test_the_rest_of_the_first_round_comes_before_that_of_a_second(rosa, study, connection):
-    press(rosa, study, form_of(check_page(rosa, study), reward_usd="0.12", total="1.08"))
-    work_off()
-    pilot = Batch.objects.get()
-    answer = check_page(rosa, study, again=pilot.pk)
-    press(rosa, study, form_of(page_of(rosa, study, **form_of(answer, n_items=2))))
-    assert Batch.objects.latest("pk").round == 2
-    work_off()
-    draft = check_page(rosa, study).context["view"].draft
-    assert (draft.round, draft.selection, draft.excluded_rounds) == (1, {"rest": True}, [])
-
-
 @pytest.mark.slow
 def test_a_second_round_is_offered_for_a_sample_of_the_batchs_items_and_other_workers(
     rosa, study, connection
@@ -349,6 +329,9 @@ def test_a_second_round_is_offered_for_a_sample_of_the_batchs_items_and_other_wo
     question = set(Hit.objects.of(pilot).values_list("item", flat=True))
     assert set(Hit.objects.of(second).values_list("item", flat=True)) < question
     assert MarketplaceHit.objects.count() == 5
+    # The rest of the first round comes before that of the second.
+    draft = check_page(rosa, study).context["view"].draft
+    assert (draft.round, draft.selection, draft.excluded_rounds) == (1, {"rest": True}, [])
 
 
 @pytest.mark.slow
@@ -521,8 +504,10 @@ def test_what_the_account_lacks_holds_the_launch(rosa, study, connection):
     assert not Batch.objects.exists()
 
 
-def test_a_budget_holds_the_launch_before_it_is_planned(rosa, study, connection, researcher):
-    set_budget(study=study, cap_usd=Decimal("0.10"), actor=researcher)
+def test_a_budget_of_the_page_holds_the_launch_before_it_is_planned(rosa, study, connection, team):
+    for name, slug in (("team-budget", team.slug), ("study-budget", study.slug)):
+        rosa.post(reverse(f"console:{name}", args=[slug]), {"cap_usd": "0.10"})
+    assert Budget.objects.filter(cap_usd=Decimal("0.10")).count() == 2
     assert fault_fields(press(rosa, study, form_of(check_page(rosa, study)))) == {"budget_usd"}
     assert not Batch.objects.exists()
 
@@ -565,39 +550,6 @@ def test_waves_of_nine_are_priced_with_what_they_save(rosa, study, connection):
 
 
 @pytest.mark.slow
-def test_items_imported_later_are_seen_and_launched(rosa, study, connection):
-    press(rosa, study, form_of(check_page(rosa, study), how="rest", total="x"))
-    answer = page_of(rosa, study, **form_of(check_page(rosa, study), how="rest"))
-    press(rosa, study, form_of(answer))
-    work_off()
-    item = Item.objects.create(study=study, key="later", position=99)
-    add_candidates(item, ["alpha", "beta"], are_systems=True)
-    view = chosen_page(rosa, study, THE_REST).context["view"]
-    assert (view.n_left, view.choice.n_items) == (1, 1)
-
-
-def test_a_launch_is_in_the_audit_log_with_what_it_costs(rosa, study, connection, team):
-    press(rosa, study, form_of(check_page(rosa, study)))
-    entry = AuditEntry.objects.of(team).get(action="batch.launch")
-    assert (entry.actor_name, entry.subject) == ("rosa", "ratings")
-    assert Decimal(entry.details["total_usd"]) > 0
-
-
-@pytest.mark.parametrize(
-    ("role", "status"), [(Role.RESEARCHER, 302), (Role.ANALYST, 403), (Role.AUDITOR, 403)]
-)
-def test_only_those_who_may_spend_launch(
-    rosa, study, connection, team, colleague, signed_in, role, status, researcher
-):
-    form = form_of(check_page(rosa, study))
-    set_role(team=team, user=colleague, role=role, actor=researcher)
-    browser = signed_in(colleague)
-    assert page_of(browser, study).context["has_form"] == (status == 302)
-    assert press(browser, study, form).status_code == status
-    assert Batch.objects.exists() == (status == 302)
-
-
-@pytest.mark.slow
 def test_failed_publishing_is_said_and_tried_again(rosa, study, connection):
     press(rosa, study, form_of(check_page(rosa, study)))
     Job.objects.of_kind(PUBLISH).update(state="failed", message="Not known yet.")
@@ -617,18 +569,6 @@ def test_a_key_is_tried_and_never_displayed(rosa, team, connection, live_server)
     answer = rosa.get(reverse("console:connections", args=[team.slug])).content.decode()
     assert "s3cret-key" not in answer
     assert Connection.objects.of(team).count() == 1
-
-
-def test_a_manager_sets_budgets_and_a_researcher_does_not(
-    rosa, study, team, colleague, signed_in, researcher
-):
-    set_role(team=team, user=colleague, role=Role.RESEARCHER, actor=researcher)
-    pages = {"team-budget": team.slug, "study-budget": study.slug}
-    for browser, status in ((signed_in(colleague), 403), (rosa, 302)):
-        for name, slug in pages.items():
-            answer = browser.post(reverse(f"console:{name}", args=[slug]), {"cap_usd": "25"})
-            assert answer.status_code == status
-    assert Budget.objects.filter(cap_usd=25).count() == 2
 
 
 @pytest.mark.slow
@@ -780,16 +720,8 @@ def test_two_products_of_one_title_are_two_where_their_pictures_differ(rosa, stu
     assert [one.item_id for one in warnings if one.code == "repeated_response"] == [items[1].pk]
 
 
-def test_pages_with_nothing_on_them_are_not_paid_for(rosa, study, connection):
-    Candidate.objects.update(text="")
-    answer = check_page(rosa, study)
-    assert fault_codes(answer) == ["nothing_to_judge"]
-    assert press(rosa, study, form_of(answer)).context["view"].is_held
-    assert not Batch.objects.exists()
-
-
 @pytest.mark.slow
-def test_an_item_with_nothing_on_its_page_holds_the_launch_and_a_response_without_text_does_not(
+def test_a_page_with_nothing_on_it_holds_the_launch_and_a_response_without_text_does_not(
     rosa, study, connection
 ):
     def view_with(**item):
@@ -808,8 +740,13 @@ def test_an_item_with_nothing_on_its_page_holds_the_launch_and_a_response_withou
     assert (warning.code, warning.item_id) == ("empty_responses", d1)
     assert "2 " in warning.message
     Candidate.objects.filter(item__key="d1").update(text="Yes.")
-    full = view_with(context="USER: Hello")
-    assert "filled_responses" in [each.code for each in full.passes]
+    assert "filled_responses" in [each.code for each in view_with().passes]
+    Candidate.objects.update(text="")
+    cache.clear()
+    answer = check_page(rosa, study)
+    assert fault_codes(answer) == ["nothing_to_judge"]
+    assert press(rosa, study, form_of(answer)).context["view"].is_held
+    assert not Batch.objects.exists()
 
 
 def with_question(study, **changes) -> None:
@@ -885,3 +822,109 @@ def test_what_is_out_over_another_marketplace_is_said_before_it_is_bought_again(
     Connection.objects.filter(pk=other.pk).update(marketplace=connection.marketplace)
     assert "out_at_same_marketplace" in warning_codes()
     assert "out_elsewhere" not in warning_codes()
+
+
+# Where workers find what is published, and what has not come in.
+
+
+@pytest.fixture
+def batch(study, connection) -> Batch:
+    """Two items, published at this site for one worker each."""
+    selection = {"n": 2, "seed": 7}
+    client = client_of(connection)
+    return published_batch(
+        study, client, connection=connection, max_assignments=1, selection=selection
+    )
+
+
+def do_all(batch: Batch) -> None:
+    worker = create_worker(username="ann", password="a-long-and-winding-one")
+    for hit in batch.hits.all():
+        hand_in(worker, hit_on(batch, hit.item.key), {"alpha": 10, "beta": 20})
+    collect_batch(batch=batch, client=client_of(batch.connection))
+
+
+def content(browser, name: str) -> str:
+    return browser.get(reverse(f"console:{name}", args=["ratings"])).content.decode()
+
+
+def sends_people(browser, name: str) -> bool:
+    """Whether a page links to this site's marketplace, where workers find the HITs."""
+    return f'href="{reverse("marketplace:groups")}"' in content(browser, name)
+
+
+@pytest.mark.slow
+def test_pages_link_to_the_marketplace_while_hits_are_on_offer_here(rosa, batch):
+    def link() -> list[bool]:
+        return [sends_people(rosa, name) for name in ("launch", "answers")]
+
+    assert link() == [True, True]
+    page = rosa.get(reverse("console:launch", args=["ratings"]))
+    assert page.context["progress"].n_awaited == 2
+    assert "assignments_awaited" in codes_on(page.content.decode())
+    Connection.objects.update(marketplace="mturk")
+    assert link() == [False, False]
+    Connection.objects.update(marketplace="local")
+    Batch.objects.update(closed_at=timezone.now())
+    assert link() == [False, False]
+    Batch.objects.update(closed_at=None)
+    do_all(batch)
+    assert link() == [False, False]
+    assert "assignments_awaited" not in codes_on(content(rosa, "launch"))
+
+
+# Who may work, and how many for an item.
+
+
+def unfolded(answer):
+    """What the page displays while nothing is opened."""
+    before, _, rest = answer.content.decode().partition('<details class="more"')
+    return before + rest.partition("</details>")[2]
+
+
+def ask(study, *, assignments, **qualifications):
+    """A protocol that asks so many workers, with these qualifications, for an item."""
+    document = current_document(study)
+    who = replace(document.qualifications, **qualifications)
+    completion = replace(document.completion, assignments_per_item=assignments)
+    save_draft(study=study, document=replace(document, qualifications=who, completion=completion))
+
+
+def warning_codes(answer) -> list[str]:
+    return [one.code for one in answer.context["view"].warnings]
+
+
+def test_who_may_work_is_said_beside_the_pay(rosa, study, connection):
+    ask(study, assignments=3, countries=("US",), least_approval_percent=95)
+    answer = page_of(rosa, study)
+    assert answer.context["view"].workers in words_of(unfolded(answer))
+    assert {"United", "95"} <= set(answer.context["view"].workers.split())
+    assert "one_worker" not in warning_codes(answer)
+
+
+def test_one_worker_for_an_item_is_warned_of_unless_another_round_has_another(
+    rosa, study, connection
+):
+    ask(study, assignments=1)
+    answer = page_of(rosa, study)
+    assert "one_worker" in warning_codes(answer)
+    assert not answer.context["view"].faults
+    batch = add_batch(study)
+    Batch.objects.filter(pk=batch.pk).update(round=2, max_assignments=1)
+    answer = page_of(rosa, study, round=1, max_assignments=1)
+    assert "one_worker" not in warning_codes(answer)
+
+
+def test_every_requirement_of_workers_is_in_the_sentence(study):
+    rows = requirements(countries=["DE", "AT", "CH"], languages=["de", "gsw"], min_approved=1000)
+    draft = Batch(study=study, requirements=rows, needs_masters=True)
+    text = workers_text(draft)
+    names = ("Germany", "Austria", "Switzerland", "Swiss German", "1,000")
+    assert [name for name in names if name not in text] == []
+    assert text.count(";") == 3
+    assert workers_text(Batch(study=study, is_recruited=True)) == ""
+
+
+def test_countries_and_languages_have_names():
+    assert [country_name(code) for code in ("US", "TW", "XX")] == ["United States", "Taiwan", "XX"]
+    assert [language_name(code) for code in ("de", "deu", "zz")] == ["German", "German", "zz"]

@@ -212,12 +212,7 @@ def test_a_draft_is_frozen_once_finished_and_then_copied_and_discarded(rosa, stu
     assert newest_version(study) == frozen
 
 
-@pytest.mark.parametrize(
-    ("name", "content"), [("protocol-begin", {"source": "best_worst"}), ("protocol-discard", {})]
-)
-def test_a_draft_is_replaced_if_a_source_is_chosen_and_can_be_brought_back(
-    rosa, study, name, content
-):
+def test_a_draft_is_replaced_if_a_source_is_chosen_and_can_be_brought_back(rosa, study):
     rosa.post(address("protocol-save", study), FORM)
     mine = current_document(study)
     page = show(rosa, study).content.decode()
@@ -226,11 +221,12 @@ def test_a_draft_is_replaced_if_a_source_is_chosen_and_can_be_brought_back(
     assert message_codes(refused) == ["no_protocol"]
     assert current_document(study) == mine
     assert 'value="replaced"' not in show(rosa, study).content.decode()
-    rosa.post(address(name, study), content)
-    assert current_document(study) != mine
-    assert 'value="replaced"' in show(rosa, study).content.decode()
-    rosa.post(address("protocol-begin", study), {"source": "replaced"})
-    assert current_document(study) == mine
+    for name, content in (("protocol-begin", {"source": "best_worst"}), ("protocol-discard", {})):
+        rosa.post(address(name, study), content)
+        assert current_document(study) != mine
+        assert 'value="replaced"' in show(rosa, study).content.decode()
+        rosa.post(address("protocol-begin", study), {"source": "replaced"})
+        assert current_document(study) == mine
 
 
 def opened(browser: Client, study: Study) -> dict[str, str]:
@@ -293,9 +289,9 @@ def test_the_preview_is_the_workers_page_in_a_sandbox(rosa, study):
     assert "frame-src 'self'" in show(rosa, study).headers["Content-Security-Policy"]
 
 
-@pytest.mark.parametrize(
-    ("action", "names"),
-    [
+def test_buttons_move_copy_add_and_remove_questions(study):
+    document = document_of(FORM, read_protocol("preference"))
+    for action, names in (
         ("up:1", ["why", "fit"]),
         ("down:0", ["why", "fit"]),
         ("down:1", ["fit", "why"]),
@@ -303,17 +299,13 @@ def test_the_preview_is_the_workers_page_in_a_sandbox(rosa, study):
         ("copy:0", ["fit", "fit_3", "why"]),
         ("add", ["fit", "why", "question_3"]),
         ("show:1", ["fit", "why"]),
-    ],
-)
-def test_buttons_move_copy_add_and_remove_questions(study, action, names):
-    document = document_of(FORM, read_protocol("preference"))
-    changed, _index = change_questions(document, action)
-    assert [question.name for question in changed.questions] == names
+    ):
+        changed, _index = change_questions(document, action)
+        assert [question.name for question in changed.questions] == names, action
 
 
-@pytest.mark.parametrize(
-    ("path", "field"),
-    [
+def test_a_fault_names_the_field_it_is_about():
+    for path, field in (
         (("title",), "title"),
         (("questions", 1, "low_label"), "q1-low_label"),
         (("questions", 1, "when", "any_of", 0), "q1-when-any_of"),
@@ -323,10 +315,8 @@ def test_buttons_move_copy_add_and_remove_questions(study, action, names):
         (("checks", 1, "cases", 2), "c1-case2-candidate"),
         (("checks", 0, "share"), "c0-share"),
         (("questions",), "add-question"),
-    ],
-)
-def test_a_fault_names_the_field_it_is_about(path, field):
-    assert field_of(path) == field
+    ):
+        assert field_of(path) == field
 
 
 def every_path(document: ProtocolDocument) -> list[tuple[Any, ...]]:
@@ -379,42 +369,33 @@ def test_a_fault_is_named_by_the_label_of_its_field(rosa, study):
     assert unnamed == {"c0-share"} - seen
 
 
-def test_a_fault_is_said_in_the_words_of_the_form(rosa, study):
-    rosa.post(address("protocol-save", study), FORM | {"q0-low_label": "", "language": "?"})
-    faults = faults_on(show(rosa, study))
-    assert faults.keys() == {"language", "q0-low_label"}
-    assert "'?'" in faults["language"]
-    assert faults["q0-low_label"].startswith(place_of(("questions", 0, "low_label")))
-
-
 @pytest.mark.parametrize(("kind", "field"), [("likert", "points"), ("category", "categories")])
-@pytest.mark.parametrize(
-    ("typed", "read", "empty"),
-    [
+def test_an_empty_line_among_answers_is_a_fault_and_stays(rosa, study, kind, field):
+    form = {name: value for name, value in FORM.items() if not name.startswith("q1-")}
+    form |= {"n_questions": "1", "q0-kind": kind}
+    for typed, read, empty in (
         ("low\r\n\r\n\r\n\r\nhigh", ("low", "", "", "", "high"), [1, 2, 3]),
         ("\r\nlow\r\nhigh\r\n", ("", "low", "high"), [0]),
         ("low\r\nhigh\r\n \r\n", ("low", "high", ""), [2]),
         ("low\n2\n3\n4\nhigh\n", ("low", "2", "3", "4", "high"), []),
         (" \r\n\r\n", (), []),
-    ],
-)
-def test_an_empty_line_among_answers_is_a_fault_and_stays(
-    rosa, study, kind, field, typed, read, empty
-):
-    form = {name: value for name, value in FORM.items() if not name.startswith("q1-")}
-    form |= {"n_questions": "1", "q0-kind": kind, f"q0-{field}": typed}
-    rosa.post(address("protocol-save", study), form)
-    document = current_document(study)
-    assert getattr(document.questions[0], field) == read
-    faults = [f for f in document_faults(plain_document(document)) if f.path[2:3] == (field,)]
-    if read:
-        assert [(fault.path[3], fault.code) for fault in faults] == [(n, "empty") for n in empty]
-    page = show(rosa, study)
-    assert (f"q0-{field}" in faults_on(page)) == bool(empty or not read)
-    # the form shows every line again, so saving it once more changes nothing
-    [area] = tree(page).xpath(f"//textarea[@name='q0-{field}']")
-    rosa.post(address("protocol-save", study), form | {f"q0-{field}": area.text.removeprefix("\n")})
-    assert current_document(study) == document
+    ):
+        form[f"q0-{field}"] = typed
+        rosa.post(address("protocol-save", study), form)
+        document = current_document(study)
+        assert getattr(document.questions[0], field) == read
+        faults = [f for f in document_faults(plain_document(document)) if f.path[2:3] == (field,)]
+        if read:
+            assert [(fault.path[3], fault.code) for fault in faults] == [
+                (n, "empty") for n in empty
+            ]
+        page = show(rosa, study)
+        assert (f"q0-{field}" in faults_on(page)) == bool(empty or not read)
+        # The form shows every line again, so saving it once more changes nothing.
+        [area] = tree(page).xpath(f"//textarea[@name='q0-{field}']")
+        again = form | {f"q0-{field}": area.text.removeprefix("\n")}
+        rosa.post(address("protocol-save", study), again)
+        assert current_document(study) == document
 
 
 TESTED = FORM | {
@@ -585,23 +566,9 @@ def test_the_preview_is_the_page_of_practice_once_it_has_no_fault(rosa, study):
     assert marker in rosa.get(preview, {"practice": "1"}).content.decode()
 
 
-def test_the_pages_statements_do_not_grow_with_practice(rosa, study, django_assert_max_num_queries):
-    rosa.post(address("protocol-save", study), PRACTISED)
-    document = current_document(study)
-    practice = document.qualifications.practice
-    many = replace(practice, items=practice.items[:1] * 20)
-    rules = replace(document.qualifications, practice=many)
-    save_draft(study=study, document=replace(document, qualifications=rules))
-    with django_assert_max_num_queries(15):
-        rosa.get(address("protocol", study))
-
-
-def test_every_template_has_a_title_and_a_purpose():
+def test_pages_offer_every_template_by_one_name_and_say_what_it_is_for(rosa, researcher):
     assert set(TEMPLATES) == set(template_names())
     assert len({template_title(name) for name in TEMPLATES}) == len(TEMPLATES)
-
-
-def test_pages_offer_a_template_by_one_name_and_say_what_it_is_for(rosa, researcher):
     rating_study("rated", owner=researcher)
     ticked_study("ticked", owner=researcher)
     of_studies = "".join(

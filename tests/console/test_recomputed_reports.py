@@ -86,16 +86,6 @@ def test_rejected_judgments_are_in_no_export(files):
     assert len(files["judgments"]) == (4 * 11 - 1) * 4 * 2
 
 
-def test_means_of_systems(files):
-    table = files["report"]["tables"]["system-means"]["rows"]
-    assert len(table) == 8
-    means = files["judgments"].query("round == 1").groupby(["question", "system"])["value"]
-    for row in table:
-        group = means.get_group((row["Question"], row["System"]))
-        assert row["Mean"] == pytest.approx(group.mean(), rel=1e-12)
-        assert row["Judgments"] == len(group)
-
-
 def test_ratings_of_systems_and_their_differences(files):
     """A system's mean is of all its ratings; a difference is of the pages that rate both."""
     systems = files["report"]["rated_systems"]

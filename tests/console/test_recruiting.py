@@ -119,13 +119,13 @@ def colleague_as(role, study, signed_in):
     return signed_in(user)
 
 
-def other_recruiter(recruitment, name="Dollars", currency="USD"):
+def other_recruiter(recruitment):
     return Recruiter.objects.create(
         connection=recruitment.batch.connection,
         public_id="6R",
-        name=name,
+        name="Dollars",
         is_connected=True,
-        currency=currency,
+        currency="USD",
         fetched_at=NOON,
     )
 
@@ -221,30 +221,18 @@ def test_a_study_is_drafted_once_as_the_form_says(rosa, study, recruitment):
     assert AuditEntry.objects.filter(action="recruitment.draft", actor_name="rosa").count() == 1
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("reward", "0"),
-        ("reward", "1.505"),
-        ("reward", "-1"),
-        ("reward", "1e3"),
-        ("minutes", "701"),
-        ("items", "101"),
-        ("items", "9"),
-        ("places", "0"),
-        ("recruiter", "999999"),
-        ("devices", "fridge"),
-        ("filters", "age"),
-        ("labels", "fridge"),
-        ("screen_out_reward", "9.00"),
-    ],
-)
-def test_an_impossible_offer_is_refused_at_its_field(rosa, recruitment, field, value):
+def test_an_impossible_offer_is_refused_at_its_field(rosa, recruitment):
     Recruitment.objects.update(state="stopped")
-    others = {"screen_out_places": "5"} if field == "screen_out_reward" else {}
-    answer = draft(rosa, recruitment, **{field: value}, **others)
-    assert answer.status_code == 200
-    assert field in answer.context["recruiting"].form.errors
+    for field, value in (
+        *(("reward", value) for value in ("0", "1.505", "-1", "1e3")),
+        *(("minutes", "701"), ("items", "101"), ("items", "9"), ("places", "0")),
+        *(("recruiter", "999999"), ("devices", "fridge"), ("filters", "age")),
+        *(("labels", "fridge"), ("screen_out_reward", "9.00")),
+    ):
+        others = {"screen_out_places": "5"} if field == "screen_out_reward" else {}
+        answer = draft(rosa, recruitment, **{field: value}, **others)
+        assert answer.status_code == 200
+        assert field in answer.context["recruiting"].form.errors, value
     assert requested() == []
 
 
@@ -336,7 +324,7 @@ def test_a_refused_form_lists_its_errors_first_and_takes_the_focus(rosa, recruit
     assert 'href="#id_price_places">' in text
 
 
-def test_a_draft_is_published_for_the_amount_that_is_typed(rosa, study, recruitment):
+def test_a_draft_is_published_once_for_the_amount_that_is_typed(rosa, study, recruitment):
     Recruitment.objects.update(state="draft")
     for amount in ("", "7.99", "8,00", "free"):
         answer = press(rosa, recruitment, "publish", confirmed=amount)
@@ -372,10 +360,10 @@ def test_the_amount_that_the_page_shows_is_the_one_to_type(
     assert last.get("places") == (6 if action == "places" else None)
 
 
-@pytest.mark.parametrize("action", ["resume", "publish", "discard"])
-def test_an_action_that_the_state_does_not_allow_is_refused(rosa, recruitment, action):
-    answer = press(rosa, recruitment, action, confirmed="8.00")
-    assert problem_code(answer) == "wrong_state"
+def test_an_action_that_the_state_does_not_allow_is_refused(rosa, recruitment):
+    for action in ("resume", "publish", "discard"):
+        answer = press(rosa, recruitment, action, confirmed="8.00")
+        assert problem_code(answer) == "wrong_state"
     assert press(rosa, recruitment, "burn").status_code == 404
     assert requested() == []
 
@@ -645,27 +633,21 @@ def test_a_refused_call_is_put_away_once_somebody_has_seen_it(rosa, recruitment)
     assert matters(rosa) == []
 
 
-@pytest.mark.parametrize(
-    ("state", "outcome", "reported", "code"),
-    [
+def test_the_desk_shows_a_participants_state_at_the_recruiter(rosa, participant, recruitment):
+    assert codes_on(desk(rosa, participant[0]).content.decode()) == []
+    row = recruitment.participations.create(worker_id="A1IDENTIFIABLE")
+    for state, outcome, reported, code in (
         ("returned", "completed", "completed", "place_returned"),
         ("timed_out", "completed", "", "code_missing"),
         ("timed_out", "", "", "out_of_time"),
         ("finished", "completed", "other", "other_code"),
         ("finished", "completed", "no_consent", "other_code"),
-    ],
-)
-def test_the_desk_shows_a_participants_state_at_the_recruiter(
-    rosa, participant, recruitment, state, outcome, reported, code
-):
-    assert codes_on(desk(rosa, participant[0]).content.decode()) == []
-    recruitment.participations.create(
-        worker_id="A1IDENTIFIABLE", state=state, outcome=outcome, reported=reported
-    )
-    answer = desk(rosa, participant[0])
-    assert codes_on(answer.content.decode()) == [code]
-    if reported == "no_consent":
-        assert str(OUTCOMES[reported]) in answer.context["participant"].problems[0]
+    ):
+        row.state, row.outcome, row.reported = state, outcome, reported
+        row.save()
+        answer = desk(rosa, participant[0])
+        assert codes_on(answer.content.decode()) == [code]
+    assert str(OUTCOMES["no_consent"]) in answer.context["participant"].problems[0]
 
 
 def test_a_bonus_is_not_sent_again_while_it_may_still_show(rosa, recruitment):
@@ -721,52 +703,42 @@ def test_pages_warn_of_free_places_without_work_and_of_a_disconnected_recruiter(
     assert "recruiter_disconnected" in matters(rosa, "study", "mine")
 
 
-def test_a_bonus_is_in_the_currency_of_its_own_study(rosa, study, recruitment):
-    told = {"batch": recruitment.batch_id, "recruitment": recruitment.pk, "number": 1}
-    told |= {"action": "bonus", "worker_id": "A1", "amount": "0.75", "reason": "Careful"}
-    paid = request_study_job(study=study, kind=RECRUIT, arguments=told | {"is_sent": True})
-    Job.objects.filter(pk=paid.pk).update(state="done")
-    Recruitment.objects.update(state="stopped")
-    later_study(recruitment, recruiter=other_recruiter(recruitment), outcomes={"completed": 1})
-    text = html(rosa, recruitment)
-    assert "0.75 GBP" in text
-    assert "0.75 USD" not in text
-
-
-@pytest.mark.parametrize(
-    ("kind", "is_uncertain", "note"),
-    [
+def test_home_says_which_calls_the_recruiter_may_pay_by_time(rosa, recruitment):
+    for kind, is_uncertain, note in (
         ("doubt", True, "paid_by_time"),
         ("doubt", False, "bonus_or_message"),  # paid already, as one who was screened out
         ("reject", False, "paid_by_time"),
         ("approve", False, "paid_by_time"),
-        ("bonus", True, "bonus_or_message"),
         ("message", False, "bonus_or_message"),
-    ],
-)
-def test_home_says_which_calls_the_recruiter_may_pay_by_time(
-    rosa, recruitment, kind, is_uncertain, note
-):
-    recruitment.calls.update(kind=kind, is_uncertain=is_uncertain)
-    assert matters(rosa) == ["participants_to_look_after", note]
+        ("bonus", True, "bonus_or_message"),
+    ):
+        recruitment.calls.update(kind=kind, is_uncertain=is_uncertain)
+        assert matters(rosa) == ["participants_to_look_after", note], kind
     # People are counted, not calls, and the gravest matter is named.
     worker = recruitment.calls.get().worker_id
     recruitment.calls.create(number=2, kind="bonus", is_uncertain=False, worker_id=worker)
-    for n in (1, 2):
+    for n, note in ((1, "bonus_or_message"), (2, "paid_by_time")):
         [one] = rosa.get(reverse("console:studies")).context["decisions"]
         assert (one.fact.lstrip("⟦")[:2], one.note.code) == (f"{n} ", note)
         recruitment.calls.create(number=3 + n, kind="doubt", is_uncertain=True, worker_id="A2OTHER")
-        note = "paid_by_time"
 
 
-def test_a_bonus_is_offered_if_the_account_has_participants_who_completed(rosa, recruitment):
+def test_a_bonus_is_offered_and_shown_by_the_account_of_its_study(rosa, study, recruitment):
     """Another account, with a study of the batch that nobody has completed, pays none of them."""
+    told = {"batch": recruitment.batch_id, "recruitment": recruitment.pk, "number": 1}
+    told |= {"action": "bonus", "worker_id": "A1", "amount": "0.75", "reason": "Careful"}
+    paid = request_study_job(study=study, kind=RECRUIT, arguments=told | {"is_sent": True})
+    Job.objects.filter(pk=paid.pk).update(state="done")
     Recruitment.objects.update(state="stopped", outcomes={"completed": 1})
     later = later_study(recruitment)
     assert act_url(later, "bonus") in html(rosa, recruitment)
-    later.recruiter = other_recruiter(recruitment, "Another", "GBP")
+    later.recruiter = other_recruiter(recruitment)
     later.save()
     assert act_url(later, "bonus") not in html(rosa, recruitment)
+    Recruitment.objects.filter(pk=later.pk).update(outcomes={"completed": 1})
+    text = html(rosa, recruitment)
+    assert "0.75 GBP" in text
+    assert "0.75 USD" not in text
 
 
 def test_a_reward_that_was_changed_at_the_recruiter_is_named(rosa, recruitment):

@@ -16,18 +16,23 @@ import yaml
 from django.core.management import call_command
 from django.urls import reverse
 
+from accounts.models import User
 from annotation.agreement import study_agreement
 from annotation.agreement_records import agreement_records
 from annotation.dispute_comments import add_comment
 from annotation.frames import judgment_frame
 from annotation.item_samples import record_item_sample
 from annotation.label_sets import Rule, make_label_set
-from annotation.models import Candidate, Study, Submission
+from annotation.models import Candidate, Item, Judgment, Study, Submission
 from annotation.simulated_answers import simulation_notice
 from console.dataset_card import LICENSES
 from console.downloads import ROW_DOWNLOADS, file_names
 from console.exceptions import LicenseUnknown
-from console.results import require_agreement
+from console.results import require_agreement, require_validation
+from console.validation_view import correlations_of
+from metrics.frames import score_frame
+from metrics.imports import import_scores
+from presentation.records import plain_records
 from presentation.row_files import FORMS, GROUP_SIZE, RowFile, row_parquet
 from presentation.spreadsheets import from_cell
 from tests.annotation.studies import (
@@ -36,18 +41,23 @@ from tests.annotation.studies import (
     rate,
     rated_study,
     rating_study,
+    tick,
     ticked_study,
 )
 from tests.codes import message_codes, refused_naming
+from tests.console.conftest import PASSWORD
 from tests.console.filled import NOON, add_assignment, add_batch, add_scores, scored_study
+from validation.analysis.records import plain
+from validation.rows import StoredResults
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
 
-@pytest.fixture
-def full_study(researcher):
+@pytest.fixture(scope="module")
+def stored_full_study(stored_for_module):
     """With judgments, reasons, scores, a label set, and a rejected submission."""
-    study = scored_study(owner=researcher, conditions=("calm", "=loud"), n_items=4)
+    owner = User.objects.create_user("rosa", password=PASSWORD)
+    study = scored_study("full", owner=owner, conditions=("calm", "=loud"), n_items=4)
     Submission.objects.of(study).filter(item__key="d1").update(
         justification="-Because", comment="An id: A1WORKER"
     )
@@ -56,12 +66,15 @@ def full_study(researcher):
     make_label_set(question=study.question(), rule=Rule("mean"))
     candidate = Candidate.objects.filter(item__study=study).first()
     for text in ("=Both are right.", "No."):
-        add_comment(
-            candidate=candidate, question=study.question(), text=text, written_by=researcher
-        )
+        add_comment(candidate=candidate, question=study.question(), text=text, written_by=owner)
     items = dict.fromkeys(study.items.values_list("pk", flat=True)[:3], 0.75)
     record_item_sample(study=study, probabilities=items, method="random", seed=7, n_available=4)
     return study
+
+
+@pytest.fixture
+def full_study(stored_full_study, db):
+    return Study.objects.get(pk=stored_full_study.pk)
 
 
 def content_of(rosa, study, name, **query):
@@ -74,23 +87,22 @@ def content_of(rosa, study, name, **query):
 OF_SOME = {"qrels", "provenance", "checks", "practice"}
 
 
-@pytest.mark.parametrize("base", sorted(set(ROW_DOWNLOADS) - OF_SOME))
-def test_the_three_forms_hold_the_same_rows(rosa, full_study, base):
+def test_the_three_forms_have_the_same_rows(rosa, full_study):
     import pyarrow.parquet as pq
 
-    as_csv = list(csv.reader(io.StringIO(content_of(rosa, full_study, f"{base}.csv").decode())))
-    lines = content_of(rosa, full_study, f"{base}.jsonl").decode().splitlines()
-    records = [json.loads(line) for line in lines]
-    parquet = pq.read_table(io.BytesIO(content_of(rosa, full_study, f"{base}.parquet")))
-    assert as_csv[0] == list(records[0]) == parquet.column_names
-    assert len(as_csv) - 1 == len(records) == parquet.num_rows > 0
-    plain = parquet.to_pylist()
-    for cells, record, row in zip(as_csv[1:], records, plain, strict=True):
-        for cell, value, typed in zip(cells, record.values(), row.values(), strict=True):
-            if hasattr(typed, "isoformat"):
-                typed = typed.isoformat()
-            assert value == typed
-            assert from_cell(cell) == ("" if value is None else str(value))
+    for base in set(ROW_DOWNLOADS) - OF_SOME:
+        as_csv = list(csv.reader(io.StringIO(content_of(rosa, full_study, f"{base}.csv").decode())))
+        lines = content_of(rosa, full_study, f"{base}.jsonl").decode().splitlines()
+        records = [json.loads(line) for line in lines]
+        parquet = pq.read_table(io.BytesIO(content_of(rosa, full_study, f"{base}.parquet")))
+        assert as_csv[0] == list(records[0]) == parquet.column_names
+        assert len(as_csv) - 1 == len(records) == parquet.num_rows > 0
+        for cells, record, row in zip(as_csv[1:], records, parquet.to_pylist(), strict=True):
+            for cell, value, typed in zip(cells, record.values(), row.values(), strict=True):
+                if hasattr(typed, "isoformat"):
+                    typed = typed.isoformat()
+                assert value == typed, base
+                assert from_cell(cell) == ("" if value is None else str(value))
 
 
 def test_qrels_and_provenance_have_the_three_forms_as_well(rosa, researcher):
@@ -165,27 +177,38 @@ def front_matter(card):
     return yaml.safe_load(front), body
 
 
-def test_a_dataset_is_a_card_and_tables(full_study, tmp_path):
+def test_a_dataset_is_a_card_and_tables_without_workers_and_money(full_study, tmp_path):
+    datasets = pytest.importorskip("datasets", reason="Hugging Face's datasets is not installed")
+    assignment = add_assignment(add_batch(full_study).hits.exclude(hit_id="").get())
+    assignment.submission = Submission.objects.of(full_study).last()
+    assignment.save()
     folder = tmp_path / "dataset"
     call_command("export_dataset", full_study.slug, folder, license="cc-by-4.0")
-    front, body = front_matter((folder / "README.md").read_text())
+    text = (folder / "README.md").read_text()
+    front, body = front_matter(text)
     assert front["license"] == "cc-by-4.0"
     assert front["size_categories"] == ["n<1K"]
+    assert front["annotations_creators"] != ["machine-generated"]
     names = [config["config_name"] for config in front["configs"]]
     assert names == ["judgments", "items", "submissions", "labels", "scores"]
     for config in front["configs"]:
         [files] = config["data_files"]
         assert files["split"] == "train"
         frame = pd.read_parquet(folder / files["path"])
+        text += frame.to_csv()
         assert len(frame) > 0
         for column in frame:
             assert f"`{column}` (" in body
+    for secret in ("A1WORKER", assignment.assignment_id, "Because", "0.10", "reward"):
+        assert secret not in text
     judgments = pd.read_parquet(folder / "data/judgments.parquet")
     pd.testing.assert_frame_equal(
         judgments,
         judgment_frame(full_study).assign(simulated=False).astype(judgments.dtypes.to_dict()),
         check_index_type=False,
     )
+    loaded = datasets.load_dataset(str(folder), "judgments", split="train")
+    assert loaded.num_rows == len(judgments)
 
 
 def test_the_card_states_wording_counts_and_agreement(full_study, tmp_path):
@@ -204,9 +227,6 @@ def test_the_card_states_wording_counts_and_agreement(full_study, tmp_path):
 
 
 def test_the_card_says_that_answers_are_simulated(full_study, tmp_path):
-    call_command("export_dataset", full_study.slug, tmp_path)
-    front, body = front_matter((tmp_path / "README.md").read_text())
-    assert front["annotations_creators"] != ["machine-generated"]
     make_simulated(full_study)
     call_command("export_dataset", full_study.slug, tmp_path)
     front, body = front_matter((tmp_path / "README.md").read_text())
@@ -214,19 +234,6 @@ def test_the_card_says_that_answers_are_simulated(full_study, tmp_path):
     assert simulation_notice(full_study) not in front
     assert simulation_notice(full_study) in body
     assert pd.read_parquet(tmp_path / "data/submissions.parquet")["simulated"].all()
-
-
-def test_a_dataset_names_no_worker_and_no_money(full_study, tmp_path):
-    batch = add_batch(full_study)
-    assignment = add_assignment(batch.hits.exclude(hit_id="").get())
-    assignment.submission = Submission.objects.of(full_study).last()
-    assignment.save()
-    call_command("export_dataset", full_study.slug, tmp_path)
-    text = (tmp_path / "README.md").read_text()
-    for path in sorted((tmp_path / "data").iterdir()):
-        text += pd.read_parquet(path).to_csv()
-    for secret in ("A1WORKER", assignment.assignment_id, "Because", "0.10", "reward"):
-        assert secret not in text
 
 
 def test_the_zip_is_the_folder(rosa, full_study, tmp_path):
@@ -248,13 +255,6 @@ def test_a_license_of_no_form_is_refused(rosa, full_study, tmp_path):
     answer = rosa.get(where, {"license": "a b"}, follow=True)
     assert message_codes(answer) == ["license_unknown"]
     assert all(LICENSES)
-
-
-def test_the_dataset_loads_with_datasets(full_study, tmp_path):
-    datasets = pytest.importorskip("datasets", reason="Hugging Face's datasets is not installed")
-    call_command("export_dataset", full_study.slug, tmp_path)
-    loaded = datasets.load_dataset(str(tmp_path), "judgments", split="train")
-    assert loaded.num_rows == len(judgment_frame(full_study))
 
 
 def test_the_page_offers_every_form_and_labels_only_if_there_are_some(rosa, full_study, researcher):
@@ -371,3 +371,235 @@ def agreement_of(path, where, capsys):
     call_command("agreement", str(path), *columns, *options)
     content = json.loads(capsys.readouterr().out)
     return {row["name"]: row for row in content["coefficients"]}
+
+
+# Files of a study, by name.
+
+
+@pytest.fixture
+def fetch(rosa):
+    def fetch_file(study, name):
+        return rosa.get(reverse("console:download", args=[study.slug, name]))
+
+    return fetch_file
+
+
+def table(answer):
+    return list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
+
+
+def test_a_file_is_saved_under_the_studys_name(fetch, researcher):
+    study = scored_study(owner=researcher)
+    for name, content_type in (
+        ("judgments.csv", "text/csv; charset=utf-8"),
+        ("scores.csv", "text/csv; charset=utf-8"),
+        ("agreement.json", "application/json"),
+        ("validation.json", "application/json"),
+    ):
+        answer = fetch(study, name)
+        assert answer.status_code == 200
+        assert answer["Content-Type"] == content_type
+        assert answer["Content-Disposition"] == f'attachment; filename="scored-{name}"'
+        assert answer["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_study_without_judgments_has_a_table_of_the_columns_alone(fetch, researcher):
+    study = rating_study(owner=researcher)
+    answer = fetch(study, "judgments.csv")
+    assert answer.getvalue().decode().startswith("study,round,item,")
+    assert table(answer) == []
+    agreement = fetch(study, "agreement.json").getvalue().decode()
+    assert "NaN" not in agreement
+    assert json.loads(agreement)["coefficients"][0]["value"] is None
+
+
+@pytest.mark.slow
+def test_judgments_and_scores_stream_as_their_frames_have_them(fetch, researcher):
+    conditions = ("calm", 'a "loud" one, or not')
+    study = scored_study(owner=researcher, n_items=45, conditions=conditions, questions=("b", "a"))
+    study.items.filter(key="d3").update(position=50)
+    Judgment.objects.filter(candidate__item__key="d7").update(position=None, seconds=None)
+    doubtful = Submission.objects.filter(item__key="d9")
+    doubtful.update(status=Submission.Status.REJECTED)
+    frames = {
+        "judgments.csv": judgment_frame(study).assign(simulated=False),
+        "scores.csv": score_frame(study),
+    }
+    for name, frame in frames.items():
+        answer = fetch(study, name)
+        assert answer.streaming
+        assert answer.getvalue().decode() == frame.to_csv(index=False)
+
+
+def test_judgments_of_items_as_a_whole_are_in_the_table(fetch, researcher):
+    study = rated_study(owner=researcher)
+    whole = study.questions.create(name="safe", wording="Is all of it safe?", position=9)
+    for submission in Submission.objects.of(study):
+        submission.judgments.create(question=whole, value=1)
+    answer = fetch(study, "judgments.csv").getvalue().decode()
+    assert answer == judgment_frame(study).assign(simulated=False).to_csv(index=False)
+    row = next(row for row in csv.DictReader(io.StringIO(answer)) if row["question"] == "safe")
+    assert (row["item"], row["candidate"], row["system"], row["value"]) == ("d0", "", "", "1.0")
+
+
+def test_scores_can_be_imported_into_the_same_study_elsewhere(fetch, researcher, tmp_path):
+    path = tmp_path / "scores.csv"
+    content = fetch(scored_study(owner=researcher), "scores.csv").getvalue()
+    path.write_bytes(content)
+    there = rated_study("there", owner=researcher)
+    import_scores(study=there, path=path)
+    assert fetch(there, "scores.csv").getvalue() == content
+
+
+def test_agreement_holds_what_the_page_shows_with_signatures(fetch, researcher):
+    study = ticked_study(owner=researcher)
+    tick(study, "Bob", "boot", {"clog"})
+    tick(study, "Bob", "gown", {"coat"})
+    content = json.loads(fetch(study, "agreement.json").getvalue())
+    report = study_agreement(study)
+    signatures = [row.pop("signature") for row in content["coefficients"]]
+    records = json.loads(json.dumps(report.coefficient_records()))
+    assert content["coefficients"] == [{"round": 1, **row} for row in records]
+    assert {row["name"] for row in records} >= {"krippendorff_alpha", "cohen_kappa", "gwet_ac1"}
+    beginning = "krippendorff_alpha|question:acceptable|level:nominal|ci:jackknife-t-clusters|"
+    assert [f"{beginning}round:1|input:" in each for each in signatures].count(True) == 1
+    assert content["pairs"] == plain_records(report.pairs)
+    assert (content["study"], len(content["pairs"])) == ("ticked", 1)
+
+
+def test_no_two_numbers_of_agreement_have_the_same_signature(fetch, researcher):
+    study = rating_study(owner=researcher, questions=("warmth", "clarity"))
+    Item.objects.filter(study=study, key="d0").update(condition="calm")
+    for round in (1, 2):
+        for question in ("warmth", "clarity"):
+            for number, name in enumerate(("Ann", "Bob", "Cyd")):
+                for item in ("d0", "d1"):
+                    values = {"alpha": 10 * number, "beta": 20 + number}
+                    rate(study, name, item, values, question=question, round=round)
+    content = json.loads(fetch(study, "agreement.json").getvalue())
+    rows = content["coefficients"] + content["between_rounds"] + content["by_protocol"]
+    signatures = [row["signature"] for row in rows]
+    assert {row["question"] for row in rows} == {"warmth", "clarity"}
+    assert {row["by"] for row in content["coefficients"]} == {"", "calm", "(none)"}
+    assert len(content["between_rounds"]) >= 2
+    assert len(set(signatures)) == len(signatures) >= 8
+
+
+def test_the_input_in_a_signature_changes_with_the_judgments(fetch, researcher):
+    study = rated_study(owner=researcher)
+
+    def signature():
+        return json.loads(fetch(study, "agreement.json").getvalue())["coefficients"][0]["signature"]
+
+    before = signature()
+    assert signature() == before
+    rate(study, "Cyd", "d0", {"alpha": 1})
+    assert signature() != before
+
+
+def test_validation_holds_what_the_page_shows_and_how_it_was_made(fetch, researcher):
+    study = scored_study(owner=researcher, conditions=("calm", "angry"))
+    content = json.loads(fetch(study, "validation.json").getvalue())
+    version = require_validation(study).version
+    correlations = correlations_of(StoredResults(version, with_variants=True))
+    assert content["rows"] == [plain(row) for row in correlations]
+    assert content["report"] == version.number
+    assert (content["study"], content["round"], content["aggregation"]) == ("scored", 1, "mean")
+    assert (content["n_resamples"], content["seed"]) == (1000, 0)
+
+
+def test_scores_without_judgments_validate_nothing_and_say_so(fetch, researcher):
+    study = rating_study(owner=researcher)
+    add_scores(study)
+    content = json.loads(fetch(study, "validation.json").getvalue())
+    assert content["rows"] == []
+    assert content["reason"]
+
+
+def test_each_annotators_grades_their_provenance_and_the_released_layout_are_handed_out(
+    fetch, researcher
+):
+    study = ticked_study(owner=researcher)
+    qrels = fetch(study, "qrels.txt")
+    assert qrels["Content-Type"] == "text/plain; charset=utf-8"
+    lines = qrels.getvalue().decode().splitlines()
+    assert (lines[0], lines[2], len(lines)) == ("boot 0 clog 1", "boot 0 flat 0", 5)
+    [name] = set(study.annotators.values_list("pseudonym", flat=True))
+    own = fetch(study, "qrels_jg.txt").getvalue().decode().splitlines()
+    assert own[:2] == [f"boot {name} clog 1", f"boot {name} pump 1"]
+    lines = fetch(study, "provenance.csv").getvalue().decode().splitlines()
+    assert lines[0].startswith("line,topic,docno,grade")
+    assert lines[1].startswith("1,boot,clog,1")
+    packed = ZipFile(io.BytesIO(fetch(study, "released_layout.zip").getvalue()))
+    files = ["judged_targets_ticked.csv", "alter_target_ids_ticked.csv", "docids_ticked.csv"]
+    assert packed.namelist() == files
+    assert "Input.target1" in packed.read(files[0]).decode()
+
+
+def test_qrels_that_cannot_be_written_leave_the_reason_on_the_page(rosa, researcher):
+    study = ticked_study(owner=researcher)
+    Item.objects.filter(key="boot").update(key="rubber boot")
+    where = reverse("console:download", args=["ticked", "qrels.txt"])
+    answer = rosa.get(where, follow=True)
+    assert answer.redirect_chain == [(reverse("console:downloads", args=[study.slug]), 302)]
+    assert message_codes(answer) == ["space_in_name"]
+    assert "rubber boot" in answer.getvalue().decode()
+
+
+def test_what_a_study_does_not_offer_is_not_found(fetch, researcher):
+    study, bare = scored_study(owner=researcher), rated_study(owner=researcher)
+    for name in ("nothing.csv", "judgments", "judgments.CSV", "qrels.txt"):
+        assert fetch(study, name).status_code == 404
+    for name in ("scores.csv", "validation.json"):
+        assert fetch(bare, name).status_code == 404
+
+
+def in_every_form(*bases):
+    return [f"{base}.{form}" for base in bases for form in FORMS]
+
+
+def test_alternatives_offer_scores_once_they_have_some(researcher):
+    study = ticked_study(owner=researcher)
+    rest = ["qrels.txt", "qrels_jg.txt", "released_layout.zip", "agreement.json"]
+    assert file_names(study) == [
+        *in_every_form("judgments", "submissions", "items", "qrels", "provenance"),
+        *rest, "dataset.zip",
+    ]  # fmt: skip
+    add_scores(study)
+    assert file_names(study) == [
+        *in_every_form("judgments", "submissions", "items", "scores", "qrels", "provenance"),
+        *rest, "validation.json", "dataset.zip",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("build", [scored_study, ticked_study])
+def test_a_page_links_to_the_files_a_study_has_and_to_no_others(rosa, researcher, build):
+    study = build(owner=researcher)
+    for name in ("agreement", "validation"):
+        rosa.get(reverse(f"console:{name}", args=[study.slug]))
+    page = rosa.get(reverse("console:downloads", args=[study.slug])).content.decode()
+    for name in file_names(study):
+        where = reverse("console:download", args=[study.slug, name])
+        assert f'href="{where}"' in page
+        assert rosa.get(where).status_code == 200
+    for name in {"scores.csv", "qrels.txt"} - set(file_names(study)):
+        assert name not in page
+
+
+@pytest.mark.parametrize("kind", ["rating", "alternatives"])
+def test_before_anything_is_judged_only_what_is_there_is_offered(rosa, researcher, kind):
+    if kind == "rating":
+        study = rating_study(owner=researcher)
+        add_scores(study)
+    else:
+        study = ticked_study(owner=researcher)
+        Submission.objects.of(study).delete()
+        Judgment.objects.of(study).delete()
+    page = rosa.get(reverse("console:downloads", args=[study.slug])).content.decode()
+    addresses = {n: reverse("console:download", args=[study.slug, n]) for n in file_names(study)}
+    links = {name for name, address in addresses.items() if f'href="{address}"' in page}
+    assert {"items.csv", "items.jsonl", "items.parquet"} <= links
+    assert {name.partition(".")[0] for name in links} <= {"items", "scores"}
+    labels = rosa.get(reverse("console:labels", args=[study.slug])).content.decode()
+    assert reverse("console:new-experiment") not in labels

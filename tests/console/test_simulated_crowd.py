@@ -94,11 +94,16 @@ def test_the_crowd_answers_and_everything_says_that_it_is_simulated(rosa, batch)
 
 
 @pytest.mark.slow
-def test_pressed_twice_it_is_one_job_and_afterwards_nothing_is_open(rosa, batch):
+def test_a_crowd_is_one_job_that_goes_on_when_stopped_and_leaves_nothing_open(rosa, batch):
     press(rosa, batch)
     press(rosa, batch)
-    assert Job.objects.of_kind("answer_by_crowd").count() == 1
+    job = Job.objects.of_kind("answer_by_crowd").get()
+    stop_job(job=job)
     work_off()
+    assert not Submission.objects.exists()
+    rosa.post(reverse("console:again", args=["mine", job.pk]))
+    work_off()
+    assert Submission.objects.of(batch.study).count() == 6
     press(rosa, batch)
     work_off()
     assert Submission.objects.of(batch.study).count() == 6
@@ -117,25 +122,27 @@ def test_answers_of_people_are_named_before_simulated_ones_join_them(rosa, batch
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "changes",
-    [{"is_recruited": True, "reward_usd": 0}, {"closed_at": timezone.now()}, {"hit_type_id": ""}],
-)
-def test_it_is_offered_for_hits_that_whoever_signs_up_can_accept(rosa, batch, changes):
-    Batch.objects.update(**changes)
+def test_it_is_offered_where_the_site_allows_it_and_whoever_signs_up_can_work(
+    rosa, batch, settings
+):
+    as_it_is = {"is_recruited": False, "reward_usd": batch.reward_usd, "closed_at": None}
+    as_it_is |= {"hit_type_id": batch.hit_type_id}
+    for changes in (
+        {"is_recruited": True, "reward_usd": 0},
+        {"closed_at": timezone.now()},
+        {"hit_type_id": ""},
+    ):
+        Batch.objects.update(**changes)
+        assert_not_offered(rosa, batch)
+        Batch.objects.update(**as_it_is)
+    settings.SIMULATED_CROWD = False
     assert_not_offered(rosa, batch)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("place", ["setting", "endpoint", "connection"])
-def test_it_is_offered_if_the_site_allows_it_and_has_the_marketplace(rosa, batch, settings, place):
-    other = "https://assay.example.org/requester"
-    if place == "setting":
-        settings.SIMULATED_CROWD = False
-    elif place == "endpoint":
-        settings.MARKETPLACE_ENDPOINT_URL = other
-    else:
-        Connection.objects.update(marketplace="assay.example.org", endpoint_url=other)
+    settings.SIMULATED_CROWD = True
+    other, here = "https://assay.example.org/requester", settings.MARKETPLACE_ENDPOINT_URL
+    settings.MARKETPLACE_ENDPOINT_URL = other
+    assert_not_offered(rosa, batch)
+    settings.MARKETPLACE_ENDPOINT_URL = here
+    Connection.objects.update(marketplace="assay.example.org", endpoint_url=other)
     assert_not_offered(rosa, batch)
 
 
@@ -146,26 +153,10 @@ def assert_not_offered(browser, batch):
     assert not Job.objects.of_kind("answer_by_crowd").exists()
 
 
-def test_an_expired_batch_is_extended_first(rosa, batch):
-    Batch.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
+def test_an_expired_batch_is_extended_first_and_a_limit_asks_for_more_workers(rosa, batch):
+    Batch.objects.update(expires_at=timezone.now() - timedelta(minutes=1), max_per_worker=1)
     context = rosa.get(crowd_page(batch)).context
     assert (context["preview"], bool(context["problem"])) == (None, True)
-
-
-@pytest.mark.slow
-def test_a_crowd_that_was_stopped_goes_on_where_it_was(rosa, batch):
-    press(rosa, batch)
-    job = Job.objects.of_kind("answer_by_crowd").get()
-    stop_job(job=job)
-    work_off()
-    assert not Submission.objects.exists()
-    rosa.post(reverse("console:again", args=["mine", job.pk]))
-    work_off()
-    assert Submission.objects.of(batch.study).count() == 6
-
-
-def test_a_limit_for_each_worker_asks_for_more_of_them(batch):
-    Batch.objects.update(max_per_worker=1)
     batch.refresh_from_db()
     assert crowd_size(batch) == 7
 

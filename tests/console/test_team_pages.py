@@ -5,7 +5,6 @@ import io
 import re
 from urllib.parse import urlsplit
 
-import lxml.html
 import pytest
 from django.core import mail
 from django.test import Client
@@ -93,11 +92,17 @@ def actions(team):
 def test_a_team_is_made_once_by_name_and_owned_by_whoever_makes_it(rosa):
     answer = post(rosa, "new-team", name="Dialogue Lab")
     assert answer.url == "/teams/dialogue-lab/"
-    assert role_of(Team.objects.get(), "rosa") == "owner"
+    team = Team.objects.get()
+    assert role_of(team, "rosa") == "owner"
     assert rosa.get(answer.url).status_code == 200
     page = rosa.post(reverse("console:new-team"), {"name": "Dialogue Lab"}, follow=True)
     assert page.context["form"].errors or message_codes(page)
     assert Team.objects.count() == 1
+    for floor in ("12.50", "-1"):
+        post(rosa, "wage-floor", team.slug, wage_floor_usd=floor)
+        team.refresh_from_db()
+        assert str(team.wage_floor_usd) == "12.50"
+    assert AuditEntry.objects.of(team).first().details == {"wage_floor_usd": "12.50"}
 
 
 def test_members_and_invitations_of_one_team_are_not_changed_by_way_of_another(
@@ -136,31 +141,6 @@ def test_an_owner_changes_roles_and_the_last_owner_stays(rosa, team, member_of):
     assert role_of(team, "rosa") == "owner"
 
 
-def asked(browser, address):
-    """What each folded form of a page asks, with its button, by the address that it is sent to."""
-    page = lxml.html.fromstring(browser.get(address).content.decode())
-    forms = page.xpath("//details[@class='ask']/form")
-    return {form.get("action"): form.text_content() for form in forms}
-
-
-def test_removing_asks_first_and_names_who_loses_access(rosa, team, member_of):
-    manager = member_of(team, "manager")
-    member_of(team, "analyst")
-    here = "/teams/dialogue-lab/"
-    removal, leaving = (
-        reverse("console:member-remove", args=[team.slug, member_id(team, name)])
-        for name in ("the-analyst", "the-manager")
-    )
-    assert all(name in asked(rosa, here)[removal] for name in ("the-analyst", "Dialogue Lab"))
-    assert "Dialogue Lab" in asked(manager, here)[leaving]
-    study = rated_study(team=team)
-    nina = User.objects.create_user("nina")
-    member = set_study_role(study=study, user=nina, role=Role.ANALYST, actor=None)
-    [(where, text)] = asked(rosa, reverse("console:members", args=[study.slug])).items()
-    assert where == reverse("console:study-member-remove", args=[study.slug, member.pk])
-    assert "nina" in text
-
-
 def test_removing_a_member_ends_their_access_and_names_studies_that_stay_open(
     rosa, team, member_of
 ):
@@ -181,16 +161,6 @@ def test_removing_a_member_ends_their_access_and_names_studies_that_stay_open(
     answer = post(manager, "member-remove", team.slug, member_id(team, "the-manager"))
     assert answer.url == reverse("console:teams")
     assert role_of(team, "the-manager") is None
-
-
-def test_the_wage_floor_is_set_and_recorded(rosa, team):
-    post(rosa, "wage-floor", team.slug, wage_floor_usd="12.50")
-    team.refresh_from_db()
-    assert str(team.wage_floor_usd) == "12.50"
-    post(rosa, "wage-floor", team.slug, wage_floor_usd="-1")
-    team.refresh_from_db()
-    assert str(team.wage_floor_usd) == "12.50"
-    assert AuditEntry.objects.of(team).first().details == {"wage_floor_usd": "12.50"}
 
 
 # Invitations.
@@ -249,21 +219,24 @@ def test_a_link_holds_once_and_is_stored_nowhere_but_in_the_answer(rosa, team):
     assert not User.objects.filter(username="second").exists()
 
 
-@pytest.mark.parametrize("change", ["expired", "revoked", "tampered", "inviter_left"])
-def test_a_link_that_does_not_hold_makes_no_account(rosa, team, member_of, change):
+def test_a_link_that_does_not_hold_makes_no_account(rosa, team, member_of):
     manager = member_of(team, "manager")
+
+    def assert_void(link):
+        _browser, answer = join_anew(link)
+        assert answer.status_code == 410
+        assert not User.objects.filter(username="nina").exists()
+
     link = invite(manager, team)
-    if change == "expired":
-        Invitation.objects.update(expires_at=timezone.now())
-    if change == "revoked":
-        post(rosa, "invitation-revoke", team.slug, Invitation.objects.get().pk)
-    if change == "tampered":
-        link = link[:-2] + ("A/" if link[-2] != "A" else "B/")
-    if change == "inviter_left":
-        post(rosa, "member-remove", team.slug, member_id(team, "the-manager"))
-    _browser, answer = join_anew(link)
-    assert answer.status_code == 410
-    assert not User.objects.filter(username="nina").exists()
+    assert_void(link[:-2] + ("A/" if link[-2] != "A" else "B/"))
+    post(rosa, "invitation-revoke", team.slug, Invitation.objects.get().pk)
+    assert_void(link)
+    link = invite(manager, team)
+    Invitation.objects.update(expires_at=timezone.now())
+    assert_void(link)
+    link = invite(manager, team)
+    post(rosa, "member-remove", team.slug, member_id(team, "the-manager"))
+    assert_void(link)
 
 
 def test_with_a_mail_server_the_link_is_sent_and_not_displayed(rosa, team, settings):
@@ -353,6 +326,11 @@ def test_one_study_is_shared_with_somebody_of_no_team(rosa, study, team):
     statuses = [browser.get(f"/studies/{slug}/").status_code for slug in ("shared", "other")]
     assert statuses == [200, 404]
     assert browser.get("/teams/dialogue-lab/").status_code == 404
+    member = StudyMembership.objects.get()
+    post(rosa, "study-member-role", "shared", member.pk, role="auditor")
+    assert StudyMembership.objects.get().role == "auditor"
+    post(rosa, "study-member-remove", "shared", member.pk)
+    assert browser.get("/studies/shared/").status_code == 404
 
 
 def test_a_role_in_one_study_shares_nothing_on_and_shows_no_member_of_the_team(
@@ -366,14 +344,6 @@ def test_a_role_in_one_study_shares_nothing_on_and_shows_no_member_of_the_team(
         assert post(carl, name, study.slug, *ids, **form).status_code == 403
     page = carl.get("/studies/shared/members/").content.decode()
     assert ("carl" in page, ">rosa<" in page) == (True, False)
-
-
-def test_a_role_in_one_study_is_changed_and_ended(rosa, study, researcher, colleague, signed_in):
-    member = set_study_role(study=study, user=colleague, role=Role.ANALYST, actor=researcher)
-    post(rosa, "study-member-role", "shared", member.pk, role="auditor")
-    assert StudyMembership.objects.get().role == "auditor"
-    post(rosa, "study-member-remove", "shared", member.pk)
-    assert signed_in(colleague).get("/studies/shared/").status_code == 404
 
 
 def test_a_study_is_given_to_a_team_one_works_in(rosa, team, researcher, other_team, member_of):

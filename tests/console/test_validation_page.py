@@ -3,20 +3,26 @@
 import io
 import json
 import re
+import time
 import zipfile
+from collections import Counter
 from functools import partial
 from html import unescape
 from xml.etree import ElementTree
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.models import Submission
-from annotation.versions import count_judgments_change
+from accounts.models import User
+from annotation.models import Study
 from console.results import REPORT, VALIDATION, compute
 from console.validation_view import TABLES
+from metrics.stored_scores import write_scores
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rated_study, rating_study
+from tests.console.conftest import PASSWORD
 from tests.console.filled import add_batch, add_scores, scored_study, store_validation
 from tests.console.pages import rows_of, words_of
 from validation.analysis.records import CorrelationRecord
@@ -27,7 +33,6 @@ from validation.rows import StoredResults
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
 CHARTS = ["heat-map", "forest", "significance", "ranks", "scatter"]
-HOSTILE = """<script>alert('1')</script>"&<b> 100%_x"""
 
 
 @pytest.fixture
@@ -69,7 +74,7 @@ def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     compute(study, VALIDATION)
     values = {
         (row.metric, row.level, row.coefficient, row.by): row.value
-        for row in StoredResults(ValidationVersion.objects.get()).rows(
+        for row in StoredResults(ValidationVersion.objects.of(study).get()).rows(
             CorrelationRecord, question="tone"
         )
     }
@@ -78,6 +83,9 @@ def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     assert {row["metric"]: float(row["value"]) for row in rows} == {
         metric: values[metric, "pooled", "pearson", "cross"] for metric in ("nll", "bleu")
     }
+    points = rows_of(fetch(study, "scatter", "csv", metric="bleu"))
+    assert len(points) == 6  # a point for each candidate
+    assert {row["item"] for row in points} == {"d0", "d1", "d2"}
 
 
 @pytest.mark.slow
@@ -90,23 +98,15 @@ def test_intervals_are_said_to_be_of_the_level_that_they_are_of(page_text, study
 
 @pytest.mark.slow
 def test_what_is_not_there_is_not_found(fetch, study, rosa):
+    assert fetch(study, "forest", "json").status_code == 404  # not computed yet
     compute(study, VALIDATION)
+    assert fetch(study, "pie", "json").status_code == 404
+    assert fetch(study, "forest", "exe").status_code == 404
     where = reverse("console:validation", args=[study.slug])
     for name in ("question", "level", "coefficient", "condition", "metric"):
         query = {name: "none"}
         assert fetch(study, "forest", "json", **query).status_code == 404
         assert rosa.get(where, query).status_code == 404
-
-
-@pytest.mark.slow
-def test_a_scatter_has_a_point_for_each_candidate_and_other_charts_are_not_found(fetch, study):
-    assert fetch(study, "forest", "json").status_code == 404  # not computed yet
-    compute(study, VALIDATION)
-    assert fetch(study, "pie", "json").status_code == 404
-    assert fetch(study, "forest", "exe").status_code == 404
-    rows = rows_of(fetch(study, "scatter", "csv", metric="bleu"))
-    assert len(rows) == 6
-    assert {row["item"] for row in rows} == {"d0", "d1", "d2"}
 
 
 @pytest.mark.slow
@@ -128,17 +128,6 @@ def test_one_metric_is_not_tested_and_one_system_is_not_ranked(
     study = scored_study("alone", owner=researcher, systems=systems)
     assert f'id="{chart}"' not in html(rosa, study)
     assert fetch(study, chart, "json").status_code == 404
-
-
-@pytest.mark.slow
-def test_the_page_keeps_a_report_under_a_version(page_text, study):
-    page_text(study, "validation")
-    page_text(study, "validation")
-    assert ValidationVersion.objects.of(study).count() == 1
-    Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
-    count_judgments_change(study_ids=[study.pk])
-    page_text(study, "validation")
-    assert ValidationVersion.objects.of(study).count() == 2
 
 
 @pytest.mark.slow
@@ -183,13 +172,6 @@ def test_without_scores_there_is_nothing_to_report(rosa, researcher):
     assert not ReportFile.objects.exists()
 
 
-def test_hostile_names_stay_text(rosa, researcher):
-    study = scored_study(owner=researcher, questions=(HOSTILE,), systems=(HOSTILE, "beta"))
-    page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
-    assert "<script>alert" not in page
-    assert HOSTILE in words_of(page).replace("\u2019", "'")
-
-
 @pytest.mark.slow
 def test_the_report_command_prints_what_buying_more_costs_beside_its_files(researcher, tmp_path):
     study = rating_study("close", owner=researcher)
@@ -212,3 +194,124 @@ def test_replies_without_a_score_are_counted_beside_the_undefined(rosa, study):
     run.judge = {"n_replies": 7180, "unread": {"ambiguous": 2411, "no_number": 3}}
     run.save()
     assert {"7,180", "2,411"} <= set(re.findall(r"[\d,]*\d", html(rosa, study)))
+
+
+# What the page of metrics weighs, and how much it asks of the database.
+
+
+SYSTEMS = ("alpha", "beta", "gamma", "delta")
+N_ITEMS = 12
+PRIMARY, VARIANTS = 10, 13
+OPENED = ("comparisons", "systems", "disagreements", "worst", "sensitivity", "ceilings", "coverage")
+PARTS = ["forest", "heat-map", "significance", "ranks", "scatter"]
+
+
+@pytest.fixture(scope="module")
+def stored_sized(stored_for_module):
+    """The size of the sample study with 10 metrics, which make 23 sets of scores."""
+    owner = User.objects.create_user("rosa", password=PASSWORD)
+    row = rating_study("sized", owner=owner, systems=SYSTEMS, n_items=N_ITEMS)
+    for number in range(N_ITEMS):
+        for person in range(3):
+            values = [(17 * number + 29 * at + 13 * person * at) % 101 for at in range(4)]
+            rate(row, f"p{person}", f"d{number}", dict(zip(SYSTEMS, values, strict=True)))
+    for at in range(PRIMARY + VARIANTS):
+        scores = {
+            (f"d{number}", system): float((number * 31 + (at + 3) * position * 7) % 97)
+            for number in range(N_ITEMS)
+            for position, system in enumerate(SYSTEMS)
+        }
+        name = f"m{at}" if at < PRIMARY else f"m{at - PRIMARY}_variant"
+        write_scores(
+            study=row,
+            metric=name[:64],
+            signature=f"m{at}|v:1",
+            values=scores,
+            is_primary=at < PRIMARY,
+        )
+    compute(row, VALIDATION)
+    return row
+
+
+@pytest.fixture
+def sized(stored_sized, db):
+    return Study.objects.get(pk=stored_sized.pk)
+
+
+def get(client, address, **headers):
+    """The answer, the queries it took, and the seconds of the processor."""
+    with CaptureQueriesContext(connection) as queries:
+        start = time.process_time()
+        answer = client.get(address, headers=headers)
+        seconds = time.process_time() - start
+    return answer, [query["sql"] for query in queries], seconds
+
+
+def shape(sql):
+    """A query without its values."""
+    return re.sub(r"'[^']*'|\b\d+\b", "?", sql)
+
+
+@pytest.mark.slow
+def test_the_page_is_light(rosa, sized):
+    where = reverse("console:validation", args=[sized.slug])
+    get(rosa, where)  # templates are compiled once for a process
+    sizes = [get(rosa, where + query) for query in ("", "?variants=1", "?level=pooled")]
+    for answer, queries, _ in sizes:
+        assert answer.status_code == 200
+        assert len(answer.content) <= 300_000
+        assert len(queries) <= 15, "\n".join(queries)
+        assert max(Counter(map(shape, queries)).values()) <= 2
+    assert min(seconds for _, _, seconds in sizes) <= 0.3
+
+
+def test_a_picture_is_few_queries_and_is_known_again(rosa, sized):
+    for part in PARTS:
+        where = reverse("console:validation-picture", args=[sized.slug, part, "json"])
+        answer, queries, _ = get(rosa, where)
+        assert answer.status_code == 200
+        assert len(queries) <= 15
+        assert max(Counter(map(shape, queries)).values()) <= 2
+        again, fewer, _ = get(rosa, where, if_none_match=answer["ETag"])
+        assert (again.status_code, again.content) == (304, b"")
+        assert len(fewer) < len(queries)
+        other, _, _ = get(rosa, f"{where}?theme=dark", if_none_match=answer["ETag"])
+        assert other.status_code == 200
+
+
+def test_a_table_is_made_when_it_is_opened(rosa, sized):
+    for name in OPENED:
+        where = reverse("console:validation-table", args=[sized.slug, name])
+        part, queries, _ = get(rosa, where, hx_request="true")
+        assert part.status_code == 200
+        assert len(queries) <= 15
+        assert max(Counter(map(shape, queries)).values()) <= 2
+        assert b"<html" not in part.content
+        assert b"<table" in part.content
+        again, _, _ = get(rosa, where, hx_request="true", if_none_match=part["ETag"])
+        assert again.status_code == 304
+        page, _, _ = get(rosa, where)
+        assert b"<html" in page.content
+        assert b"<table" in page.content
+
+
+@pytest.mark.slow
+def test_another_version_is_another_etag(rosa, sized):
+    where = reverse("console:validation-picture", args=[sized.slug, "forest", "json"])
+    before = rosa.get(where)["ETag"]
+    write_scores(study=sized, metric="m0", signature="m0|v:1", values={("d0", "alpha"): 500.0})
+    compute(sized, VALIDATION)
+    answer = rosa.get(where, headers={"if-none-match": before})
+    assert answer.status_code == 200
+    assert answer["ETag"] != before
+    old = rosa.get(where, {"report": 1})
+    assert old.status_code == 200
+    assert old.content != answer.content
+
+
+def test_a_table_of_no_name_is_not_found(rosa, sized):
+    where = reverse("console:validation-table", args=[sized.slug, "none"])
+    assert rosa.get(where).status_code == 404
+    good = reverse("console:validation-table", args=[sized.slug, "worst"])
+    assert rosa.get(good, {"report": "x"}).status_code == 404
+    assert rosa.get(good, {"report": "99"}).status_code == 404

@@ -2,7 +2,6 @@
 
 import hashlib
 
-import pytest
 from django.conf import settings
 
 VENDOR = settings.BASE_DIR / "static" / "vendor"
@@ -15,15 +14,12 @@ SUMS = {
 }
 
 
-def test_every_vendored_file_is_on_the_list_of_checksums():
+def test_every_vendored_file_is_listed_and_as_it_was_published():
     there = {str(path.relative_to(VENDOR)) for path in VENDOR.glob("*/*")}
     assert there == set(SUMS)
     assert len(there) >= 10
-
-
-@pytest.mark.parametrize("name", SUMS)
-def test_a_vendored_file_is_as_it_was_published(name):
-    assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == SUMS[name]
+    for name, digest in SUMS.items():
+        assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == digest, name
 
 
 def test_every_vendored_library_has_its_licence():
