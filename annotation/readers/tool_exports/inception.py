@@ -217,11 +217,11 @@ def _sentences(export: Export, name: str, annotator: str) -> Iterator[Entry]:
             export.leave_out(SPANS, first, len(layer.tokens), detail=layer.name)
             continue
         for key, tokens in layer.tokens.items():
-            n = document.sentence(tokens)
-            if n == 0:
+            at = document.sentence(tokens) or 0
+            if at == 0:
                 whole = _entry(next(iter(numbered.values())), name, everything, annotator)
                 whole.records = [id(row) for row in numbered.values()]
-            entry = entries.setdefault(0, whole) if n == 0 else entries[n or 0]
+            entry = entries.setdefault(0, whole) if at == 0 else entries[at]
             row = entry.row.child(dict(layer.values[key]), "")
             with export.faults.noting():
                 _add_features(export, entry, row, layer.name)

@@ -23,6 +23,7 @@ from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
     Entry,
     Export,
+    Kind,
     item_key,
     named_texts,
     number_of,
@@ -234,7 +235,7 @@ def _add_answer(
     elif cells[0] in layout.missing or not cells[0]:
         export.report.note_missing(cells[0])
     elif not export.is_missing(cells[0], question.name):
-        kind = "written" if question.is_written else "plain"
+        kind: Kind = "written" if question.is_written else "plain"
         entry.add(question.name, kind, cells[0], row.called(column), candidate)
 
 
