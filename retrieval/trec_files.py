@@ -320,7 +320,8 @@ def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 def _lines_of(path: Path, file: IO[bytes], layout: Layout) -> _Lines:
     """The lines of a file that can be used, or TrecFileFaults, which name each that cannot."""
-    lines, faults = _Lines(layout), []
+    lines = _Lines(layout)
+    faults: list[tuple[int | None, CodedText]] = []
     if layout.is_json:
         for number, (place, named) in enumerate(each_record(path, file, layout.kind), 1):
             if (problem := lines.take_named(number, named)) is not None:

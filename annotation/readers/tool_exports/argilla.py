@@ -112,8 +112,9 @@ def _metadata(row: Row) -> dict[str, Any]:
 
 def _displayed(row: Row, shown: Row) -> dict[str, Any]:
     """The fields that annotators saw."""
-    if isinstance(row.fields.get("fields"), dict):
-        return row.fields["fields"]
+    fields = row.fields.get("fields")
+    if isinstance(fields, dict):
+        return fields
     metadata = _metadata(row)
     questions = [name.removesuffix(SUGGESTION) for name in row.fields if SUGGESTION in name]
     return {
