@@ -79,8 +79,9 @@ def _default(field: models.Field[Any, Any]) -> Any:
 
 def _called_default(field: models.Field[Any, Any]) -> Callable[[], Any]:
     """What gives each row its own default."""
-    if _is_plain(field) and callable(field.default):
-        return field.default
+    default: Callable[[], Any] | None = field.default if callable(field.default) else None
+    if default is not None and _is_plain(field):
+        return default
     return lambda: _default(field)
 
 
