@@ -79,8 +79,8 @@ def _default(field: models.Field[Any, Any]) -> Any:
 
 def _called_default(field: models.Field[Any, Any]) -> Callable[[], Any]:
     """What gives each row its own default."""
-    default: Callable[[], Any] | None = field.default if callable(field.default) else None
-    if default is not None and _is_plain(field):
+    default: Callable[[], Any] | None = field.default if field.has_default() else None
+    if callable(default) and _is_plain(field):
         return default
     return lambda: _default(field)
 
