@@ -75,7 +75,7 @@ class TestInProcess:
                 path.write_bytes(content)
                 assert exit_code(f"import_{command}", path, "--study", "s") == 2
                 message = capsys.readouterr().err
-                assert message.startswith(f"Line 1 of {path.name}")
+                assert message.startswith((f"Line 1 of {path.name}", f"{path.name}: "))
                 assert message.count("\n") == 1
 
     @pytest.mark.parametrize(

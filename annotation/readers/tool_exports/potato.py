@@ -129,8 +129,11 @@ def _state(export: Export, row: Row) -> Iterator[Annotated]:
     for instance, part in zip(instances, parts, strict=True):
         with export.faults.noting():
             export.leave_out(SPANS, part, _n_parts(spans.fields.get(instance)))
+            pairs = answers.fields.get(instance) or []
+            if not isinstance(pairs, list):
+                raise part.refuse("expected a list of labels.", code="not_list")
             labels: Labels = {}
-            for n, pair in enumerate(answers.fields.get(instance) or ()):
+            for n, pair in enumerate(pairs):
                 label, value = _pair(part, pair, n)
                 schema = label.required("schema")
                 labels.setdefault(schema, {})[label.text("name")] = value
