@@ -97,7 +97,7 @@ ARGILLA = [
 
 def test_an_export_of_empty_answers_makes_a_study_of_the_others(rosa: Client) -> None:
     upload = send(rosa, json.dumps(ARGILLA), "argilla.json")
-    [part] = upload.summary["reading"]["parts"]
+    [part] = upload.reading["parts"]
     assert (part["code"], part["n"], part["places"]) == ("no_category", 2, ["label"])
     assert [(q["name"], q["is_read"]) for q in upload.summary["questions"]] == [
         ("rating", True),
