@@ -75,7 +75,7 @@ def test_downloaded_qrels_are_recognized_when_they_are_uploaded(rosa, study, col
 
 @pytest.mark.parametrize("kind", ["qrels", "assessors"])
 def test_a_mark_behind_the_part_that_an_upload_reads_counts(rosa, collection, monkeypatch, kind):
-    monkeypatch.setattr("retrieval.collection_files._unpacked_start", lambda start: start[:60])
+    monkeypatch.setattr("retrieval.collection_files._text_start", lambda start: start[:60])
     own = "A1" if kind == "assessors" else "0"
     people = "".join(f"t{n} {own} d1 1\n" for n in range(9))
     marked = people + f"t9 simulated{'-A2' if kind == 'assessors' else ''} d1 1\n"
