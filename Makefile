@@ -29,6 +29,7 @@ BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 JOBS ?= 2
 MARKS ?= (not browser and not slow and not long) or flow
+POSTGRES_MARKS ?= not long
 MODELS ?= 1
 POSTGRES_URL ?= postgres://postgres@127.0.0.1:5432/postgres
 ROOTFS ?= output/rootfs
@@ -65,7 +66,7 @@ test-slow: $(INSTALLED)-dev
 
 # Tests of pages run under the pseudo-locale here: they must not depend on wording.
 test-postgres: $(INSTALLED)-dev
-	DATABASE_URL="$(POSTGRES_URL)" $(PYTEST) --pseudo-locale -m "not once and not browser and not long" $(TESTS)
+	DATABASE_URL="$(POSTGRES_URL)" $(PYTEST) --pseudo-locale -m "$(POSTGRES_MARKS) and not once and not browser and not long" $(TESTS)
 
 test-browser: $(INSTALLED)-dev
 	$(PYTEST) -m "browser and not flow and not long" $(TESTS)
