@@ -38,7 +38,7 @@ def test_every_command_of_the_product_has_a_section_with_all_its_options() -> No
     [agreement] = re.findall(r"(?ms)^## agreement \{.*?(?=^## )", pages)
     for option in ("--item", "--annotator", "--value", "--level", "--where", "--cluster", "--ci"):
         assert f"`{option}" in agreement
-    assert "python manage.py agreement FILE --item COLUMN" in agreement
+    assert "python manage.py agreement FILE --level nominal" in agreement
 
 
 def test_every_address_and_record_of_the_api_has_a_section() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from annotation.imports import ImportResult
 from annotation.models import Study
+from annotation.readers.report import ReadingReport
 from hits import exceptions
 from hits.costs import Estimate
 from hits.exceptions import AnswerUnreadable, BatchUnfit, MarketplaceFault, MarketplaceRefused
@@ -89,8 +90,8 @@ def test_counts_in_messages_are_in_that_language_too(n):
         refused_draw(),
         Estimate(n, n, Decimal(1), Decimal(1)),
         Estimate(n, n, Decimal(1), Decimal(1), Decimal(1)),
-        ImportResult(study, n, n, n, n, ("7",)),
-        ImportResult(study, n, 0, 0, 0, ()),
+        ImportResult(study, n, n, n, n, ReadingReport()),
+        ImportResult(study, n, 0, 0, 0, ReadingReport()),
     ]
     sentences = [str(text) for text in texts]
     assert [text for text in sentences if unmarked_in_text(text, [])] == []
