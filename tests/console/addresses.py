@@ -265,7 +265,7 @@ def address(name: str, slug: str = "", **more: object) -> str:
         for part, value in PARTS.get(name, {}).items()
         if part not in more
     }
-    if name in SLUGS and "key" not in parts:
+    if name in SLUGS and "key" not in parts | more:
         parts["slug"] = slug or SLUGS[name]
     return reverse(f"console:{name}", kwargs=parts | more)
 
