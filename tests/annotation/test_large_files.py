@@ -20,6 +20,8 @@ MEGABYTE = 1 << 20
 # Two batches of items, and ten.
 SMALL, LARGE = 2 * DRAFTS_AT_ONCE, 10 * DRAFTS_AT_ONCE
 PER_ITEM = 8
+# In megabytes: the smaller file is shorter than what is read at once, and so are its text and rows.
+BLOCK = 3
 
 
 def write_judgments(path: Path, n_items: int) -> Path:
@@ -71,4 +73,4 @@ def test_files_of_any_size_need_the_same_memory(tmp_path: Path) -> None:
         peaks[n_items] = [reading, importing, exporting]
     assert SMALL > 2 * ITEMS_AT_ONCE
     for small, large in zip(peaks[SMALL], peaks[LARGE], strict=True):
-        assert large < small + 1
+        assert large < small + BLOCK
