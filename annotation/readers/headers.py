@@ -122,7 +122,8 @@ def _survey_monkey_names(
         question = cell.strip() or question
         option = below[n].strip() if n < len(below) else ""
         is_sole = option in SOLE_ANSWERS and bool(cell.strip())
-        name = question if is_sole else f"{question}: {option or _('Column {n}').format(n=n + 1)}"
+        part = option or _("Column {n}").format(n=n + 1)
+        name = question if is_sole else f"{question}: {part}"
         names.append(name)
         if option:
             wording[name] = question

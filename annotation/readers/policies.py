@@ -123,7 +123,7 @@ def note_look_alikes(report: ReadingReport, words: Sequence[str], *, what: str, 
             len(found),
         ) % {"n": f"{len(found):,}", "what": what, "how": _how(difference), "pairs": shown}
         if code == "look_alike_categories":
-            text = f"{text} {_('--merge-categories counts them as one.')}"
+            text += " " + _("--merge-categories counts them as one.")
         report.note(CodedText(text, code))
 
 

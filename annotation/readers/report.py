@@ -111,9 +111,8 @@ class ReadingReport:
     def sentences(self) -> list[str]:
         """The report for people, the counts first."""
         read = ngettext("Read %(n)s row.", "Read %(n)s rows.", self.n_rows)
-        sentences = [
-            f"{read % {'n': f'{self.n_rows:,}'}} {_('Used {n}.').format(n=f'{self.n_used:,}')}"
-        ]
+        used = _("Used {n}.").format(n=f"{self.n_used:,}")
+        sentences = [read % {"n": f"{self.n_rows:,}"} + " " + used]
         for group in self.left_out.values():
             text = ngettext("Left out %(n)s row: ", "Left out %(n)s rows: ", group.n)
             sentences.append(text % {"n": f"{group.n:,}"} + _reason(group))
