@@ -13,7 +13,7 @@ from annotation.protocols.scales import range_of
 from annotation.simulated_answers import raters_of, simulation_notice
 from console.study_facts import StudyFacts, SystemMean
 from hits.models import Recruitment
-from validation.documents.documents import Column, Document, Number, Row, Section, Table, Verbatim
+from presentation.documents import Column, Document, Number, Row, Section, Table, Verbatim
 from validation.documents.full import appendix
 from validation.documents.rated_systems import verdicts
 from validation.models import ValidationVersion

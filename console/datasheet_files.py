@@ -11,8 +11,8 @@ from annotation.models import Study
 from console.datasheet import datasheet_document
 from console.human_evaluation_datasheet import heds_document
 from console.results import current_version
-from validation.documents.documents import Document
-from validation.documents.files import FORMATS
+from presentation.documents import Document
+from presentation.formats import FORMATS
 
 # In the order of a list of them, with what each holds.
 DATASHEETS: Mapping[str, Promise] = {

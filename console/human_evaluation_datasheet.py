@@ -17,7 +17,7 @@ from annotation.protocols.scales import range_of
 from annotation.simulated_answers import simulation_notice
 from console.datasheet import answer_of
 from console.study_facts import StudyFacts
-from validation.documents.documents import Column, Document, Row, Section, Table, Verbatim
+from presentation.documents import Column, Document, Row, Section, Table, Verbatim
 from validation.models import ValidationVersion
 
 UNKNOWN = gettext_noop("to be filled in")

@@ -9,7 +9,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from django.utils.translation import gettext_lazy as _
 
-from validation.documents.files import FORMATS
+from presentation.formats import FORMATS
 from validation.study_report import ReportRequest, study_report_document
 
 # An archive of the same files is the same, whenever it was made.

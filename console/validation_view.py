@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from console.best_metrics import BestMetrics
+from presentation.documents import Figure, Table
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
@@ -19,7 +20,6 @@ from validation.analysis.records import (
     SystemRecord,
 )
 from validation.documents.comparison_tables import comparisons_table
-from validation.documents.documents import Figure, Table
 from validation.documents.estimated_means import estimated_differences_table, estimated_means_table
 from validation.documents.figures import (
     forest_figure,

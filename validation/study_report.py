@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Study
 from annotation.simulated_answers import simulation_notice
 from metrics.prompts import prompt_effects, system_scores
-from validation.documents.documents import Document, Section
+from presentation.documents import Document, Section
 from validation.documents.full import appendix, full_report, signed_document
 from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings
 from validation.documents.score_layouts import e2e, e2e_methods, lmstyle_scores

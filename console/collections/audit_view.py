@@ -14,9 +14,9 @@ from console.collections.audit_words import counted_cell, fact_cell, name_of, wo
 from console.collections.result_charts import Chart
 from console.collections.result_view import Fold, ResultView, text_column
 from error_codes import CodedText
+from presentation.documents import Column, Number, Table
 from retrieval.charts.audit import counted_findings, findings_in_words
 from retrieval.models import AuditedFile, AuditFact
-from validation.documents.documents import Column, Number, Table
 
 FILE = text_column(gettext_noop("File"))
 

@@ -6,9 +6,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from console.code_names import code_name
+from presentation.documents import Number
 from retrieval.audit.text import SIZES
 from retrieval.models import AuditFact
-from validation.documents.documents import Number
 
 HISTOGRAM = " histogram"
 SECTIONS = {

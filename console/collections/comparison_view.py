@@ -19,6 +19,7 @@ from console.collections.result_charts import MOST_DRAWN, Chart, means_chart
 from console.collections.result_view import Fold, ResultView, estimate, text_column
 from console.templatetags.numbers import coefficient
 from error_codes import CodedText
+from presentation.documents import Column, Number, P, Table
 from retrieval.models import (
     AnyTwoAssessors,
     ChangedPair,
@@ -28,7 +29,6 @@ from retrieval.models import (
     RankingPair,
 )
 from retrieval.rankings import ComparisonSettings
-from validation.documents.documents import Column, Number, P, Table
 from validation.documents.terms import listed
 
 QRELS, AGAINST = text_column(gettext_noop("Qrels")), text_column(gettext_noop("Against"))

@@ -15,13 +15,13 @@ from console.collections.evaluation_sentences import EvaluationAnswer, figure, i
 from console.collections.result_view import level_of
 from console.collections.sampling import draw_of_evaluation, unweighted_sentence
 from console.spans import Axis, Span
+from presentation.documents import Column, Number, P, Table
 from presentation.theme import Picture
 from retrieval.charts.topics import differences, differences_in_words, topic_differences
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.models import EvaluatedMeasure, RunResult, VersionFile
 from retrieval.run_order import SIGNIFICANT
 from retrieval.stored_versions import signature_of
-from validation.documents.documents import Column, Number, P, Table
 
 RUN, MEASURE = (
     Column(gettext_noop("Run"), is_number=False),

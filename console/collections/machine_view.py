@@ -13,10 +13,10 @@ from console.collections.few_runs import few_runs_sentence
 from console.collections.result_charts import Chart, means_chart
 from console.collections.result_view import Fold, ResultView, estimate, in_words, text_column
 from error_codes import CodedText
+from presentation.documents import Column, Number, P, Table
 from retrieval.models import MachineEstimate, MachineFacts, ModelBias
 from retrieval.reuse.machine import NO_SUM
 from retrieval.run_order import SIGNIFICANT
-from validation.documents.documents import Column, Number, P, Table
 
 RUN, MEASURE = text_column(gettext_noop("Run")), text_column(gettext_noop("Measure"))
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from console.collections.evaluation_sentences import figure
 from console.collections.result_charts import Chart
+from presentation.documents import Column, Number, Table
 from retrieval.models import CollectionVersion
 from retrieval.stored_versions import signature_of
-from validation.documents.documents import Column, Number, Table
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from console.collections.result_charts import Chart
 from console.collections.result_view import Fold, ResultView, estimate, text_column
 from console.templatetags.numbers import percent
 from error_codes import CodedText
+from presentation.documents import Column, Number, Table
 from retrieval.charts.reuse import (
     depths_in_words,
     left_out_forest,
@@ -28,7 +29,6 @@ from retrieval.models import (
     ReuseExpectation,
 )
 from retrieval.reuse.records import LEAST_IN_QRELS
-from validation.documents.documents import Column, Number, Table
 
 RUN, MEASURE = text_column(gettext_noop("Run")), text_column(gettext_noop("Measure"))
 FAMILY = text_column(gettext_noop("Family"))

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.dialogues.rows import StoredReport
+from presentation.documents import Cell, Column, Number, P, Table
 from simulation.dialogue_estimates import (
     ATTAINABLE,
     BIAS,
@@ -23,7 +24,6 @@ from simulation.dialogue_estimates import (
 )
 from simulation.models import DialogueEstimate, DialogueStudy
 from simulation.outcome_study import COEFFICIENTS
-from validation.documents.documents import Cell, Column, Number, P, Table
 
 SHARES = {
     "after_loss": gettext_lazy("P(switch) after a loss"),

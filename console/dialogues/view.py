@@ -15,10 +15,10 @@ from console.dialogues.rows import StoredReport
 from console.dialogues.sentences import ReportAnswer
 from console.dialogues.tables import SHARES, tables_of
 from console.experiments.view import Figure
+from presentation.documents import Table
 from simulation.dialogue_estimates import BIAS, FIT, ORDER, PEOPLE, SHARE
 from simulation.dialogue_figures import outcomes_figure, spans_figure
 from simulation.models import DialogueEstimate, DialogueStudy
-from validation.documents.documents import Table
 
 if TYPE_CHECKING:
     import pandas as pd

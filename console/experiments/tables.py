@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.experiments.rows import StoredRun
+from presentation.documents import Cell, Column, Number, P, Table
 from simulation.models import ImprovementRow, SensitivityRow, TurnResult
-from validation.documents.documents import Cell, Column, Number, P, Table
 
 BOLD = gettext_lazy(
     "Bold: the highest of its column, unless all rows are equal. Percentages are of the "

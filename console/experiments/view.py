@@ -21,10 +21,10 @@ from console.experiments.tables import (
     switches_table,
     turns_table,
 )
+from presentation.documents import Table
 from presentation.theme import Picture
 from simulation.figures import choices_figure, has_several, line_of, turns_figure
 from simulation.models import StoredCatalogue, TurnResult
-from validation.documents.documents import Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,14 +26,14 @@ from console.dialogues.view import ReportView
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
 from console.pages.study import may, person, study_for, study_page
+from presentation.latex import table_latex
+from presentation.plain import table_csv
 from presentation.row_files import FORMS as ROW_FORMS
 from presentation.spreadsheets import frame_csv
 from simulation.exceptions import SimulationError
 from simulation.models import DialogueReport, DialogueStudy
 from simulation.stored_dialogue_reports import REPORT_DIALOGUES, request_report
 from simulation.stored_dialogues import MAKE_DIALOGUES, request_dialogue_study
-from validation.documents.latex import table_latex
-from validation.documents.plain import table_csv
 from work.models import Job
 
 if TYPE_CHECKING:

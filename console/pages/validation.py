@@ -29,7 +29,7 @@ from metrics.exceptions import ValidationUnknown
 from metrics.models import ScoringRun
 from metrics.models_here import has_model
 from metrics.scorers.registry import Description, available
-from validation.documents.plain import records_csv
+from presentation.plain import records_csv
 from validation.models import ReportFile, ValidationVersion
 from validation.rows import StoredResults
 
@@ -162,7 +162,7 @@ def table(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         request,
         view.results.version,
         name,
-        lambda: render(request, "validation/_table.html", {"table": view.table(name)}),
+        lambda: render(request, "presentation/_table.html", {"table": view.table(name)}),
     )
 
 

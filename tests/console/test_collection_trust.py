@@ -14,6 +14,7 @@ from console.collections.audit_view import AuditView
 from console.collections.audit_words import words_of
 from console.collections.comparison_words import pair_sentence
 from console.collections.evaluation_sentences import figure
+from presentation.documents import Number
 from retrieval.collection_files import describe_file
 from retrieval.models import (
     AnyTwoAssessors,
@@ -44,7 +45,6 @@ from tests.retrieval.collections import (
     run_text,
     sent,
 )
-from validation.documents.documents import Number
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]

@@ -23,11 +23,11 @@ from console.human_evaluation_datasheet import SLIDER, UNKNOWN, heds_document
 from console.results import AGREEMENT, REPORT, compute
 from console.study_facts import StudyFacts
 from hits.models import Statement
+from presentation.documents import Document, Section, Verbatim
+from presentation.latex import as_latex
 from tests.annotation.studies import make_simulated, rate, rated_study, rating_study, ticked_study
 from tests.console.filled import NOON, add_assignment, add_batch
 from tests.console.sample_study import rated_sample
-from validation.documents.documents import Document, Section, Verbatim
-from validation.documents.latex import as_latex
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 

@@ -21,6 +21,7 @@ from console.chart_summaries import values_in_words
 from console.dialogues.rows import StoredReport
 from console.dialogues.sentences import ReportAnswer
 from console.dialogues.tables import order_table, shares_table
+from presentation.documents import note_of
 from simulation.experiment_dialogues import log_lines
 from simulation.models import (
     DialogueEstimate,
@@ -37,7 +38,6 @@ from tests.console.pages import answer_codes, rows_alike
 from tests.console.work import AT_ONCE
 from tests.simulation.answered import answer_outcomes, answer_switching
 from tests.simulation.stored import RULES, stored_experiment
-from validation.documents.documents import note_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 MOST_STATEMENTS = 15

@@ -12,6 +12,7 @@ from metrics.imports import import_scores
 from metrics.models import ScoringRun
 from metrics.scorers.registry import build
 from metrics.study_scores import score_study
+from presentation.html import as_html
 from stats.significance import holm, significance_clusters
 from tests.annotation.importing import command_output
 from tests.codes import refused
@@ -20,7 +21,6 @@ from tests.validation.test_study_validation import SYSTEMS, judged_study, score
 from tests.validation.validation_tables import random_tables
 from validation.analysis import Settings, report_from_tables
 from validation.documents.full import full_report
-from validation.documents.html import as_html
 from validation.documents.methods import methods_paragraph
 from validation.documents.terms import family
 from validation.documents.top_groups import top_groups

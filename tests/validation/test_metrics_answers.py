@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from django.utils.translation import gettext
 
+from presentation.documents import note_of
 from stats.ceilings import NoCeiling
 from tests.codes import codes_of
 from tests.validation.validation_tables import random_tables
@@ -15,7 +16,6 @@ from validation.analysis.ceilings import REASONS
 from validation.analysis.human_results import QuestionScale, question_result
 from validation.analysis.records import CeilingRecord, ComparisonRecord
 from validation.documents.comparison_tables import comparisons_table
-from validation.documents.documents import note_of
 from validation.documents.metrics_answers import metrics_answers
 from validation.documents.scale_limits import CUT_DIFFERENCES, difference_within
 from validation.documents.tables import NO_SHARE_INTERVAL, ceiling_warnings, ceilings_table

@@ -21,6 +21,26 @@ from annotation.simulated_answers import Raters, simulation_notice
 from metrics.exceptions import NotPaired, ReportUnwritten, ValidationUnknown
 from metrics.scorers.registry import build
 from metrics.study_scores import score_study
+from presentation.documents import (
+    MOST_COLUMNS_PRINTED,
+    MOST_PRINTED,
+    Column,
+    Document,
+    Number,
+    P,
+    Section,
+    Table,
+    beside,
+    cell_text,
+    note_of,
+)
+from presentation.formats import FORMATS
+from presentation.html import as_html
+from presentation.latex import as_latex, breakable, table_latex
+from presentation.latex import escaped as latex_escaped
+from presentation.markdown import as_markdown, table_markdown
+from presentation.markdown import escaped as markdown_escaped
+from presentation.plain import as_json, records_csv, table_csv
 from tests.annotation.importing import command_output
 from tests.annotation.studies import make_simulated
 from tests.codes import codes_of, refused_naming
@@ -37,29 +57,9 @@ from tests.validation.test_study_validation import judged_study, score
 from validation.analysis import Settings
 from validation.analysis.records import ComparisonRecord, CorrelationRecord, SystemRecord
 from validation.documents.cells import best_in_columns
-from validation.documents.documents import (
-    MOST_COLUMNS_PRINTED,
-    MOST_PRINTED,
-    Column,
-    Document,
-    Number,
-    P,
-    Section,
-    Table,
-    beside,
-    cell_text,
-    note_of,
-)
-from validation.documents.files import FORMATS
 from validation.documents.full import full_report
-from validation.documents.html import as_html
-from validation.documents.latex import as_latex, breakable, table_latex
-from validation.documents.latex import escaped as latex_escaped
 from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings
-from validation.documents.markdown import as_markdown, table_markdown
-from validation.documents.markdown import escaped as markdown_escaped
 from validation.documents.methods import methods_paragraph, methods_sentences
-from validation.documents.plain import as_json, records_csv, table_csv
 from validation.documents.terms import POLICIES, REASONS
 from validation.models import ValidationVersion
 from validation.results import TableResults
@@ -517,7 +517,7 @@ def test_the_greatest_of_a_column_is_marked_within_its_question():
     marked = [row[1].is_best for row in best_in_columns(rows, keys=1)]
     assert marked == [False, True, False, False]
     bold = Table("t", "t", [Column("k"), Column("v")], best_in_columns(rows, keys=1))
-    assert "<b>0.30</b>" in render_to_string("validation/_table.html", {"table": bold})
+    assert "<b>0.30</b>" in render_to_string("presentation/_table.html", {"table": bold})
     assert r"\textbf{0.30}" in table_latex(bold)
     assert "**0.30**" in table_markdown(bold)
 

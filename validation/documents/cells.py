@@ -6,8 +6,8 @@ from typing import Literal
 
 from django.utils.translation import gettext_noop as _
 
+from presentation.documents import Cell, Number, P, Row
 from validation.analysis.records import ComparisonRecord, CorrelationRecord
-from validation.documents.documents import Cell, Number, P, Row
 from validation.documents.signatures import number_signature
 from validation.documents.terms import reason_in_words
 from validation.results import Results

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from presentation.documents import Column, Number, P, Row, Table
 from validation.analysis.records import (
     ComparisonRecord,
 )
 from validation.documents.cells import p_cell, signed
-from validation.documents.documents import Column, Number, P, Row, Table
 from validation.documents.scale_limits import Limits, difference_within, note_of_cut_differences
 from validation.documents.terms import (
     TESTS,

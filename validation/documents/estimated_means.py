@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from presentation.documents import Column, Number, P, Row, Section, Table
 from validation.analysis.estimated_means import PLANNED_LOOKS
 from validation.analysis.rating_records import EstimatedDifferenceRecord, EstimatedMeanRecord
-from validation.documents.documents import Column, Number, P, Row, Section, Table
 from validation.documents.scale_limits import Limits, mean_on_scale, note_of_cuts
 from validation.documents.tables import METRIC, QUESTION, SYSTEM
 from validation.documents.terms import percent_text, reason_in_words

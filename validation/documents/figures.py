@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
+from presentation.documents import Figure
 from validation.analysis.records import (
     ComparisonRecord,
     CorrelationRecord,
@@ -29,7 +30,6 @@ from validation.charts.ranks import HUMAN_RATINGS, system_rank_bump
 from validation.charts.sample_size import power_curve
 from validation.charts.scatter import human_metric_scatter, points_or_parts
 from validation.charts.significance import significance_matrix
-from validation.documents.documents import Figure
 from validation.documents.terms import reason_in_words, statistic
 from validation.results import ALL, CONDITION, Results, ScatterRows
 

@@ -8,10 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from validation.analysis.records import plain
-from validation.documents.cells import signed
-from validation.documents.comparison_tables import comparisons_table
-from validation.documents.documents import (
+from presentation.documents import (
     Column,
     Document,
     Figure,
@@ -22,6 +19,9 @@ from validation.documents.documents import (
     Shortened,
     Table,
 )
+from validation.analysis.records import plain
+from validation.documents.cells import signed
+from validation.documents.comparison_tables import comparisons_table
 from validation.documents.estimated_means import estimated_means_section
 from validation.documents.figures import (
     curve_figure,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from presentation.documents import Column, Number, Row, Table
 from validation.analysis.records import CorrelationRecord, SystemRecord
 from validation.documents.cells import best_in_columns, correlation, signed
-from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.system_tables import human_mean
 from validation.documents.tables import METRIC, QUESTION, SYSTEM
 from validation.documents.terms import LEVEL_DESCRIPTIONS, SYMBOLS

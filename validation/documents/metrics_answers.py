@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from error_codes import CodedText
+from presentation.documents import Number
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.records import CeilingRecord, ComparisonRecord, CorrelationRecord
-from validation.documents.documents import Number
 from validation.documents.terms import (
     CEILING_WARNINGS,
     COEFFICIENTS,

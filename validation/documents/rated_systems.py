@@ -12,6 +12,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from annotation.simulated_answers import Raters
 from error_codes import CodedText
+from presentation.documents import Column, Row, Section, Table
 from stats.inference.scale_ends import FEWEST_OFF_END
 from stats.jackknife import is_uneven
 from validation.analysis.rated_systems import (
@@ -22,7 +23,6 @@ from validation.analysis.rated_systems import (
     notes_of_counts,
 )
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
-from validation.documents.documents import Column, Row, Section, Table
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
 from validation.documents.purchases import DECIMALS, number_text, purchase_of
 from validation.documents.scale_limits import mean_on_scale, note_of_cuts, on_scale

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from django.utils.translation import gettext as _
 
+from presentation.documents import Column, Number, Row, Table
 from validation.analysis.records import PlanRecord
 from validation.documents.cells import signed
-from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.tables import QUESTION
 from validation.documents.terms import statistic
 from validation.results import Results

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from django.utils.translation import gettext, gettext_noop
 
-from validation.documents.documents import Number
+from presentation.documents import Number
 from validation.results import Results
 
 Limits = tuple[float | None, float | None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from presentation.documents import Cell, Column, Number, P, Row, Table
 from validation.documents.cells import UNKNOWN
-from validation.documents.documents import Cell, Column, Number, P, Row, Table
 from validation.documents.layouts import OVERALL
 from validation.documents.signatures import plain_signature
 from validation.documents.tables import SYSTEM

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
+from presentation.documents import Column, Number, Row, Table
 from validation.analysis.records import (
     CorrelationRecord,
     SensitivityRecord,
 )
 from validation.documents.cells import signed
-from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.tables import CONDITION, METRIC, QUESTION, condition_text
 from validation.documents.terms import (
     CHOICES,

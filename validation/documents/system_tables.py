@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from presentation.documents import Column, Number, Row, Table
 from validation.analysis.records import (
     DisagreementRecord,
     SystemRecord,
@@ -12,7 +13,6 @@ from validation.analysis.records import (
     WorstRecord,
 )
 from validation.documents.cells import signed
-from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.rated_systems import TABLE_TITLE
 from validation.documents.tables import METRIC, QUESTION, SYSTEM
 from validation.results import ALL, Results

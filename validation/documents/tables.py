@@ -9,12 +9,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from error_codes import CodedText
+from presentation.documents import Column, Number, Row, Table
 from validation.analysis.records import (
     CeilingRecord,
     CorrelationRecord,
 )
 from validation.documents.cells import correlation, signed
-from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.terms import (
     CEILING_WARNINGS,
     COEFFICIENTS,

@@ -3,8 +3,8 @@
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
-from validation.documents import html
-from validation.documents.documents import Figure, Table
+from presentation import html
+from presentation.documents import Figure, Table
 
 register = template.Library()
 

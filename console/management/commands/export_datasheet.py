@@ -7,7 +7,7 @@ from annotation.agreement_versions import compute_agreement
 from annotation.models import Study
 from console.datasheet_files import DATASHEETS, datasheet_file
 from console.exceptions import FolderUnusable
-from validation.documents.files import make_folder, write_files
+from presentation.formats import make_folder, write_files
 
 
 class Command(BaseCommand):

@@ -10,7 +10,7 @@ from annotation.models import Study
 from console.assignment_prices import assignment_price
 from console.datasheet import whole_report
 from metrics.exceptions import ReportUnwritten
-from validation.documents.files import FORMATS, make_folder, write_files
+from presentation.formats import FORMATS, make_folder, write_files
 from validation.documents.rated_systems import verdicts
 from validation.study_report import LAYOUTS, PROMPTS, ReportRequest, study_report_document
 

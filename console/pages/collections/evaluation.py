@@ -28,6 +28,8 @@ from console.pages.collections.results import failed_arguments, job_of, version_
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
 from console.pages.study import may, person
+from presentation.latex import table_latex
+from presentation.plain import table_csv
 from presentation.row_files import FORMS as ROW_FORMS
 from presentation.spreadsheets import frame_csv
 from retrieval.evaluation_rows import StoredEvaluation
@@ -35,8 +37,6 @@ from retrieval.exceptions import RetrievalError
 from retrieval.models import CollectionVersion
 from retrieval.stored_evaluations import EVALUATE, request_evaluation
 from retrieval.stored_versions import signature_of
-from validation.documents.latex import table_latex
-from validation.documents.plain import table_csv
 
 KIND = CollectionVersion.Kind.EVALUATION
 JSON, TEX, CSV = "application/json", "application/x-tex", "text/csv; charset=utf-8"

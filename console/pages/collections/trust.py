@@ -32,14 +32,14 @@ from console.pages.collections.results import failed_arguments, job_of, version_
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
 from console.pages.study import may, person
+from presentation.latex import table_latex
+from presentation.plain import table_csv
 from presentation.spreadsheets import frame_csv
 from retrieval.exceptions import RetrievalError
 from retrieval.models import Collection, CollectionVersion
 from retrieval.stored_comparisons import COMPARE, request_comparison
 from retrieval.stored_machines import COMPARE_MACHINE, request_machine
 from retrieval.stored_reuse import ESTIMATE_REUSE, request_reuse
-from validation.documents.latex import table_latex
-from validation.documents.plain import table_csv
 
 Kind = CollectionVersion.Kind
 CONTENT_TYPES = {

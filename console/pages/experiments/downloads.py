@@ -20,12 +20,12 @@ from console.experiments.tables import (
 )
 from console.pages.experiments.experiment import experiment_for, version_for
 from console.pages.study import person
+from presentation.documents import Table
+from presentation.latex import table_latex
+from presentation.plain import table_csv
 from presentation.row_files import FORMS as ROW_FORMS
 from presentation.row_files import JSON_LINES, RowFile
 from simulation.experiment_dialogues import LOG_NAME, log_lines
-from validation.documents.documents import Table
-from validation.documents.latex import table_latex
-from validation.documents.plain import table_csv
 
 JSON, TEX, CSV = "application/json", "application/x-tex", "text/csv; charset=utf-8"
 TABLES: dict[str, Callable[[StoredRun], Table]] = {

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from presentation.documents import Document, Table
 from presentation.spreadsheets import frame_csv
-from validation.documents.documents import Document, Table
 
 
 def as_json(document: Document) -> str:

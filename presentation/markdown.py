@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from validation.documents.documents import (
+from presentation.documents import (
     Cell,
     Document,
     Figure,

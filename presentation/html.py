@@ -8,10 +8,10 @@ from base64 import b64encode
 
 from django.template.loader import render_to_string
 
+from presentation.documents import Document, Figure, Table
+from presentation.plain import table_csv
 from presentation.spreadsheets import frame_csv
 from presentation.theme import rendered, themed
-from validation.documents.documents import Document, Figure, Table
-from validation.documents.plain import table_csv
 
 # Beyond so many rows a table opens on demand.
 LONG = 40
@@ -27,7 +27,7 @@ def as_html(document: Document) -> str:
     their own table alone: written out at every number they made up most of the page.
     """
     context = {"document": document, "longest": LONG, "has_appendix": True}
-    return render_to_string("validation/report.html", context)
+    return render_to_string("presentation/report.html", context)
 
 
 def inline_svg(figure: Figure) -> str:

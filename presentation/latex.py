@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-from validation.documents.documents import (
+from presentation.documents import (
     Cell,
     Column,
     Document,

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from presentation.documents import Document, Figure
+from presentation.html import as_html
+from presentation.latex import as_latex, table_latex
+from presentation.markdown import as_markdown
+from presentation.plain import as_json, records_csv, table_csv
 from presentation.theme import Form, rendered, themed
-from validation.documents.documents import Document, Figure
-from validation.documents.html import as_html
-from validation.documents.latex import as_latex, table_latex
-from validation.documents.markdown import as_markdown
-from validation.documents.plain import as_json, records_csv, table_csv
 
 Files = dict[str, bytes]
 
