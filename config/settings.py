@@ -79,6 +79,7 @@ INSTALLED_APPS = [
     "csp",
     "accounts",
     "work",
+    "results",
     "annotation",
     "metrics",
     "validation",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
-from console.collections.evaluation_sentences import figure, interval_text
+from presentation.numbers import format_interval, format_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,14 +32,14 @@ def _with_interval(row: Mapping[Hashable, Any]) -> str:
     import pandas as pd
 
     low, high = (None if pd.isna(row[name]) else row[name] for name in ("ci_low", "ci_high"))
-    return f"{figure(row['value'])} {interval_text(low, high)}".strip()
+    return f"{format_number(row['value'])} {format_interval(low, high)}".strip()
 
 
 def range_in_words(values: pd.Series[Any]) -> str:
     """From the lowest to the highest, or the one value that all have; a dash where none has."""
-    said = list(dict.fromkeys(figure(one) for one in sorted(values.dropna())))
+    said = list(dict.fromkeys(format_number(one) for one in sorted(values.dropna())))
     if len(said) < 2:
-        return said[0] if said else figure(None)
+        return said[0] if said else format_number(None)
     return _("{low} to {high}").format(low=said[0], high=said[-1])
 
 

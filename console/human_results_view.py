@@ -19,12 +19,12 @@ from console.result_sentences import Scale, Standing, p_text
 from console.spans import Axis, Span
 from console.templatetags.numbers import coefficient, interval, percent
 from error_codes import CodedText
+from presentation.phrases import join_names
 from validation.analysis.human_results import ALL, CONDITION, COUNTS, PROTOCOL, UNFLAGGED
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.purchase_prices import AssignmentPrice
 from validation.documents.rated_systems import Verdict, is_told_apart, verdict_of
 from validation.documents.scale_limits import CUT
-from validation.documents.terms import listed
 from validation.models import (
     HumanResults,
     HumanResultsBin,
@@ -225,7 +225,7 @@ class HumanResultsView:
             for name, system in firsts.items()
         ]
         return _("The questions disagree on what comes first: %(named)s.") % {
-            "named": listed(named)
+            "named": join_names(named)
         }
 
     @cached_property
@@ -370,4 +370,4 @@ def _finding(whole: Standing, parts: Sequence[Standing], names: Sequence[str]) -
         return _("same order; lead %(size)s") % {"size": size}
     if len(parts) == 1:
         return _("another order")
-    return _("another order in %(names)s") % {"names": listed(list(moved[:3]))}
+    return _("another order in %(names)s") % {"names": join_names(list(moved[:3]))}

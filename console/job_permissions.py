@@ -27,11 +27,11 @@ from hits.jobs import APPLY_CHANGES
 from metrics.scoring_requests import asks_an_endpoint
 from metrics.study_judges import is_judge
 from retrieval.deletion import DELETE_COLLECTION
-from retrieval.stored_audits import AUDIT
-from retrieval.stored_comparisons import COMPARE
-from retrieval.stored_evaluations import EVALUATE
-from retrieval.stored_machines import COMPARE_MACHINE
-from retrieval.stored_reuse import ESTIMATE_REUSE
+from retrieval.result_kinds.audit import AUDIT
+from retrieval.result_kinds.comparison import COMPARE
+from retrieval.result_kinds.evaluation import EVALUATE
+from retrieval.result_kinds.machine import COMPARE_MACHINE
+from retrieval.result_kinds.reuse import ESTIMATE_REUSE
 from simulation.stored_dialogue_reports import REPORT_DIALOGUES
 from work.models import Job
 

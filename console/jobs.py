@@ -7,7 +7,6 @@ from annotation.exceptions import AnnotationError
 from annotation.label_sets import make_label_set
 from annotation.study_jobs import LABEL, RESULT, study_of
 from console.api.idempotency import delete_old_answers
-from console.collections.reports import WRITE_REPORT, write_report
 from console.exceptions import ConsoleError
 from console.forms import rule_of
 from console.results import compute
@@ -50,8 +49,3 @@ def result(running: RunningJob) -> str:
 def delete_stored_answers(running: RunningJob) -> str:
     """Forget answers under idempotency keys after their day."""
     return _("Answers deleted: {n}.").format(n=delete_old_answers())
-
-
-register(
-    WRITE_REPORT, label=gettext_lazy("Writing the report"), queue=INTERACTIVE, refusals=REFUSALS
-)(write_report)

@@ -2,7 +2,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from console.api.urls import former
 from lazy_views import LazyPackage
-from retrieval.models import CollectionVersion
+from retrieval.models import ResultType
 
 pages = LazyPackage("console.pages")
 collection_pages = LazyPackage("console.pages.collections")
@@ -12,10 +12,10 @@ app_name = "console"
 
 # Pages of a collection whose results have charts.
 PAGES_WITH_CHARTS = {
-    "trust": CollectionVersion.Kind.COMPARISON.value,
-    "reuse": CollectionVersion.Kind.REUSE.value,
-    "machine": CollectionVersion.Kind.MACHINE.value,
-    "audit": CollectionVersion.Kind.AUDIT.value,
+    "trust": ResultType.COMPARISON.value,
+    "reuse": ResultType.REUSE.value,
+    "machine": ResultType.MACHINE.value,
+    "audit": ResultType.AUDIT.value,
 }
 
 of_a_study: list[URLPattern | URLResolver] = [

@@ -10,9 +10,10 @@ from django.utils.translation import gettext as _
 
 from accounts.audit import record
 from annotation.uploads import AT_ONCE_BYTES
+from results.models import Result
 from retrieval.exceptions import CollectionUnfit
 from retrieval.file_readings import subject_of
-from retrieval.models import Collection, CollectionVersion, PoolSlot, TopicValue
+from retrieval.models import Collection, PoolSlot, TopicValue
 from work.models import Job
 from work.request import request_job
 
@@ -72,7 +73,7 @@ def delete_large_collection(running: RunningJob) -> str:
     if (collection := rows.first()) is None:
         return _("It is deleted already.")
     files = list(collection.files.defer("faults", "warnings"))
-    parts = [*CollectionVersion.objects.filter(collection=collection), *files]
+    parts = [*Result.objects.filter(collection=collection), *files]
     for part in running.progress(_("result or file"))(parts, len(parts)):
         part.delete()
     message = _("“{name}” is deleted.").format(name=collection.name)

@@ -8,15 +8,15 @@ from functools import cached_property
 from typing import Any
 
 from presentation.row_files import RowFile
+from results.models import Result
 from retrieval.models import (
     CollectionFile,
-    CollectionVersion,
     EvaluatedMeasure,
     EvaluationWeights,
+    ResultFile,
     RunPair,
     RunResult,
     TopicValue,
-    VersionFile,
     WeightedResult,
 )
 from retrieval.run_order import RunOrder
@@ -37,7 +37,7 @@ SETTINGS = (
 class StoredEvaluation:
     """The rows of an evaluation, each table read once."""
 
-    def __init__(self, version: CollectionVersion) -> None:
+    def __init__(self, version: Result) -> None:
         self.version = version
 
     @cached_property
@@ -46,15 +46,15 @@ class StoredEvaluation:
         return sorted(self.version.measures.all(), key=lambda one: (not one.is_primary, one.pk))
 
     @cached_property
-    def files(self) -> dict[int, VersionFile]:
+    def files(self) -> dict[int, ResultFile]:
         return {file.pk: file for file in self.version.files.all()}
 
     @property
-    def runs(self) -> list[VersionFile]:
+    def runs(self) -> list[ResultFile]:
         return [file for file in self.files.values() if file.kind == CollectionFile.Kind.RUN]
 
     @property
-    def qrels(self) -> VersionFile:
+    def qrels(self) -> ResultFile:
         return next(file for file in self.files.values() if file.kind == CollectionFile.Kind.QRELS)
 
     @cached_property
@@ -105,7 +105,7 @@ class StoredEvaluation:
 
     @cached_property
     def notes(self) -> list[str]:
-        return [note.text for note in self.version.notes.all()]
+        return [note["text"] for note in self.version.notes]
 
     def groups(self, one: EvaluatedMeasure) -> list[list[str]]:
         """The runs of a primary measure from the best on; groups apart differ."""
@@ -118,7 +118,7 @@ class StoredEvaluation:
         """As `evaluate_runs --json` prints it, with or without each topic's values."""
         in_order = sorted(self.measures, key=lambda one: one.pk)
         primary = [one for one in in_order if one.is_primary]
-        rules = self.version.rules
+        rules = self.version.settings
         return {
             "results": list(self._results(per_topic=per_topic)),
             "comparisons": [
@@ -134,8 +134,8 @@ class StoredEvaluation:
                 | {"n_missing": run.n_missing, "n_foreign": run.n_foreign}
                 for run in self.runs
             ],
-            "n_topics": self.version.n_topics,
-            "n_without_relevant": self.version.n_without_relevant,
+            "n_topics": self.version.facts["n_topics"],
+            "n_without_relevant": self.version.facts["n_without_relevant"],
             "settings": {"primary": [one.name for one in primary], "pairs": True}
             | {name: rules[name] for name in SETTINGS if name in rules},
             "notes": self.notes,
@@ -195,7 +195,7 @@ class StoredEvaluation:
         )
 
     def values_by_topic(
-        self, one: EvaluatedMeasure, runs: Sequence[VersionFile]
+        self, one: EvaluatedMeasure, runs: Sequence[ResultFile]
     ) -> list[dict[str, float]]:
         """Each run's value of a measure in each topic that it has."""
         values: dict[int, dict[str, float]] = {run.pk: {} for run in runs}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
+from results.models import Result
 from retrieval.collection_files import files_on_disk
 from retrieval.models import (
     Collection,
     CollectionFile,
-    CollectionVersion,
     FileFit,
+    ResultType,
     SampledTarget,
     SampleFit,
 )
@@ -26,8 +27,8 @@ def note_fits(collection: Collection) -> None:
     files = list(collection.files.usable().defer("faults", "warnings"))
     sources = [file for file in files if file.kind in (Kind.CATALOGUE, Kind.EMBEDDINGS)]
     runs = [file for file in files if file.kind == Kind.RUN]
-    targets = CollectionVersion.Kind.TARGETS
-    samples = list(CollectionVersion.objects.of(collection, targets)[:SAMPLES])
+    targets = ResultType.TARGETS
+    samples = list(Result.objects.of(collection, targets)[:SAMPLES])
     for source in sources:
         known = set(source.fits.values_list("run", flat=True))
         known_samples = set(source.sample_fits.values_list("sample", flat=True))
@@ -38,7 +39,7 @@ def note_fits(collection: Collection) -> None:
 
 
 def _note_fits_of(
-    source: CollectionFile, runs: Sequence[CollectionFile], samples: Sequence[CollectionVersion]
+    source: CollectionFile, runs: Sequence[CollectionFile], samples: Sequence[Result]
 ) -> None:
     with files_on_disk([source]) as [path]:
         names = names_in(path, source.kind)
@@ -60,7 +61,7 @@ def _note_fits_of(
     )
 
 
-def _sample_fit(source: CollectionFile, sample: CollectionVersion, names: Set[str]) -> SampleFit:
+def _sample_fit(source: CollectionFile, sample: Result, names: Set[str]) -> SampleFit:
     targets = SampledTarget.objects.filter(version=sample).values_list("topic", "docno")
     n_known = sum((docno or topic) in names for topic, docno in targets)
     return SampleFit(source=source, sample=sample, n_targets=len(targets), n_known=n_known)

@@ -54,6 +54,14 @@ def subject_of(collection: Collection) -> str:
     return f"collection:{collection.pk}"
 
 
+def collection_of(running: RunningJob) -> Collection:
+    """The collection of a job; CollectionUnfit if it is gone."""
+    known = Collection.objects.select_related("team").filter(pk=running.arguments["collection"])
+    if (collection := known.first()) is None:
+        raise CollectionUnfit(_("The collection was deleted meanwhile."))
+    return collection
+
+
 def request_reading(
     *, collection: Collection, files: Sequence[CollectionFile], requested_by: User | None
 ) -> None:

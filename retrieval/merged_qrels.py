@@ -12,11 +12,10 @@ from django.utils.translation import gettext as _
 from retrieval.collection_files import describe_file, free_name, store_file
 from retrieval.exceptions import CollectionUnfit
 from retrieval.exports.marks import iteration_of
-from retrieval.file_readings import read_file, subject_of
+from retrieval.file_readings import collection_of, read_file, subject_of
 from retrieval.models import Collection, CollectionFile
 from retrieval.rankings.label_sets import label_sets
 from retrieval.stored_files import assessors_grades
-from retrieval.stored_versions import collection_of
 from retrieval.trec_files import RelevanceGrades
 from work.request import request_job
 

@@ -16,15 +16,16 @@ from annotation.models import Study
 from annotation.new_studies import kind_of_protocol
 from annotation.protocols.templates import read_protocol
 from annotation.uploads import free_slug
+from results.models import Result
 from retrieval.collection_files import files_on_disk
 from retrieval.collections import link_studies
 from retrieval.exceptions import CollectionUnfit, PoolDefective
 from retrieval.file_readings import subject_of
-from retrieval.models import CollectionFile, CollectionVersion, PoolStudy
+from retrieval.models import CollectionFile, PoolStudy
 from retrieval.pools.catalogue import names_alone
 from retrieval.pools.pool_items import pool_study
+from retrieval.result_kinds.pool import stored_pool
 from retrieval.source_files import opened_catalogue
-from retrieval.stored_pools import stored_pool
 from work.request import request_job
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ MOST_NAMED = 5
 KIND = CollectionFile.Kind.CATALOGUE
 
 
-def refused_faults(version: CollectionVersion, allowed: Sequence[str]) -> dict[str, int]:
+def refused_faults(version: Result, allowed: Sequence[str]) -> dict[str, int]:
     """How many faults of a pool there are by name, of those names that are not allowed."""
     names = version.pool_findings.values_list("name", flat=True).order_by("pk")
     counts: dict[str, int] = {}
@@ -51,7 +52,7 @@ def refused_faults(version: CollectionVersion, allowed: Sequence[str]) -> dict[s
 
 def request_study(
     *,
-    version: CollectionVersion,
+    version: Result,
     title: str,
     template: str,
     allowed: Sequence[str],
@@ -70,7 +71,7 @@ def request_study(
         )
     return request_job(
         kind=STUDY_OF_POOL,
-        subject=subject_of(version.collection),
+        subject=subject_of(version.subject),
         arguments={
             "version": version.pk,
             "title": title,
@@ -84,9 +85,7 @@ def request_study(
 def make_pool_study(running: RunningJob) -> str:
     """Make the study of a job with its pictures and its protocol, and link it to the collection."""
     arguments = running.arguments
-    version = CollectionVersion.objects.select_related("collection__team").get(
-        pk=arguments["version"]
-    )
+    version = Result.objects.get(pk=arguments["version"])
     with files_on_disk(_catalogues(version)) as paths:
         if not paths:
             return _study(version, names_alone(()), arguments, running)
@@ -94,11 +93,11 @@ def make_pool_study(running: RunningJob) -> str:
             return _study(version, catalogue, arguments, running)
 
 
-def _catalogues(version: CollectionVersion) -> list[CollectionFile]:
+def _catalogues(version: Result) -> list[CollectionFile]:
     """The catalogue that a pool was made with, if any; CollectionUnfit where it was removed."""
     catalogues = []
     for one in version.files.filter(kind=KIND).select_related("file"):
-        same = version.collection.files.usable().filter(kind=KIND, sha256=one.sha256)
+        same = version.subject.files.usable().filter(kind=KIND, sha256=one.sha256)
         if (file := one.file or same.first()) is None:
             text = _(
                 "The catalogue {name} was removed, and candidates would have no pictures or "
@@ -111,12 +110,12 @@ def _catalogues(version: CollectionVersion) -> list[CollectionFile]:
 
 @transaction.atomic
 def _study(
-    version: CollectionVersion,
+    version: Result,
     catalogue: Catalogue,
     arguments: dict[str, Any],
     running: RunningJob,
 ) -> str:
-    collection, actor = version.collection, running.job.requested_by
+    collection, actor = version.subject, running.job.requested_by
     protocol = read_protocol(arguments["template"])
     imported = import_study(
         draft=_draft(version, catalogue, kind_of_protocol(protocol)),
@@ -138,7 +137,7 @@ def _study(
     return message
 
 
-def _left_out(version: CollectionVersion) -> str:
+def _left_out(version: Result) -> str:
     """Which targets a study lacks, as nothing was found for them."""
     names = list(version.pooled_topics.filter(slots=None).values_list("topic", flat=True))
     if not names:
@@ -153,7 +152,7 @@ def _left_out(version: CollectionVersion) -> str:
     }
 
 
-def _draft(version: CollectionVersion, catalogue: Catalogue, kind: str) -> StudyDraft:
+def _draft(version: Result, catalogue: Catalogue, kind: str) -> StudyDraft:
     draft = pool_study(stored_pool(version), catalogue)
     if kind == Study.Kind.ALTERNATIVES:
         return draft

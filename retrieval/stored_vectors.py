@@ -16,12 +16,11 @@ from metrics.scorers.checkpoints import Checkpoint
 from retrieval.collection_files import files_on_disk, free_name, store_file
 from retrieval.exceptions import PoolUnfit
 from retrieval.file_fits import note_fits
-from retrieval.file_readings import read_file, subject_of
+from retrieval.file_readings import collection_of, read_file, subject_of
 from retrieval.models import CollectionFile
 from retrieval.pools.encoding import Part, encode_catalogue
 from retrieval.pools.vectors import Vectors, write_vectors
 from retrieval.source_files import opened_catalogue
-from retrieval.stored_versions import collection_of
 from work.request import request_job
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from annotation.models import Study
 from retrieval.collection_files import describe_file, free_name, store_file
 from retrieval.exports.assessors import assessor_lines
 from retrieval.exports.qrels import judgment_source, qrels_of
-from retrieval.file_readings import read_file, subject_of
+from retrieval.file_readings import collection_of, read_file, subject_of
 from retrieval.models import Collection, CollectionFile
-from retrieval.stored_versions import collection_of
 from work.request import request_job
 
 if TYPE_CHECKING:

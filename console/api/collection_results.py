@@ -20,19 +20,20 @@ from console.api.operations import lists, reads, stretches, writes
 from console.api.pagination import page, stretch
 from console.collections.evaluation_form import CONFIDENCE
 from console.collections.target_forms import MOST_TARGETS, PREDICTORS, TargetsForm
+from results.computing import sign_result
+from results.models import Result
 from retrieval.models import (
     Collection,
     CollectionFile,
-    CollectionVersion,
+    ResultType,
     SampledTarget,
     TopicValue,
 )
-from retrieval.stored_evaluations import WEIGHTS, request_evaluation
-from retrieval.stored_targets import SOURCES, request_sample
-from retrieval.stored_versions import signature_of
+from retrieval.result_kinds.evaluation import WEIGHTS, request_evaluation
+from retrieval.result_kinds.targets import SOURCES, request_sample
 from work.models import Job
 
-Kind = CollectionVersion.Kind
+Kind = ResultType
 KINDS = {
     "evaluations": Kind.EVALUATION,
     "comparisons": Kind.COMPARISON,
@@ -46,22 +47,23 @@ KINDS = {
 """What an address calls the results of a kind."""
 
 
-class ResultRowSerializer(serializers.ModelSerializer[CollectionVersion]):
+class ResultRowSerializer(serializers.ModelSerializer[Result]):
     """A computed result, which never changes."""
 
     kind = serializers.CharField()
-    settings = serializers.DictField(source="rules")
+    n_topics = serializers.IntegerField(source="facts.n_topics", default=0)
+    settings = serializers.DictField()
     signature = serializers.SerializerMethodField(help_text="Settings and files, on one line.")
 
     class Meta:
-        model = CollectionVersion
+        model = Result
         fields = [
             *("number", "kind", "created_at", "n_topics", "seed", "settings", "fingerprint"),
             "signature",
         ]
 
-    def get_signature(self, version: CollectionVersion) -> str:
-        return signature_of(version)
+    def get_signature(self, version: Result) -> str:
+        return sign_result(version)
 
 
 class UsedFileSerializer(serializers.Serializer[Any]):
@@ -97,7 +99,7 @@ def versions_of(collection: Collection, kind: str) -> Any:
     """The results that an address names, newest first; 404 for what is no kind."""
     if kind not in KINDS:
         raise NotFound(f"There are no results called {kind}; there are {', '.join(KINDS)}.")
-    return CollectionVersion.objects.of(collection, KINDS[kind])
+    return Result.objects.of(collection, KINDS[kind])
 
 
 class ResultsEndpoint(Endpoint):
@@ -109,10 +111,10 @@ class ResultsEndpoint(Endpoint):
 
     def version(
         self, slug: str, kind: str, number: int, permission: Permission = Permission.VIEW
-    ) -> CollectionVersion:
+    ) -> Result:
         """The result of that number; 404 where there is none."""
         versions = versions_of(self.collection(slug, permission), kind)
-        return cast(CollectionVersion, get_object_or_404(versions, number=number))
+        return cast(Result, get_object_or_404(versions, number=number))
 
 
 class CollectionResults(ResultsEndpoint):
@@ -311,10 +313,10 @@ def _named(files: Any, names: list[str] | None, field: str) -> list[CollectionFi
     return [rows[name] for name in dict.fromkeys(names)]
 
 
-def _sample(collection: Collection, number: int) -> CollectionVersion:
+def _sample(collection: Collection, number: int) -> Result:
     """The sample of targets of that number; a 400 of the field where there is none."""
     samples = versions_of(collection, "targets")
     if (sample := samples.filter(number=number).first()) is None:
         text = _("There is no sample of targets {number}.").format(number=number)
         raise serializers.ValidationError({WEIGHTS: [text]})
-    return cast(CollectionVersion, sample)
+    return cast(Result, sample)

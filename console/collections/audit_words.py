@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from console.code_names import code_name
 from presentation.documents import Number
 from retrieval.audit.text import SIZES
-from retrieval.models import AuditFact
 
 HISTOGRAM = " histogram"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number, or a text, that was counted of a file: its section, and its row of a table."""
+
+    section: str
+    row: int | None
+    name: str
+    value: float | str | None
+
+
 SECTIONS = {
     "sizes": gettext_noop("as they are"),
     "sizes histogram": gettext_noop("as they are"),
@@ -66,16 +79,14 @@ CLAIM_TITLES = {
 }
 
 
-def fact_cell(fact: AuditFact) -> str | Number:
-    """A number, whole where it is, or the text."""
-    if fact.number is None:
-        return code_name(fact.text)
-    return counted_cell(fact.number)
+def fact_cell(fact: Fact) -> str | Number:
+    """A number, whole if it is, or the text."""
+    return code_name(fact.value) if isinstance(fact.value, str) else counted_cell(fact.value)
 
 
 def counted_cell(number: float | None) -> Number:
     """Whole where it is."""
-    return Number(number, 0 if number is not None and number.is_integer() else 4)
+    return Number(number, 0 if number is not None and float(number).is_integer() else 4)
 
 
 def words_of(code: str) -> str:
@@ -84,7 +95,7 @@ def words_of(code: str) -> str:
     return _(titles[code]) if code in titles else code_name(code).removeprefix("n ")
 
 
-def name_of(fact: AuditFact) -> str:
+def name_of(fact: Fact) -> str:
     """What a number is of: in a histogram, topics by how many relevant documents they have."""
     if fact.section.endswith(HISTOGRAM):
         return _("topics with {n} relevant").format(n=fact.name)

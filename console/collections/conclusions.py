@@ -10,22 +10,19 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.collections.audit_view import AuditView
-from console.collections.comparison_view import ComparisonView
+from console.collections.audit_view import list_files
 from console.collections.evaluation_view import EvaluationView
-from console.collections.few_runs import few_runs_sentence
 from console.collections.judgments_view import StudyJudgments
 from console.collections.limits import limits_of
-from console.collections.machine_view import MachineView
 from console.collections.pool_view import PoolView
 from console.collections.report_basis import KIND, RESULT_TITLES, RESULTS, Basis
-from console.collections.result_view import ResultView
-from console.collections.reuse_view import ReuseView
 from console.collections.sampling import draw_of
 from error_codes import CodedText
+from presentation.phrases import join_names
+from results.shown import ShownResult
 from retrieval.evaluation_rows import StoredEvaluation
+from retrieval.few_runs import few_runs_sentence
 from retrieval.models import Collection, CollectionFile
-from validation.documents.terms import listed
 
 MOST_FILES = 20
 TITLES: dict[str, str | Promise] = {
@@ -43,12 +40,7 @@ TITLES: dict[str, str | Promise] = {
 }
 # Their sentences are of several studies, files or results, of which none comes first.
 LISTS = ("judged", "agreement", "limits", "made")
-VIEWS: dict[str, type[ResultView]] = {
-    KIND.COMPARISON: ComparisonView,
-    KIND.MACHINE: MachineView,
-    KIND.REUSE: ReuseView,
-    KIND.AUDIT: AuditView,
-}
+SHOWN = (KIND.COMPARISON, KIND.MACHINE, KIND.REUSE, KIND.AUDIT)
 
 
 @dataclass
@@ -79,10 +71,10 @@ class Conclusions:
         return EvaluationView(StoredEvaluation(version), {}) if version else None
 
     @cached_property
-    def results(self) -> dict[str, ResultView]:
+    def results(self) -> dict[str, ShownResult]:
         """The result of each kind that the report speaks of."""
-        versions = {kind: self.basis.result(kind) for kind in VIEWS}
-        return {kind: VIEWS[kind](one) for kind, one in versions.items() if one is not None}
+        results = {kind: self.basis.result(kind) for kind in SHOWN}
+        return {kind: ShownResult(one) for kind, one in results.items() if one is not None}
 
     def sections(self) -> list[Section]:
         """The parts that have something to say."""
@@ -118,7 +110,7 @@ class Conclusions:
             if study.chance:
                 yield _sentence_of(_study_name(study), study.chance)
         for result in self.results.values():
-            yield _sentence_of(basis.name_of(result.version), result.first_sentence)
+            yield _sentence_of(basis.name_of(result.result), result.answer)
 
     def _judged(self) -> Iterator[str]:
         for study in self.basis.studies:
@@ -188,15 +180,15 @@ class Conclusions:
     def _of(self, kind: str) -> Iterator[str]:
         if (result := self.results.get(kind)) is None:
             return
-        yield _sentence_of(self.basis.name_of(result.version), result.first_sentence)
+        yield _sentence_of(self.basis.name_of(result.result), result.answer)
         yield from (*result.details, *result.notes)
 
     def _audit(self) -> Iterator[str]:
         yield from self._of(KIND.AUDIT)
-        if isinstance(view := self.results.get(KIND.AUDIT), AuditView):
-            faulty = [one for one in view.files if one.refused or one.defects]
+        if (shown := self.results.get(KIND.AUDIT)) is not None:
+            faulty = [one for one in list_files(shown.result) if one.refused or one.defects]
             for one in faulty[:MOST_FILES]:
-                yield _sentence_of(_quoted(one.file.file_name), f"{one.finding}.")
+                yield _sentence_of(_quoted(one.file["file"]), f"{one.finding}.")
             if (rest := len(faulty) - MOST_FILES) > 0:
                 text = ngettext("{n} more file has defects.", "{n} more files have defects.", rest)
                 yield text.format(n=rest)
@@ -214,7 +206,7 @@ class Conclusions:
         others = {kind: [one for one in versions[kind] if one.pk not in keys] for kind in RESULTS}
         for kind, rest in others.items():
             if rest:
-                numbers = listed([str(one.number) for one in reversed(rest)])
+                numbers = join_names([str(one.number) for one in reversed(rest)])
                 yield CodedText(
                     _("Not in this report: {kind} {numbers}.").format(
                         kind=RESULT_TITLES[kind], numbers=numbers

@@ -13,9 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from error_codes import CodedText
+from results.models import Result
 from retrieval.exceptions import RetrievalError
-from retrieval.models import Collection, CollectionFile, CollectionVersion
-from retrieval.stored_evaluations import WEIGHTS, settings_of
+from retrieval.models import Collection, CollectionFile, ResultType
+from retrieval.result_kinds.evaluation import WEIGHTS, settings_of
 
 COMMON = (
     "nDCG@10",
@@ -144,10 +145,8 @@ class EvaluationForm(forms.Form):
 
     def _offer_weights(self, collection: Collection) -> None:
         """The samples whose topics may be weighed; no field without any, or of another page."""
-        kind = CollectionVersion.Kind.TARGETS
-        samples = (
-            CollectionVersion.objects.of(collection, kind)[:SAMPLES] if self.HAS_WEIGHTS else []
-        )
+        kind = ResultType.TARGETS
+        samples = Result.objects.of(collection, kind)[:SAMPLES] if self.HAS_WEIGHTS else []
         offered = [(str(one.pk), weights_title(one)) for one in samples]
         if not offered:
             del self.fields["weights"]
@@ -156,10 +155,10 @@ class EvaluationForm(forms.Form):
         assert isinstance(field, forms.ChoiceField)
         field.choices = [("", _("themselves alone")), *offered]
 
-    def begin_with_result(self, version: CollectionVersion) -> None:
+    def begin_with_result(self, version: Result) -> None:
         """Offer the choices of a result, and the runs and qrels that came since."""
         files = [key for key in version.files.values_list("file", flat=True) if key is not None]
-        self.begin_with({"rules": version.rules, "files": files})
+        self.begin_with({"settings": version.settings, "inputs": files})
         for name, kind in (("runs", CollectionFile.Kind.RUN), ("qrels", CollectionFile.Kind.QRELS)):
             keys = self.initial.get(name)
             if isinstance(keys, list):
@@ -171,7 +170,7 @@ class EvaluationForm(forms.Form):
                     if one.created_at > version.created_at and str(one.pk) in offered
                 ]
 
-    def begin_with_qrels(self, evaluated: CollectionVersion) -> None:
+    def begin_with_qrels(self, evaluated: Result) -> None:
         """Offer the qrels that were evaluated, of which the report speaks."""
         if isinstance(self.fields["qrels"], forms.MultipleChoiceField):
             return
@@ -183,8 +182,8 @@ class EvaluationForm(forms.Form):
 
     def begin_with(self, arguments: Mapping[str, Any]) -> None:
         """Offer the choices of a job that failed or of a result, to be changed, not made anew."""
-        rules = arguments.get("rules", {})
-        files = [self.usable[key] for key in arguments.get("files", ()) if key in self.usable]
+        rules = arguments.get("settings", {})
+        files = [self.usable[key] for key in arguments.get("inputs", ()) if key in self.usable]
         values = {name: value for name, value in rules.items() if name in self.fields}
         values["runs"] = [str(one.pk) for one in files if one.kind == CollectionFile.Kind.RUN]
         qrels = [str(one.pk) for one in files if one.kind == CollectionFile.Kind.QRELS]
@@ -311,10 +310,10 @@ def _names(text: str) -> Sequence[str]:
     return [name.strip() for name in SEPARATOR.split(text) if name.strip()]
 
 
-def weights_title(sample: CollectionVersion) -> str:
+def weights_title(sample: Result) -> str:
     """What the topics of a sample stand for."""
     text = _("all targets that sample {number} was drawn from ({n} drawn)")
-    return text.format(number=sample.number, n=f"{sample.n_topics:,}")
+    return text.format(number=sample.number, n=format(sample.facts["n_topics"], ","))
 
 
 def usable_files(collection: Collection) -> dict[int, CollectionFile]:

@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from console.result_sentences import p_text
 from console.templatetags.numbers import percent
 from error_codes import CodedText
+from presentation.numbers import format_interval, format_number
 from retrieval.models import EvaluatedMeasure, RunPair, RunResult
 from retrieval.run_order import RunOrder
 from validation.documents.terms import short_list
@@ -22,18 +23,6 @@ LEAST_TOPICS = 10
 UNEVEN, INCOMPLETE = 0.1, 0.9
 # Which would be written as 100 %.
 ALL = 0.995
-
-
-def figure(value: float | None) -> str:
-    """Three decimals, with a minus that lines up, and none before zero; undefined is a dash."""
-    if value is None:
-        return "–"
-    text = f"{value:.3f}"
-    return "0.000" if text == "-0.000" else text.replace("-", "\N{MINUS SIGN}")
-
-
-def interval_text(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"[{figure(low)}, {figure(high)}]"
 
 
 @dataclass(frozen=True)
@@ -70,7 +59,7 @@ class EvaluationAnswer:
         if len(self.results) == 1:
             return CodedText(
                 _("{run} is the only run: its {measure} is {mean}.").format(
-                    mean=figure(self.first.mean), **names
+                    mean=format_number(self.first.mean), **names
                 ),
                 code="only_run",
             )
@@ -150,8 +139,8 @@ class EvaluationAnswer:
         return CodedText(
             _("{first} leads {second} by {delta} {interval}, on {n} topics.").format(
                 **names,
-                delta=figure(delta),
-                interval=interval_text(low, high),
+                delta=format_number(delta),
+                interval=format_interval(low, high),
                 n=f"{pair.n_topics:,}",
             ),
             code="lead",

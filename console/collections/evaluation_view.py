@@ -11,17 +11,17 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from console.collections.evaluation_sentences import EvaluationAnswer, figure, interval_text
-from console.collections.result_view import level_of
+from console.collections.evaluation_sentences import EvaluationAnswer
 from console.collections.sampling import draw_of_evaluation, unweighted_sentence
 from console.spans import Axis, Span
 from presentation.documents import Column, Number, P, Table
+from presentation.numbers import format_interval, format_number
 from presentation.theme import Picture
+from results.computing import sign_result
 from retrieval.charts.topics import differences, differences_in_words, topic_differences
 from retrieval.evaluation_rows import StoredEvaluation
-from retrieval.models import EvaluatedMeasure, RunResult, VersionFile
+from retrieval.models import EvaluatedMeasure, ResultFile, RunResult
 from retrieval.run_order import SIGNIFICANT
-from retrieval.stored_versions import signature_of
 
 RUN, MEASURE = (
     Column(gettext_noop("Run"), is_number=False),
@@ -38,15 +38,15 @@ class MeanRow:
 
     @property
     def value(self) -> str:
-        return figure(self.result.mean)
+        return format_number(self.result.mean)
 
     @property
     def interval(self) -> str:
-        return interval_text(self.result.ci_low, self.result.ci_high)
+        return format_interval(self.result.ci_low, self.result.ci_high)
 
     @property
     def complete(self) -> str:
-        return figure(self.result.mean_complete)
+        return format_number(self.result.mean_complete)
 
 
 class EvaluationView:
@@ -60,12 +60,12 @@ class EvaluationView:
 
     @property
     def signature(self) -> str:
-        return signature_of(self.version)
+        return sign_result(self.version)
 
     @property
     def level(self) -> str:
         """How confident its intervals are."""
-        return level_of(self.version)
+        return self.version.level
 
     @cached_property
     def results(self) -> list[RunResult]:
@@ -74,7 +74,7 @@ class EvaluationView:
     @cached_property
     def answer(self) -> EvaluationAnswer:
         pairs = self.rows.pairs.get(self.measure.pk, [])
-        return EvaluationAnswer(self.measure, self.results, pairs, self.version.n_topics)
+        return EvaluationAnswer(self.measure, self.results, pairs, self.version.facts["n_topics"])
 
     @cached_property
     def unweighted(self) -> str:
@@ -98,7 +98,7 @@ class EvaluationView:
         return any(run.n_missing for run in self.rows.runs)
 
     @cached_property
-    def compared(self) -> tuple[VersionFile, VersionFile] | None:
+    def compared(self) -> tuple[ResultFile, ResultFile] | None:
         """The two runs of the chart: those that the address names, or the first two."""
         names = {run.name: run for run in self.rows.runs}
         first, second = ([row.run for row in self.results] + [None, None])[:2]
@@ -151,7 +151,7 @@ class TopicChart:
     name = "topics"
 
     def __init__(
-        self, rows: StoredEvaluation, one: EvaluatedMeasure, a: VersionFile, b: VersionFile
+        self, rows: StoredEvaluation, one: EvaluatedMeasure, a: ResultFile, b: ResultFile
     ) -> None:
         self.a, self.b, self.measure = a, b, one
         self.frame = differences(*rows.values_by_topic(one, (a, b)))

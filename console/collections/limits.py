@@ -12,7 +12,8 @@ from console.collections.judgments_view import StudyJudgments
 from console.collections.report_basis import KIND, Basis
 from console.collections.sampling import draw_of, unweighted_sentence
 from error_codes import CodedText
-from retrieval.models import CollectionFile, CollectionVersion, RunResult, VersionFile
+from results.models import Result
+from retrieval.models import CollectionFile, ResultFile, RunResult
 
 FEW_TOPICS = 20
 
@@ -24,7 +25,7 @@ def limits_of(basis: Basis) -> Iterator[str]:
     yield from _of_assessors(basis)
     yield from _of_results(basis)
     yield from _of_pool(basis)
-    if basis.evaluation and basis.evaluation.n_topics < FEW_TOPICS:
+    if basis.evaluation and basis.evaluation.facts["n_topics"] < FEW_TOPICS:
         yield CodedText(
             _(
                 "Much about other topics of this kind: below {n} topics intervals are a rough "
@@ -87,7 +88,7 @@ def _of_assessors(basis: Basis) -> Iterator[str]:
         yield from _of_one_assessor(basis, basis.evaluated)
 
 
-def _of_one_assessor(basis: Basis, evaluated: VersionFile) -> Iterator[str]:
+def _of_one_assessor(basis: Basis, evaluated: ResultFile) -> Iterator[str]:
     """Whether topics and assessors can be told apart in the evaluated qrels."""
     file, round = basis.evaluated_file, basis.round
     if (round is not None and round.n_submissions < 2 * round.n_items) or (
@@ -140,7 +141,7 @@ def _of_results(basis: Basis) -> Iterator[str]:
         )
 
 
-def _is_of_others(basis: Basis, version: CollectionVersion) -> bool:
+def _is_of_others(basis: Basis, version: Result) -> bool:
     return basis.evaluated is not None and not basis.is_of_same(version)
 
 
@@ -156,7 +157,7 @@ def _of_pool(basis: Basis) -> Iterator[str]:
         yield CodedText(text.format(names=", ".join(outside)), code="not_pooled")
     if basis.pool is None:
         return
-    if not basis.pool.rules.get("uniform"):
+    if not basis.pool.settings.get("uniform"):
         yield CodedText(
             _(
                 "How many relevant documents there are that no source found, and infAP: nothing "
@@ -179,9 +180,9 @@ def _outside(basis: Basis) -> list[str]:
     if basis.evaluation is None:
         return []
     reuse = basis.result(KIND.REUSE)
-    names = set(reuse.rules.get("outside", ())) if reuse else set()
+    names = set(reuse.settings.get("outside", ())) if reuse else set()
     pooled = set() if basis.pool is None else _runs_of(basis.pool)
-    rows = VersionFile.objects.filter(version=basis.evaluation, kind=CollectionFile.Kind.RUN)
+    rows = ResultFile.objects.filter(version=basis.evaluation, kind=CollectionFile.Kind.RUN)
     judged = _wholly_judged(basis.evaluation)
     return [
         row.name
@@ -190,7 +191,7 @@ def _outside(basis: Basis) -> list[str]:
     ]
 
 
-def _wholly_judged(evaluation: CollectionVersion) -> set[int]:
+def _wholly_judged(evaluation: Result) -> set[int]:
     """Runs whose documents are all judged where the primary measures look."""
     shares: dict[int, list[float | None]] = defaultdict(list)
     rows = RunResult.objects.filter(version=evaluation, measure__is_primary=True)
@@ -201,7 +202,7 @@ def _wholly_judged(evaluation: CollectionVersion) -> set[int]:
     }
 
 
-def _runs_of(pool: CollectionVersion) -> set[str]:
+def _runs_of(pool: Result) -> set[str]:
     """The runs whose candidates a pool has, by their content."""
     rows = pool.files.filter(kind=CollectionFile.Kind.RUN)
     return set(rows.values_list("sha256", flat=True))

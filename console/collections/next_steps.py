@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from console.collections.stages import StagesOfCollection
-from retrieval.models import CollectionFile, CollectionVersion
+from retrieval.models import CollectionFile, ResultType
 
-KIND, RESULT = CollectionFile.Kind, CollectionVersion.Kind
+KIND, RESULT = CollectionFile.Kind, ResultType
 
 
 @dataclass(frozen=True)

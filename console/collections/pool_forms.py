@@ -13,10 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.protocol_templates import title_of
-from retrieval.models import Collection, CollectionFile, CollectionVersion
+from results.models import Result
+from retrieval.models import Collection, CollectionFile
 from retrieval.pools.lint import FAULTS
 from retrieval.pools.records import PoolPlan
-from retrieval.stored_pools import FUSION, source_name
+from retrieval.result_kinds.pool import FUSION, source_name
 
 QUOTAS, DEPTH, TAKE = "quotas", "depth", "take"
 LISTED = re.compile(r",(?=\s|$)")
@@ -104,7 +105,7 @@ class PoolForm(forms.Form):
     def __init__(
         self,
         files: Sequence[CollectionFile],
-        samples: Sequence[CollectionVersion],
+        samples: Sequence[Result],
         *args: Any,
         **kwargs: Any,
     ) -> None:
@@ -158,7 +159,7 @@ class PoolForm(forms.Form):
 
         Sources and samples that came after it, `since`, begin as they would without it.
         """
-        rules, file_keys = arguments.get("rules", {}), set(arguments.get("files", ()))
+        rules, file_keys = arguments.get("settings", {}), set(arguments.get("inputs", ()))
         earlier = [file for file in self.sources if since is None or file.created_at <= since]
         keys = {source_name(file): str(file.pk) for file in self.sources}
         names = ("uniform", "cap", "seed", *FUSION)
@@ -295,9 +296,9 @@ def _target_choices() -> list[tuple[str, str]]:
     return [(OF_RUNS, _("the topics of the runs")), (NAMED, _("those that I name"))]
 
 
-def _sample_title(sample: CollectionVersion) -> str:
+def _sample_title(sample: Result) -> str:
     text = _("sample {number}, of {n} targets")
-    return text.format(number=sample.number, n=f"{sample.n_topics:,}")
+    return text.format(number=sample.number, n=format(sample.facts["n_topics"], ","))
 
 
 class PoolStudyForm(forms.Form):

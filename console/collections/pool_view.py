@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from console.collections.pool_forms import FAULT_TITLES
+from results.models import Result
 from retrieval.models import (
     CandidateSource,
-    CollectionVersion,
     PooledTopic,
     PoolFinding,
     PoolReplacement,
@@ -49,7 +49,7 @@ class FaultCount:
 class PoolView:
     """A pool, and one of its topics in full."""
 
-    def __init__(self, version: CollectionVersion, topic: str = "") -> None:
+    def __init__(self, version: Result, topic: str = "") -> None:
         self.version, self.topic_name = version, topic
         self.summary = version.pool_summary
 
@@ -77,7 +77,7 @@ class PoolView:
     @property
     def answer(self) -> str:
         """How many candidates of how many targets."""
-        row, n = self.summary, self.version.n_topics
+        row, n = self.summary, self.version.facts["n_topics"]
         targets = ngettext("{n} target", "{n} targets", n).format(n=f"{n:,}")
         each = (
             ngettext("{n} candidate each", "{n} candidates each", row.n_least).format(n=row.n_least)
@@ -101,7 +101,7 @@ class PoolView:
     @property
     def has_hubs(self) -> bool:
         """Whether a share of the targets is more than the one or two that any candidate reaches."""
-        return self.summary.hub_share * (self.version.n_topics or 0) >= LEAST_TARGETS_OF_A_HUB
+        return self.summary.hub_share * self.version.facts["n_topics"] >= LEAST_TARGETS_OF_A_HUB
 
     @property
     def hubs(self) -> str:

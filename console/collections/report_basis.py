@@ -11,16 +11,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from console.collections.judgments_view import RoundOfStudy, StudyJudgments, judged_studies
+from presentation.phrases import join_names
+from results.models import Result
 from retrieval.models import (
     Collection,
     CollectionFile,
-    CollectionVersion,
     PoolStudy,
-    VersionFile,
+    ResultFile,
+    ResultType,
 )
-from validation.documents.terms import listed
 
-KIND, FILE = CollectionVersion.Kind, CollectionFile.Kind
+KIND, FILE = ResultType, CollectionFile.Kind
 RESULTS = (KIND.POOL, KIND.EVALUATION, KIND.COMPARISON, KIND.REUSE, KIND.MACHINE, KIND.AUDIT)
 GRADES = (FILE.QRELS, FILE.ASSESSORS)
 RESULT_TITLES: dict[str, str | Promise] = {
@@ -41,29 +42,29 @@ class Basis:
         self.collection = collection
 
     @cached_property
-    def versions(self) -> dict[str, list[CollectionVersion]]:
+    def versions(self) -> dict[str, list[Result]]:
         """Every result by its kind, the newest first."""
-        by_kind: dict[str, list[CollectionVersion]] = {kind: [] for kind in RESULTS}
-        rows = CollectionVersion.objects.filter(collection=self.collection, kind__in=RESULTS)
+        by_kind: dict[str, list[Result]] = {kind: [] for kind in RESULTS}
+        rows = Result.objects.filter(collection=self.collection, kind__in=RESULTS)
         for row in rows.order_by("-number"):
             by_kind[row.kind].append(row)
         return by_kind
 
     @cached_property
-    def grades(self) -> dict[int, list[VersionFile]]:
+    def grades(self) -> dict[int, list[ResultFile]]:
         """The files of grades of each result, by its key."""
-        rows = VersionFile.objects.filter(version__collection=self.collection, kind__in=GRADES)
-        by_version: dict[int, list[VersionFile]] = {}
+        rows = ResultFile.objects.filter(version__collection=self.collection, kind__in=GRADES)
+        by_version: dict[int, list[ResultFile]] = {}
         for row in rows.order_by("pk"):
             by_version.setdefault(row.version_id, []).append(row)
         return by_version
 
     @cached_property
-    def evaluation(self) -> CollectionVersion | None:
+    def evaluation(self) -> Result | None:
         return next(iter(self.versions[KIND.EVALUATION]), None)
 
     @cached_property
-    def evaluated(self) -> VersionFile | None:
+    def evaluated(self) -> ResultFile | None:
         """The qrels that the runs were evaluated under."""
         return self.grades[self.evaluation.pk][0] if self.evaluation else None
 
@@ -110,7 +111,7 @@ class Basis:
         return rows.last()
 
     @cached_property
-    def pool(self) -> CollectionVersion | None:
+    def pool(self) -> Result | None:
         """The pool of that study, or else the newest."""
         if self.pool_study is not None:
             return self.pool_study.version
@@ -121,42 +122,42 @@ class Basis:
         """Whether the evaluated qrels are known to be judgments of that pool."""
         return self.study is not None and self.pool_study is not None
 
-    def result(self, kind: str) -> CollectionVersion | None:
+    def result(self, kind: str) -> Result | None:
         """The newest of a kind of the evaluated qrels, or else the newest."""
         versions = self.versions[kind]
         return next((one for one in versions if self.is_of_same(one)), next(iter(versions), None))
 
-    def is_of_same(self, version: CollectionVersion) -> bool:
+    def is_of_same(self, version: Result) -> bool:
         """Whether a result rests on the evaluated qrels."""
         files = self.grades.get(version.pk, [])
         return self.evaluated is not None and self.evaluated.sha256 in {
             file.sha256 for file in files
         }
 
-    def used(self) -> list[CollectionVersion]:
+    def used(self) -> list[Result]:
         """All results that the report speaks of."""
         results = [self.pool, self.evaluation]
         results += [self.result(kind) for kind in RESULTS[2:]]
         return [version for version in results if version is not None]
 
-    def name_of(self, version: CollectionVersion) -> str:
+    def name_of(self, version: Result) -> str:
         """A result by its number, and what it rests on."""
         title = _("{kind} {number}").format(kind=RESULT_TITLES[version.kind], number=version.number)
         if version.kind == KIND.POOL:
             studies = PoolStudy.objects.filter(version=version).order_by("study__title")
             return _judged_in(title, studies.values_list("study__title", flat=True))
         if version.kind == KIND.AUDIT:
-            n = version.audited_files.count()
+            n = version.facts["n_files"]
             return ngettext("{title}, of {n} file", "{title}, of {n} files", n).format(
                 title=title, n=n
             )
         files = [one.name for one in self.grades.get(version.pk, [])]
         if version.kind == KIND.MACHINE:
             # which of the two is the machine's, the settings say
-            machine = version.rules.get("machine", "")
+            machine = version.settings.get("machine", "")
             title = _("{title}, of “{machine}”").format(title=title, machine=machine)
             files = [name for name in files if name != machine]
-        names = listed([_("“{name}”").format(name=name) for name in files])
+        names = join_names([_("“{name}”").format(name=name) for name in files])
         if self.evaluated is None or self.is_of_same(version):
             return _("{title}, by qrels {names}").format(title=title, names=names)
         return _("{title}, by qrels {names}, not by those that were evaluated").format(
@@ -180,6 +181,6 @@ class Basis:
 
 def _judged_in(title: str, studies: Iterable[str]) -> str:
     """A pool by the studies that judge it."""
-    names = listed([_("“{name}”").format(name=one) for one in studies])
+    names = join_names([_("“{name}”").format(name=one) for one in studies])
     text = _("{title}, of the study {names}") if names else _("{title}, which no study judges")
     return text.format(title=title, names=names)

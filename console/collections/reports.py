@@ -1,18 +1,20 @@
-"""Reports on a collection: requested, written once for the same results, stored by sentence."""
+"""Reports on a collection: written once for the same results."""
 
 from __future__ import annotations
 
-from hashlib import sha256
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from django.db import transaction
+from django.utils.translation import gettext_lazy
 
 from console.collections.conclusions import Conclusions, Section
 from console.collections.report_basis import Basis
-from retrieval.file_readings import subject_of
-from retrieval.models import Collection, CollectionVersion, ReportSentence
-from retrieval.stored_versions import create_version, once, write_rows
-from work.request import request_job
+from results.computing import digest_inputs, request_result
+from results.kinds import Computed, register_kind
+from results.models import Result
+from results.tables import Record, Row, Table, Text
+from retrieval.models import Collection, ResultType
+from retrieval.result_kinds.base import CollectionKind
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -20,60 +22,68 @@ if TYPE_CHECKING:
     from work.models import Job
 
 WRITE_REPORT = "write_collection_report"
-FORM = 4
-"""Of the sentences; those of another form are written anew."""
-KIND = CollectionVersion.Kind
-
-
-def _fingerprint(basis: Basis) -> str:
-    """What the report depends on: the results it rests on, the qrels, and the judgments."""
-    return sha256(repr([FORM, *basis.parts()]).encode()).hexdigest()
 
 
 def request_report(*, collection: Collection, actor: User | None) -> Job:
     """Have a report written of the collection as it stands."""
-    return request_job(
-        kind=WRITE_REPORT,
-        subject=subject_of(collection),
-        arguments={
-            "collection": collection.pk,
-            "fingerprint": _fingerprint(Basis(collection)),
-        },
-        requested_by=actor,
+    kind = ReportKind()
+    basis = digest_inputs(kind.form, kind.describe_inputs(collection, []), {})
+    return request_result(
+        kind=kind, subject=collection, inputs=[], settings={"basis": basis[:12]}, actor=actor
     )
 
 
-def write_report(running: RunningJob) -> str:
-    """Write the report of a job; the same results make the same report once."""
-    collection = Collection.objects.select_related("team").get(pk=running.arguments["collection"])
-    conclusions = Conclusions(collection)
-    fingerprint = _fingerprint(conclusions.basis)
-
-    def compute() -> CollectionVersion:
-        sections = conclusions.sections()
-        with transaction.atomic():
-            version = create_version(
-                collection=collection,
-                kind=KIND.REPORT,
-                form=FORM,
-                fingerprint=fingerprint,
-                rules={},
-                actor=running.job.requested_by,
-            )
-            rows = (
-                {"version": version, "section": section.name, "text": text}
-                for section in sections
-                for text in section.sentences
-            )
-            write_rows(ReportSentence, rows)
-        return version
-
-    return once(collection, KIND.REPORT, fingerprint, compute)
+def read_sections(result: Result) -> list[Section]:
+    """The report, part by part."""
+    return [Section(one["name"], one["sentences"]) for one in result.record["sections"]]
 
 
-def stored_sections(version: CollectionVersion) -> list[Section]:
-    """The report of a version, part by part."""
-    sections: dict[str, Section] = {}
-    for row in ReportSentence.objects.filter(version=version):
-        sections.setdefault(row.section, Section(row.section)).sentences.append(row.text)
-    return list(sections.values())
+def _list_sentences(record: Record) -> list[Row]:
+    return [
+        {"section": one["name"], "title": Section(one["name"]).title, "text": text}
+        for one in record["sections"]
+        for text in one["sentences"]
+    ]
+
+
+@register_kind
+class ReportKind(CollectionKind):
+    """What may be concluded of a collection, in sentences."""
+
+    name = ResultType.REPORT.value
+    title = gettext_lazy("Report")
+    job = WRITE_REPORT
+    job_label = gettext_lazy("Writing the report")
+    form = 5
+    tables = {
+        "sentences": Table(
+            gettext_lazy("Report"),
+            {
+                "section": Text(gettext_lazy("Name")),
+                "title": Text(gettext_lazy("Section")),
+                "text": Text(gettext_lazy("Text")),
+            },
+            rows=_list_sentences,
+        )
+    }
+
+    def describe_inputs(self, subject: Collection, inputs: Sequence[Any]) -> list[Any]:
+        return Basis(subject).parts()
+
+    def compute(
+        self,
+        subject: Collection,
+        inputs: Sequence[Any],
+        settings: Mapping[str, Any],
+        running: RunningJob,
+    ) -> Computed:
+        sections = Conclusions(subject).sections()
+        record = {"sections": [{"name": one.name, "sentences": one.sentences} for one in sections]}
+        return Computed(record=record)
+
+    def answer(self, result: Result) -> str:
+        return next((text for one in read_sections(result) for text in one.sentences), "")
+
+    def details(self, result: Result) -> list[str]:
+        first = next(iter(read_sections(result)), None)
+        return first.sentences[1:] if first else []

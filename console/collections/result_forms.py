@@ -19,7 +19,7 @@ from retrieval.audit.claims import read_claims
 from retrieval.audit.records import Claims
 from retrieval.models import Collection, CollectionFile
 from retrieval.rankings import ComparisonSettings
-from retrieval.stored_comparisons import CHOSEN, FEWEST
+from retrieval.result_kinds.comparison import CHOSEN, FEWEST
 
 MOST_DRAWS = 20_000
 DEFAULTS = {name: getattr(ComparisonSettings, name) for name in CHOSEN}

@@ -8,21 +8,22 @@ from django.db.models import Avg, Count, F, FloatField, Max, Min
 from django.db.models.functions import Cast
 from django.utils.translation import ngettext
 
-from retrieval.models import CollectionVersion, SampledTarget
+from results.models import Result
+from retrieval.models import SampledTarget
 
 
-def sentence_of(version: CollectionVersion) -> str:
+def sentence_of(version: Result) -> str:
     """How many targets were drawn, and by what."""
     text = ngettext(
         "Sample {number}: {n} target, by {column}.",
         "Sample {number}: {n} targets, by {column}.",
-        version.n_topics,
+        version.facts["n_topics"],
     )
-    n, column = f"{version.n_topics:,}", version.rules["column"]
+    n, column = format(version.facts["n_topics"], ","), version.settings["column"]
     return text.format(number=version.number, n=n, column=column)
 
 
-def strata_of(version: CollectionVersion) -> list[dict[str, Any]]:
+def strata_of(version: Result) -> list[dict[str, Any]]:
     """Each stratum of a sample, with how many targets it had: drawn over the probability."""
     rows = SampledTarget.objects.filter(version=version).order_by().values("stratum")
     strata = rows.annotate(

@@ -8,13 +8,13 @@ from django.db.models import Max, Min
 from django.utils.translation import gettext as _
 
 from error_codes import CodedText
+from results.models import Result
 from retrieval.models import (
     CollectionFile,
-    CollectionVersion,
     EvaluationWeights,
     PoolStudy,
+    ResultFile,
     SampledTarget,
-    VersionFile,
 )
 
 
@@ -22,7 +22,7 @@ from retrieval.models import (
 class Draw:
     """A sample of targets, and the least and greatest probability with which one was drawn."""
 
-    version: CollectionVersion
+    version: Result
     least: float
     most: float
 
@@ -35,7 +35,7 @@ class Draw:
         """How its targets were drawn."""
         names = {
             "number": self.version.number,
-            "n": f"{self.version.n_topics:,}",
+            "n": format(self.version.facts["n_topics"], ","),
             "least": f"{self.least:.2f}",
             "most": f"{self.most:.2f}",
         }
@@ -55,10 +55,10 @@ class Draw:
         )
 
 
-def draw_of(pool: CollectionVersion | None) -> Draw | None:
+def draw_of(pool: Result | None) -> Draw | None:
     """The sample that a pool's targets are, where they are one."""
-    key = pool.rules.get("sample") if pool is not None else None
-    version = CollectionVersion.objects.filter(pk=key).first() if key else None
+    key = pool.settings.get("sample") if pool is not None else None
+    version = Result.objects.filter(pk=key).first() if key else None
     if version is None:
         return None
     limits = SampledTarget.objects.filter(version=version).aggregate(
@@ -67,16 +67,16 @@ def draw_of(pool: CollectionVersion | None) -> Draw | None:
     return Draw(version, limits["least"] or 1.0, limits["most"] or 1.0)
 
 
-def draw_of_evaluation(evaluation: CollectionVersion) -> Draw | None:
+def draw_of_evaluation(evaluation: Result) -> Draw | None:
     """The sample whose targets the evaluated qrels are of, by their study's pool."""
-    qrels = VersionFile.objects.filter(version=evaluation, kind=CollectionFile.Kind.QRELS)
+    qrels = ResultFile.objects.filter(version=evaluation, kind=CollectionFile.Kind.QRELS)
     studies = qrels.exclude(file=None).values("file__study")
     rows = PoolStudy.objects.filter(study__in=studies).select_related("version")
     row = rows.order_by("pk").last()
     return draw_of(row.version) if row is not None else None
 
 
-def unweighted_sentence(evaluation: CollectionVersion, draw: Draw | None) -> str:
+def unweighted_sentence(evaluation: Result, draw: Draw | None) -> str:
     """Of which targets means are that take no notice of unequal probabilities; else empty."""
     if draw is None or not draw.is_unequal:
         return ""

@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from error_codes import CodedText
-from retrieval.models import Collection, CollectionFile, CollectionVersion, FileFit, SampleFit
+from results.models import Result
+from retrieval.models import Collection, CollectionFile, FileFit, ResultType, SampleFit
 
 SOURCES = (CollectionFile.Kind.EMBEDDINGS, CollectionFile.Kind.CATALOGUE)
 
@@ -101,7 +102,7 @@ def listed_sources(collection: Collection) -> list[SourceRow]:
     """The catalogues and vectors of a collection."""
     fits = FileFit.objects.select_related("run").defer("run__faults", "run__warnings")
     rows = collection.files.filter(kind__in=SOURCES).defer("faults")
-    newest = CollectionVersion.objects.of(collection, CollectionVersion.Kind.TARGETS)[:1]
+    newest = Result.objects.of(collection, ResultType.TARGETS)[:1]
     of_sample = SampleFit.objects.filter(sample__in=list(newest)).select_related("sample")
     related = (Prefetch("fits", fits), Prefetch("sample_fits", of_sample))
     return [SourceRow(file) for file in rows.prefetch_related(*related)]

@@ -12,9 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from console.stages import DONE, LATER, NEEDS_YOU, Stage
-from retrieval.models import Collection, CollectionFile, CollectionVersion
+from results.models import Result
+from retrieval.models import Collection, CollectionFile, ResultType
 
-KIND, RESULT = CollectionFile.Kind, CollectionVersion.Kind
+KIND, RESULT = CollectionFile.Kind, ResultType
 USABLE = Q(n_lines__isnull=False, n_faults=0)
 
 
@@ -26,7 +27,7 @@ def _counts(collection: Collection) -> Counter[str]:
         .annotate(n=Count("pk", filter=USABLE), n_faulty=Count("pk", filter=Q(n_faults__gt=0)))
     )
     results = (
-        CollectionVersion.objects.filter(collection=collection)
+        Result.objects.filter(collection=collection)
         .order_by()
         .values("kind")
         .annotate(n=Count("pk"), n_faulty=Value(0))

@@ -113,7 +113,7 @@ class TargetsForm(forms.Form):
 
     def begin_with(self, arguments: Mapping[str, Any]) -> None:
         """Offer the choices of a job that failed; a file must be chosen again."""
-        rules, files = arguments.get("rules", {}), arguments.get("files", ())
+        rules, files = arguments.get("settings", {}), arguments.get("inputs", ())
         names = ("n", "strata", "allocation", "seed", "column")
         values = {name: rules[name] for name in names if name in rules}
         values["by"] = rules.get("predictor", COLUMN)

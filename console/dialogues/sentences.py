@@ -8,19 +8,19 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.simulated_answers import raters_of
-from console.collections.evaluation_sentences import figure, interval_text
 from console.dialogues.rows import StoredReport
 from error_codes import CodedText
+from presentation.numbers import format_interval, format_number
+from presentation.phrases import join_names
 from simulation.dialogue_estimates import BIAS, CHOICE, COEFFICIENT, FIT, ORDER, SHARE
 from simulation.models import DialogueEstimate, DialogueStudy
 from simulation.outcome_report import FEW_RECOMMENDERS
-from validation.documents.terms import listed
 
 SIGNIFICANT = 0.05
 
 
 def _text(row: DialogueEstimate) -> str:
-    return f"{figure(row.value)} {interval_text(row.ci_low, row.ci_high)}".strip()
+    return f"{format_number(row.value)} {format_interval(row.ci_low, row.ci_high)}".strip()
 
 
 class ReportAnswer:
@@ -118,20 +118,20 @@ class ReportAnswer:
                 "%(users)s are truer than %(first)s, by more than chance explains.",
                 len(truer),
             )
-            % {"users": listed(truer), "first": first},
+            % {"users": join_names(truer), "first": first},
             code="truer",
         )
 
     def _order(self) -> str:
         rows = self.report.part(ORDER, "spa")
         best = max(rows, key=lambda row: row.value or 0.0)
-        alike = [row for row in rows if figure(row.value) == figure(best.value)]
+        alike = [row for row in rows if format_number(row.value) == format_number(best.value)]
         text = _("{user} orders recommenders most as people do: soft pairwise accuracy {spa}")
         if len(alike) == len(rows) > 1:
             text = _("All users order recommenders as people do by soft pairwise accuracy {spa}")
         elif len(rows) == 1:
             text = _("{user} orders recommenders as people do by soft pairwise accuracy {spa}")
-        said = text.format(user=listed([row.user for row in alike]), spa=_text(best))
+        said = text.format(user=join_names([row.user for row in alike]), spa=_text(best))
         top = self.report.attainable("spa")
         if top is None:
             return CodedText(
@@ -139,7 +139,8 @@ class ReportAnswer:
             )
         text = _("{said}, where a user who knows what people would say has about {top}. {basis}")
         return CodedText(
-            text.format(said=said, top=figure(top), basis=self._n_pairs), code=self._n_pairs.code
+            text.format(said=said, top=format_number(top), basis=self._n_pairs),
+            code=self._n_pairs.code,
         )
 
     @property
@@ -175,9 +176,9 @@ class ReportAnswer:
         high = [row.recommender for row in rows if row.ci_low is not None and row.ci_low > 0]
         parts = []
         if low:
-            parts.append(_("underestimates {names}").format(names=listed(low)))
+            parts.append(_("underestimates {names}").format(names=join_names(low)))
         if high:
-            parts.append(_("overestimates {names}").format(names=listed(high)))
+            parts.append(_("overestimates {names}").format(names=join_names(high)))
         verdicts = "; ".join([*parts, self._equivalent(rows)])
         return CodedText(
             _("{user} {verdicts}.").format(user=user, verdicts=verdicts), code="biases"

@@ -10,12 +10,12 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext as _
 
 from console.chart_summaries import range_in_words, values_in_words
-from console.collections.evaluation_sentences import figure
 from console.dialogues.rows import StoredReport
 from console.dialogues.sentences import ReportAnswer
 from console.dialogues.tables import SHARES, tables_of
 from console.experiments.view import Figure
 from presentation.documents import Table
+from presentation.numbers import format_number
 from simulation.dialogue_estimates import BIAS, FIT, ORDER, PEOPLE, SHARE
 from simulation.dialogue_figures import outcomes_figure, spans_figure
 from simulation.models import DialogueEstimate, DialogueStudy
@@ -135,7 +135,7 @@ def _in_words(outcomes: pd.DataFrame, people: str) -> str:
         text = _("{name}: people {people}, simulated users {users}")
         if users is None:
             text = _("{name}: people {people}")
-        said.append(text.format(name=name, people=figure(row["value"]), users=users))
+        said.append(text.format(name=name, people=format_number(row["value"]), users=users))
     return "{values}.".format(values="; ".join(said))
 
 

@@ -9,11 +9,11 @@ from functools import cached_property
 
 from django.utils.translation import gettext as _
 
-from console.collections.evaluation_sentences import figure, interval_text
 from console.experiments.tables import is_tied
 from error_codes import CodedText
+from presentation.numbers import format_interval, format_number
+from presentation.phrases import join_names
 from simulation.models import CauseRow, ComparisonRow, ImprovementRow, TurnResult
-from validation.documents.terms import listed
 
 SIGNIFICANT = 0.05
 SIGNED = "+.3f"
@@ -118,7 +118,7 @@ class ExperimentAnswer:
             if len(users) > MOST_NAMED:
                 some.append(_("{n} more").format(n=len(users) - MOST_NAMED))
             text = _("{name} under {users}") if sure else _("{name} under {users} (not decided)")
-            yield text.format(name=name, users=listed(some))
+            yield text.format(name=name, users=join_names(some))
 
     @property
     def details(self) -> list[str]:
@@ -135,14 +135,14 @@ class ExperimentAnswer:
             row = rows[-1]
             if row.total_delta is None:
                 continue
-            interval = interval_text(row.total_ci_low, row.total_ci_high)
+            interval = format_interval(row.total_ci_low, row.total_ci_high)
             text = self._of_cause(row)
             said = text.format(
                 name=name,
                 change=f"{signed(row.total_delta)} {interval}".rstrip(),
                 user=row.user.name,
-                low=figure(row.base_target),
-                high=figure(row.meta_all),
+                low=format_number(row.base_target),
+                high=format_number(row.meta_all),
                 qrels=signed(row.qrels_delta),
                 user_part=signed(row.user_delta),
             )

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
 from presentation.theme import BLUE, FILLING, OKABE_ITO, ORANGE, Picture, axis_title, height_of_rows
+from results.kinds import Chart
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+MOST_DRAWN = 5
+"""Qrels that a chart can tell apart."""
+MEANS = ("run", "qrels", "rank", "mean", "ci_low", "ci_high")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
 LEGEND_WIDTH = 260
 LONGEST_NAME = 32
@@ -98,3 +103,16 @@ def means_in_words(rows: pd.DataFrame, measure: str) -> str:
         "measure": measure,
         "said": said,
     }
+
+
+def means_chart(
+    name: str, title: str, measure: str, rows: Sequence[tuple[object, ...]]
+) -> list[Chart]:
+    """The runs' means under several qrels; none where there is no mean."""
+    import pandas as pd
+
+    frame = pd.DataFrame(rows, columns=list(MEANS)).dropna(subset=["mean"])
+    if frame.empty:
+        return []
+    words = means_in_words(frame, measure)
+    return [Chart(name, title, words, frame, partial(means_by_qrels, frame, measure=measure))]

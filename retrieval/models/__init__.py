@@ -1,18 +1,6 @@
 """What is stored of test collections."""
 
-from retrieval.models.audits import AuditClaim, AuditedFile, AuditFact, AuditFinding
 from retrieval.models.collections import Collection, CollectionQuerySet
-from retrieval.models.comparisons import (
-    AnyTwoAssessors,
-    AssessorDesign,
-    ChangedPair,
-    ComparedQrels,
-    CrossedRunMean,
-    LabelPair,
-    RankedRun,
-    RankingCoefficient,
-    RankingPair,
-)
 from retrieval.models.evaluations import (
     EvaluatedMeasure,
     EvaluationWeights,
@@ -29,7 +17,6 @@ from retrieval.models.files import (
     FileTopic,
     SampleFit,
 )
-from retrieval.models.machines import MachineEstimate, MachineFacts, ModelBias
 from retrieval.models.pools import (
     CandidateSource,
     DryPoolSource,
@@ -41,75 +28,33 @@ from retrieval.models.pools import (
     PoolSummary,
     SampledTarget,
 )
-from retrieval.models.reports import ReportSentence
-from retrieval.models.reuse import (
-    JudgedPool,
-    LeftOutEffect,
-    LeftOutUnit,
-    PooledRun,
-    PoolRank,
-    PoolSource,
-    ReuseExpectation,
-)
-from retrieval.models.versions import (
-    CollectionVersion,
-    CollectionVersionQuerySet,
-    OfVersion,
-    VersionFile,
-    VersionNote,
-)
+from retrieval.models.result_files import ResultFile, ResultRow, ResultType
 
 __all__ = [
-    "AnyTwoAssessors",
-    "AssessorDesign",
-    "AuditClaim",
-    "AuditFact",
-    "AuditFinding",
-    "AuditedFile",
     "CandidateSource",
-    "ChangedPair",
     "Collection",
     "CollectionFile",
     "CollectionFileQuerySet",
     "CollectionQuerySet",
-    "CollectionVersion",
-    "CollectionVersionQuerySet",
-    "ComparedQrels",
-    "CrossedRunMean",
     "DryPoolSource",
     "EvaluatedMeasure",
     "EvaluationWeights",
     "FileFit",
     "FilePart",
     "FileTopic",
-    "JudgedPool",
-    "LabelPair",
-    "LeftOutEffect",
-    "LeftOutUnit",
-    "MachineEstimate",
-    "MachineFacts",
-    "ModelBias",
-    "OfVersion",
     "PoolFinding",
-    "PoolRank",
     "PoolReplacement",
     "PoolSlot",
-    "PoolSource",
     "PoolStudy",
     "PoolSummary",
-    "PooledRun",
     "PooledTopic",
-    "RankedRun",
-    "RankingCoefficient",
-    "RankingPair",
-    "ReportSentence",
-    "ReuseExpectation",
+    "ResultFile",
+    "ResultRow",
+    "ResultType",
     "RunPair",
     "RunResult",
     "SampleFit",
     "SampledTarget",
     "TopicValue",
-    "VersionFile",
-    "VersionNote",
     "WeightedResult",
 ]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.contrib.contenttypes.fields import GenericRelation
 from django.db import models
 from django.db.models import Count, OuterRef, Q, Subquery
 
 from accounts.models import Membership, Team
 from accounts.roles import SYSTEM_VIEWERS, Role
 from annotation.models import Study
+from results.models import Result
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -58,6 +60,7 @@ class Collection(models.Model):
         related_name="collections",
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    results = GenericRelation(Result, "subject_id", "subject_type", related_query_name="collection")
 
     objects = CollectionQuerySet.as_manager()
 

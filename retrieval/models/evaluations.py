@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from django.db import models
 
-from retrieval.models.versions import CollectionVersion, OfVersion, VersionFile
+from results.models import Result
+from retrieval.models.result_files import ResultFile, ResultRow
 
 LONGEST_NAME = 200
 LONGEST_REASON = 300
 
 
-class EvaluatedMeasure(OfVersion):
+class EvaluatedMeasure(ResultRow):
     """A measure of an evaluation."""
 
-    version = models.ForeignKey(
-        CollectionVersion, on_delete=models.CASCADE, related_name="measures"
-    )
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="measures")
     name = models.CharField(max_length=LONGEST_NAME)
     is_primary = models.BooleanField(help_text="Whether its tests are corrected together.")
     is_binary = models.BooleanField(help_text="Whether a topic's value is 0 or 1.")
@@ -27,12 +26,12 @@ class EvaluatedMeasure(OfVersion):
         return self.name
 
 
-class RunResult(OfVersion):
+class RunResult(ResultRow):
     """A run's mean of a measure; where there is no interval, `reason` says why."""
 
-    version = models.ForeignKey(CollectionVersion, on_delete=models.CASCADE, related_name="results")
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="results")
     measure = models.ForeignKey(EvaluatedMeasure, on_delete=models.CASCADE, related_name="results")
-    run = models.ForeignKey(VersionFile, on_delete=models.CASCADE, related_name="results")
+    run = models.ForeignKey(ResultFile, on_delete=models.CASCADE, related_name="results")
     mean = models.FloatField(null=True)
     mean_complete = models.FloatField(null=True, help_text="With 0 for topics the run lacks.")
     mean_other_ties = models.FloatField(null=True, help_text="If ties were broken the other way.")
@@ -64,13 +63,13 @@ class TopicValue(models.Model):
         return f"{self.topic}: {self.value}"
 
 
-class RunPair(OfVersion):
+class RunPair(ResultRow):
     """Two runs compared by a measure; `p_adjusted` is empty outside the corrected family."""
 
-    version = models.ForeignKey(CollectionVersion, on_delete=models.CASCADE, related_name="pairs")
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pairs")
     measure = models.ForeignKey(EvaluatedMeasure, on_delete=models.CASCADE, related_name="pairs")
-    a = models.ForeignKey(VersionFile, on_delete=models.CASCADE, related_name="+")
-    b = models.ForeignKey(VersionFile, on_delete=models.CASCADE, related_name="+")
+    a = models.ForeignKey(ResultFile, on_delete=models.CASCADE, related_name="+")
+    b = models.ForeignKey(ResultFile, on_delete=models.CASCADE, related_name="+")
     delta = models.FloatField(null=True)
     ci_low = models.FloatField(null=True)
     ci_high = models.FloatField(null=True)
@@ -86,29 +85,23 @@ class RunPair(OfVersion):
         ordering = ["pk"]
 
 
-class EvaluationWeights(OfVersion):
+class EvaluationWeights(ResultRow):
     """The sample whose probabilities the means over all its targets are weighed by."""
 
-    version = models.OneToOneField(
-        CollectionVersion, on_delete=models.CASCADE, related_name="weights"
-    )
-    sample = models.ForeignKey(
-        CollectionVersion, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
+    version = models.OneToOneField(Result, on_delete=models.CASCADE, related_name="weights")
+    sample = models.ForeignKey(Result, on_delete=models.SET_NULL, null=True, related_name="+")
     name = models.CharField(max_length=LONGEST_NAME)
     has_strata = models.BooleanField()
     effective_n = models.FloatField(help_text="Topics of equal weight that would say as much.")
 
 
-class WeightedResult(OfVersion):
+class WeightedResult(ResultRow):
     """A run's mean over all targets of the sample, or the difference to another run's."""
 
-    version = models.ForeignKey(
-        CollectionVersion, on_delete=models.CASCADE, related_name="weighted_results"
-    )
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="weighted_results")
     measure = models.ForeignKey(EvaluatedMeasure, on_delete=models.CASCADE, related_name="+")
-    run = models.ForeignKey(VersionFile, on_delete=models.CASCADE, related_name="+")
-    other = models.ForeignKey(VersionFile, on_delete=models.CASCADE, null=True, related_name="+")
+    run = models.ForeignKey(ResultFile, on_delete=models.CASCADE, related_name="+")
+    other = models.ForeignKey(ResultFile, on_delete=models.CASCADE, null=True, related_name="+")
     value = models.FloatField(null=True)
     ci_low = models.FloatField(null=True)
     ci_high = models.FloatField(null=True)

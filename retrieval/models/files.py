@@ -214,7 +214,7 @@ class SampleFit(models.Model):
 
     source = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="sample_fits")
     sample = models.ForeignKey(
-        "CollectionVersion", on_delete=models.CASCADE, related_name="source_fits"
+        "results.Result", on_delete=models.CASCADE, related_name="source_fits"
     )
     n_targets = models.PositiveIntegerField()
     n_known = models.PositiveIntegerField()

@@ -5,18 +5,17 @@ from __future__ import annotations
 from django.db import models
 
 from annotation.models import Study
-from retrieval.models.versions import CollectionVersion, OfVersion
+from results.models import Result
+from retrieval.models.result_files import ResultRow
 
 LONGEST_SOURCE = 100
 LONGEST_REASON = 16
 
 
-class SampledTarget(OfVersion):
+class SampledTarget(ResultRow):
     """A topic of a sample, with what it was stratified by."""
 
-    version = models.ForeignKey(
-        CollectionVersion, on_delete=models.CASCADE, related_name="sampled_targets"
-    )
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="sampled_targets")
     topic = models.TextField()
     docno = models.TextField(blank=True, help_text="The document that the topic is about.")
     value = models.FloatField(null=True, help_text="By which the strata were made.")
@@ -30,9 +29,7 @@ class SampledTarget(OfVersion):
 class PoolSummary(models.Model):
     """What a pool came to, in numbers."""
 
-    version = models.OneToOneField(
-        CollectionVersion, on_delete=models.CASCADE, related_name="pool_summary"
-    )
+    version = models.OneToOneField(Result, on_delete=models.CASCADE, related_name="pool_summary")
     n_slots = models.PositiveIntegerField()
     n_documents = models.PositiveIntegerField()
     n_catalogue = models.PositiveIntegerField()
@@ -53,12 +50,10 @@ class PoolSummary(models.Model):
         return f"pool {self.version_id}: {self.n_slots} slots"
 
 
-class CandidateSource(OfVersion):
+class CandidateSource(ResultRow):
     """A run or vectors that a pool was made from, and what it gave."""
 
-    version = models.ForeignKey(
-        CollectionVersion, on_delete=models.CASCADE, related_name="candidate_sources"
-    )
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="candidate_sources")
     name = models.CharField(max_length=LONGEST_SOURCE)
     kind = models.CharField(max_length=20)
     signature = models.TextField(blank=True)
@@ -74,12 +69,10 @@ class CandidateSource(OfVersion):
         ordering = ["pk"]
 
 
-class PooledTopic(OfVersion):
+class PooledTopic(ResultRow):
     """A target of a pool."""
 
-    version = models.ForeignKey(
-        CollectionVersion, on_delete=models.CASCADE, related_name="pooled_topics"
-    )
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pooled_topics")
     topic = models.TextField()
     docno = models.TextField(blank=True)
 
@@ -142,12 +135,10 @@ class DryPoolSource(models.Model):
         return f"{self.source}: {self.n_missing} missing"
 
 
-class PoolFinding(OfVersion):
+class PoolFinding(ResultRow):
     """What lint finds wrong with a pool; those of a name can be allowed together."""
 
-    version = models.ForeignKey(
-        CollectionVersion, on_delete=models.CASCADE, related_name="pool_findings"
-    )
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pool_findings")
     name = models.CharField(max_length=LONGEST_REASON)
     problem = models.TextField()
     topic = models.TextField(blank=True)
@@ -157,12 +148,10 @@ class PoolFinding(OfVersion):
         ordering = ["pk"]
 
 
-class PoolStudy(OfVersion):
+class PoolStudy(ResultRow):
     """The study that a pool became; the faults that were allowed when it did."""
 
-    version = models.ForeignKey(
-        CollectionVersion, on_delete=models.CASCADE, related_name="pool_studies"
-    )
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pool_studies")
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="pools")
     allowed = models.CharField(max_length=200, blank=True, help_text="Names of faults.")
     created_at = models.DateTimeField(auto_now_add=True)

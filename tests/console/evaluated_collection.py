@@ -2,15 +2,16 @@
 
 from accounts.models import Team, User
 from console.collections.reports import request_report
-from retrieval.models import Collection, CollectionFile, CollectionVersion
+from results.models import Result
+from retrieval.models import Collection, CollectionFile
 from retrieval.pool_studies import request_study
-from retrieval.stored_audits import request_audit
-from retrieval.stored_comparisons import request_comparison
-from retrieval.stored_evaluations import request_evaluation
-from retrieval.stored_machines import request_machine
-from retrieval.stored_pools import request_pool
-from retrieval.stored_reuse import request_reuse
-from retrieval.stored_targets import request_sample
+from retrieval.result_kinds.audit import request_audit
+from retrieval.result_kinds.comparison import request_comparison
+from retrieval.result_kinds.evaluation import request_evaluation
+from retrieval.result_kinds.machine import request_machine
+from retrieval.result_kinds.pool import request_pool
+from retrieval.result_kinds.reuse import request_reuse
+from retrieval.result_kinds.targets import request_sample
 from tests.retrieval.collections import add_file, filled_collection, qrels_text
 from work.execution import run_job
 from work.models import Job
@@ -59,7 +60,7 @@ def add_pool(collection: Collection, owner: User) -> None:
     )
     run_job(job.pk)
     add_sample(collection, owner)
-    version = CollectionVersion.objects.get(collection=collection, kind="pool")
+    version = Result.objects.get(collection=collection, kind="pool")
     job = request_study(
         version=version,
         title="Pooled",

@@ -8,6 +8,7 @@ from html import unescape
 
 import lxml.html
 
+from results.shown import ShownResult
 from tests.codes import codes_of
 
 
@@ -18,7 +19,8 @@ def words_of(content: str) -> str:
 
 def answer_codes(view):
     """The codes of a result's first sentence and of the sentences below it."""
-    return codes_of([view.first_sentence, *view.details])
+    first = view.answer if isinstance(view, ShownResult) else view.first_sentence
+    return codes_of([first, *view.details])
 
 
 def rows_of(answer):

@@ -11,21 +11,20 @@ from accounts.teams import create_team
 from annotation.models import AgreementCoefficient, RoundCoefficient
 from console.collections.conclusions import Conclusions
 from console.results import AGREEMENT, compute
+from results.models import Result
 from retrieval.collection_files import describe_file
 from retrieval.collections import create_collection, link_studies
 from retrieval.models import (
     CollectionFile,
-    CollectionVersion,
     PoolStudy,
-    ReportSentence,
     SampledTarget,
 )
-from retrieval.stored_audits import request_audit
-from retrieval.stored_evaluations import request_evaluation
-from retrieval.stored_machines import request_machine
-from retrieval.stored_pools import request_pool
-from retrieval.stored_reuse import request_reuse
-from retrieval.stored_targets import request_sample
+from retrieval.result_kinds.audit import request_audit
+from retrieval.result_kinds.evaluation import request_evaluation
+from retrieval.result_kinds.machine import request_machine
+from retrieval.result_kinds.pool import request_pool
+from retrieval.result_kinds.reuse import request_reuse
+from retrieval.result_kinds.targets import request_sample
 from tests.annotation.studies import (
     add_candidates,
     alternatives_study,
@@ -122,7 +121,7 @@ def test_targets_are_drawn_by_a_predictor_and_downloaded_with_their_probability(
     rosa.post(reverse("console:collection-targets", args=["tracks"]), form)
     assert Job.objects.get(kind="sample_targets").state == "done"
     assert SampledTarget.objects.count() == 6
-    rules = CollectionVersion.objects.get(kind="targets").rules
+    rules = Result.objects.get(kind="targets").settings
     assert rules["column"] == "max of bm25"
     assert page(rosa, "targets")["answer"]
     address = reverse("console:collection-targets-file", args=["tracks", 1])
@@ -244,7 +243,8 @@ def test_a_report_says_what_may_be_concluded_and_what_may_not(rosa, researcher, 
     assert {"not_left_out", "few_topics"} <= set(codes["limits"])
     file = rosa.get(reverse("console:collection-report-file", args=["tracks", 1]))
     content = words_of(file.content.decode())
-    sentences = ReportSentence.objects.values_list("text", flat=True)
+    sections = Result.objects.get(kind="report").record["sections"]
+    sentences = [text for section in sections for text in section["sentences"]]
     assert all(" ".join(one.split()) in content for one in sentences)
 
 
@@ -276,7 +276,7 @@ def test_a_report_says_of_which_study_qrels_and_pool_each_statement_is(
     request_audit(files=[of_study, *runs], **common)
     for seed in (1, 2):
         request_pool(files=runs, rules={"quotas": {"good": 3, "bad": 3}, "seed": seed}, **common)
-    pool = CollectionVersion.objects.get(kind="pool", number=1)
+    pool = Result.objects.get(kind="pool", number=1)
     PoolStudy.objects.create(version=pool, study=study, allowed="quota,hub")
     texts, codes = write_report(rosa, collection)
     title, qrels = study.title, of_study.name
@@ -347,9 +347,9 @@ def test_unequal_probabilities_of_targets_are_said_beside_means_and_in_the_repor
     values = [(f"t{n:02}", "", float(n)) for n in range(12)]
     drawing = {"n": 5, "strata": 2, "allocation": "equal", "seed": 7, "column": "hard"}
     request_sample(files=[], rules=drawing | {"values": values}, **common)
-    sample = CollectionVersion.objects.get(kind="targets")
+    sample = Result.objects.get(kind="targets")
     request_pool(files=[good, bad], rules={"depth": 2, "seed": 7, "sample": sample.pk}, **common)
-    pool = CollectionVersion.objects.get(kind="pool")
+    pool = Result.objects.get(kind="pool")
     PoolStudy.objects.create(version=pool, study=study)
     make_qrels(rosa, study)
     qrels = collection.files.qrels().get()
@@ -367,7 +367,7 @@ def test_unequal_probabilities_of_targets_are_said_beside_means_and_in_the_repor
 def test_a_report_is_written_once_for_the_same_results(rosa, collection, study):
     assert write_report(rosa, collection)[1]["answer"] == ["nothing_evaluated"]
     write_report(rosa, collection)
-    assert CollectionVersion.objects.filter(kind="report").count() == 1
+    assert Result.objects.filter(kind="report").count() == 1
     make_qrels(rosa, study, "any")
     write_report(rosa, collection)
-    assert CollectionVersion.objects.filter(kind="report").count() == 2
+    assert Result.objects.filter(kind="report").count() == 2

@@ -7,8 +7,9 @@ import json
 import pytest
 from django.core.management import call_command
 
-from retrieval.models import CollectionVersion, RunResult, SampledTarget, TopicValue
-from retrieval.stored_evaluations import EVALUATE
+from results.models import Result
+from retrieval.models import RunResult, SampledTarget, TopicValue
+from retrieval.result_kinds.evaluation import EVALUATE
 from tests.codes import field_codes
 from tests.console.pages import answer_codes, words_of
 from tests.retrieval.collections import add_file, qrels_text, run_text, sent
@@ -39,7 +40,7 @@ def form_of(collection, **more):
 def evaluated(rosa, collection):
     answer = rosa.post(PAGE, form_of(collection))
     assert answer.status_code == 302, answer.content.decode()
-    return CollectionVersion.objects.get()
+    return Result.objects.get()
 
 
 def commanded(tmp_path, *options):
@@ -126,13 +127,13 @@ def test_the_same_is_computed_once_and_an_earlier_result_survives_its_files(
     rosa, collection, evaluated
 ):
     rosa.post(PAGE, form_of(collection))
-    assert CollectionVersion.objects.count() == 1
+    assert Result.objects.count() == 1
     rosa.post(PAGE, form_of(collection, measures=["AP"], primary=""))
-    assert list(CollectionVersion.objects.values_list("number", flat=True)) == [1, 2]
+    assert list(Result.objects.values_list("number", flat=True)) == [1, 2]
     collection.files.all().delete()
     view = view_of(rosa, "?version=1")
     assert (view.answer.first.run.name, view.answer.first_sentence.code) == ("dense", "best")
-    assert (view.version.n_topics, view.rows.qrels.name) == (25, "qrels.txt")
+    assert (view.version.facts["n_topics"], view.rows.qrels.name) == (25, "qrels.txt")
     assert rosa.get(f"{PAGE}?version=9").status_code == 404
     assert rosa.get(f"{PAGE}?version=x").status_code == 404
 
@@ -160,14 +161,14 @@ def test_what_cannot_be_evaluated_is_refused_at_its_field(rosa, collection, more
     assert form.has_advanced_errors == (field in form.ADVANCED)
     page = answer.content.decode()
     assert page.count('<details class="fold" open><summary>') == form.has_advanced_errors
-    assert not CollectionVersion.objects.exists()
+    assert not Result.objects.exists()
     assert not Job.objects.filter(kind="evaluate_collection").exists()
 
 
 def test_measures_with_settings_are_typed_with_commas_between(rosa, collection):
     others = "nDCG(dcg='exp-log2')@10, P(rel=1, judged_only=True)@5"
     rosa.post(PAGE, form_of(collection, others=others))
-    names = set(CollectionVersion.objects.get().measures.values_list("name", flat=True))
+    names = set(Result.objects.get().measures.values_list("name", flat=True))
     assert "nDCG(dcg='exp-log2')@10" in names
     assert any(name.startswith("P(") for name in names)
 
@@ -215,7 +216,7 @@ def test_advanced_settings_are_kept_and_shown_in_the_signature(rosa, collection)
     answer = rosa.post(PAGE, form_of(collection, confidence="0.8", seed="5", test="t"))
     assert answer.status_code == 302
     rows = list(RunResult.objects.order_by("pk"))
-    version = CollectionVersion.objects.get()
+    version = Result.objects.get()
     view = view_of(rosa)
     assert view.level == "80 %"
     assert "95 %" not in words_of(rosa.get(PAGE).content.decode())
@@ -260,13 +261,13 @@ def sample(rosa, collection):
     for row in rows:
         row.inclusion = 0.1 if row.value else 1.0
         row.save()
-    return CollectionVersion.objects.get(kind="targets")
+    return Result.objects.get(kind="targets")
 
 
 def test_topics_are_weighed_by_a_samples_probabilities_as_by_the_command(
     rosa, collection, sample, tmp_path
 ):
-    assert sample.n_topics == 25
+    assert sample.facts["n_topics"] == 25
     assert rosa.post(PAGE, form_of(collection, weights=sample.pk)).status_code == 302
     lines = ["topic,target,stratum,probability"]
     lines += [

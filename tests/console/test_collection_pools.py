@@ -14,12 +14,12 @@ from annotation.models import Study
 from console.collections.pool_forms import LISTED
 from hits.models import Batch, Connection
 from metrics.scorers.checkpoints import locate
+from results.models import Result
 from retrieval.collection_files import files_on_disk
 from retrieval.collections import link_studies
 from retrieval.models import (
     CandidateSource,
     CollectionFile,
-    CollectionVersion,
     FileFit,
     PoolFinding,
 )
@@ -55,7 +55,7 @@ def test_the_choices_of_a_pool_that_failed_are_offered_again(rosa, collection):
     ask(rosa, collection, **choices, excluded="d1")
     job = Job.objects.get(kind="make_pool")  # there is no candidate
     assert (job.state, job.attempts) == (Job.State.FAILED, 1)
-    assert not CollectionVersion.objects.exists()
+    assert not Result.objects.exists()
     offered = rosa.get("/collections/tracks/pools/").context["form"]
     assert {name: offered[name].value() for name in choices} == choices
     assert offered["excluded"].value() == "d1"
@@ -197,7 +197,7 @@ def draw(rosa, text, n=2):
     form = {"n": n, "by": "column", "column": "v", "strata": 1, "allocation": "equal", "seed": 1}
     answer = rosa.post("/collections/tracks/targets/", form | {"file": sent("t.csv", text)})
     assert answer.status_code == 302
-    return CollectionVersion.objects.filter(kind="targets").latest("pk")
+    return Result.objects.filter(kind="targets").latest("pk")
 
 
 def test_the_page_says_how_many_targets_of_the_sample_a_catalogue_knows(rosa, collection):
@@ -222,10 +222,10 @@ def test_a_sampled_target_that_only_the_catalogue_knows_is_about_that_document(r
     add_catalogue(rosa)
     form = {"n": 2, "by": "max", "source": run.pk, "strata": 1, "allocation": "equal", "seed": 1}
     assert rosa.post("/collections/tracks/targets/", form).status_code == 302
-    sample = CollectionVersion.objects.get(kind="targets")
+    sample = Result.objects.get(kind="targets")
     catalogue = collection.files.get(kind="catalogue")
     ask(rosa, collection, targets=sample.pk, catalogue=catalogue.pk, uniform=3)
-    pool = CollectionVersion.objects.get(kind="pool")
+    pool = Result.objects.get(kind="pool")
     assert set(pool.pooled_topics.values_list("topic", "docno")) == {("d1", "d1"), ("d9", "d9")}
 
 
@@ -233,7 +233,7 @@ def test_the_choices_of_the_last_pool_are_offered_for_the_next(rosa, collection)
     run = collection.files.get(name="dense")
     choices = {"method": "depth", "targets": "named", "named": "t1\nt2", "n": 3, "seed": 5}
     ask(rosa, collection, **choices, excluded="d1", **{f"use_{run.pk}": ""})
-    assert CollectionVersion.objects.filter(kind="pool").count() == 1
+    assert Result.objects.filter(kind="pool").count() == 1
     offered = rosa.get(POOLS).context["form"]
     assert {name: offered[name].value() for name in choices} == choices
     assert offered["excluded"].value() == "d1"
@@ -299,7 +299,7 @@ def test_neighbours_of_topics_vectors_are_those_of_the_command(
 ):
     more = {"similarity_{dense}": similarity}
     assert ask_vectors(rosa, with_vectors, **more).status_code == 302
-    assert CollectionVersion.objects.get().n_topics == 2
+    assert Result.objects.get().facts["n_topics"] == 2
     slots = pooled(rosa, 1)["slots"]
     for file in with_vectors.files.filter(kind="embeddings"):
         archive = b"".join(bytes(part.content) for part in file.parts.all())
@@ -338,7 +338,7 @@ def test_fusion_takes_its_constant_from_the_form(rosa, collection, tmp_path):
     taken = {"method": "take", "n": 4}
     assert ask(rosa, collection, **taken).status_code == 302
     assert ask(rosa, collection, **taken, fusion_constant=1, fusion_depth=3).status_code == 302
-    rules = [one.rules for one in CollectionVersion.objects.order_by("number")]
+    rules = [one.settings for one in Result.objects.order_by("number")]
     assert [(one["fusion_constant"], one["fusion_depth"]) for one in rules] == [(60, 1000), (1, 3)]
     runs = []
     for file in collection.files.filter(kind="run"):

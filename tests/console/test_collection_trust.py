@@ -5,36 +5,28 @@ import io
 import json
 import re
 from itertools import chain
+from operator import itemgetter
 
 import numpy as np
 import pytest
 from django.core.management import call_command
 
-from console.collections.audit_view import AuditView
+from console.collections.audit_view import list_files
 from console.collections.audit_words import words_of
-from console.collections.comparison_words import pair_sentence
-from console.collections.evaluation_sentences import figure
 from presentation.documents import Number
+from presentation.numbers import format_number
+from results.models import Result, pack_record
 from retrieval.collection_files import describe_file
 from retrieval.models import (
-    AnyTwoAssessors,
-    AssessorDesign,
-    AuditClaim,
-    ChangedPair,
     CollectionFile,
-    CollectionVersion,
-    ComparedQrels,
-    LeftOutEffect,
-    MachineEstimate,
     PoolReplacement,
     PoolSlot,
     PoolStudy,
-    RankingPair,
-    ReuseExpectation,
 )
+from retrieval.pool_provenance import find_pool_depth
+from retrieval.result_kinds.comparison import list_compared
+from retrieval.result_kinds.pool import request_pool
 from retrieval.reuse.machine import NO_SUM
-from retrieval.stored_pools import request_pool
-from retrieval.stored_reuse import depth_of_pool
 from tests.annotation.studies import rating_study, ticked_study
 from tests.codes import codes_of, field_codes, message_codes
 from tests.console.addresses import address
@@ -128,19 +120,11 @@ def test_a_comparison_has_what_the_command_prints_with_the_same_settings(
         *("--primary", "nDCG@10", "--rbo-p", "0.5", "--rbo-ties", "w", "--resamples", "300"),
         *("--draws", "200", "--confidence", "0.9", "--seed", "3"),
     )
-    for pair in said["pairs"]:
-        row = RankingPair.objects.get(
-            first=pair["first"], second=pair["second"], measure=pair["measure"]
-        )
-        for use in ("tau_b", "tau_ap", "rbo"):
-            stored = row.coefficients.get(use=use)
-            assert stored.value == pytest.approx(pair[use]["value"])
-            assert stored.ci_low == pytest.approx(pair[use]["ci_low"])
-        assert (row.n_swapped, row.n_kept) == (pair["n_swapped"], pair["significance"]["kept"])
-    assert RankingPair.objects.count() == len(said["pairs"])
-    assert [one.n_draws for one in AssessorDesign.objects.all()] == [200]
+    stored = Result.objects.get().record
+    for part in ("pairs", "rankings", "labels", "random_assessor", "crossed"):
+        assert stored[part] == said[part], part
+    assert {one["n_draws"] for one in stored["random_assessor"]} == {200}
     view = view_of(rosa, TRUST)
-    assert view.overlap == {"p": "0.5", "ties": "w"}
     assert "|n_draws:200|n_resamples:300|" in view.signature
     assert "|rbo_p:0.5|rbo_ties:w|" in view.signature
     assert "few_runs" in answer_codes(view)
@@ -155,8 +139,11 @@ def test_qrels_that_order_runs_alike_are_told_from_those_that_do_not(rosa, colle
     second = add_file(collection, "second.txt", qrels_text(relevant=5, judged=29))
     rosa.post(TRUST, form_of(collection))
     view = view_of(rosa, TRUST)
-    assert (view.first_sentence.code, view.compared) == ("same_order", ["qrels.txt", "second.txt"])
-    assert {view.coefficients[pair.pk, "tau_b"].value for pair in view.pairs} == {1.0}
+    assert view.answer.code == "same_order"
+    assert list_compared(view.result) == ["qrels.txt", "second.txt"]
+    names = {"first": "qrels.txt", "second": "second.txt"}
+    [pair] = [one for one in view.rows["rankings_compared"] if one | names == one]
+    assert pair["tau_b"]["value"] == 1.0
     turned = "".join(
         f"t{topic} 0 d{document} {int(document >= 25)}\n"
         for topic in range(25)
@@ -165,8 +152,9 @@ def test_qrels_that_order_runs_alike_are_told_from_those_that_do_not(rosa, colle
     second.delete()
     add_file(collection, "turned.txt", turned)
     rosa.post(TRUST, form_of(collection))
-    assert view_of(rosa, TRUST).first_sentence.code == "decided_order_changes"
-    assert ChangedPair.objects.filter(change="reversed").exists()
+    view = view_of(rosa, TRUST)
+    assert view.answer.code == "decided_order_changes"
+    assert "reversed" in {one["change"] for one in view.rows["changed_pairs"]}
 
 
 def test_what_cannot_be_compared_is_refused_with_its_reason(rosa, collection):
@@ -210,18 +198,23 @@ def test_reuse_holds_what_the_command_prints(rosa, collection, tmp_path):
         *("--measure", "nDCG@10", "--reusability", "--pool-depth", "10"),
         *("--group", "lexical=bm25,rm3"),
     )["reusability"]
-    stored = {(one.measure, one.unit): one for one in ReuseExpectation.objects.all()}
-    assert len(stored) == len(said["expectations"])
-    for one in said["expectations"]:
-        assert stored[one["measure"], one["unit"]].underestimate == pytest.approx(
-            one["underestimate"]
-        )
-    n_effects = sum(len(unit["effects"]) for unit in said["left_out"])
-    assert LeftOutEffect.objects.count() == n_effects
+    stored = Result.objects.get().record
+    by_name = itemgetter("name")
+    assert stored["expectations"] == said["expectations"]
+    for part in ("systems", "depths", "sources"):
+        assert sorted(stored[part], key=str) == sorted(said[part], key=str)
+    assert [one["n_judged_lost"] for one in sorted(stored["left_out"], key=by_name)] == [
+        one["n_judged_lost"] for one in sorted(said["left_out"], key=by_name)
+    ]
     view = view_of(rosa, REUSE)
-    assert view.first_sentence.code in ("too_low", "too_high")
-    assert figure(abs(view.main.underestimate)) in view.first_sentence
-    assert (view.main.unit, view.charts[0].name) == ("group", "left-out")
+    assert view.answer.code in ("too_low", "too_high")
+    [main] = [
+        one
+        for one in stored["expectations"]
+        if (one["measure"], one["unit"]) == ("nDCG@10", "group")
+    ]
+    assert format_number(abs(main["underestimate"])) in view.answer
+    assert view.charts[0].name == "left-out"
     drawn = {
         name: rosa.get(address("collection-reuse-picture").replace("left-out.json", name))
         for name in ("left-out.csv", "depths.csv", "left-out.svg", "none.csv")
@@ -230,8 +223,8 @@ def test_reuse_holds_what_the_command_prints(rosa, collection, tmp_path):
         (row["run"], row["unit"]): float(row["change"])
         for row in csv.DictReader(drawn["left-out.csv"].content.decode().splitlines())
     }
-    effects = LeftOutEffect.objects.filter(is_left_out=True, measure="nDCG@10")
-    assert changes == {(one.run, one.unit.unit): pytest.approx(one.change) for one in effects}
+    effects = [one for one in view.rows["left_out"] if one["measure"] == "nDCG@10"]
+    assert changes == {(one["run"], one["unit"]): one["change"] for one in effects}
     assert drawn["depths.csv"].content.decode().startswith("depth,n_judged,n_relevant")
     assert b"<svg" in drawn["left-out.svg"].content
     assert drawn["none.csv"].status_code == 404
@@ -248,10 +241,19 @@ def test_a_pool_of_unknown_depth_is_refused_until_the_depth_is_typed(rosa, colle
     message = failed_message(rosa, REUSE)
     assert "qrels.txt" in message
     assert "--pool-depth" not in message
-    assert not CollectionVersion.objects.exists()
+    assert not Result.objects.exists()
     rosa.post(REUSE, form | {"pool_depth": "11"})
-    assert CollectionVersion.objects.get().pool.pool_depth == 11
-    assert view_of(rosa, REUSE).first_sentence.code in ("too_low", "too_high", "unbiased")
+    assert Result.objects.get().record["pool_depth"] == 11
+    assert view_of(rosa, REUSE).answer.code in ("too_low", "too_high", "unbiased")
+
+
+def change_estimates(*, run="", **values):
+    """Store other estimates of a run, or of all runs."""
+    result = Result.objects.get()
+    estimates = result.record["estimates"]
+    changed = [one | values if run in ("", one["run"]) else one for one in estimates]
+    result.packed_record = pack_record(result.record | {"estimates": changed})
+    result.save()
 
 
 def test_a_machines_labels_stand_beside_peoples_as_the_command_has_them(rosa, collection, tmp_path):
@@ -268,44 +270,39 @@ def test_a_machines_labels_stand_beside_peoples_as_the_command_has_them(rosa, co
         *run_options(tmp_path),
         *("--measure", "nDCG@10", "--shares-model", "dense"),
     )["machine"]
-    stored = {one.run: one for one in MachineEstimate.objects.all()}
-    assert len(stored) == len(said["estimates"]) == 3
-    for one in said["estimates"]:
-        row = stored[one["run"]]
-        for name in ("machine_mean", "people_mean", "calibrated", "calibrated_ci_low"):
-            assert getattr(row, name) == pytest.approx(one[name]), name
-    facts = view_of(rosa, MACHINE).facts
-    assert (facts.n_topics_people, facts.n_topics_machine, facts.n_topics_both) == (15, 25, 15)
+    stored = Result.objects.get().record
+    assert sorted(stored["estimates"], key=str) == sorted(said["estimates"], key=str)
+    assert [stored[f"n_topics_{who}"] for who in ("people", "machine", "both")] == [15, 25, 15]
     assert "order" in codes_at(rosa, MACHINE)
     for low, high, side in ((0.1, 0.2, "higher"), (-0.2, -0.1, "lower")):
-        MachineEstimate.objects.update(gap_ci_low=low, gap_ci_high=high)
+        change_estimates(gap_ci_low=low, gap_ci_high=high)
         assert codes_at(rosa, MACHINE)[0] == side
-    MachineEstimate.objects.filter(run="bm25").update(gap_ci_low=-0.1, gap_ci_high=0.1)
+    change_estimates(run="bm25", gap_ci_low=-0.1, gap_ci_high=0.1)
     assert codes_at(rosa, MACHINE)[0] == "mixed"
     assert "whole_topics_needed" not in codes_at(rosa, MACHINE)
-    MachineEstimate.objects.update(reason=NO_SUM)
+    change_estimates(reason=NO_SUM)
     assert "whole_topics_needed" in codes_at(rosa, MACHINE)
-    MachineEstimate.objects.update(gap_ci_low=None, gap_ci_high=None, reason="one topic")
+    change_estimates(gap_ci_low=None, gap_ci_high=None, reason="one topic")
     view = view_of(rosa, MACHINE)
-    assert view.first_sentence.code == "gap_unknown"
-    assert "one topic" in view.first_sentence
+    assert view.answer.code == "gap_unknown"
+    assert "one topic" in view.answer
 
 
 def test_an_audit_says_what_would_be_misread_and_keeps_no_file(rosa, collection):
     bad = run_text("dense", n_topics=2).replace("t0 Q0", "t0 Q0 extra", 1)
     files = [sent("bad.run", bad), sent("notes.md", "hello\n"), sent("q.txt", qrels_text())]
     assert rosa.post(AUDIT, {"uploads": files}).status_code == 302
-    view = view_of(rosa, AUDIT)
+    shown = rosa.get(AUDIT).context["files"]
     assert {"files_refused", "files_read", "files_not_recognized"} <= set(codes_at(rosa, AUDIT))
-    files = {one.file.file_name: one for one in view.files}
+    files = {one.file["file"]: one for one in shown}
     assert {name: one.sign for name, one in files.items()} == {
         "bad.run": "needs-you",
         "notes.md": "later",
         "q.txt": "done",
     }
-    assert [finding.lines for finding in files["bad.run"].refused] == ["1"]
+    assert [finding["lines"] for finding in files["bad.run"].refused] == ["1"]
     assert not collection.files.filter(kind="audited").exists()
-    names = set(CollectionVersion.objects.get().files.values_list("name", flat=True))
+    names = set(Result.objects.get().files.values_list("name", flat=True))
     assert names == {"bad.run", "notes.md", "q.txt"}
 
 
@@ -319,15 +316,16 @@ def test_published_numbers_are_answered_claim_by_claim(rosa, collection):
     claims = "judged.csv:assessed=2\n\njudged.csv:mean_relevant=2.5\njudged.csv:prevalence=0.1"
     form = {"uploads": [sent("judged.csv", POOLS)], "claims": claims}
     assert rosa.post(AUDIT, form).status_code == 302
-    kept = {one.name: one.explanation for one in AuditClaim.objects.all()}
+    kept = {one["name"]: one["explanation"] for one in view_of(rosa, AUDIT).rows["claims"]}
     assert kept["assessed"] == ""
     assert kept["mean_relevant"].startswith("1.50 + 1 = 2.50:")
     assert kept["prevalence"]
     view = view_of(rosa, AUDIT)
     assert "claims_differ" in codes_of(view.details)
-    assert view.claims.rows[0][0] == "judged.csv"
-    assert view.claims.rows[0][2:4] == ("2", Number(2, 0))
-    assert CollectionVersion.objects.get().rules == {
+    claims = rosa.get(AUDIT).context["claims"]
+    assert claims.rows[0][0] == "judged.csv"
+    assert claims.rows[0][2:4] == ("2", Number(2, 0))
+    assert Result.objects.get().settings == {
         "claims": {"judged.csv": {"assessed": "2", "mean_relevant": "2.5", "prevalence": "0.1"}}
     }
 
@@ -361,13 +359,14 @@ def test_an_audit_reads_files_of_several_assessors_and_leaves_the_collections_ow
     form = {"uploads": [sent("all.qrels", text)], "claims": "all.qrels:assessed=25"}
     rosa.post(AUDIT, form | {"stored": [file.pk for file in collection.files.all()]})
     assert collection.files.count() == 4
-    assert CollectionVersion.objects.get().audited_files.count() == 5
-    [file] = [one for one in view_of(rosa, AUDIT).files if one.file.file_name == "all.qrels"]
-    assert (file.file.kind, file.sign) == ("assessors", "done")
-    assert any("0.500" in note.text for note in file.notes)
+    assert Result.objects.get().facts["n_files"] == 5
+    files = rosa.get(AUDIT).context["files"]
+    [file] = [one for one in files if one.file["file"] == "all.qrels"]
+    assert (file.file["kind"], file.sign) == ("assessors", "done")
+    assert any("0.500" in note["text"] for note in file.notes)
     # Claims are about pools.
-    assert file.claims == []
-    assert "claims_not_checked" in [note.name for note in file.notes]
+    assert file.file["claims"] == []
+    assert "claims_not_checked" in [note["name"] for note in file.notes]
 
 
 def test_what_an_audit_counted_is_in_tables_of_words_and_numbers(rosa, collection):
@@ -375,7 +374,7 @@ def test_what_an_audit_counted_is_in_tables_of_words_and_numbers(rosa, collectio
     rows = "".join(f"t{n},hub,other,h{n},{n < 6},{n < 3}\n" for n in range(12))
     header = "Input.target1,Input.top1,Input.top2,HITId,top1,top2\n"
     rosa.post(AUDIT, {"uploads": [sent("judged.csv", header + rows)]})
-    [file] = AuditView(CollectionVersion.objects.get()).files
+    [file] = list_files(Result.objects.get())
     tables = {table.name.rpartition("-")[0]: table for table in file.numbers}
     assert tables["hubs-largest"].rows == [("hub", Number(12, 0)), ("other", Number(12, 0))]
     counted = {(of, name): value for of, name, value in tables["numbers"].rows}
@@ -400,7 +399,7 @@ def test_compared_qrels_say_whose_judgments_they_were_made_of(rosa, researcher, 
     second = add_file(collection, "second.txt", qrels_text(relevant=7))
     rosa.post(TRUST, form_of(collection))
     rosa.post(TRUST, form_of(collection))
-    comparisons = CollectionVersion.objects.filter(kind="comparison")
+    comparisons = Result.objects.filter(kind="comparison")
     assert comparisons.count() == 1
     # Described otherwise, they are compared again.
     describe_file(file=second, actor=researcher, assessor="Ann", rule="majority", round="2")
@@ -409,16 +408,16 @@ def test_compared_qrels_say_whose_judgments_they_were_made_of(rosa, researcher, 
         fields = {"made_by": made_by} if made_by else {"study": study, "round": "1", "rule": "any"}
         CollectionFile.objects.filter(pk=file.pk).update(**fields)
     rosa.post(TRUST, form_of(collection))
-    rows = {one.name: one for one in ComparedQrels.objects.filter(version=comparisons.latest("pk"))}
-    whose = {name: (one.judgments, one.assessor, one.rule) for name, one in rows.items()}
+    rows = {one["name"]: one for one in comparisons.latest("pk").record["qrels"]}
+    names = ("judgments", "assessor", "rule")
+    whose = {name: tuple(one.get(each, "") for each in names) for name, one in rows.items()}
     assert whose["qrels.txt"] == ("", "", "")
     assert whose["second.txt"] == ("Ann, round 2", "Ann", "majority")
     assert whose["third.txt"] == ("plates, round 1", "", "any")
     assert whose["union"][:2] == ("", "")
-    assert rows["machine.txt"].kind == "machine"
-    view = view_of(rosa, TRUST)
-    assert view.machines == {"machine.txt"}
-    assert "machine_judged" in codes_of(view.details)
+    assert rows["machine.txt"]["kind"] == "machine"
+    [judged] = [one for one in view_of(rosa, TRUST).details if one.code == "machine_judged"]
+    assert "machine.txt" in judged
 
 
 def test_rules_of_the_same_judgments_count_as_one_assessor(rosa, researcher, collection):
@@ -431,29 +430,29 @@ def test_rules_of_the_same_judgments_count_as_one_assessor(rosa, researcher, col
     assert rosa.post(TRUST, form_of(collection)).status_code == 302
     job = Job.objects.get(kind="compare_collection_qrels")
     assert job.state == Job.State.DONE
-    version = CollectionVersion.objects.get(kind="comparison")
-    assert not AnyTwoAssessors.objects.exists()
-    assert set(version.compared_qrels.values_list("name", flat=True)) == {"one-any", "one-majority"}
-    assert any(note.text.startswith("one-any, one-majority ") for note in version.notes.all())
+    version = Result.objects.get(kind="comparison")
+    assert version.record["assessors"] is None
+    assert {one["name"] for one in version.record["qrels"]} == {"one-any", "one-majority"}
+    assert any(note["text"].startswith("one-any, one-majority ") for note in version.notes)
     other = add_file(collection, "other", qrels_text(relevant=6))
     other.assessor = "Bob"
     other.save()
     rosa.post(TRUST, form_of(collection))
-    latest = CollectionVersion.objects.filter(kind="comparison").latest("number")
-    assert AnyTwoAssessors.objects.get(version=latest).n_assessors == 2
+    latest = Result.objects.filter(kind="comparison").latest("number")
+    assert latest.record["assessors"]["n_assessors"] == 2
 
 
 def test_the_depth_of_a_pool_that_was_made_here_is_known(researcher, collection):
     runs = [collection.files.get(name="dense")]
     rules = {"depth": 4, "seed": 7}
     request_pool(collection=collection, files=runs, rules=rules, actor=researcher)
-    version = CollectionVersion.objects.get(kind="pool")
+    version = Result.objects.get(kind="pool")
     study = ticked_study(owner=researcher, team=collection.team)
     PoolStudy.objects.create(version=version, study=study)
     qrels = collection.files.get(name="qrels.txt")
-    assert depth_of_pool([qrels, *runs]) is None
+    assert find_pool_depth([qrels, *runs]) is None
     qrels.study = study
-    assert depth_of_pool([qrels, *runs]) == 4
+    assert find_pool_depth([qrels, *runs]) == 4
 
 
 def test_of_a_pool_by_quotas_a_run_is_left_out_with_what_the_pool_took_of_it(
@@ -464,7 +463,7 @@ def test_of_a_pool_by_quotas_a_run_is_left_out_with_what_the_pool_took_of_it(
     pooled = [files.get(name=name) for name in ("bm25", "dense")]
     rules = {"quotas": {"bm25": 3, "dense": 3}, "seed": 7}
     request_pool(collection=collection, files=pooled, rules=rules, actor=researcher)
-    version = CollectionVersion.objects.get(kind="pool")
+    version = Result.objects.get(kind="pool")
     slots = list(PoolSlot.objects.filter(topic__version=version).select_related("topic"))
     lines = [f"{slot.topic.topic} 0 {slot.docno} {slot.slot % 2}" for slot in slots]
     qrels = add_file(collection, "judged.txt", "\n".join(lines) + "\n")
@@ -476,17 +475,18 @@ def test_of_a_pool_by_quotas_a_run_is_left_out_with_what_the_pool_took_of_it(
     rosa.post(REUSE, form)
     assert "rm3" in failed_message(rosa, REUSE)
     rosa.post(REUSE, form | {"outside": [late.pk]})
-    [reuse] = CollectionVersion.objects.filter(kind="reuse")
+    [reuse] = Result.objects.filter(kind="reuse")
     passed = {
         (one.topic_id, one.docno, one.source)
         for one in PoolReplacement.objects.filter(topic__version=version, reason="pooled")
     }
     assert passed
+    lost = {one["name"]: one["n_judged_lost"] for one in reuse.record["left_out"]}
     for name, other in (("bm25", "dense"), ("dense", "bm25")):
         own = [slot for slot in slots if slot.source == name]
         alone = [slot for slot in own if (slot.topic_id, slot.docno, other) not in passed]
         assert len(alone) < len(own)
-        assert reuse.left_out.get(name=name).n_judged_lost == len(alone)
+        assert lost[name] == len(alone)
     codes = codes_at(rosa, REUSE)
     assert "provenance" in codes
     assert "pool_shallow" not in codes
@@ -498,7 +498,7 @@ def test_of_a_pool_by_quotas_a_run_is_left_out_with_what_the_pool_took_of_it(
 def test_a_depth_that_was_assumed_is_said_and_confidence_is_kept(rosa, collection):
     qrels = collection.files.get(name="qrels.txt").pk
     assert rosa.post(REUSE, form_of(collection, qrels=qrels, confidence="0.9")).status_code == 302
-    assert CollectionVersion.objects.get().rules["confidence"] == 0.9
+    assert Result.objects.get().settings["confidence"] == 0.9
     assert "depth_assumed" in codes_at(rosa, REUSE)
     assert "|confidence:0.9|" in view_of(rosa, REUSE).signature
 
@@ -524,17 +524,17 @@ def test_a_comparison_says_how_many_decided_differences_hold(rosa, collection):
     add_file(collection, "second.txt", qrels_text(relevant=7))
     rosa.post(TRUST, form_of(collection))
     names = ["qrels.txt", "second.txt"]
-    pairs = RankingPair.objects.filter(first__in=names, second__in=names)
-    pair = pairs.get(measure="nDCG@10")
-    decided = pair.n_kept + pair.n_lost + pair.n_reversed
+    [pair] = [
+        one
+        for one in Result.objects.get().record["pairs"]
+        if (one["first"], one["second"], one["measure"]) == (*names, "nDCG@10")
+    ]
+    changes = pair["significance"]
+    decided = changes["kept"] + changes["lost"] + changes["reversed"]
     assert decided
-    view = view_of(rosa, TRUST)
-    sentence = pair_sentence(pair, view.coefficients[pair.pk, "tau_b"])
-    assert sentence in view.details
-    assert f" {decided} " in sentence
-    assert f" {pair.n_kept} " in sentence
-    RankingPair.objects.update(n_kept=0, n_lost=0, n_reversed=0)
-    assert sentence not in view_of(rosa, TRUST).details
+    [said] = [one for one in view_of(rosa, TRUST).details if one.code == "pair"]
+    assert f" {decided} " in said
+    assert f" {changes['kept']} " in said
 
 
 # Several assessors' grades in one file.
@@ -621,32 +621,12 @@ def test_a_comparison_of_assessors_has_what_the_command_prints(rosa, collection,
         *run_options(tmp_path),
         *("--measure", "nDCG@10", "--primary", "nDCG@10"),
     )
-    version = CollectionVersion.objects.get()
-    one, row = said["assessors"], AnyTwoAssessors.objects.get(version=version)
-    counts = ("n_assessors", "n_pairs_of_labels", "n_documents")
-    assert {name: getattr(row, name) for name in counts} == {name: one[name] for name in counts}
-    for name in ("overlap", "alpha"):
-        keys = {"": "value", "_low": "ci_low", "_high": "ci_high"}
-        for end, key in keys.items():
-            assert getattr(row, f"{name}{end}") == pytest.approx(one[name][key])
-        assert getattr(row, f"{name}_method") == one[name]["ci_method"]
-    assert row.warnings.splitlines() == one["warnings"]
-    kinds = list(version.compared_qrels.values_list("name", "kind"))
+    result = Result.objects.get()
+    for part in ("assessors", "pairs", "rankings", "labels", "random_assessor", "crossed"):
+        assert result.record[part] == said[part], part
+    kinds = [(one["name"], one["kind"]) for one in result.record["qrels"]]
     assert kinds == [(each["name"], each["kind"]) for each in said["qrels"]]
-    for pair in said["pairs"]:
-        stored = RankingPair.objects.get(first=pair["first"], second=pair["second"])
-        assert stored.coefficients.get(use="tau_b").value == pytest.approx(pair["tau_b"]["value"])
-        assert stored.n_swapped == pair["n_swapped"]
-    assert RankingPair.objects.count() == len(said["pairs"])
-    [design], [drawn] = said["random_assessor"], version.designs.all()
-    assert drawn.mean == pytest.approx(design["tau_b"]["mean"])
-    assert drawn.q05 == pytest.approx(design["tau_b"]["q05"])
-    crossed = {each.run: each for each in version.crossed.all()}
-    assert len(crossed) == len(said["crossed"]) == 3
-    for each in said["crossed"]:
-        assert crossed[each["run"]].mean == pytest.approx(each["mean"])
-        assert crossed[each["run"]].ci_low == pytest.approx(each["ci_low"])
-    assert list(version.notes.values_list("text", flat=True)) == said["notes"]
+    assert [note["text"] for note in result.notes] == said["notes"]
     view = rosa.get(TRUST).context["view"]
     assert "any_two_assessors" in answer_codes(view)
     assert "any-two-assessors" in view.tables
@@ -659,8 +639,8 @@ def test_assessors_who_judged_some_topics_each_are_compared_by_what_is_derived(r
     text = "".join(line for line in lines if tuple(line.split()[1::-1]) not in left_out)
     file = add_file(collection, "jg.txt", text)
     rosa.post(TRUST, form_of(collection, qrels=[], assessors=file.pk))
-    kinds = set(CollectionVersion.objects.get().compared_qrels.values_list("kind", flat=True))
-    assert kinds == {"derived"}
+    record = Result.objects.get().record
+    assert {one["kind"] for one in record["qrels"]} == {"derived"}
+    assert ("union", "intersection") in {(one["first"], one["second"]) for one in record["pairs"]}
     view = rosa.get(TRUST).context["view"]
-    assert ("union", "intersection") in {(pair.first, pair.second) for pair in view.pairs}
     assert "pair" in answer_codes(view)

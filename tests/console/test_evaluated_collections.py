@@ -10,14 +10,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import AuditEntry
+from results.models import Result
+from results.shown import ShownResult
 from retrieval.deletion import remove_collection
 from retrieval.file_readings import subject_of
 from retrieval.models import (
-    AuditFinding,
     Collection,
     CollectionFile,
-    CollectionVersion,
-    LeftOutEffect,
 )
 from tests.console.addresses import PAGES_OF_A_COLLECTION, address
 from tests.console.test_collections import next_step_of
@@ -55,7 +54,7 @@ def test_a_large_collection_is_deleted_by_a_job_that_a_page_follows(
     assert job.state == Job.State.DONE
     assert "Tracks" in job.message
     assert job.n_done == job.n_total > 10
-    assert not CollectionVersion.objects.exists()
+    assert not Result.objects.exists()
     assert not CollectionFile.objects.exists()
     entry = AuditEntry.objects.get(action="collection.delete", subject="tracks")
     assert (entry.details["name"], entry.actor) == ("Tracks", researcher)
@@ -106,7 +105,7 @@ def test_tables_are_handed_out_as_csv_latex_and_json(rosa, tracks):
     left_out = rosa.get(f"{TABLES}/reuse/left-out.csv").content.decode()
     titles, *lines = csv.reader(io.StringIO(left_out))
     assert len(titles) == len(set(titles))
-    effects = LeftOutEffect.objects.filter(is_left_out=True)
+    effects = ShownResult(Result.objects.get(kind="reuse")).rows["left_out"]
     names = (
         *("mean", "mean_without", "change", "ci_low", "ci_high", "rank", "rank_without"),
         *("judged", "judged_without"),
@@ -114,7 +113,7 @@ def test_tables_are_handed_out_as_csv_latex_and_json(rosa, tracks):
     for column, name in enumerate(names, start=5):
         cells = [line[column] for line in lines]
         values = [float(cell) if cell else None for cell in cells]
-        assert values == list(effects.values_list(name, flat=True)), name
+        assert values == [one[name] for one in effects], name
     assert "toprule" in rosa.get(f"{TABLES}/reuse/left-out.tex").content.decode()
     everything = json.loads(rosa.get(f"{TABLES}/audit/all.json").content)
     assert everything["kind"] == "audit"
@@ -139,15 +138,19 @@ def test_a_chart_stands_on_its_page_with_words_data_and_files(rosa, tracks, page
     assert rosa.get(f"{where}{chart}.svg/picture/").content.startswith(b"<svg")
     assert rosa.get(f"{where}none.json/picture/").status_code == 404
     if page == "trust":
-        version = CollectionVersion.objects.get(kind="comparison")
-        stored = version.ranked.filter(measure="nDCG@10", qrels__in={row["qrels"] for row in data})
+        version = Result.objects.get(kind="comparison")
+        qrels = {row["qrels"] for row in data}
+        stored = {
+            (one["run"], one["qrels"]): one["mean"]
+            for one in ShownResult(version).rows["rankings"]
+            if one["measure"] == "nDCG@10" and one["qrels"] in qrels
+        }
         drawn = {(row["run"], row["qrels"]): float(row["mean"]) for row in data}
-        assert drawn == pytest.approx({(one.run, one.qrels): one.mean for one in stored})
+        assert drawn == pytest.approx(stored)
         assert len({row["qrels"] for row in data}) == 3
     if page == "machine":
         assert len({row["qrels"] for row in data}) == 3
     if page == "audit":
-        counted = {
-            (one.file.file_name, one.n) for one in AuditFinding.objects.select_related("file")
-        }
+        findings = ShownResult(Result.objects.get(kind="audit")).rows["findings"]
+        counted = {(one["file"], one["n"]) for one in findings}
         assert {(row["file"], int(row["n"])) for row in data} == counted

@@ -16,14 +16,15 @@ from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import PictureDraft
 from annotation.readers.tables import read_rows
 from annotation.uploads import plain_file_name
+from results.models import Result
 from retrieval.collection_files import files_on_disk, is_packed, store_file
 from retrieval.collections import create_collection
 from retrieval.exceptions import CollectionUnfit, PoolFileFaults, PoolUnfit, TrecFileFaults
-from retrieval.models import CollectionVersion, SampledTarget
+from retrieval.models import SampledTarget
 from retrieval.pools.encoding import opened_picture
 from retrieval.pools.targets import read_targets
 from retrieval.pools.vectors import TOO_LONG, read_vectors
-from retrieval.stored_pools import request_pool
+from retrieval.result_kinds.pool import request_pool
 from retrieval.trec_files import LONGEST_LINE, read_qrels
 from simulation.catalogue_files import read_embeddings
 from simulation.exceptions import CatalogueUnfit
@@ -118,8 +119,8 @@ def test_a_file_of_a_long_name_is_kept_under_a_shorter_one_and_read(collection):
 
 def test_a_sample_of_too_many_candidates_is_refused_as_names_are(collection):
     run = add_file(collection, "dense.run", run_text("dense"))
-    sample = CollectionVersion.objects.create(
-        collection=collection, kind="targets", number=1, form=1, fingerprint="x", rules={}
+    sample = Result.objects.create(
+        subject=collection, kind="targets", number=1, form=1, fingerprint="x"
     )
     SampledTarget.objects.bulk_create(
         SampledTarget(version=sample, topic=f"t{n}") for n in range(1001)

@@ -15,6 +15,7 @@ from annotation.models import Adjudication, LabelSet, Question, Study, Submissio
 from annotation.readers.pooled_batch import read_pooled_batch
 from presentation.exceptions import PresentationError
 from presentation.row_files import RowFile, row_csv
+from results.models import Result
 from retrieval.audit.collection import audit_collection
 from retrieval.exceptions import CatalogueUnfit, PoolFileFaults
 from retrieval.exports.assessors import assessor_lines, provenance_rows
@@ -30,7 +31,7 @@ from retrieval.exports.qrels import (
 )
 from retrieval.exports.reasons import reason_rows
 from retrieval.exports.released_layout import write_released_layout
-from retrieval.models import CollectionVersion, PoolStudy
+from retrieval.models import PoolStudy
 from tests.annotation.importing import command_output
 from tests.annotation.studies import (
     ACCEPTABLE,
@@ -357,8 +358,8 @@ def test_the_released_layout_names_the_document_that_a_topic_is_about(
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
     with refused(StudyUnfit, "not_ticks"):
         write_released_layout(judgment_source(graded_study()), tmp_path)
-    version = CollectionVersion.objects.create(
-        collection=collection, kind="pool", number=1, form=1, fingerprint="", rules={}
+    version = Result.objects.create(
+        subject=collection, kind="pool", number=1, form=1, fingerprint=""
     )
     version.pooled_topics.create(topic="2", docno="boot")
     PoolStudy.objects.create(version=version, study=study)

@@ -1,21 +1,24 @@
 """Audits, studies and qrels whose job is cut off, or whose files go away while it waits."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, connections
 
 from annotation.models import Study
+from results.computing import compute_result
+from results.kinds import Computed
+from results.models import Result
 from retrieval.collections import link_studies
 from retrieval.exceptions import CollectionUnfit
-from retrieval.models import CollectionFile, CollectionVersion, PoolStudy
+from retrieval.models import CollectionFile, PoolStudy, ResultType
 from retrieval.pool_studies import make_pool_study, request_study
-from retrieval.stored_audits import audit_files, request_audit_of_uploads
-from retrieval.stored_pools import request_pool
-from retrieval.stored_versions import create_version, once
+from retrieval.result_kinds.audit import AuditKind, request_audit_of_uploads
+from retrieval.result_kinds.pool import PoolKind, request_pool
 from retrieval.study_qrels import make_study_qrels, request_study_qrels
 from tests.annotation.studies import ticked_study
 from tests.codes import refused
@@ -24,7 +27,7 @@ from work.execution import claim, run_job
 from work.models import Job
 
 pytestmark = pytest.mark.django_db
-AUDIT = CollectionVersion.Kind.AUDIT
+AUDIT = ResultType.AUDIT
 CATALOGUE = "docno,title\n" + "".join(f"d{n},Shoe {n}\n" for n in range(30))
 
 
@@ -57,9 +60,9 @@ def test_an_audit_whose_worker_is_killed_after_it_is_stored_is_done(collection, 
         files=list(collection.files.all()),
         actor=rosa,
     )
-    done_without_its_worker(job, audit_files)
-    version = CollectionVersion.objects.get(kind=AUDIT)
-    assert version.audited_files.count() == 2
+    done_without_its_worker(job, partial(compute_result, AuditKind()))
+    version = Result.objects.get(kind=AUDIT)
+    assert version.facts["n_files"] == 2
     assert job.message == f"Result {version.number}."
 
 
@@ -69,7 +72,7 @@ def test_an_audit_of_which_one_file_is_gone_is_refused_and_not_of_the_others(col
     run_job(job.pk)
     job.refresh_from_db()
     assert job.state == Job.State.FAILED
-    assert not CollectionVersion.objects.exists()
+    assert not Result.objects.exists()
 
 
 def test_what_an_audit_left_is_deleted_by_the_next_and_what_one_waits_for_is_not(collection, rosa):
@@ -79,7 +82,7 @@ def test_what_an_audit_left_is_deleted_by_the_next_and_what_one_waits_for_is_not
     Job.objects.update(state=Job.State.FAILED)
     audit_of(collection, rosa, three=run_text("three"))
     assert list(collection.files.values_list("file_name", flat=True)) == ["three.txt"]
-    assert first.arguments["files"]
+    assert first.arguments["inputs"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -98,7 +101,7 @@ def test_audits_that_are_requested_at_the_same_moment_lose_no_file(collection, r
 
     with ThreadPoolExecutor(n) as pool:
         jobs = list(pool.map(send, range(n)))
-    wanted = [pk for job in Job.objects.filter(pk__in=jobs) for pk in job.arguments["files"]]
+    wanted = [pk for job in Job.objects.filter(pk__in=jobs) for pk in job.arguments["inputs"]]
     assert len(wanted) == 16
     assert CollectionFile.objects.filter(pk__in=wanted).count() == 16
 
@@ -111,7 +114,7 @@ def pool(collection, rosa):
     ]
     job = request_pool(collection=collection, files=files, rules={"depth": 3}, actor=rosa)
     run_job(job.pk)
-    return CollectionVersion.objects.get(kind=CollectionVersion.Kind.POOL)
+    return Result.objects.get(kind=ResultType.POOL)
 
 
 def study_of(pool, rosa) -> Job:
@@ -127,7 +130,7 @@ def test_a_study_whose_worker_is_killed_after_it_is_stored_is_made_once(pool, ro
 
 def test_no_study_is_made_of_a_pool_whose_catalogue_was_removed(pool, rosa):
     job = study_of(pool, rosa)
-    pool.collection.files.get(kind="catalogue").delete()
+    pool.subject.files.get(kind="catalogue").delete()
     run_job(job.pk)
     job.refresh_from_db()
     assert job.state == Job.State.FAILED
@@ -135,9 +138,9 @@ def test_no_study_is_made_of_a_pool_whose_catalogue_was_removed(pool, rosa):
     assert not Study.objects.exists()
     with refused(CollectionUnfit, "catalogue_removed"):
         study_of(pool, rosa)
-    add_file(pool.collection, "again.csv", CATALOGUE, kind="catalogue")
+    add_file(pool.subject, "again.csv", CATALOGUE, kind="catalogue")
     run_job(study_of(pool, rosa).pk)
-    assert Study.objects.get().items.count() == pool.n_topics
+    assert Study.objects.get().items.count() == pool.facts["n_topics"]
 
 
 def test_qrels_of_a_study_that_were_stored_and_not_read_are_read_by_the_next_attempt(
@@ -167,23 +170,22 @@ def test_qrels_of_a_study_that_were_stored_and_not_read_are_read_by_the_next_att
     assert collection.files.get().is_usable
 
 
-def test_a_result_that_another_job_stored_meanwhile_is_not_stored_twice(collection, rosa):
+def test_a_result_that_another_job_stored_meanwhile_is_not_stored_twice(
+    collection, rosa, monkeypatch
+):
     files = [add_file(collection, "dense.run", run_text("dense"))]
-    job = request_pool(collection=collection, files=files, rules={"depth": 3}, actor=rosa)
+    first = request_pool(collection=collection, files=files, rules={"depth": 3}, actor=rosa)
+    second = Job.objects.create(kind=first.kind, arguments=first.arguments, queue=first.queue)
+    compute = PoolKind.compute
 
-    def compute() -> CollectionVersion:
-        run_job(job.pk)
-        stored = CollectionVersion.objects.get()
-        with transaction.atomic():
-            return create_version(
-                collection=collection,
-                kind=stored.kind,
-                form=stored.form,
-                fingerprint=stored.fingerprint,
-                rules=stored.rules,
-                actor=rosa,
-            )
+    def compute_after_the_other(*arguments: Any) -> Computed:
+        monkeypatch.setattr(PoolKind, "compute", compute)
+        run_job(first.pk)
+        return compute(*arguments)
 
-    said = once(collection, CollectionVersion.Kind.POOL, "of the same", compute)
-    assert "1" in said
-    assert CollectionVersion.objects.count() == 1
+    monkeypatch.setattr(PoolKind, "compute", compute_after_the_other)
+    run_job(second.pk)
+    second.refresh_from_db()
+    assert second.state == Job.State.DONE, second.message
+    assert "1" in second.message
+    assert Result.objects.count() == 1

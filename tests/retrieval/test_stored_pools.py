@@ -10,17 +10,18 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.models import Study
+from results.models import Result
 from retrieval.collection_files import store_file
 from retrieval.exceptions import CollectionUnfit, PoolDefective, PoolUnfit
 from retrieval.exports.grades import scale_of
 from retrieval.file_readings import request_reading
-from retrieval.models import CollectionFile, CollectionVersion, PoolFinding, PoolStudy
+from retrieval.models import CollectionFile, PoolFinding, PoolStudy
 from retrieval.pool_studies import request_study
 from retrieval.pools.construction import make_pool
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RunSource
+from retrieval.result_kinds.pool import plan_of, request_pool, stored_pool
 from retrieval.source_files import opened_catalogue, vectors_of
-from retrieval.stored_pools import plan_of, request_pool, stored_pool
 from retrieval.trec_files import read_run
 from tests.codes import refused, refused_naming
 from tests.retrieval.drawn_products import catalogue_zip, run_text, targets, vectors_zip
@@ -63,7 +64,7 @@ def made(collection, rosa, files, rules=RULES):
     request_pool(collection=collection, files=list(files.values()), rules=rules, actor=rosa)
     job = Job.objects.get(kind="make_pool")
     assert job.state == Job.State.DONE, job.message
-    return CollectionVersion.objects.get(kind="pool")
+    return Result.objects.get(kind="pool")
 
 
 def ask_study(version, rosa, title, template="alternatives", allowed=()):
@@ -122,10 +123,10 @@ def test_a_stored_pool_is_the_pool_of_the_same_files_and_the_same_again_is_the_s
         assert topic not in docnos
     job = request_pool(collection=collection, files=list(files.values()), rules=RULES, actor=rosa)
     run_job(job.pk)
-    assert CollectionVersion.objects.get(kind="pool").pk == version.pk
+    assert Result.objects.get(kind="pool").pk == version.pk
     other = RULES | {"seed": 6}
     request_pool(collection=collection, files=list(files.values()), rules=other, actor=rosa)
-    assert CollectionVersion.objects.filter(kind="pool").count() == 2
+    assert Result.objects.filter(kind="pool").count() == 2
 
 
 def test_a_pool_becomes_a_study_of_alternatives_or_grades_with_its_pictures(

@@ -8,19 +8,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from presentation.documents import Column, Number, P, Row, Table
+from presentation.phrases import join_names
 from validation.analysis.records import (
     ComparisonRecord,
 )
 from validation.documents.cells import p_cell, signed
 from validation.documents.scale_limits import Limits, difference_within, note_of_cut_differences
-from validation.documents.terms import (
-    TESTS,
-    family,
-    listed,
-    name_of,
-    reason_in_words,
-    statistic,
-)
+from validation.documents.terms import TESTS, family, name_of, reason_in_words, statistic
 from validation.results import ALL, Results
 
 NEW = gettext_noop(
@@ -75,7 +69,7 @@ def _note(results: Results, records: Sequence[ComparisonRecord]) -> str:
     """By what tests and of which family, what the two intervals are for, and which were cut."""
     both = results.settings.resample == "items"
     text = _("By %(tests)s; two-sided. %(family)s %(both)s") % {
-        "tests": listed(sorted({name_of(TESTS, record.test) for record in records})),
+        "tests": join_names(sorted({name_of(TESTS, record.test) for record in records})),
         "family": family(results.all_inputs),
         "both": _(NEW) if both else "",
     }

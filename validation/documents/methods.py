@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from error_codes import CodedText
+from presentation.phrases import join_names
 from stats.correlation.intervals import FEW_UNITS
 from stats.correlation.result import LEAST_SYSTEMS_FOR_INTERVAL
 from stats.significance.difference_limits import LEAST_SYSTEMS_FOR_P
@@ -20,7 +21,6 @@ from validation.documents.terms import (
     RESAMPLES,
     TESTS,
     family,
-    listed,
     percent_text,
 )
 
@@ -83,19 +83,19 @@ def _labels(settings: Settings, inputs: Inputs) -> str:
         }
         for one in inputs.labels
     ]
-    versions = listed([str(version) for version in settings.labels])
+    versions = join_names([str(version) for version in settings.labels])
     return _("Human values are labels, not made of judgments here: %(labels)s.") % {
-        "labels": listed(named) or versions
+        "labels": join_names(named) or versions
     }
 
 
 def _family(settings: Settings, inputs: Inputs) -> str:
     """Of what tests and ranks are."""
-    names = listed([one.metric for one in inputs.primary])
+    names = join_names([one.metric for one in inputs.primary])
     chosen = _("chosen by name") if settings.primary else _("as their scorers declare")
     return _("%(family)s (%(metrics)s; %(chosen)s).") % {
         "family": family(inputs).removesuffix("."),
-        "metrics": names or listed(list(settings.primary)),
+        "metrics": names or join_names(list(settings.primary)),
         "chosen": chosen,
     }
 
@@ -126,8 +126,8 @@ def _levels(settings: Settings) -> str:
     names = [COEFFICIENTS.get(name, name) for name in settings.coefficients]
     levels = [LEVEL_DESCRIPTIONS.get(level, level) for level in settings.levels]
     return _("Agreement is %(coefficients)s, computed %(levels)s.") % {
-        "coefficients": listed(names),
-        "levels": listed(levels),
+        "coefficients": join_names(names),
+        "levels": join_names(levels),
     }
 
 
@@ -253,7 +253,11 @@ def _questions(settings: Settings) -> str:
     if not named:
         return _("Every metric was set against every question.")
     pairs = [
-        _("%(metric)s against %(listed)s") % {"metric": metric, "listed": listed(list(questions))}
+        _("%(metric)s against %(listed)s")
+        % {
+            "metric": metric,
+            "listed": join_names(list(questions)),
+        }
         for metric, questions in named
     ]
     return _("Only these pairs were looked at: %(names)s.") % {"names": "; ".join(pairs)}
@@ -269,7 +273,7 @@ def _planned(settings: Settings) -> str:
     return _(
         "Sample sizes were planned for %(listed)s, by resampling the items of this "
         "study to studies of other sizes."
-    ) % {"listed": listed(measures)}
+    ) % {"listed": join_names(measures)}
 
 
 def _seed(settings: Settings) -> str:

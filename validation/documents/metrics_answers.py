@@ -11,15 +11,10 @@ from django.utils.translation import ngettext
 
 from error_codes import CodedText
 from presentation.documents import Number
+from presentation.phrases import join_names
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.records import CeilingRecord, ComparisonRecord, CorrelationRecord
-from validation.documents.terms import (
-    CEILING_WARNINGS,
-    COEFFICIENTS,
-    LEVELS,
-    listed,
-    reason_in_words,
-)
+from validation.documents.terms import CEILING_WARNINGS, COEFFICIENTS, LEVELS, reason_in_words
 from validation.documents.top_groups import top_group
 from validation.results import ALL, Results
 
@@ -148,7 +143,7 @@ class MetricsAnswer:
         if not same:
             return []
         text = ngettext("%(metrics)s has it too.", "%(metrics)s have it too.", len(same))
-        return [text % {"metrics": listed(same)}]
+        return [text % {"metrics": join_names(same)}]
 
     def _caveats(self, first: CorrelationRecord) -> list[str]:
         n_items = min(first.n_used, first.n_units or first.n_used)

@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from error_codes import CodedText
+from presentation.phrases import join_names
 from validation.analysis.rated_systems import LEAST_ITEMS, ORDER
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
-from validation.documents.terms import listed
 
 DECIMALS = 2
 # What is more than so many times what there is, and than so many, is no advice to buy.
@@ -53,7 +53,9 @@ def purchase_of(
     skipped = [] if rival is None else _nearer_ones(rival[1], open_by_p, against)
     if skipped:
         smaller = _("The difference from %(rivals)s is too small for a purchase within reach.")
-        text = CodedText(" ".join([text, smaller % {"rivals": listed(skipped)}]), code=text.code)
+        text = CodedText(
+            " ".join([text, smaller % {"rivals": join_names(skipped)}]), code=text.code
+        )
     return Purchase(text, pair, n_more_items)
 
 

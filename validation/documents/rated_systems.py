@@ -13,6 +13,7 @@ from django.utils.translation import gettext_noop, ngettext
 from annotation.simulated_answers import Raters
 from error_codes import CodedText
 from presentation.documents import Column, Row, Section, Table
+from presentation.phrases import join_names
 from stats.inference.scale_ends import FEWEST_OFF_END
 from stats.jackknife import is_uneven
 from validation.analysis.rated_systems import (
@@ -27,7 +28,6 @@ from validation.documents.purchase_prices import AssignmentPrice, price_sentence
 from validation.documents.purchases import DECIMALS, number_text, purchase_of
 from validation.documents.scale_limits import mean_on_scale, note_of_cuts, on_scale
 from validation.documents.tables import QUESTION, SYSTEM
-from validation.documents.terms import listed
 from validation.results import Results
 
 TITLE = gettext_noop("Which system is better")
@@ -172,10 +172,10 @@ def _chance(
             "largest p %(p)s, adjusted for all pairs).",
             len(others),
         )
-        told = listed(_leads(best.system, [one.system for one in others], against))
+        told = join_names(_leads(best.system, [one.system for one in others], against))
         text %= {"told": told, "p": f"= {p:.3f}" if p >= LEAST_P else f"< {LEAST_P}"}
         return CodedText(text, code="decided")
-    values = {"rivals": listed(_leads(best.system, open_rivals, against))}
+    values = {"rivals": join_names(_leads(best.system, open_rivals, against))}
     if len(open_rivals) == len(others):
         text = ngettext(
             "That could be chance: it is ahead of %(rivals)s (95 %% interval), and either may be "
@@ -192,7 +192,7 @@ def _chance(
         "%% intervals, each of its pair alone; what decides is p below .05, adjusted for all "
         "pairs)."
     )
-    values |= {"told": listed(_leads(best.system, rest, against))}
+    values |= {"told": join_names(_leads(best.system, rest, against))}
     return CodedText(text % values, code="partly_decided")
 
 
@@ -308,7 +308,7 @@ def _notes_of_ends(
             "Most ratings of %(systems)s lie at one end of the scale, and fewer than %(n)d items "
             "carry each mean: a test of means is a rough guide."
         )
-        values = {"systems": listed(_named(list(few))), "n": FEWEST_OFF_END}
+        values = {"systems": join_names(_named(list(few))), "n": FEWEST_OFF_END}
         yield CodedText(text % values, code="few_items_off_end")
 
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_noop
 
 from error_codes import CodedText
 from presentation.documents import Column, Number, Row, Table
+from presentation.phrases import join_names
 from validation.analysis.records import (
     CeilingRecord,
     CorrelationRecord,
@@ -19,7 +20,6 @@ from validation.documents.terms import (
     CEILING_WARNINGS,
     COEFFICIENTS,
     LEVELS,
-    listed,
     name_of,
     reason_in_words,
     statistic,
@@ -186,7 +186,7 @@ def ceiling_warnings(records: Iterable[CeilingRecord]) -> Iterator[CodedText]:
             measures.setdefault(record.warning, {})[f"{record.question} ({named})"] = None
     for warning, names in measures.items():
         text = _("Ceilings of %(measures)s are unreliable: %(why)s.")
-        text %= {"measures": listed(list(names)), "why": CEILING_WARNINGS[warning]}
+        text %= {"measures": join_names(list(names)), "why": CEILING_WARNINGS[warning]}
         yield CodedText(text, code="ceiling_unreliable")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 
+from presentation.phrases import join_names
 from validation.analysis.records import Inputs
 
 MOST_LISTED = 3
@@ -158,20 +159,13 @@ def percent_text(share: float) -> str:
     return f"{100 * share:g} %"
 
 
-def listed(names: list[str]) -> str:
-    """a, b and c."""
-    if len(names) < 2:
-        return "".join(names)
-    return gettext("%(names)s and %(last)s") % {"names": ", ".join(names[:-1]), "last": names[-1]}
-
-
 def short_list(names: Sequence[str]) -> str:
     """a, b and c; of more than three the first two, and how many others there are."""
     rest = len(names) - MOST_LISTED + 1
     if rest < 2:
-        return listed(list(names))
+        return join_names(list(names))
     others = ngettext("%(n)d other", "%(n)d others", rest) % {"n": rest}
-    return listed([*names[: MOST_LISTED - 1], others])
+    return join_names([*names[: MOST_LISTED - 1], others])
 
 
 def name_of(words: Mapping[str, str], name: str) -> str:

@@ -11,14 +11,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts.roles import Permission
-from console.collections.audit_view import AuditView
+from console.collections.audit_view import claims_table, list_files
 from console.collections.result_forms import AuditForm
 from console.pages.collections.collection import collection_for, collection_page
 from console.pages.collections.results import job_of, version_for
 from console.pages.study import may, person
+from results.models import Result
+from results.shown import ShownResult
 from retrieval.exceptions import RetrievalError
-from retrieval.models import Collection, CollectionVersion
-from retrieval.stored_audits import AUDIT, request_audit_of_uploads
+from retrieval.models import Collection, ResultType
+from retrieval.result_kinds.audit import AUDIT, request_audit_of_uploads
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -31,11 +33,13 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
     if is_post and form.is_valid() and _request(request, collection, form):
         messages.success(request, _("Auditing in the background; this page follows it."))
         return redirect("console:collection-audit", slug)
-    versions = CollectionVersion.objects.of(collection, CollectionVersion.Kind.AUDIT)
+    versions = Result.objects.of(collection, ResultType.AUDIT)
     version = version_for(request, versions)
     context = {
         "form": form if may(request, Permission.ANALYSE) else None,
-        "view": AuditView(version) if version else None,
+        "view": ShownResult(version) if version else None,
+        "files": list_files(version) if version else [],
+        "claims": claims_table(version) if version else None,
         "versions": versions,
         "job": job_of(collection, AUDIT),
     }

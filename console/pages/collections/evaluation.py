@@ -32,13 +32,14 @@ from presentation.latex import table_latex
 from presentation.plain import table_csv
 from presentation.row_files import FORMS as ROW_FORMS
 from presentation.spreadsheets import frame_csv
+from results.computing import sign_result
+from results.models import Result
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.exceptions import RetrievalError
-from retrieval.models import CollectionVersion
-from retrieval.stored_evaluations import EVALUATE, request_evaluation
-from retrieval.stored_versions import signature_of
+from retrieval.models import ResultType
+from retrieval.result_kinds.evaluation import EVALUATE, request_evaluation
 
-KIND = CollectionVersion.Kind.EVALUATION
+KIND = ResultType.EVALUATION
 JSON, TEX, CSV = "application/json", "application/x-tex", "text/csv; charset=utf-8"
 
 
@@ -64,7 +65,7 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
             messages.success(request, _("Evaluating in the background; this page follows it."))
             return redirect("console:collection-evaluation", slug)
     job = job_of(collection, EVALUATE)
-    versions = CollectionVersion.objects.of(collection, KIND)
+    versions = Result.objects.of(collection, KIND)
     version = version_for(request, versions)
     if not is_post and (arguments := failed_arguments(job)):
         form.begin_with(arguments)
@@ -86,7 +87,7 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
     """Access: members of the team, but for who adjudicates blind. The chart of two runs, topic by
     topic, as specification, data or file."""
     collection = collection_for(request, slug)
-    version = version_for(request, CollectionVersion.objects.of(collection, KIND))
+    version = version_for(request, Result.objects.of(collection, KIND))
     view = EvaluationView(StoredEvaluation(version), request.GET) if version else None
     figure = view.chart if view else None
     if figure is None or chart != figure.name or form not in PICTURE_FORMS:
@@ -106,7 +107,7 @@ def _topics(form: str) -> Callable[[StoredEvaluation], Iterator[str] | Iterator[
 
 
 def _json(rows: StoredEvaluation) -> Iterator[str]:
-    identity = {"version": rows.version.number, "signature": signature_of(rows.version)}
+    identity = {"version": rows.version.number, "signature": sign_result(rows.version)}
     yield json.dumps(rows.record() | identity, indent=1)
 
 
@@ -126,7 +127,7 @@ DOWNLOADS: dict[str, tuple[str, Callable[[StoredEvaluation], Any]]] = {
 def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpResponse:
     """Access: those who may export."""
     collection = collection_for(request, slug, Permission.EXPORT)
-    version = version_for(request, CollectionVersion.objects.of(collection, KIND))
+    version = version_for(request, Result.objects.of(collection, KIND))
     rows = StoredEvaluation(version) if version else None
     is_weighted = name.startswith("weighted.")
     if (

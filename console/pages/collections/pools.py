@@ -26,18 +26,19 @@ from console.pages.collections.collection import collection_for, collection_page
 from console.pages.collections.results import failed_arguments
 from console.pages.study import may, person
 from hits.models import Batch
+from results.models import Result
 from retrieval.collection_files import describe_file, store_file
 from retrieval.exceptions import CollectionUnfit, RetrievalError
 from retrieval.file_readings import request_reading, subject_of
-from retrieval.models import Collection, CollectionFile, CollectionVersion, PoolStudy, VersionFile
+from retrieval.models import Collection, CollectionFile, PoolStudy, ResultFile, ResultType
 from retrieval.pool_studies import STUDY_OF_POOL, request_study
 from retrieval.pools.pool_files import pool_csv
-from retrieval.stored_pools import MAKE_POOL, request_pool, stored_pool
+from retrieval.result_kinds.pool import MAKE_POOL, request_pool, stored_pool
 from retrieval.stored_vectors import MAKE_VECTORS, offered_models, request_vectors
 from work.models import Job
 
 KIND = CollectionFile.Kind
-POOL, TARGETS = CollectionVersion.Kind.POOL, CollectionVersion.Kind.TARGETS
+POOL, TARGETS = ResultType.POOL, ResultType.TARGETS
 MOST_POOLS = 20
 FORMS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
@@ -70,7 +71,7 @@ def _usable(collection: Collection) -> list[CollectionFile]:
 
 def _form(collection: Collection, data: Any = None) -> PoolForm:
     files = _usable(collection)
-    samples = list(CollectionVersion.objects.of(collection, TARGETS)[:MOST_POOLS])
+    samples = list(Result.objects.of(collection, TARGETS)[:MOST_POOLS])
     begin = {"targets": str(samples[0].pk)} if samples else {"targets": "runs"}
     catalogues = [file for file in files if file.kind == KIND.CATALOGUE]
     begin |= {"catalogue": str(catalogues[-1].pk)} if catalogues else {}
@@ -86,7 +87,7 @@ def _page(
 ) -> HttpResponse:
     job = _job(collection)
     of_pool = job if job is not None and job.kind == MAKE_POOL else None
-    versions = CollectionVersion.objects.of(collection, POOL).select_related("pool_summary")
+    versions = Result.objects.of(collection, POOL).select_related("pool_summary")
     if not form.is_bound:
         _begin(form, versions.first(), failed_arguments(of_pool))
     faulty = collection.files.filter(kind__in=SOURCES, n_faults__gt=0)
@@ -105,13 +106,13 @@ def _page(
     return collection_page(request, collection, "pools", context, status=status)
 
 
-def _begin(form: PoolForm, last: CollectionVersion | None, failed: Mapping[str, Any]) -> None:
+def _begin(form: PoolForm, last: Result | None, failed: Mapping[str, Any]) -> None:
     """Offer what was chosen last, for a pool that failed or for one that was made."""
     if failed:
         form.begin_with(failed)
     elif last is not None:
         files = list(last.files.values_list("file", flat=True))
-        form.begin_with({"rules": last.rules, "files": files}, since=last.created_at)
+        form.begin_with({"settings": last.settings, "inputs": files}, since=last.created_at)
 
 
 def _job(collection: Collection) -> Job | None:
@@ -164,14 +165,14 @@ def make_vectors(request: HttpRequest, slug: str) -> HttpResponse:
 
 def pool_for(
     request: HttpRequest, slug: str, number: int, permission: Permission = Permission.VIEW
-) -> CollectionVersion:
+) -> Result:
     """A pool of a collection that one may see."""
     collection = collection_for(request, slug, permission)
-    catalogues = VersionFile.objects.filter(version=OuterRef("pk"), kind=KIND.CATALOGUE)
-    versions = CollectionVersion.objects.of(collection, POOL)
+    catalogues = ResultFile.objects.filter(version=OuterRef("pk"), kind=KIND.CATALOGUE)
+    versions = Result.objects.of(collection, POOL)
     versions = versions.annotate(has_catalogue=Exists(catalogues))
     version = get_object_or_404(versions.select_related("pool_summary"), number=number)
-    version.collection = collection
+    version.subject = collection
     return version
 
 
@@ -183,7 +184,7 @@ def pool(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 
 def _pool_page(
-    request: HttpRequest, version: CollectionVersion, form: PoolStudyForm | None = None
+    request: HttpRequest, version: Result, form: PoolStudyForm | None = None
 ) -> HttpResponse:
     view = PoolView(version, request.GET.get("topic", "").replace("\0", ""))
     may_edit = may(request, Permission.EDIT)
@@ -191,17 +192,17 @@ def _pool_page(
     context = {
         "view": view,
         "version": version,
-        "form": (form or PoolStudyForm(version.collection, names)) if may_edit else None,
+        "form": (form or PoolStudyForm(version.subject, names)) if may_edit else None,
         "studies": _studies(version),
-        "job": _job(version.collection),
+        "job": _job(version.subject),
     }
     status = 422 if form and form.errors else 200
     return collection_page(
-        request, version.collection, "pool", context, stage="collection-pools", status=status
+        request, version.subject, "pool", context, stage="collection-pools", status=status
     )
 
 
-def _studies(version: CollectionVersion) -> QuerySet[PoolStudy]:
+def _studies(version: Result) -> QuerySet[PoolStudy]:
     """The studies of a pool, and whether each is launched."""
     launched = Exists(Batch.objects.started().filter(study=OuterRef("study")))
     rows = PoolStudy.objects.filter(version=version).select_related("study")
@@ -213,7 +214,7 @@ def make_study(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Access: those who may edit. Refused while a fault of the pool is not allowed."""
     version = pool_for(request, slug, number, Permission.EDIT)
     names = [fault.name for fault in PoolView(version).faults]
-    form = PoolStudyForm(version.collection, names, request.POST)
+    form = PoolStudyForm(version.subject, names, request.POST)
     if form.is_valid():
         try:
             request_study(version=version, actor=person(request), **form.cleaned_data)
@@ -236,12 +237,12 @@ def pool_file(request: HttpRequest, slug: str, number: int, form: str) -> HttpRe
     file_name = f"{slug}-pool-{number}.{form}"
     response["Content-Disposition"] = f'attachment; filename="{file_name}"'
     if request.method == "GET":
-        team, details = version.collection.team, {"file": file_name}
+        team, details = version.subject.team, {"file": file_name}
         record(team=team, actor=person(request), action="export", subject=slug, details=details)
     return response  # type: ignore[return-value]
 
 
-def _parts(version: CollectionVersion, form: str) -> Iterator[str]:
+def _parts(version: Result, form: str) -> Iterator[str]:
     pool = stored_pool(version)
     if form == "csv":
         yield from pool_csv(pool)

@@ -10,13 +10,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.audit import record
 from accounts.roles import Permission
-from console.collections.reports import WRITE_REPORT, request_report, stored_sections
+from console.collections.reports import WRITE_REPORT, read_sections, request_report
 from console.pages.collections.collection import collection_for, collection_page
 from console.pages.collections.results import job_of, version_for
 from console.pages.study import may, person
-from retrieval.models import CollectionVersion
+from results.models import Result
+from retrieval.models import ResultType
 
-REPORT = CollectionVersion.Kind.REPORT
+REPORT = ResultType.REPORT
 MOST_REPORTS = 20
 
 
@@ -29,10 +30,10 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
     if is_post:
         request_report(collection=collection, actor=person(request))
         return redirect("console:collection-report", slug)
-    versions = CollectionVersion.objects.of(collection, REPORT)[:MOST_REPORTS]
+    versions = Result.objects.of(collection, REPORT)[:MOST_REPORTS]
     version = version_for(request, versions)
     results = (
-        CollectionVersion.objects.filter(collection=collection)
+        Result.objects.filter(collection=collection)
         .exclude(kind=REPORT)
         .order_by("-created_at")
         .first()
@@ -40,7 +41,7 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "version": version,
         "versions": versions,
-        "sections": stored_sections(version) if version else [],
+        "sections": read_sections(version) if version else [],
         "is_stale": version and results and results.created_at > version.created_at,
         "may_write": may(request, Permission.ANALYSE),
         "job": job_of(collection, WRITE_REPORT),
@@ -52,8 +53,8 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
 def report_file(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Access: those who may export. One page that needs no network."""
     collection = collection_for(request, slug, Permission.EXPORT)
-    version = get_object_or_404(CollectionVersion.objects.of(collection, REPORT), number=number)
-    sections = stored_sections(version)
+    version = get_object_or_404(Result.objects.of(collection, REPORT), number=number)
+    sections = read_sections(version)
     if not sections:
         raise Http404("The report has no sentences.")
     context = {"collection": collection, "version": version, "sections": sections}

@@ -6,14 +6,13 @@ from typing import Any
 
 from django.http import Http404, HttpRequest
 
+from results.models import Result, ResultQuerySet
 from retrieval.file_readings import subject_of
-from retrieval.models import Collection, CollectionVersion, CollectionVersionQuerySet
+from retrieval.models import Collection
 from work.models import Job
 
 
-def version_for(
-    request: HttpRequest, versions: CollectionVersionQuerySet
-) -> CollectionVersion | None:
+def version_for(request: HttpRequest, versions: ResultQuerySet) -> Result | None:
     """The version that the address names, or the newest; 404 where there is none of that number."""
     number = request.GET.get("version")
     if number is None:

@@ -15,14 +15,15 @@ from console.pages.collections.collection import collection_for, collection_page
 from console.pages.collections.results import failed_arguments
 from console.pages.study import may, person
 from presentation.spreadsheets import csv_parts
+from results.models import Result
 from retrieval.exceptions import RetrievalError
 from retrieval.file_readings import subject_of
-from retrieval.models import Collection, CollectionVersion, SampledTarget
+from retrieval.models import Collection, ResultType, SampledTarget
 from retrieval.pools.target_samples import COLUMNS
-from retrieval.stored_targets import SAMPLE_TARGETS, SOURCES, request_sample
+from retrieval.result_kinds.targets import SAMPLE_TARGETS, SOURCES, request_sample
 from work.models import Job
 
-TARGETS = CollectionVersion.Kind.TARGETS
+TARGETS = ResultType.TARGETS
 MOST_SAMPLES = 20
 
 
@@ -50,7 +51,7 @@ def targets(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, collection: Collection, form: TargetsForm) -> HttpResponse:
-    versions = list(CollectionVersion.objects.of(collection, TARGETS)[:MOST_SAMPLES])
+    versions = list(Result.objects.of(collection, TARGETS)[:MOST_SAMPLES])
     number = request.GET.get("sample", "")
     requested = next((one for one in versions if str(one.number) == number), None)
     version = requested or (versions[0] if versions else None)
@@ -63,7 +64,7 @@ def _page(request: HttpRequest, collection: Collection, form: TargetsForm) -> Ht
         "version": version,
         "answer": sentence_of(version) if version else "",
         "strata": strata_of(version) if version else [],
-        "notes": list(version.notes.all()) if version else [],
+        "notes": version.notes if version else [],
         "job": job,
     }
     status = 422 if form.errors else 200
@@ -74,7 +75,7 @@ def _page(request: HttpRequest, collection: Collection, form: TargetsForm) -> Ht
 def sample_file(request: HttpRequest, slug: str, number: int) -> StreamingHttpResponse:
     """Access: those who may export. The targets, as pool_candidates reads them."""
     collection = collection_for(request, slug, Permission.EXPORT)
-    version = get_object_or_404(CollectionVersion.objects.of(collection, TARGETS), number=number)
+    version = get_object_or_404(Result.objects.of(collection, TARGETS), number=number)
     rows = SampledTarget.objects.filter(version=version)
     values = rows.values_list("topic", "docno", "stratum", "value", "inclusion")
     response = StreamingHttpResponse(csv_parts(COLUMNS, values), content_type="text/csv")

@@ -20,13 +20,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.audit import record
 from accounts.models import User
 from accounts.roles import Permission
-from console.collections.audit_view import AuditView
-from console.collections.comparison_view import ComparisonView
 from console.collections.evaluation_form import EvaluationForm
-from console.collections.machine_view import MachineView
 from console.collections.result_forms import ComparisonForm, MachineForm, ReuseForm
-from console.collections.result_view import ResultView
-from console.collections.reuse_view import ReuseView
 from console.pages.collections.collection import collection_for, collection_page
 from console.pages.collections.results import failed_arguments, job_of, version_for
 from console.pages.pictures import FORMS as PICTURE_FORMS
@@ -35,13 +30,15 @@ from console.pages.study import may, person
 from presentation.latex import table_latex
 from presentation.plain import table_csv
 from presentation.spreadsheets import frame_csv
+from results.models import Result
+from results.shown import ShownResult
 from retrieval.exceptions import RetrievalError
-from retrieval.models import Collection, CollectionVersion
-from retrieval.stored_comparisons import COMPARE, request_comparison
-from retrieval.stored_machines import COMPARE_MACHINE, request_machine
-from retrieval.stored_reuse import ESTIMATE_REUSE, request_reuse
+from retrieval.models import Collection, ResultType
+from retrieval.result_kinds.comparison import COMPARE, request_comparison
+from retrieval.result_kinds.machine import COMPARE_MACHINE, request_machine
+from retrieval.result_kinds.reuse import ESTIMATE_REUSE, request_reuse
 
-Kind = CollectionVersion.Kind
+Kind = ResultType
 CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
     "tex": "application/x-tex",
@@ -58,8 +55,12 @@ class ResultPage:
     job_kind: str
     title: str | Promise
     form: type[EvaluationForm]
-    view: type[ResultView]
     request: Callable[[Collection, EvaluationForm, User], object]
+
+    @property
+    def picture(self) -> str:
+        """The name of the address of its charts."""
+        return f"console:{self.name}-picture"
 
 
 def _request_comparison(collection: Collection, form: EvaluationForm, actor: User) -> object:
@@ -102,7 +103,6 @@ TRUST = ResultPage(
     COMPARE,
     gettext_lazy("How far to trust it"),
     ComparisonForm,
-    ComparisonView,
     _request_comparison,
 )
 REUSE = ResultPage(
@@ -111,7 +111,6 @@ REUSE = ResultPage(
     ESTIMATE_REUSE,
     gettext_lazy("Reuse for other systems"),
     ReuseForm,
-    ReuseView,
     _request_reuse,
 )
 MACHINE = ResultPage(
@@ -120,15 +119,9 @@ MACHINE = ResultPage(
     COMPARE_MACHINE,
     gettext_lazy("A machine's labels"),
     MachineForm,
-    MachineView,
     _request_machine,
 )
-VIEWS: dict[str, type[ResultView]] = {
-    Kind.COMPARISON: ComparisonView,
-    Kind.REUSE: ReuseView,
-    Kind.AUDIT: AuditView,
-    Kind.MACHINE: MachineView,
-}
+SHOWN = (Kind.COMPARISON, Kind.REUSE, Kind.AUDIT, Kind.MACHINE)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -165,7 +158,7 @@ def _page(request: HttpRequest, slug: str, page: ResultPage) -> HttpResponse:
             messages.success(request, _("Computing in the background; this page follows it."))
             return redirect(f"console:{page.name}", slug)
     job = job_of(collection, page.job_kind)
-    versions = CollectionVersion.objects.of(collection, page.kind)
+    versions = Result.objects.of(collection, page.kind)
     version = version_for(request, versions)
     if not is_post:
         _begin(form, collection, version, failed_arguments(job))
@@ -173,7 +166,7 @@ def _page(request: HttpRequest, slug: str, page: ResultPage) -> HttpResponse:
         "page": page,
         "form": form if may(request, Permission.ANALYSE) else None,
         "problem": "" if version else form.problem_when_empty,
-        "view": page.view(version) if version else None,
+        "view": ShownResult(version) if version else None,
         "versions": versions,
         "job": job,
     }
@@ -184,11 +177,11 @@ def _page(request: HttpRequest, slug: str, page: ResultPage) -> HttpResponse:
 def _begin(
     form: EvaluationForm,
     collection: Collection,
-    version: CollectionVersion | None,
+    version: Result | None,
     failed: Mapping[str, Any],
 ) -> None:
     """Offer what was chosen last; of a first result, the qrels that were evaluated."""
-    evaluated = CollectionVersion.objects.of(collection, Kind.EVALUATION).first()
+    evaluated = Result.objects.of(collection, Kind.EVALUATION).first()
     if failed:
         form.begin_with(failed)
     elif version is not None:
@@ -202,8 +195,8 @@ def picture(request: HttpRequest, slug: str, kind: str, chart: str, form: str) -
     """Access: members of the team, but for who adjudicates blind. A chart of a result, as
     specification, data or file."""
     collection = collection_for(request, slug)
-    version = version_for(request, CollectionVersion.objects.of(collection, kind))
-    charts = {one.name: one for one in VIEWS[kind](version).charts} if version else {}
+    version = version_for(request, Result.objects.of(collection, kind))
+    charts = {one.name: one for one in ShownResult(version).charts} if version else {}
     if chart not in charts or form not in PICTURE_FORMS:
         raise Http404(f"There is no chart {chart}.{form}.")
     figure = charts[chart]
@@ -220,12 +213,12 @@ def picture(request: HttpRequest, slug: str, kind: str, chart: str, form: str) -
 def table(request: HttpRequest, slug: str, kind: str, name: str, form: str) -> HttpResponse:
     """Access: those who may export. A table of a result, or all of them as JSON."""
     collection = collection_for(request, slug, Permission.EXPORT)
-    if kind not in VIEWS or form not in CONTENT_TYPES:
+    if kind not in SHOWN or form not in CONTENT_TYPES:
         raise Http404(f"There is no table {name}.{form}.")
-    version = version_for(request, CollectionVersion.objects.of(collection, kind))
+    version = version_for(request, Result.objects.of(collection, kind))
     if version is None:
         raise Http404(f"There is no result of {kind} yet.")
-    content = "".join(_content(VIEWS[kind](version), name, form))
+    content = "".join(_content(ShownResult(version), name, form))
     response = HttpResponse(content, content_type=CONTENT_TYPES[form])
     file_name = f"{slug}-{kind}-{version.number}-{name}.{form}"
     response["Content-Disposition"] = f'attachment; filename="{file_name}"'
@@ -236,12 +229,12 @@ def table(request: HttpRequest, slug: str, kind: str, name: str, form: str) -> H
     return response
 
 
-def _content(view: ResultView, name: str, form: str) -> Iterator[str]:
+def _content(shown: ShownResult, name: str, form: str) -> Iterator[str]:
     if form == "json" and name == "all":
-        yield json.dumps(view.record(), indent=1)
-    elif name not in view.tables:
+        yield json.dumps(shown.export(), indent=1)
+    elif name not in shown.tables:
         raise Http404(f"There is no table {name}.")
     elif form == "json":
-        yield json.dumps(view.tables[name].records(), indent=1)
+        yield json.dumps(shown.rows[name.replace("-", "_")], indent=1)
     else:
-        yield (table_csv if form == "csv" else table_latex)(view.tables[name])
+        yield (table_csv if form == "csv" else table_latex)(shown.tables[name])

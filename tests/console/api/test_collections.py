@@ -5,7 +5,8 @@ import json
 import pytest
 
 from accounts.roles import Scope
-from retrieval.models import CollectionVersion, TopicValue
+from results.models import Result
+from retrieval.models import TopicValue
 from tests.console.api.conftest import program_of
 from tests.console.pages import words_of
 
@@ -24,7 +25,7 @@ def test_each_kind_of_result_is_listed_and_read(reader, tracks):
         content = reader.get(f"{TRACKS}{kind}/").json()
         assert content["count"] >= 1
         row = content["results"][0]
-        version = CollectionVersion.objects.get(collection=tracks, kind=row["kind"], number=1)
+        version = Result.objects.get(collection=tracks, kind=row["kind"], number=1)
         assert row["fingerprint"] == version.fingerprint
         assert row["signature"].endswith(f"|sha256:{version.fingerprint[:12]}")
         one = reader.get(f"{TRACKS}{kind}/1/").json()
@@ -85,14 +86,14 @@ def test_an_evaluation_is_asked_for_and_followed(reader, tracks):
     assert answer.status_code == 202
     job = reader.get(answer["Location"]).json()
     assert job["state"] == "done"
-    version = CollectionVersion.objects.get(kind="evaluation", number=2)
-    assert version.rules["measures"] == ["P@5"]
+    version = Result.objects.get(kind="evaluation", number=2)
+    assert version.settings["measures"] == ["P@5"]
     results = reader.get(f"{TRACKS}evaluations/2/").json()["tables"]["results"]
     assert [row["run"] for row in results] == ["bm25", "dense"]
 
 
 def test_an_evaluation_weighs_the_topics_of_a_sample(reader, tracks):
-    sample = CollectionVersion.objects.get(kind="targets", number=1)
+    sample = Result.objects.get(kind="targets", number=1)
     drawn = set(sample.sampled_targets.values_list("topic", flat=True))
     topics = set(TopicValue.objects.values_list("topic", flat=True))
     for topic in topics - drawn:

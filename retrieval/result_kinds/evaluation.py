@@ -6,33 +6,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any
 
-from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from presentation.files import reason_of
+from results.computing import request_result
+from results.kinds import Computed, register_kind
+from results.models import Result
 from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Evaluation, RunsCompared, RunValues, Settings
 from retrieval.exceptions import CollectionUnfit, RunsUnfit
 from retrieval.models import (
     CollectionFile,
-    CollectionVersion,
     EvaluatedMeasure,
     EvaluationWeights,
+    ResultFile,
+    ResultType,
     RunPair,
     RunResult,
     SampledTarget,
     TopicValue,
-    VersionFile,
     WeightedResult,
 )
+from retrieval.result_kinds.base import CollectionKind, write_rows
 from retrieval.stored_files import opened_files
-from retrieval.stored_versions import (
-    draft_of,
-    request_version,
-    write_files,
-    write_notes,
-    write_rows,
-)
 from retrieval.weighted_means import WeightedMeans, topic_weights, weighted_means
 from stats.ranking import Measure, measure
 
@@ -43,8 +40,6 @@ if TYPE_CHECKING:
     from work.models import Job
 
 EVALUATE = "evaluate_collection"
-FORM = 2
-"""Of the rows; those of another form are not taken for the same."""
 MOST_VALUES = 3_000_000
 WEIGHTS = "weights"
 """Of the rules: the sample by whose probabilities topics are weighed."""
@@ -104,29 +99,39 @@ def request_evaluation(
             )
         )
     files = [qrels, *runs]
-    return request_version(
-        collection=collection, job_kind=EVALUATE, files=files, rules=rules, actor=actor
+    return request_result(
+        kind=EvaluationKind(), subject=collection, inputs=files, settings=rules, actor=actor
     )
 
 
-def evaluate_collection(running: RunningJob) -> str:
-    """Evaluate the runs of a job and store what comes of it as the next version."""
-    draft = draft_of(running, CollectionVersion.Kind.EVALUATION, FORM)
-    collection, files, rules = draft.collection, draft.files, draft.rules
+@register_kind
+class EvaluationKind(CollectionKind):
+    """Runs evaluated against qrels. Values per topic are rows: pages and the API page them."""
 
-    def compute() -> CollectionVersion:
-        evaluation = _evaluated(files, rules, running)
-        weighted = _weighted(collection, evaluation, rules)
-        with transaction.atomic():
-            version = draft.create(
-                seed=evaluation.settings.seed,
-                n_topics=len(evaluation.topics),
-                n_without_relevant=evaluation.n_without_relevant,
-            )
-            _write(version, files, evaluation, weighted)
-        return version
+    name = ResultType.EVALUATION.value
+    title = gettext_lazy("Evaluation")
+    job = EVALUATE
+    job_label = gettext_lazy("Evaluating runs")
+    form = 2
 
-    return draft.once(compute)
+    def compute(
+        self,
+        subject: Collection,
+        inputs: Sequence[CollectionFile],
+        settings: Mapping[str, Any],
+        running: RunningJob,
+    ) -> Computed:
+        evaluation = _evaluated(inputs, settings, running)
+        weighted = _weighted(subject, evaluation, settings)
+        return Computed(
+            facts={
+                "n_topics": len(evaluation.topics),
+                "n_without_relevant": evaluation.n_without_relevant,
+            },
+            notes=[*evaluation.notes, *([] if weighted is None else weighted.notes())],
+            seed=evaluation.settings.seed,
+            write_rows=lambda result: _write(result, evaluation, weighted),
+        )
 
 
 def _evaluated(
@@ -149,8 +154,8 @@ def _weighted(
     """The means over all targets that the topics were drawn from, where a sample says so."""
     if not (key := rules.get(WEIGHTS)):
         return None
-    kind = CollectionVersion.Kind.TARGETS
-    sample = CollectionVersion.objects.of(collection, kind).filter(pk=key).first()
+    kind = ResultType.TARGETS
+    sample = Result.objects.of(collection, kind).filter(pk=key).first()
     if sample is None:
         raise RunsUnfit(_("The sample whose probabilities were chosen is not there."))
     rows = SampledTarget.objects.filter(version=sample)
@@ -162,7 +167,7 @@ def _weighted(
     return weighted_means(evaluation, topic_weights(name, evaluation.topics, drawn))
 
 
-def sample_name(sample: CollectionVersion) -> str:
+def sample_name(sample: Result) -> str:
     return f"sample {sample.number}"
 
 
@@ -171,21 +176,12 @@ def _number(stratum: str) -> float:
     return float(stratum) if stratum else nan
 
 
-def _write(
-    version: CollectionVersion,
-    files: Sequence[CollectionFile],
-    evaluation: Evaluation,
-    weighted: WeightedMeans | None,
-) -> None:
-    counts = {
-        each.run: {
-            "n_topics": each.n_topics,
-            "n_missing": each.n_missing,
-            "n_foreign": each.n_foreign,
-        }
-        for each in evaluation.runs
-    }
-    runs = write_files(version, files, counts)
+def _write(version: Result, evaluation: Evaluation, weighted: WeightedMeans | None) -> None:
+    runs = {one.name: one for one in version.files.all()}
+    for each in evaluation.runs:
+        run = runs[each.run]
+        run.n_topics, run.n_missing, run.n_foreign = each.n_topics, each.n_missing, each.n_foreign
+        run.save(update_fields=["n_topics", "n_missing", "n_foreign"])
     measures = _write_measures(version, evaluation)
     groups = {
         (one.name, run): number
@@ -197,22 +193,19 @@ def _write(
         group = groups.get((row.measure.name, row.run))
         _write_result(version, evaluation.topics, row, measures, runs[row.run], group)
     write_rows(RunPair, (_pair(version, row, measures, runs) for row in evaluation.comparisons))
-    notes = list(evaluation.notes)
     if weighted is not None:
         _write_weighted(version, weighted, measures, runs)
-        notes += weighted.notes()
-    write_notes(version, notes)
 
 
 def _write_weighted(
-    version: CollectionVersion,
+    version: Result,
     weighted: WeightedMeans,
     measures: Mapping[Measure, EvaluatedMeasure],
-    runs: Mapping[str, VersionFile],
+    runs: Mapping[str, ResultFile],
 ) -> None:
     EvaluationWeights.objects.create(
         version=version,
-        sample_id=version.rules[WEIGHTS],
+        sample_id=version.settings[WEIGHTS],
         name=weighted.weights.name,
         has_strata=weighted.weights.strata is not None,
         effective_n=weighted.weights.effective_n,
@@ -235,9 +228,7 @@ def _write_weighted(
     )
 
 
-def _write_measures(
-    version: CollectionVersion, evaluation: Evaluation
-) -> dict[Measure, EvaluatedMeasure]:
+def _write_measures(version: Result, evaluation: Evaluation) -> dict[Measure, EvaluatedMeasure]:
     primary = evaluation.settings.primary or evaluation.settings.measures
     return {
         one: EvaluatedMeasure.objects.create(
@@ -248,11 +239,11 @@ def _write_measures(
 
 
 def _write_result(
-    version: CollectionVersion,
+    version: Result,
     topics: Sequence[str],
     row: RunValues,
     measures: Mapping[Measure, EvaluatedMeasure],
-    run: VersionFile,
+    run: ResultFile,
     group: int | None,
 ) -> None:
     record = row.record(topics)
@@ -269,10 +260,10 @@ def _topic_values(result: RunResult, per_topic: Mapping[str, float]) -> Iterator
 
 
 def _pair(
-    version: CollectionVersion,
+    version: Result,
     row: RunsCompared,
     measures: Mapping[Measure, EvaluatedMeasure],
-    runs: Mapping[str, VersionFile],
+    runs: Mapping[str, ResultFile],
 ) -> dict[str, Any]:
     names = {"a": runs[row.a], "b": runs[row.b], "measure": measures[row.measure]}
     record = row.record()

@@ -7,26 +7,23 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from results.computing import request_result
+from results.kinds import Computed, register_kind
+from results.models import Result
 from retrieval.collection_files import files_on_disk
 from retrieval.exceptions import PoolUnfit
 from retrieval.file_fits import note_fits
-from retrieval.models import CollectionFile, CollectionVersion, SampledTarget
+from retrieval.models import CollectionFile, ResultType, SampledTarget
 from retrieval.pools.difficulty import difficulty
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RunSource
 from retrieval.pools.target_samples import TargetSample, require_possible, sample_targets
 from retrieval.pools.targets import targets_of_runs
-from retrieval.stored_pools import opened_source
-from retrieval.stored_versions import (
-    draft_of,
-    request_version,
-    write_files,
-    write_notes,
-    write_rows,
-)
+from retrieval.result_kinds.base import CollectionKind, write_rows
+from retrieval.result_kinds.pool import opened_source
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
     from work.models import Job
 
 SAMPLE_TARGETS = "sample_targets"
-FORM = 1
-"""Of the rows; those of another form are not taken for the same."""
 SOURCES = (CollectionFile.Kind.RUN, CollectionFile.Kind.EMBEDDINGS)
 
 
@@ -56,33 +51,39 @@ def request_sample(
         raise PoolUnfit(_("Say by what to stratify: a predictor, or a column of a file."))
     if rules.get("predictor") and [file.kind in SOURCES for file in files] != [True]:
         raise PoolUnfit(_("A predictor looks at one run, or at one source of embeddings."))
-    return request_version(
-        collection=collection, job_kind=SAMPLE_TARGETS, files=files, rules=rules, actor=actor
+    return request_result(
+        kind=TargetsKind(), subject=collection, inputs=files, settings=rules, actor=actor
     )
 
 
-def sample_collection_targets(running: RunningJob) -> str:
-    """Draw the targets of a job and store them as the next version."""
-    draft = draft_of(running, CollectionVersion.Kind.TARGETS, FORM)
-    files, rules = draft.files, draft.rules
+@register_kind
+class TargetsKind(CollectionKind):
+    """Targets drawn from strata. They are rows: pools and weights join them by topic."""
 
-    def compute() -> CollectionVersion:
-        sample = _drawn(files, rules, running)
-        kept = {name: value for name, value in rules.items() if name != "values"}
-        with transaction.atomic():
-            version = draft.create(
-                rules=kept | {"column": sample.column, "signature": sample.signature},
-                seed=sample.seed,
-                n_topics=len(sample.targets),
-            )
-            write_files(version, files)
-            write_notes(version, [f"{note}." for note in sample.notes()])
-            write_rows(SampledTarget, _rows(version, sample))
-        return version
+    name = ResultType.TARGETS.value
+    title = gettext_lazy("Targets")
+    job = SAMPLE_TARGETS
+    job_label = gettext_lazy("Drawing targets")
 
-    path = draft.once(compute)
-    note_fits(draft.collection)
-    return path
+    def compute(
+        self,
+        subject: Collection,
+        inputs: Sequence[CollectionFile],
+        settings: Mapping[str, Any],
+        running: RunningJob,
+    ) -> Computed:
+        sample = _drawn(inputs, settings, running)
+        kept = {name: value for name, value in settings.items() if name != "values"}
+        return Computed(
+            settings=kept | {"column": sample.column, "signature": sample.signature},
+            facts={"n_topics": len(sample.targets)},
+            notes=[f"{note}." for note in sample.notes()],
+            seed=sample.seed,
+            write_rows=lambda result: write_rows(SampledTarget, _rows(result, sample)),
+        )
+
+    def finish(self, subject: Collection, inputs: Sequence[CollectionFile]) -> None:
+        note_fits(subject)
 
 
 def _drawn(
@@ -122,7 +123,7 @@ def _targets(source: RunSource | EmbeddingSource) -> list[Target]:
     return [Target(name, name) for name in source.documents]
 
 
-def _rows(version: CollectionVersion, sample: TargetSample) -> Any:
+def _rows(version: Result, sample: TargetSample) -> Any:
     for drawn in sample.targets:
         yield {
             "version": version,

@@ -8,25 +8,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from django.db import transaction
 from django.db.models import Prefetch
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from presentation.files import reason_of
+from results.computing import request_result
+from results.kinds import Computed, register_kind
+from results.models import Result
 from retrieval.collection_files import files_on_disk
 from retrieval.exceptions import CollectionUnfit, PoolUnfit
 from retrieval.models import (
     CandidateSource,
     CollectionFile,
-    CollectionVersion,
     DryPoolSource,
     PooledTopic,
     PoolFinding,
     PoolReplacement,
     PoolSlot,
     PoolSummary,
+    ResultFile,
+    ResultType,
     SampledTarget,
-    VersionFile,
 )
 from retrieval.pools.catalogue import Catalogue
 from retrieval.pools.construction import make_pool, require_candidates
@@ -43,13 +46,8 @@ from retrieval.pools.records import (
 )
 from retrieval.pools.sources import EmbeddingSource, RunSource, Source
 from retrieval.pools.targets import targets_of_runs
+from retrieval.result_kinds.base import CollectionKind, write_rows
 from retrieval.source_files import opened_catalogue, vectors_of
-from retrieval.stored_versions import (
-    draft_of,
-    request_version,
-    write_files,
-    write_rows,
-)
 from retrieval.trec_files import read_run
 
 if TYPE_CHECKING:
@@ -59,8 +57,6 @@ if TYPE_CHECKING:
     from work.models import Job
 
 MAKE_POOL = "make_pool"
-FORM = 2
-"""Of the rows; those of another form are not taken for the same."""
 MOST_SLOTS = 1_000_000
 FUSION = ("fusion_constant", "fusion_depth")
 """Settings of a plan by fusion that have defaults."""
@@ -107,8 +103,8 @@ def request_pool(
             _("Name the targets: without a run there are no topics."), code="no_targets"
         )
     _require_few(_n_targets(files, sources, rules), plan, len(sources))
-    return request_version(
-        collection=collection, job_kind=MAKE_POOL, files=files, rules=rules, actor=actor
+    return request_result(
+        kind=PoolKind(), subject=collection, inputs=files, settings=rules, actor=actor
     )
 
 
@@ -137,21 +133,30 @@ def _require_few(n_targets: int, plan: PoolPlan, n_sources: int) -> None:
         )
 
 
-def make_collection_pool(running: RunningJob) -> str:
-    """Make the pool of a job and store it as the next version."""
-    draft = draft_of(running, CollectionVersion.Kind.POOL, FORM)
-    files, rules = draft.files, draft.rules
+@register_kind
+class PoolKind(CollectionKind):
+    """Candidates of each topic. Slots are rows: pages and studies page them."""
 
-    def compute() -> CollectionVersion:
-        pool, lint = _pool_and_lint(files, rules, running)
+    name = ResultType.POOL.value
+    title = gettext_lazy("Pool")
+    job = MAKE_POOL
+    job_label = gettext_lazy("Making a pool")
+    form = 2
+
+    def compute(
+        self,
+        subject: Collection,
+        inputs: Sequence[CollectionFile],
+        settings: Mapping[str, Any],
+        running: RunningJob,
+    ) -> Computed:
+        pool, lint = _pool_and_lint(inputs, settings, running)
         require_candidates(pool)
-        with transaction.atomic():
-            version = draft.create(seed=int(rules.get("seed", 0)), n_topics=len(pool.targets))
-            write_files(version, files)
-            write_pool_rows(version, pool, lint)
-        return version
-
-    return draft.once(compute)
+        return Computed(
+            facts={"n_topics": len(pool.targets)},
+            seed=int(settings.get("seed", 0)),
+            write_rows=lambda result: write_pool_rows(result, pool, lint),
+        )
 
 
 def _pool_and_lint(
@@ -237,7 +242,7 @@ def opened_source(
     return EmbeddingSource(name, vectors)
 
 
-def source_name(file: CollectionFile | VersionFile) -> str:
+def source_name(file: CollectionFile | ResultFile) -> str:
     """What a pool calls a file: names of sources have no white space in them."""
     return "_".join(file.name.split()) or file.kind
 
@@ -264,7 +269,7 @@ def targets_of(
     return targets_of_runs(runs, documents)
 
 
-def write_pool_rows(version: CollectionVersion, pool: Pool, lint: PoolLint) -> None:
+def write_pool_rows(version: Result, pool: Pool, lint: PoolLint) -> None:
     """A pool with its report and what is wrong with it."""
     report = pool.report
     candidates, hubs = report["candidates"], report["hubness"]
@@ -330,7 +335,7 @@ def _dry_row(topics: Mapping[str, int], one: DrySource) -> dict[str, Any]:
 
 
 def _source_row(
-    version: CollectionVersion, row: Mapping[str, Any], facts: Mapping[str, SourceFacts]
+    version: Result, row: Mapping[str, Any], facts: Mapping[str, SourceFacts]
 ) -> dict[str, Any]:
     known = facts.get(row["source"])
     names = ("n_slots", "n_documents", "n_alone", "n_for_others", "deepest_rank", "n_dry_topics")
@@ -344,7 +349,7 @@ def _source_row(
     }
 
 
-def stored_pool(version: CollectionVersion) -> Pool:
+def stored_pool(version: Result) -> Pool:
     """The pool of a version, without its report, which is rows."""
     rows = version.pooled_topics.prefetch_related(
         Prefetch("slots", queryset=PoolSlot.objects.order_by("pk")),
@@ -361,7 +366,7 @@ def stored_pool(version: CollectionVersion) -> Pool:
             for one in row.replacements.all()
         ),
         dry=tuple(_dry(row.topic, one) for row in topics for one in row.dry.all()),
-        plan=plan_of(version.rules),
+        plan=plan_of(version.settings),
         sources=tuple(
             SourceFacts(one.name, one.kind, one.signature)
             for one in version.candidate_sources.all()

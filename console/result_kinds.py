@@ -1,0 +1,3 @@
+"""Kinds of results that rest on pages' sentences; importing them registers them."""
+
+from console.collections import reports  # noqa: F401

@@ -1,0 +1,162 @@
+"""Computing results: requested as jobs, computed once for the same input, stored in one step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from django.db import models, transaction
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from results.kinds import Computed, ResultKind
+from results.models import Result, pack_record
+from work.request import request_job
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from work.execution import RunningJob
+    from work.models import Job
+
+MOST_LISTED = 20
+"""Items of a list in a signature; the whole list is in the fingerprint."""
+
+
+class ComputedMeanwhile(Exception):
+    """The same result was stored by another job since this one looked."""
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+        super().__init__(str(result))
+
+
+def name_subject(subject: models.Model) -> str:
+    """What jobs call a subject, such as "collection:12"."""
+    return f"{subject._meta.model_name}:{subject.pk}"
+
+
+def request_result(
+    *,
+    kind: ResultKind[Any],
+    subject: models.Model,
+    inputs: Sequence[models.Model],
+    settings: Mapping[str, Any],
+    actor: User | None,
+) -> Job:
+    """Have a result computed in the background."""
+    return request_job(
+        kind=kind.job,
+        subject=name_subject(subject),
+        arguments={
+            "subject": subject.pk,
+            "inputs": sorted(one.pk for one in inputs),
+            "settings": dict(settings),
+        },
+        requested_by=actor,
+    )
+
+
+def compute_result(kind: ResultKind[Any], running: RunningJob) -> str:
+    """Compute the result of a job, or find the one that was computed of the same before.
+
+    Returns
+    -------
+    str
+        A sentence for the job's page.
+    """
+    arguments = running.arguments
+    subject = kind.open_subject(arguments["subject"])
+    inputs = kind.load_inputs(subject, arguments["inputs"])
+    settings = arguments["settings"]
+    fingerprint = digest_inputs(kind.form, kind.describe_inputs(subject, inputs), settings)
+    before = None if kind.is_repeated else find_result(subject, kind.name, fingerprint)
+    if before is not None:
+        return _name_result(before, is_new=False)
+    computed = kind.compute(subject, inputs, settings, running)
+    try:
+        with transaction.atomic():
+            result = store_result(
+                subject=subject,
+                kind=kind,
+                fingerprint=fingerprint,
+                settings=settings,
+                computed=computed,
+                actor=running.job.requested_by,
+            )
+            kind.keep_inputs(result, inputs)
+            if computed.write_rows is not None:
+                computed.write_rows(result)
+            kind.finish(subject, inputs)
+            message = _name_result(result, is_new=True)
+            # In this transaction: a second attempt could find its inputs gone.
+            running.complete(message)
+    except ComputedMeanwhile as meanwhile:
+        return _name_result(meanwhile.result, is_new=False)
+    return message
+
+
+def store_result(
+    *,
+    subject: models.Model,
+    kind: ResultKind[Any],
+    fingerprint: str,
+    settings: Mapping[str, Any],
+    computed: Computed,
+    actor: User | None,
+) -> Result:
+    """Store the next result of its kind; ComputedMeanwhile if the same is stored already."""
+    # One at a time per subject, so that numbers have no gaps and the same is not stored twice.
+    type(subject)._default_manager.select_for_update().get(pk=subject.pk)
+    if not kind.is_repeated and (same := find_result(subject, kind.name, fingerprint)):
+        raise ComputedMeanwhile(same)
+    last = Result.objects.of(subject, kind.name).aggregate(last=Max("number"))["last"]
+    return Result.objects.create(
+        subject=subject,
+        kind=kind.name,
+        number=(last or 0) + 1,
+        form=kind.form,
+        fingerprint=fingerprint,
+        settings=dict(settings if computed.settings is None else computed.settings),
+        seed=computed.seed,
+        facts=dict(computed.facts),
+        notes=[{"text": str(one), "code": getattr(one, "code", "")} for one in computed.notes],
+        packed_record=None if computed.record is None else pack_record(computed.record),
+        created_by=actor,
+    )
+
+
+def find_result(subject: models.Model, kind: str, fingerprint: str) -> Result | None:
+    """The result that was computed of the same input and settings."""
+    return Result.objects.of(subject, kind).filter(fingerprint=fingerprint).first()
+
+
+def digest_inputs(form: int, inputs: Sequence[Any], settings: Mapping[str, Any]) -> str:
+    """SHA-256 of everything that a result depends on."""
+    canonical = json.dumps([form, inputs, settings], sort_keys=True)
+    return sha256(canonical.encode()).hexdigest()
+
+
+def sign_result(result: Result) -> str:
+    """Kind, settings and inputs of a result on one line."""
+    settings = (
+        f"{name}:{_plain(value)}"
+        for name, value in sorted(result.settings.items())
+        if value not in (None, "", [], {})
+    )
+    return "|".join([result.kind, *settings, f"sha256:{result.fingerprint[:12]}"])
+
+
+def _name_result(result: Result, *, is_new: bool) -> str:
+    text = _("Result {number}.").format(number=result.number)
+    return text if is_new else " ".join([text, _("It was computed of the same before.")])
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={_plain(each)}" for name, each in sorted(value.items()))
+    if isinstance(value, list | tuple):
+        shown = ",".join(map(_plain, value[:MOST_LISTED]))
+        return f"{shown},+{len(value) - MOST_LISTED}" if len(value) > MOST_LISTED else shown
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

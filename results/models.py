@@ -1,0 +1,95 @@
+"""Computed results of every kind: what they were computed from, and what came out."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from functools import cached_property
+from math import isnan
+from typing import Any, Self
+
+import numpy as np
+from django.conf import settings
+from django.contrib.contenttypes.fields import GenericForeignKey
+from django.contrib.contenttypes.models import ContentType
+from django.db import models
+
+from work.contents.field import ContentField
+
+USER = settings.AUTH_USER_MODEL
+
+
+class ResultQuerySet(models.QuerySet["Result"]):
+    def about(self, subject: models.Model) -> Self:
+        """Results of a subject, such as a test collection."""
+        subject_type = ContentType.objects.get_for_model(subject)
+        return self.filter(subject_type=subject_type, subject_id=subject.pk)
+
+    def of(self, subject: models.Model, kind: str) -> Self:
+        """Results of a kind, the newest first, without their records."""
+        return self.about(subject).filter(kind=kind).order_by("-number").defer("packed_record")
+
+
+class Result(models.Model):
+    """A computed result, which never changes: the same input and settings are computed once."""
+
+    subject_type = models.ForeignKey(ContentType, on_delete=models.CASCADE, related_name="+")
+    subject_id = models.PositiveBigIntegerField()
+    subject = GenericForeignKey("subject_type", "subject_id")
+    kind = models.CharField(max_length=40)
+    number = models.PositiveIntegerField(help_text="Counts from one per subject and kind.")
+    form = models.PositiveSmallIntegerField(help_text="Version of the record's layout.")
+    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of the inputs and settings.")
+    settings = models.JSONField(default=dict)
+    seed = models.PositiveBigIntegerField(default=0, help_text="All random draws start from it.")
+    facts = models.JSONField(default=dict, help_text="Counts that pages list, such as n_topics.")
+    notes = models.JSONField(default=list, help_text="Warnings for readers: text and code.")
+    packed_record = ContentField(null=True, help_text="The record as compressed JSON.")
+    created_by = models.ForeignKey(
+        USER, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ResultQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["subject_type", "subject_id", "kind", "number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["subject_type", "subject_id", "kind", "number"],
+                name="result_number_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.number} of {self.subject_type_id}:{self.subject_id}"
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """Everything that was computed, under the keys of `--json`; empty if it is rows."""
+        if self.packed_record is None:
+            return {}
+        unpacked: dict[str, Any] = json.loads(zlib.decompress(self.packed_record))
+        return unpacked
+
+    @property
+    def level(self) -> str:
+        """How confident its intervals are, such as 95 %."""
+        return f"{100 * self.settings.get('confidence', 0.95):g} %"
+
+
+def pack_record(record: Mapping[str, Any]) -> bytes:
+    """A record as it is stored."""
+    return zlib.compress(json.dumps(plain_record(record), allow_nan=False).encode())
+
+
+def plain_record(value: Any) -> Any:
+    """A record as JSON has it: undefined numbers are null, tuples and arrays are lists."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): plain_record(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_record(each) for each in value]
+    return None if isinstance(value, float) and isnan(value) else value

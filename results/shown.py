@@ -1,0 +1,98 @@
+"""A result as pages, files and the API show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from presentation import documents
+from results.computing import sign_result
+from results.kinds import Chart, ResultKind, result_kind
+from results.models import Result
+from results.tables import Row
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A table with its title, and what it shows in a few words."""
+
+    title: str
+    finding: str
+    table: documents.Table
+
+
+class ShownResult:
+    """A result read by its kind: the answer, sentences, charts and tables."""
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+        self.kind: ResultKind[Any] = result_kind(result.kind)
+
+    @cached_property
+    def answer(self) -> str:
+        return self.kind.answer(self.result)
+
+    @cached_property
+    def details(self) -> list[str]:
+        return list(self.kind.details(self.result))
+
+    @cached_property
+    def charts(self) -> list[Chart]:
+        return list(self.kind.charts(self.result))
+
+    @property
+    def notes(self) -> list[str]:
+        return [note["text"] for note in self.result.notes]
+
+    @property
+    def signature(self) -> str:
+        return sign_result(self.result)
+
+    @property
+    def query(self) -> str:
+        """Part of a chart's address that names the result."""
+        return f"version={self.result.number}"
+
+    @cached_property
+    def rows(self) -> dict[str, list[Row]]:
+        """The rows of each table that has some, as JSON has them."""
+        record = self.result.record
+        read = {name: table.read_rows(name, record) for name, table in self.kind.tables.items()}
+        return {name: list(rows) for name, rows in read.items() if rows}
+
+    @cached_property
+    def folds(self) -> list[Fold]:
+        """The tables that have rows."""
+        folds = []
+        for name, rows in self.rows.items():
+            declared = self.kind.tables[name]
+            table = declared.show(name, rows, self.result)
+            folds.append(Fold(table.caption, declared.finding(rows, self.result), table))
+        return folds
+
+    @cached_property
+    def tables(self) -> dict[str, documents.Table]:
+        """The tables by the name of their file."""
+        return {fold.table.name: fold.table for fold in self.folds}
+
+    def summarize(self) -> dict[str, Any]:
+        """`answer`, `details`, `tables` and `notes`, as the API has them."""
+        return {
+            "answer": self.answer,
+            "details": self.details,
+            "tables": self.rows,
+            "notes": self.notes,
+        }
+
+    def export(self) -> dict[str, Any]:
+        """Every table's rows, with the settings and notes, for a file."""
+        return {
+            "result": self.result.number,
+            "kind": self.result.kind,
+            "fingerprint": self.result.fingerprint,
+            "signature": self.signature,
+            "settings": self.result.settings,
+            "tables": self.rows,
+            "notes": self.notes,
+        }

@@ -1,0 +1,143 @@
+"""Tables of a result: which columns a record's rows have, and how pages and papers show them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext as _
+
+from error_codes import CodedText
+from presentation import documents
+from presentation.documents import Cell, Number, P
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+    from results.models import Result
+
+Row = Mapping[str, Any]
+Record = Mapping[str, Any]
+TableRows = Callable[[Record], Sequence[Row]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column; `name` of a row's value is the column's key in its table."""
+
+    title: StrOrPromise
+    hide_empty: bool = field(default=False, kw_only=True)
+    """Whether the column is left out if no row has a value."""
+    is_number = True
+
+    def cell(self, row: Row, name: str) -> Cell:
+        """The value as it is shown."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Text(Column):
+    """A text, or a code that `labels` translate."""
+
+    labels: Mapping[str, StrOrPromise] = field(default_factory=dict)
+    is_number = False
+
+    def cell(self, row: Row, name: str) -> Cell:
+        value = "" if row[name] is None else str(row[name])
+        return str(self.labels.get(value, value))
+
+
+@dataclass(frozen=True)
+class YesNo(Column):
+    is_number = False
+
+    def cell(self, row: Row, name: str) -> Cell:
+        return _("yes") if row[name] else _("no")
+
+
+@dataclass(frozen=True)
+class Count(Column):
+    def cell(self, row: Row, name: str) -> Cell:
+        value: int = row[name]
+        return value
+
+
+@dataclass(frozen=True)
+class Value(Column):
+    """A number without an interval; None is undefined."""
+
+    digits: int = 3
+
+    def cell(self, row: Row, name: str) -> Cell:
+        return Number(row.get(name), self.digits)
+
+
+@dataclass(frozen=True)
+class Estimate(Column):
+    """A number with its interval, or the reason why one of them is undefined.
+
+    The limits are the row's `low` and `high`; or those of the value itself if it is a mapping of
+    `value`, `ci_low`, `ci_high` and `reason`.
+    """
+
+    digits: int = 3
+    low: str = "ci_low"
+    high: str = "ci_high"
+    reason: str = "reason"
+
+    def cell(self, row: Row, name: str) -> Cell:
+        if isinstance(row[name], Mapping):
+            row, name = row[name], "value"
+        reason = str(row.get(self.reason) or "")
+        return Number(
+            row.get(name), self.digits, row.get(self.low), row.get(self.high), reason=reason
+        )
+
+
+@dataclass(frozen=True)
+class PValue(Column):
+    def cell(self, row: Row, name: str) -> Cell:
+        return P(row.get(name))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a record.
+
+    `rows` finds them in the record; by default they are the list under the table's name.
+    `finding` says in a few words what the table shows; `note` explains its columns.
+    """
+
+    caption: StrOrPromise
+    columns: Mapping[str, Column]
+    finding: Callable[[Sequence[Row], Result], str] = lambda rows, result: f"{len(rows):,}"
+    note: Callable[[Result], str] = lambda result: ""
+    rows: TableRows | None = None
+
+    def read_rows(self, name: str, record: Record) -> Sequence[Row]:
+        """The rows of a record, as JSON has them."""
+        found: Sequence[Row] = record.get(name, ()) if self.rows is None else self.rows(record)
+        return found
+
+    def show(self, name: str, rows: Sequence[Row], result: Result) -> documents.Table:
+        """The table as pages, CSV files and papers have it."""
+        shown = {
+            key: one
+            for key, one in self.columns.items()
+            if not one.hide_empty or any(row.get(key) is not None for row in rows)
+        }
+        return documents.Table(
+            name.replace("_", "-"),
+            str(self.caption),
+            tuple(
+                documents.Column(str(one.title), is_number=one.is_number) for one in shown.values()
+            ),
+            [tuple(one.cell(row, key) for key, one in shown.items()) for row in rows],
+            note=self.note(result),
+        )
+
+
+def sentence(code: str, text: str, **values: object) -> CodedText:
+    """A sentence of a result, with the code that tests and programs know it by."""
+    return CodedText(text.format(**values), code=code)

@@ -1,0 +1,98 @@
+"""How deep each run was pooled, if this site made the pool that the qrels' study judged."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import median_high
+
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from results.models import Result
+from retrieval.exceptions import RunsUnfit
+from retrieval.models import CollectionFile, PoolReplacement, PoolSlot, PoolStudy
+from retrieval.result_kinds.pool import source_name
+from retrieval.reuse.records import Provenance
+
+Kind = CollectionFile.Kind
+
+
+def find_pool_depth(files: Sequence[CollectionFile]) -> int | None:
+    """How deep runs were pooled where this site made the pool that the qrels' study judged.
+
+    Of lists that were fused, the rank that the source which went deepest reached in half of its
+    topics: what was passed over in a few topics makes no pool deeper.
+    """
+    if (made := _find_pool(files)) is None:
+        return None
+    sources = _name_sources(files, made).values()
+    slots = PoolSlot.objects.filter(topic__version=made, source__in=sources)
+    if depth := made.settings.get("depth"):
+        deepest_rank = slots.aggregate(rank=Max("source_rank"))["rank"]
+        return min(int(depth), deepest_rank or int(depth))
+    deepest: dict[str, list[int]] = defaultdict(list)
+    ranks = slots.order_by().values_list("source", "topic").annotate(rank=Max("source_rank"))
+    for source, _topic, rank in ranks:
+        deepest[source].append(rank)
+    return max((int(median_high(each)) for each in deepest.values()), default=None)
+
+
+def find_provenance(files: Sequence[CollectionFile], outside: Sequence[str]) -> Provenance | None:
+    """How deep the pool by quotas that the qrels' study judged took each run in each topic.
+
+    Not `slot.also`, which is where a document is listed at all: what a source came by and found
+    in another's slot is logged as passed over.
+    """
+    made = _find_pool(files)
+    if made is None or not made.settings.get("quotas"):
+        return None
+    sources = {
+        name: source for name, source in _name_sources(files, made).items() if name not in outside
+    }
+    quotas = made.settings["quotas"]
+    if foreign := [name for name, source in sources.items() if source not in quotas]:
+        raise RunsUnfit(
+            _(
+                "Pool {number}, which these qrels are of, took nothing from {run}. Tick it under "
+                "“Runs that were not pooled”, or type the “Depth of the pool”."
+            ).format(number=made.number, run=foreign[0])
+        )
+    pooled = {source: name for name, source in sources.items()}
+    depths: dict[str, dict[str, int]] = {name: {} for name in sources}
+    elsewhere: set[tuple[str, str]] = set()
+    slots = PoolSlot.objects.filter(topic__version=made)
+    passed = PoolReplacement.objects.filter(topic__version=made, reason="pooled")
+    for rows in (slots, passed):
+        columns = rows.order_by().values_list("topic__topic", "source", "source_rank", "docno")
+        for topic, source, rank, docno in columns:
+            if source in pooled:
+                of_topic = depths[pooled[source]]
+                of_topic[topic] = max(rank, of_topic.get(topic, 0))
+            else:
+                elsewhere.add((topic, docno))
+    return Provenance(depths, elsewhere)
+
+
+def _find_pool(files: Sequence[CollectionFile]) -> Result | None:
+    """The pool that the qrels' study was made of here."""
+    studies = {file.study_id for file in files if file.kind == Kind.QRELS and file.study_id}
+    made = PoolStudy.objects.filter(study__in=studies).select_related("version")
+    row = made.order_by("pk").last()
+    return None if row is None else row.version
+
+
+def _name_sources(files: Sequence[CollectionFile], made: Result) -> dict[str, str]:
+    """What a pool calls each run: as it was called then, whatever it has been renamed to.
+
+    A run of other content that has the name now is none of the pool's where that one is here too.
+    """
+    then = {row.sha256: source_name(row) for row in made.files.filter(kind=Kind.RUN)}
+    runs = [file for file in files if file.kind == Kind.RUN]
+    sources = {run.name: then[run.sha256] for run in runs if run.sha256 in then}
+    taken = set(sources.values())
+    for run in runs:
+        if run.name not in sources:
+            name = source_name(run)
+            sources[run.name] = "" if name in taken else name
+    return sources

@@ -1,0 +1,261 @@
+"""Audits of files that somebody sent, or of a collection's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from annotation.readers.rows import storable
+from results.computing import request_result
+from results.kinds import Chart, Computed, register_kind
+from results.models import Result
+from results.tables import Count, Record, Row, Table, Text, Value, sentence
+from retrieval.audit.collection import audit_collection
+from retrieval.audit.records import Claims
+from retrieval.charts.audit import counted_findings, findings_in_words
+from retrieval.collection_files import files_on_disk, require_bearable, store_file
+from retrieval.exceptions import CollectionUnfit
+from retrieval.file_readings import subject_of
+from retrieval.models import Collection, CollectionFile, ResultType
+from retrieval.result_kinds.base import CollectionKind
+from work.models import Job
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from annotation.uploads import SentFile
+    from work.execution import RunningJob
+
+AUDIT = "audit_collection"
+Kind = CollectionFile.Kind
+FILE = Text(gettext_lazy("File"))
+SEVERITIES = ("refused", "defect", "note")
+
+
+def request_audit(
+    *,
+    collection: Collection,
+    files: Sequence[CollectionFile],
+    actor: User | None,
+    claims: Mapping[str, Claims] | None = None,
+) -> Job:
+    """Have files audited in the background: those sent for it, and runs and qrels that are here.
+
+    `claims` are numbers that were published, by the name of their file.
+    """
+    if not files:
+        raise CollectionUnfit(_("Choose at least one file to audit."), code="no_file")
+    return request_result(
+        kind=AuditKind(),
+        subject=collection,
+        inputs=files,
+        settings={"claims": dict(claims)} if claims else {},
+        actor=actor,
+    )
+
+
+@transaction.atomic
+def request_audit_of_uploads(
+    *,
+    collection: Collection,
+    uploads: Iterable[SentFile],
+    files: Sequence[CollectionFile],
+    actor: User | None,
+    claims: Mapping[str, Claims] | None = None,
+) -> Job:
+    """Keep files until they are audited, with others that are here; all are kept, or none.
+
+    What one person sends and the job that waits for it are stored while nobody else's are, or
+    the files would pass for leftovers.
+    """
+    Collection.objects.select_for_update().get(pk=collection.pk)
+    _delete_leftovers(collection)
+    kept = [_store_audited(collection, file, actor) for file in uploads]
+    return request_audit(collection=collection, files=[*kept, *files], claims=claims, actor=actor)
+
+
+def _store_audited(collection: Collection, file: SentFile, actor: User | None) -> CollectionFile:
+    """A file of several, whose refusal names it."""
+    try:
+        return store_file(collection=collection, file=file, actor=actor, kind=Kind.AUDITED)
+    except CollectionUnfit as refused:
+        raise CollectionUnfit(f"{file.name}: {refused}", code=refused.code) from None
+
+
+def _delete_leftovers(collection: Collection) -> None:
+    """Delete what was sent for audits that came to nothing, unless one still waits for it."""
+    if not Job.objects.about(subject_of(collection)).of_kind(AUDIT).unfinished().exists():
+        collection.files.filter(kind=Kind.AUDITED).delete()
+
+
+def list_findings(record: Record) -> list[Row]:
+    """The findings of all files, what is refused first in each."""
+    return [
+        finding | {"file": file["file"], "lines": ", ".join(map(str, finding["lines"]))}
+        for file in record["files"]
+        for finding in sorted(file["findings"], key=lambda one: SEVERITIES.index(one["severity"]))
+    ]
+
+
+def list_claims(record: Record) -> list[Row]:
+    """The published numbers, claim by claim."""
+    return [claim | {"file": file["file"]} for file in record["files"] for claim in file["claims"]]
+
+
+def count_findings(file: Row, severity: str) -> int:
+    """How many findings of a severity a file has."""
+    return sum(one["severity"] == severity for one in file["findings"])
+
+
+@register_kind
+class AuditKind(CollectionKind):
+    """What of files would be misread, and which defects they have.
+
+    Files that were sent for an audit are deleted with it, so that each audit is computed by
+    itself.
+    """
+
+    name = ResultType.AUDIT.value
+    title = gettext_lazy("Audit of files")
+    job = AUDIT
+    job_label = gettext_lazy("Auditing files")
+    form = 3
+    is_repeated = True
+    tables = {
+        "findings": Table(
+            gettext_lazy("Findings"),
+            {
+                "file": FILE,
+                "severity": Text(gettext_lazy("Severity")),
+                "name": Text(gettext_lazy("Name")),
+                "text": Text(gettext_lazy("Text")),
+                "n": Count(gettext_lazy("n")),
+                "of": Value(gettext_lazy("of"), digits=0),
+                "lines": Text(gettext_lazy("Lines")),
+            },
+            rows=list_findings,
+        ),
+        "claims": Table(
+            gettext_lazy("Published numbers"),
+            {
+                "file": FILE,
+                "name": Text(gettext_lazy("Name")),
+                "claimed": Value(gettext_lazy("Claimed"), digits=2),
+                "counted": Value(gettext_lazy("Counted"), digits=4),
+                "explanation": Text(gettext_lazy("Explanation")),
+            },
+            rows=list_claims,
+        ),
+    }
+
+    def load_inputs(self, subject: Collection, keys: Sequence[int]) -> Sequence[CollectionFile]:
+        files = list(subject.files.filter(pk__in=keys).order_by("file_name"))
+        if len(files) != len(keys):
+            raise CollectionUnfit(
+                _("The files were removed meanwhile. Send them again."), code="files_removed"
+            )
+        return files
+
+    def compute(
+        self,
+        subject: Collection,
+        inputs: Sequence[CollectionFile],
+        settings: Mapping[str, Any],
+        running: RunningJob,
+    ) -> Computed:
+        with files_on_disk(inputs) as paths:
+            for path in paths:
+                require_bearable(path)
+            claims = settings.get("claims")
+            audit = audit_collection(paths, claims=claims, progress=running.progress(_("file")))
+        return Computed(record=storable(audit.record()), facts={"n_files": len(audit.files)})
+
+    def finish(self, subject: Collection, inputs: Sequence[CollectionFile]) -> None:
+        keys = [file.pk for file in inputs]
+        subject.files.filter(pk__in=keys, kind=Kind.AUDITED).delete()
+
+    def answer(self, result: Result) -> str:
+        files = [one for one in result.record["files"] if one["kind"] != "unknown"]
+        n_refused = sum(count_findings(one, "refused") > 0 for one in files)
+        n_defects = sum(count_findings(one, "defect") for one in files)
+        if not files:
+            return sentence("not_recognized", _("No file was recognised."))
+        if n_refused:
+            text = ngettext(
+                "{n} file would be misread, and cannot be used as it is.",
+                "{n} files would be misread, and cannot be used as they are.",
+                n_refused,
+            )
+            return sentence("files_refused", text, n=n_refused)
+        if n_defects:
+            text = ngettext(
+                "{n} kind of defect was found.", "{n} kinds of defects were found.", n_defects
+            )
+            return sentence("defects", text, n=n_defects)
+        return sentence("no_defect", _("No defect was found."))
+
+    def details(self, result: Result) -> Iterator[str]:
+        files = result.record["files"]
+        text = ngettext("{n} file was read.", "{n} files were read.", len(files))
+        yield sentence("files_read", text, n=len(files))
+        yield from _describe_pools(files)
+        if unknown := [one["file"] for one in files if one["kind"] == "unknown"]:
+            text = _("Not recognised: {names}.")
+            yield sentence("files_not_recognized", text, names=", ".join(unknown))
+        yield from _describe_claims(list_claims(result.record))
+
+    def charts(self, result: Result) -> Iterator[Chart]:
+        """How often each kind of finding was found; what is refused first."""
+        import pandas as pd
+
+        rows = sorted(
+            list_findings(result.record), key=lambda one: SEVERITIES.index(one["severity"])
+        )
+        frame = pd.DataFrame(rows, columns=["severity", "name", "file", "n"])
+        frame = frame.rename(columns={"name": "finding"})
+        frame["finding"] = [name.replace("_", " ") for name in frame["finding"]]
+        if len(frame):
+            words, draw = findings_in_words(frame), partial(counted_findings, frame)
+            yield Chart("findings", _("What was found, and how often"), words, frame, draw)
+
+
+def _describe_pools(files: Sequence[Row]) -> Iterator[str]:
+    """Of all files of judged pools together."""
+    pools = [one for one in files if one["kind"] == "judged pools" and one["facts"]]
+    n_refused = sum(count_findings(one, "refused") for one in pools)
+    if pools:
+        text = _(
+            "{repeats} of {rows} rows of judged pools show a picture more than once, {targets} "
+            "the target as its own candidate."
+        )
+        yield sentence(
+            "pools_audited",
+            text,
+            rows=f"{sum(one['n_rows'] for one in pools) - n_refused:,}",
+            repeats=f"{sum(one['facts']['repeats']['n_rows'] for one in pools):,}",
+            targets=f"{sum(one['facts']['own_targets']['n_rows'] for one in pools):,}",
+        )
+    if n_refused:
+        text = ngettext(
+            "{n} more row could not be read: what it shows is not known.",
+            "{n} more rows could not be read: what they show is not known.",
+            n_refused,
+        )
+        yield sentence("rows_refused", text, n=n_refused)
+
+
+def _describe_claims(claims: Sequence[Row]) -> Iterator[str]:
+    n = sum(not claim["holds"] for claim in claims)
+    if n:
+        text = ngettext(
+            "{n} published number is not what the files give.",
+            "{n} published numbers are not what the files give.",
+            n,
+        )
+        yield sentence("claims_differ", text, n=n)
+    elif claims:
+        yield sentence("claims_hold", _("Every published number is what the files give."))

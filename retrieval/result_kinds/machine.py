@@ -1,0 +1,278 @@
+"""A machine's labels next to people's labels of a sample, and people's estimated from both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from error_codes import CodedText
+from presentation.numbers import format_estimate, format_number
+from results.computing import request_result
+from results.kinds import Chart, Computed, register_kind
+from results.models import Result
+from results.tables import Estimate, PValue, Row, Table, Text, Value, sentence
+from retrieval.charts.rankings import means_chart
+from retrieval.exceptions import RunsUnfit
+from retrieval.few_runs import few_runs_sentence
+from retrieval.models import CollectionFile, ResultType
+from retrieval.result_kinds.base import CollectionKind
+from retrieval.result_kinds.evaluation import settings_of
+from retrieval.reuse.machine import NO_SUM, compare_machine
+from retrieval.run_order import SIGNIFICANT
+from retrieval.stored_files import opened_files
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from retrieval.models import Collection
+    from work.execution import RunningJob
+    from work.models import Job
+
+COMPARE_MACHINE = "compare_collection_machine"
+RUN, MEASURE = Text(gettext_lazy("Run")), Text(gettext_lazy("Measure"))
+PARTS = {
+    "machine": (gettext_lazy("machine"), "machine_mean"),
+    "people": (gettext_lazy("people"), "people_mean"),
+    "calibrated": (gettext_lazy("calibrated"), "calibrated"),
+}
+
+
+def request_machine(
+    *,
+    collection: Collection,
+    qrels: CollectionFile,
+    machine: CollectionFile,
+    runs: Sequence[CollectionFile],
+    rules: Mapping[str, Any],
+    actor: User | None,
+) -> Job:
+    """Compare a machine's labels with people's; `rules` name runs that share its model."""
+    settings_of(rules)
+    if machine == qrels:
+        raise RunsUnfit(_("Choose people's qrels, and a machine's."))
+    if not runs:
+        raise RunsUnfit(_("Choose at least one run."))
+    return request_result(
+        kind=MachineKind(),
+        subject=collection,
+        inputs=[qrels, machine, *runs],
+        settings={**rules, "people": qrels.name, "machine": machine.name},
+        actor=actor,
+    )
+
+
+def _find_measure(result: Result) -> str:
+    """The first primary measure, of which sentences and charts speak."""
+    names = [one["measure"] for one in result.record["estimates"]]
+    primary = result.settings.get("primary", [])
+    return next((name for name in primary if name in names), names[0])
+
+
+def _select_estimates(result: Result) -> list[Row]:
+    measure = _find_measure(result)
+    return [one for one in result.record["estimates"] if one["measure"] == measure]
+
+
+@register_kind
+class MachineKind(CollectionKind):
+    """What a machine's labels make of the runs, compared with people's of a sample."""
+
+    name = ResultType.MACHINE.value
+    title = gettext_lazy("A machine's labels")
+    job = COMPARE_MACHINE
+    job_label = gettext_lazy("Comparing a machine")
+    form = 3
+    tables = {
+        "machine_and_people": Table(
+            gettext_lazy("Means by machine and by people"),
+            {
+                "run": RUN,
+                "measure": MEASURE,
+                "machine_mean": Estimate(
+                    gettext_lazy("Machine"), low="machine_ci_low", high="machine_ci_high", reason=""
+                ),
+                "people_mean": Estimate(
+                    gettext_lazy("People"), low="people_ci_low", high="people_ci_high", reason=""
+                ),
+                "gap": Estimate(
+                    gettext_lazy("Machine less people"),
+                    low="gap_ci_low",
+                    high="gap_ci_high",
+                    reason="",
+                ),
+                "calibrated": Estimate(
+                    gettext_lazy("Calibrated"), low="calibrated_ci_low", high="calibrated_ci_high"
+                ),
+                "effective_n": Value(gettext_lazy("Worth"), digits=0),
+            },
+            finding=lambda rows, result: _("machine {machine}, people {people}").format(
+                machine=result.record["machine"], people=result.record["qrels"]
+            ),
+            note=lambda result: _(
+                "Worth: of how many topics judged by people the calibrated mean is worth."
+            ),
+            rows=lambda record: record["estimates"],
+        ),
+        "model_bias": Table(
+            gettext_lazy("Runs that share the machine's model"),
+            {
+                "measure": MEASURE,
+                "gap_sharing": Value(gettext_lazy("Too high by")),
+                "gap_others": Value(gettext_lazy("Others by")),
+                "difference": Estimate(gettext_lazy("Difference")),
+                "p": PValue(gettext_lazy("p")),
+                "tau": Value(gettext_lazy("tau-b")),
+                "tau_without": Value(gettext_lazy("tau-b without them")),
+            },
+            finding=lambda rows, result: ", ".join(result.record["sharing"]),
+            rows=lambda record: record["biases"],
+        ),
+    }
+
+    def compute(
+        self,
+        subject: Collection,
+        inputs: Sequence[CollectionFile],
+        settings: Mapping[str, Any],
+        running: RunningJob,
+    ) -> Computed:
+        with opened_files(inputs) as (runs, qrels):
+            compared = compare_machine(
+                runs,
+                qrels[settings["people"]],
+                qrels[settings["machine"]],
+                settings.get("sharing", []),
+                settings_of(settings),
+                sample=settings.get("sample") or None,
+                progress=running.progress(_("run")),
+            )
+        return Computed(
+            record=compared.record(),
+            facts={"n_topics": compared.n_topics_both},
+            notes=compared.notes,
+            seed=settings.get("seed", 0),
+        )
+
+    def answer(self, result: Result) -> str:
+        measure = _find_measure(result)
+        gaps = [one for one in _select_estimates(result) if one["gap_ci_low"] is not None]
+        if not gaps:
+            text = _("How far the machine's {measure} is from people's is not known: {reason}.")
+            return CodedText(
+                text.format(measure=measure, reason=_explain_gap(result)), code="gap_unknown"
+            )
+        if all(one["gap_ci_low"] > 0 for one in gaps):
+            text = _("The machine's {measure} is higher than people's for every run.")
+            return sentence("higher", text, measure=measure)
+        if all(one["gap_ci_high"] < 0 for one in gaps):
+            text = _("The machine's {measure} is lower than people's for every run.")
+            return sentence("lower", text, measure=measure)
+        text = _(
+            "The machine's {measure} is neither higher than people's for every run nor lower for "
+            "every run."
+        )
+        return sentence("mixed", text, measure=measure)
+
+    def details(self, result: Result) -> Iterator[str]:
+        yield from _suggest_remedy(result)
+        record = result.record
+        yield CodedText(
+            _("People judged {people} topics, the machine {machine}; both judged {both}.").format(
+                people=f"{record['n_topics_people']:,}",
+                machine=f"{record['n_topics_machine']:,}",
+                both=f"{record['n_topics_both']:,}",
+            ),
+            code="topics_judged",
+        )
+        yield CodedText(
+            _(
+                "Calibrated means are what people would say of all topics, by the machine's labels "
+                "and the sample of people's; the two are never merged."
+            ),
+            code="calibrated",
+        )
+        yield from _describe_bias(result)
+
+    def charts(self, result: Result) -> list[Chart]:
+        """Each run's mean by the machine, by people, and as people would say of all topics."""
+        estimates = _select_estimates(result)
+        rows = []
+        for part, mean in PARTS.values():
+            prefix = mean.removesuffix("_mean")
+            for rank, one in enumerate(_sort_by_mean(estimates, mean), 1):
+                limits = one.get(f"{prefix}_ci_low"), one.get(f"{prefix}_ci_high")
+                rows.append((one["run"], str(part), rank, one.get(mean), *limits))
+        title = _("The runs by machine and by people")
+        return means_chart("means", title, _find_measure(result), rows)
+
+
+def _explain_gap(result: Result) -> str:
+    """Why no difference of machine and people has an interval."""
+    if reason := next((one["reason"] for one in _select_estimates(result) if one["reason"]), ""):
+        return str(reason)
+    n = result.record["n_topics_both"]
+    return ngettext("both judged {n} topic", "both judged {n} topics", n).format(n=f"{n:,}")
+
+
+def _suggest_remedy(result: Result) -> Iterator[str]:
+    """What to choose if single documents cannot say how a measure would be."""
+    if any(NO_SUM in (one["reason"] or "") for one in _select_estimates(result)):
+        yield CodedText(
+            _(
+                "{measure} depends on all documents of a topic. Where people judged whole topics, "
+                "choose so under “What was drawn for people”; of single documents, choose a "
+                "measure such as P@10."
+            ).format(measure=_find_measure(result)),
+            code="whole_topics_needed",
+        )
+
+
+def _describe_bias(result: Result) -> Iterator[str]:
+    measure = _find_measure(result)
+    one = next((each for each in result.record["biases"] if each["measure"] == measure), None)
+    if one is None or one["difference"] is None:
+        why = one["reason"] if one and one["reason"] else ""
+        if not result.settings.get("sharing"):
+            why = _("no run is named as sharing it")
+        text = _("Whether it favours systems of its own model is not known{why}.")
+        yield CodedText(text.format(why=f": {why}" if why else ""), code="bias_unknown")
+        return
+    favours = one["p"] is not None and one["p"] < SIGNIFICANT
+    if favours and one["difference"] > 0:
+        code, text = (
+            "bias_shown",
+            _("It rates runs of its own model {value} higher than others, beside people."),
+        )
+    elif favours:
+        code, text = (
+            "bias_opposite",
+            _(
+                "It does not favour runs of its own model: beside people it rates them lower than "
+                "others, difference {value}."
+            ),
+        )
+    else:
+        code, text = (
+            "bias_not_shown",
+            _("That it rates runs of its own model higher is not shown: difference {value}."),
+        )
+    value = format_estimate(one["difference"], one["ci_low"], one["ci_high"])
+    yield CodedText(text.format(value=value), code=code)
+    if one["tau"] is not None:
+        yield CodedText(
+            _("The runs' order by people and by the machine: tau-b {tau}.").format(
+                tau=format_number(one["tau"])
+            ),
+            code="order",
+        )
+        if few := few_runs_sentence(len({each["run"] for each in result.record["estimates"]})):
+            yield few
+
+
+def _sort_by_mean(estimates: Sequence[Row], name: str) -> list[Row]:
+    """The greatest first, those without a mean last."""
+    return sorted(
+        estimates, key=lambda one: (one.get(name) is None, -(one.get(name) or 0), one["run"])
+    )
