@@ -22,7 +22,7 @@ LOCALE_DIR = BASE_DIR / "locale"
 SOURCE_LANGUAGE = "en"
 CODE_DIRS = (
     "accounts", "annotation", "config", "console", "hits", "marketplace", "metrics",
-    "presentation", "replications", "retrieval", "simulation", "validation", "work",
+    "presentation", "replications", "results", "retrieval", "simulation", "validation", "work",
 )  # fmt: skip
 # What a call of each name holds: the positions of its message, plural and context.
 KEYWORDS: dict[str, tuple[int | tuple[int, str], ...] | None] = {
