@@ -21,7 +21,7 @@ from retrieval.collection_files import files_on_disk
 from retrieval.collections import link_studies
 from retrieval.exceptions import CollectionUnfit, PoolDefective
 from retrieval.file_readings import subject_of
-from retrieval.models import CollectionFile, PoolStudy
+from retrieval.models import CollectionFile, PoolStudy, result_collection
 from retrieval.pools.catalogue import names_alone
 from retrieval.pools.pool_items import pool_study
 from retrieval.result_kinds.pool import stored_pool
@@ -71,7 +71,7 @@ def request_study(
         )
     return request_job(
         kind=STUDY_OF_POOL,
-        subject=subject_of(version.subject),
+        subject=subject_of(result_collection(version)),
         arguments={
             "version": version.pk,
             "title": title,
@@ -97,7 +97,7 @@ def _catalogues(version: Result) -> list[CollectionFile]:
     """The catalogue that a pool was made with, if any; CollectionUnfit where it was removed."""
     catalogues = []
     for one in version.files.filter(kind=KIND).select_related("file"):
-        same = version.subject.files.usable().filter(kind=KIND, sha256=one.sha256)
+        same = result_collection(version).files.usable().filter(kind=KIND, sha256=one.sha256)
         if (file := one.file or same.first()) is None:
             text = _(
                 "The catalogue {name} was removed, and candidates would have no pictures or "
@@ -115,7 +115,7 @@ def _study(
     arguments: dict[str, Any],
     running: RunningJob,
 ) -> str:
-    collection, actor = version.subject, running.job.requested_by
+    collection, actor = result_collection(version), running.job.requested_by
     protocol = read_protocol(arguments["template"])
     imported = import_study(
         draft=_draft(version, catalogue, kind_of_protocol(protocol)),

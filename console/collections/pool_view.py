@@ -101,7 +101,8 @@ class PoolView:
     @property
     def has_hubs(self) -> bool:
         """Whether a share of the targets is more than the one or two that any candidate reaches."""
-        return self.summary.hub_share * self.version.facts["n_topics"] >= LEAST_TARGETS_OF_A_HUB
+        n_topics: int = self.version.facts["n_topics"]
+        return self.summary.hub_share * n_topics >= LEAST_TARGETS_OF_A_HUB
 
     @property
     def hubs(self) -> str:

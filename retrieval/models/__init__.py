@@ -1,6 +1,6 @@
 """What is stored of test collections."""
 
-from retrieval.models.collections import Collection, CollectionQuerySet
+from retrieval.models.collections import Collection, CollectionQuerySet, result_collection
 from retrieval.models.evaluations import (
     EvaluatedMeasure,
     EvaluationWeights,
@@ -57,4 +57,5 @@ __all__ = [
     "SampledTarget",
     "TopicValue",
     "WeightedResult",
+    "result_collection",
 ]

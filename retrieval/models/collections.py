@@ -76,3 +76,9 @@ class Collection(models.Model):
             return Role.OWNER
         role: str | None = self.user_role  # type: ignore[attr-defined]
         return Role(role) if role else None
+
+
+def result_collection(result: Result) -> Collection:
+    """The collection that a result is about."""
+    assert isinstance(result.subject, Collection)
+    return result.subject

@@ -427,7 +427,7 @@ class ComparisonKind(CollectionKind):
 
 def find_measure(result: Result) -> str:
     """The first primary measure, of which sentences speak."""
-    names = [pair["measure"] for pair in result.record["pairs"]]
+    names: list[str] = [pair["measure"] for pair in result.record["pairs"]]
     return next((name for name in result.settings.get("primary", []) if name in names), names[0])
 
 
@@ -442,7 +442,7 @@ def count_runs(result: Result) -> int:
     """How many runs are ranked."""
     uses = ("tau_b", "tau_ap", "rbo", "top")
     pairs = result.record["pairs"]
-    return max(pair[use]["n_systems"] for pair in pairs for use in uses if pair[use])
+    return max(int(pair[use]["n_systems"]) for pair in pairs for use in uses if pair[use])
 
 
 def _select_pairs(result: Result) -> list[Row]:

@@ -65,7 +65,7 @@ def request_machine(
 
 def _find_measure(result: Result) -> str:
     """The first primary measure, of which sentences and charts speak."""
-    names = [one["measure"] for one in result.record["estimates"]]
+    names: list[str] = [one["measure"] for one in result.record["estimates"]]
     primary = result.settings.get("primary", [])
     return next((name for name in primary if name in names), names[0])
 

@@ -30,7 +30,14 @@ from results.models import Result
 from retrieval.collection_files import describe_file, store_file
 from retrieval.exceptions import CollectionUnfit, RetrievalError
 from retrieval.file_readings import request_reading, subject_of
-from retrieval.models import Collection, CollectionFile, PoolStudy, ResultFile, ResultType
+from retrieval.models import (
+    Collection,
+    CollectionFile,
+    PoolStudy,
+    ResultFile,
+    ResultType,
+    result_collection,
+)
 from retrieval.pool_studies import STUDY_OF_POOL, request_study
 from retrieval.pools.pool_files import pool_csv
 from retrieval.result_kinds.pool import MAKE_POOL, request_pool, stored_pool
@@ -192,13 +199,18 @@ def _pool_page(
     context = {
         "view": view,
         "version": version,
-        "form": (form or PoolStudyForm(version.subject, names)) if may_edit else None,
+        "form": (form or PoolStudyForm(result_collection(version), names)) if may_edit else None,
         "studies": _studies(version),
-        "job": _job(version.subject),
+        "job": _job(result_collection(version)),
     }
     status = 422 if form and form.errors else 200
     return collection_page(
-        request, version.subject, "pool", context, stage="collection-pools", status=status
+        request,
+        result_collection(version),
+        "pool",
+        context,
+        stage="collection-pools",
+        status=status,
     )
 
 
@@ -214,7 +226,7 @@ def make_study(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Access: those who may edit. Refused while a fault of the pool is not allowed."""
     version = pool_for(request, slug, number, Permission.EDIT)
     names = [fault.name for fault in PoolView(version).faults]
-    form = PoolStudyForm(version.subject, names, request.POST)
+    form = PoolStudyForm(result_collection(version), names, request.POST)
     if form.is_valid():
         try:
             request_study(version=version, actor=person(request), **form.cleaned_data)
@@ -237,7 +249,7 @@ def pool_file(request: HttpRequest, slug: str, number: int, form: str) -> HttpRe
     file_name = f"{slug}-pool-{number}.{form}"
     response["Content-Disposition"] = f'attachment; filename="{file_name}"'
     if request.method == "GET":
-        team, details = version.subject.team, {"file": file_name}
+        team, details = result_collection(version).team, {"file": file_name}
         record(team=team, actor=person(request), action="export", subject=slug, details=details)
     return response  # type: ignore[return-value]
 
