@@ -1,7 +1,7 @@
-"""A report as its writers see it: sections of paragraphs, tables and figures.
+"""Documents, which all writers share: sections of paragraphs, tables and figures.
 
-What is written as HTML, Markdown and LaTeX is the same document; no writer knows what a
-correlation is.
+HTML, Markdown, LaTeX, CSV, JSON and text are written from the same objects. No writer knows what
+a correlation is.
 """
 
 from __future__ import annotations
@@ -11,26 +11,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
+from math import isnan
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, Protocol
 
 from django.utils.translation import gettext as _
 
 from presentation.theme import Picture
 
 MOST_PRINTED = 200
-# Shrunk to the line, more columns than these could not be read.
+# A table with more columns is unreadable when it is scaled to the width of the text.
 MOST_COLUMNS_PRINTED = 24
 DASH = "–"
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number as it is shown: rounded, with its limits, and whence it comes.
+    """A number with the limits of its interval, and how it is displayed.
 
-    An undefined one is None, with the reason; `no_interval` is why a defined one has no limits.
-    `signature` says what it was computed from and by which rules; `is_best` sets it off from its
-    column.
+    An undefined value is None or NaN, with the `reason`. `no_interval` is why a defined value has
+    no limits. `signature` names the data and the rules of the computation. `is_best` highlights
+    the number in its column. `is_signed` prints a plus before positive values.
     """
 
     value: float | None
@@ -41,6 +42,10 @@ class Number:
     signature: str = ""
     is_best: bool = False
     no_interval: str = ""
+    is_signed: bool = False
+
+    def __post_init__(self) -> None:
+        _clear_nan(self, "value", "low", "high")
 
     @property
     def missing(self) -> str:
@@ -54,21 +59,28 @@ class Number:
         """With its interval, or a dash."""
         if self.value is None:
             return DASH
-        text = _rounded(self.value, self.decimals)
+        text = self._round(self.value)
         if self.low is None or self.high is None:
             return text
-        limits = (_rounded(limit, self.decimals) for limit in (self.low, self.high))
-        return f"{text} [{', '.join(limits)}]"
+        return f"{text} [{self._round(self.low)}, {self._round(self.high)}]"
+
+    def _round(self, value: float) -> str:
+        """Zero has no sign."""
+        text = f"{value:{'+' if self.is_signed else ''},.{self.decimals}f}"
+        return text.lstrip("+-") if not text.strip("+-0.,") else text
 
 
 @dataclass(frozen=True)
 class P:
-    """A p-value, as papers print it."""
+    """A p-value, printed in APA style (".050", "<.001"); None or NaN is undefined."""
 
     value: float | None
     reason: str = ""
     signature: str = ""
     is_best: bool = False
+
+    def __post_init__(self) -> None:
+        _clear_nan(self, "value")
 
     @property
     def missing(self) -> str:
@@ -82,9 +94,35 @@ class P:
         return "<.001" if self.value < 0.001 else f"{self.value:.3f}".removeprefix("0")
 
 
+def _clear_nan(cell: Number | P, *names: str) -> None:
+    for name in names:
+        if (number := getattr(cell, name)) is not None and isnan(number):
+            object.__setattr__(cell, name, None)
+
+
+class Estimate(Protocol):
+    """Confidence limits; None or NaN is undefined, with the reason."""
+
+    @property
+    def ci_low(self) -> float | None: ...
+    @property
+    def ci_high(self) -> float | None: ...
+    @property
+    def reason(self) -> str | None: ...
+
+
+def add_interval(
+    value: float | None, estimate: Estimate, decimals: int = 2, *, is_signed: bool = False
+) -> Number:
+    """The value with its limits; the reason says why either is undefined."""
+    reason = estimate.reason or ""
+    low, high = estimate.ci_low, estimate.ci_high
+    return Number(value, decimals, low, high, reason, no_interval=reason, is_signed=is_signed)
+
+
 @dataclass(frozen=True)
 class Shortened:
-    """A text that is displayed short; files of full precision hold the `whole`."""
+    """A text that is displayed short; CSV and JSON files contain the `whole`."""
 
     text: str
     whole: str
@@ -92,18 +130,23 @@ class Shortened:
 
 Cell = str | int | Number | P | Shortened
 Row = tuple[Cell, ...]
-# A column of a table's records: its title, the number of the cell, and what it holds of it.
+# A field of a table's records: its title, the index of its cell, and the content of the cell.
 Field = tuple[str, int, Callable[[Cell], Any]]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column's title, the title it shares with its neighbours, and what it holds."""
+    """A column's title, the title (`group`) that it shares with its neighbours, and its type."""
 
     title: str
     group: str = ""
     is_number: bool = True
     is_code: bool = False
+
+    @property
+    def full_title(self) -> str:
+        """With the shared title before its own."""
+        return f"{self.group}: {self.title}" if self.group else self.title
 
 
 # Between a number and the interval behind it.
@@ -135,9 +178,9 @@ class DisplayedCell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; `name` is of letters, digits and hyphens, and names its file.
+    """A table; `name` consists of letters, digits and hyphens, and names its file.
 
-    An appendix runs on in a paper over as many pages as it has rows for.
+    A paper prints all rows of an appendix.
     """
 
     name: str
@@ -149,12 +192,12 @@ class Table:
 
     @property
     def is_short(self) -> bool:
-        """Whether a page displays it; else it is a file within the page."""
+        """Whether a page displays the table; otherwise the page has it as a file."""
         return len(self.columns) <= MOST_COLUMNS_PRINTED and len(self.rows) <= MOST_PRINTED
 
     @property
     def is_printed(self) -> bool:
-        """Whether a paper prints it; else it is a file beside the paper."""
+        """Whether a paper prints the table; otherwise it is a separate CSV file."""
         return self.is_appendix or self.is_short
 
     @cached_property
@@ -191,8 +234,8 @@ class Table:
 
     @cached_property
     def n_headers(self) -> int:
-        """How many columns say what a row is of: the fewest of the first ones, up to a number's,
-        that tell rows apart as well as all of these do."""
+        """Number of header columns: the fewest leading text columns that distinguish as many rows
+        as all leading text columns do."""
         n_words = len(list(takewhile(lambda column: not column.is_number, self.columns)))
         words = [tuple(cell_text(cell) for cell in row[:n_words]) for row in self.rows]
         counts = [len({row[:n] for row in words}) for n in range(1, n_words + 1)]
@@ -200,19 +243,37 @@ class Table:
 
     @property
     def full_note(self) -> str:
-        """What stands under the table."""
-        return note_of(self)
+        """The text under the table: its note, and by letter why numbers are undefined."""
+        parts = [self.note]
+        if reasons := self.reasons(is_defined=False):
+            parts.append(_("– undefined; %(reasons)s.") % {"reasons": "; ".join(reasons)})
+        if reasons := self.reasons(is_defined=True):
+            parts.append(_("Without an interval; %(reasons)s.") % {"reasons": "; ".join(reasons)})
+        return " ".join(part for part in parts if part)
+
+    @property
+    def file_note(self) -> str:
+        """The text of a paper in place of a table that is too long, or too wide, to be printed."""
+        n_columns = len(self.columns)
+        wide = f" of {n_columns} columns" if n_columns > MOST_COLUMNS_PRINTED else ""
+        size = f"{len(self.rows):,} rows{wide}"
+        text = f"{self.caption}: {size}, in the file tables/{self.name}.csv."
+        return f"{text} {self.note}" if self.note else text
+
+    def letter(self, cell: Cell) -> str:
+        """The letter of the reason why a cell is undefined, or has no interval."""
+        return self.letters.get(cell.missing, "") if isinstance(cell, Number | P) else ""
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """The titles that columns share, each with how many; an empty list where none does."""
+        """Each title that neighbouring columns share and the number of columns; empty if none."""
         groups: list[tuple[str, int]] = []
         for column in self.columns:
             if groups and column.group and groups[-1][0] == column.group:
                 groups[-1] = (column.group, groups[-1][1] + 1)
             else:
                 groups.append((column.group, 1))
-        return groups if any(title for title, _ in groups) else []
+        return groups if any(title for title, _size in groups) else []
 
     def records(self) -> list[dict[str, Any]]:
         """The rows with full precision; limits of intervals are columns of their own."""
@@ -222,14 +283,14 @@ class Table:
         ]
 
     def _fields(self) -> list[Field]:
-        """What a record has of each column; columns of the same title are numbered."""
+        """The fields of each column; columns with the same title are numbered."""
         with_interval = {
             number for row in self.rows for number, cell in enumerate(row) if _has_interval(cell)
         }
         counts: Counter[str] = Counter()
         fields: list[Field] = []
         for number, column in enumerate(self.columns):
-            title = f"{column.group}: {column.title}" if column.group else column.title
+            title = column.full_title
             counts[title] += 1
             name = f"{title} ({counts[title]})" if counts[title] > 1 else title
             fields.append((name, number, _plain))
@@ -243,9 +304,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture, what it shows in words, and the rows it is drawn from.
+    """A chart, its description in words, and its data.
 
-    It is drawn where it is shown: a page that only tells of it does without.
+    `draw` is called only when the chart is needed.
     """
 
     name: str
@@ -261,7 +322,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Verbatim:
-    """A text as somebody wrote it, with its breaks and whatever signs it has, under a caption."""
+    """A user's text under a caption, with its line breaks and all its characters."""
 
     caption: str
     text: str
@@ -276,7 +337,7 @@ Part = str | Table | Figure | Verbatim
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it, in order."""
+    """A heading and the parts under it."""
 
     title: str
     parts: Sequence[Part]
@@ -284,8 +345,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A whole report, which begins with its `answer`; `records` are the numbers behind it, by
-    kind, for programs."""
+    """A report that begins with its `answer`. JSON and CSV also contain the `records`, by kind."""
 
     title: str
     sections: Sequence[Section]
@@ -306,36 +366,12 @@ class Document:
             yield from section.parts
 
 
-def beside(table: Table) -> str:
-    """What a paper says of a table that is too long, or too wide, to be printed."""
-    n_columns = len(table.columns)
-    wide = f" of {n_columns} columns" if n_columns > MOST_COLUMNS_PRINTED else ""
-    size = f"{len(table.rows):,} rows{wide}"
-    text = f"{table.caption}: {size}, in the file tables/{table.name}.csv."
-    return f"{text} {table.note}" if table.note else text
-
-
-def note_of(table: Table) -> str:
-    """What stands under a table: its note, and why numbers are undefined, by letter."""
-    parts = [table.note]
-    if reasons := table.reasons(is_defined=False):
-        parts.append(_("– undefined; %(reasons)s.") % {"reasons": "; ".join(reasons)})
-    if reasons := table.reasons(is_defined=True):
-        parts.append(_("Without an interval; %(reasons)s.") % {"reasons": "; ".join(reasons)})
-    return " ".join(part for part in parts if part)
-
-
-def letter_of(table: Table, cell: Cell) -> str:
-    """The letter of the reason why a cell is undefined, or has no interval."""
-    return table.letters.get(cell.missing, "") if isinstance(cell, Number | P) else ""
-
-
 def _displayed(table: Table, column: Column, cell: Cell, *, is_header: bool) -> DisplayedCell:
     text = cell_text(cell)
     if not isinstance(cell, Number | P):
         # A header without words is no header.
         return DisplayedCell(column, text, is_header=is_header and bool(text))
-    letter = letter_of(table, cell)
+    letter = table.letter(cell)
     text = text.replace("-", "\N{MINUS SIGN}")
     return DisplayedCell(column, text, letter, cell.signature, cell.is_best)
 
@@ -345,12 +381,6 @@ def cell_text(cell: Cell) -> str:
     if isinstance(cell, Number | P | Shortened):
         return cell.text
     return f"{cell:,}" if isinstance(cell, int) else cell
-
-
-def _rounded(value: float, decimals: int) -> str:
-    """Without a minus before zero."""
-    text = f"{value:,.{decimals}f}"
-    return text.removeprefix("-") if not text.strip("-0.,") else text
 
 
 def _plain(cell: Cell) -> Any:

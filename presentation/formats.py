@@ -6,40 +6,35 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from presentation.documents import Document, Figure
-from presentation.html import as_html
-from presentation.latex import as_latex, table_latex
-from presentation.markdown import as_markdown
-from presentation.plain import as_json, records_csv, table_csv
+from presentation.documents import Document
+from presentation.html import document_html
+from presentation.latex import document_latex, table_latex
+from presentation.markdown import document_markdown
+from presentation.plain import document_json, records_csv, table_csv
 from presentation.theme import Form, rendered, themed
 
 Files = dict[str, bytes]
 
 
-def picture(figure: Figure, form: Form) -> bytes:
-    """A figure as a file of its own, in the light look."""
-    return rendered(themed(figure.chart), form)
+def _html_files(document: Document) -> Files:
+    return {"report.html": document_html(document).encode()}
 
 
-def html_files(document: Document) -> Files:
-    return {"report.html": as_html(document).encode()}
-
-
-def markdown_files(document: Document) -> Files:
-    text = {"report.md": as_markdown(document).encode()}
+def _markdown_files(document: Document) -> Files:
+    text = {"report.md": document_markdown(document).encode()}
     return text | _long_tables(document) | _pictures(document, "svg")
 
 
-def latex_files(document: Document) -> Files:
+def _latex_files(document: Document) -> Files:
     printed = (table for table in document.tables if table.is_printed)
     tables = {f"tables/{table.name}.tex": table_latex(table) for table in printed}
-    texts = {"report.tex": as_latex(document), **tables}
+    texts = {"report.tex": document_latex(document), **tables}
     return {name: text.encode() for name, text in texts.items()} | (
         _long_tables(document) | _pictures(document, "pdf")
     )
 
 
-def csv_files(document: Document) -> Files:
+def _csv_files(document: Document) -> Files:
     records = {
         f"{kind}.csv": records_csv(list(rows)) for kind, rows in document.records.items() if rows
     }
@@ -48,8 +43,8 @@ def csv_files(document: Document) -> Files:
     return {name: text.encode() for name, text in (answer | records | tables).items()}
 
 
-def json_files(document: Document) -> Files:
-    return {"report.json": as_json(document).encode()}
+def _json_files(document: Document) -> Files:
+    return {"report.json": document_json(document).encode()}
 
 
 def _long_tables(document: Document) -> Files:
@@ -62,15 +57,16 @@ def _long_tables(document: Document) -> Files:
 
 
 def _pictures(document: Document, form: Form) -> Files:
-    return {f"figures/{f.name}.{form}": picture(f, form) for f in document.figures}
+    """Each figure as a file of its own, in the light look."""
+    return {f"figures/{f.name}.{form}": rendered(themed(f.chart), form) for f in document.figures}
 
 
 FORMATS: dict[str, Callable[[Document], Files]] = {
-    "html": html_files,
-    "md": markdown_files,
-    "latex": latex_files,
-    "csv": csv_files,
-    "json": json_files,
+    "html": _html_files,
+    "md": _markdown_files,
+    "latex": _latex_files,
+    "csv": _csv_files,
+    "json": _json_files,
 }
 
 

@@ -6,13 +6,17 @@ import gzip
 import re
 from base64 import b64encode
 
+from django import template
 from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
 
 from presentation.documents import Document, Figure, Table
 from presentation.plain import table_csv
 from presentation.spreadsheets import frame_csv
 from presentation.theme import rendered, themed
 
+# `{% load reports %}` (settings.TEMPLATES).
+register = template.Library()
 # Beyond so many rows a table opens on demand.
 LONG = 40
 # Where a picture's marks are. A hundredth of a pixel is not seen.
@@ -20,7 +24,7 @@ PLACES = re.compile(r'\s(?:d|transform|[xy][12]?|c[xy]|r|width|height|points)="[
 LONG_NUMBER = re.compile(r"\d+\.\d{3,}")
 
 
-def as_html(document: Document) -> str:
+def document_html(document: Document) -> str:
     """The whole document; it loads nothing from anywhere.
 
     A table that a paper only names is a compressed file within the file, and signatures are in
@@ -30,7 +34,8 @@ def as_html(document: Document) -> str:
     return render_to_string("presentation/report.html", context)
 
 
-def inline_svg(figure: Figure) -> str:
+@register.filter
+def inline_svg(figure: Figure) -> SafeString:
     """A figure's picture, its ids made its own so that several can stand in one page."""
     svg = rendered(themed(figure.chart), "svg").decode()
     svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
@@ -39,19 +44,22 @@ def inline_svg(figure: Figure) -> str:
     svg = PLACES.sub(lambda place: LONG_NUMBER.sub(_rounded, place[0]), svg)
     own = re.sub(r'\bid="([^"]+)"', rf'id="{figure.name}-\1"', svg)
     own = re.sub(r"url\(#([^)]+)\)", rf"url(#{figure.name}-\1)", own)
-    return re.sub(r'href="#([^"]+)"', rf'href="#{figure.name}-\1"', own)
+    # The engine that draws the picture escapes its texts.
+    return mark_safe(re.sub(r'href="#([^"]+)"', rf'href="#{figure.name}-\1"', own))
 
 
 def _rounded(number: re.Match[str]) -> str:
     return f"{float(number[0]):.2f}"
 
 
+@register.filter
 def table_address(table: Table) -> str:
     """A table with full precision, as a compressed file within the file."""
     content = gzip.compress(table_csv(table).encode(), mtime=0)
     return f"data:application/gzip;base64,{b64encode(content).decode()}"
 
 
+@register.filter
 def data_address(figure: Figure) -> str:
     """The rows of a figure, as a file within the file."""
     import pandas as pd

@@ -19,10 +19,7 @@ from presentation.documents import (
     Part,
     Table,
     Verbatim,
-    beside,
     cell_text,
-    letter_of,
-    note_of,
 )
 
 # Beyond so many rows a table runs over pages.
@@ -73,14 +70,14 @@ PREAMBLE = r"""\documentclass[10pt]{article}
 """
 
 
-def as_latex(document: Document, *, tables: str = "tables", pictures: str = "figures") -> str:
+def document_latex(document: Document, *, tables: str = "tables", pictures: str = "figures") -> str:
     """A file that compiles by itself, with its tables and figures in those folders."""
-    lines = [PREAMBLE, rf"\title{{{escaped(document.title)}}}", r"\date{}"]
+    lines = [PREAMBLE, rf"\title{{{escape_latex(document.title)}}}", r"\date{}"]
     lines += [r"\begin{document}", r"\maketitle"]
     if document.answer:
-        lines += ["", rf"\noindent\textbf{{{escaped(document.answer)}}}"]
+        lines += ["", rf"\noindent\textbf{{{escape_latex(document.answer)}}}"]
     for section in document.sections:
-        lines += ["", rf"\section{{{escaped(section.title)}}}"]
+        lines += ["", rf"\section{{{escape_latex(section.title)}}}"]
         for part in section.parts:
             lines += ["", _part(part, tables, pictures)]
     return "\n".join([*lines, r"\end{document}", ""])
@@ -88,16 +85,17 @@ def as_latex(document: Document, *, tables: str = "tables", pictures: str = "fig
 
 def _part(part: Part, tables: str, pictures: str) -> str:
     if isinstance(part, Table):
-        return rf"\input{{{tables}/{part.name}.tex}}" if part.is_printed else escaped(beside(part))
+        printed = rf"\input{{{tables}/{part.name}.tex}}"
+        return printed if part.is_printed else escape_latex(part.file_note)
     if isinstance(part, Figure):
         return _figure(part, pictures)
-    return _verbatim(part) if isinstance(part, Verbatim) else escaped(part)
+    return _verbatim(part) if isinstance(part, Verbatim) else escape_latex(part)
 
 
 def _verbatim(part: Verbatim) -> str:
-    lines = [rf"{escaped(line)}\par" if line.strip() else r"\medskip" for line in part.lines]
+    lines = [rf"{escape_latex(line)}\par" if line.strip() else r"\medskip" for line in part.lines]
     quoted = [r"\begin{quote}\setlength{\parindent}{0pt}", *lines, r"\end{quote}"]
-    return "\n".join([f"{escaped(part.caption)}:", *quoted])
+    return "\n".join([f"{escape_latex(part.caption)}:", *quoted])
 
 
 def _figure(figure: Figure, pictures: str) -> str:
@@ -106,7 +104,7 @@ def _figure(figure: Figure, pictures: str) -> str:
             r"\begin{figure}\centering",
             rf"\sbox0{{\includegraphics{{{pictures}/{figure.name}.pdf}}}}%",
             r"\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi",
-            rf"\caption{{{escaped(figure.caption)}. {escaped(figure.words)}}}",
+            rf"\caption{{{escape_latex(figure.caption)}. {escape_latex(figure.words)}}}",
             rf"\label{{fig:{figure.name}}}",
             r"\end{figure}",
         ]
@@ -126,20 +124,18 @@ def _float(table: Table) -> str:
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    note = note_of(table)
+    note = escape_latex(table.full_note)
+    note_lines = [rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize {note}}}"] * bool(note)
     return "\n".join(
         [
             r"\begin{table}\centering",
-            rf"\caption{{{escaped(table.caption)}}}",
+            rf"\caption{{{escape_latex(table.caption)}}}",
             rf"\label{{tab:{table.name}}}",
             r"\sbox0{%",
             *body[:-1],
             body[-1] + "}%",
             r"\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi",
-            *(
-                [rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize {escaped(note)}}}"]
-                * bool(note)
-            ),
+            *note_lines,
             r"\end{table}",
             "",
         ]
@@ -149,15 +145,13 @@ def _float(table: Table) -> str:
 def _long(table: Table) -> str:
     head = _head(table)
     width = len(table.columns)
-    note = note_of(table)
-    note_lines = [rf"\multicolumn{{{width}}}{{p{{.95\linewidth}}}}{{{escaped(note)}}}\\"] * bool(
-        note
-    )
+    note = escape_latex(table.full_note)
+    note_lines = [rf"\multicolumn{{{width}}}{{p{{.95\linewidth}}}}{{{note}}}\\"] * bool(note)
     return "\n".join(
         [
             r"\begingroup\scriptsize\setlength{\tabcolsep}{3pt}",
             rf"\begin{{longtable}}{{{_breaking(table)}}}",
-            rf"\caption{{{escaped(table.caption)}}}\label{{tab:{table.name}}}\\",
+            rf"\caption{{{escape_latex(table.caption)}}}\label{{tab:{table.name}}}\\",
             *head,
             r"\endfirsthead",
             *head,
@@ -195,11 +189,11 @@ def _paragraph(column: Column, width: str) -> str:
 
 
 def _head(table: Table) -> list[str]:
-    titles = " & ".join(_guarded(escaped(column.title)) for column in table.columns)
+    titles = " & ".join(_guarded(escape_latex(column.title)) for column in table.columns)
     if not table.groups:
         return [r"\toprule", rf"{titles} \\", r"\midrule"]
     spans = " & ".join(
-        rf"\multicolumn{{{size}}}{{{'c' if title else 'l'}}}{{{escaped(title)}}}"
+        rf"\multicolumn{{{size}}}{{{'c' if title else 'l'}}}{{{escape_latex(title)}}}"
         for title, size in table.groups
     )
     ends = accumulate(size for _, size in table.groups)
@@ -216,8 +210,8 @@ def _line(table: Table, row: tuple[Cell, ...]) -> str:
 
 
 def _cell(table: Table, cell: Cell) -> str:
-    text = breakable(cell_text(cell))
-    if letter := letter_of(table, cell):
+    text = escape_breakable(cell_text(cell))
+    if letter := table.letter(cell):
         text += rf"\textsuperscript{{{letter}}}"
     is_best = isinstance(cell, Number | P) and cell.is_best
     return rf"\textbf{{{text}}}" if is_best else _guarded(text)
@@ -228,17 +222,17 @@ def _guarded(text: str) -> str:
     return rf"{{}}{text}" if text[:1] in ("[", "*") else text
 
 
-def breakable(text: str) -> str:
+def escape_breakable(text: str) -> str:
     """Escaped, with points to break the line in what has no spaces."""
-    return re.sub(r"(\\textbar\{\}|\\_|:|/|,)", r"\1\\allowbreak{}", escaped(text))
+    return re.sub(r"(\\textbar\{\}|\\_|:|/|,)", r"\1\\allowbreak{}", escape_latex(text))
 
 
-def escaped(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Text that LaTeX sets as it is; a character without a glyph as its number."""
-    return "".join(map(_escaped, " ".join(text.split())))
+    return "".join(map(_escape, " ".join(text.split())))
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character in SPECIAL:
         return SPECIAL[character]
     if 32 <= ord(character) < 127 or character in LETTERS:

@@ -8,7 +8,7 @@ from presentation.documents import Document, Table
 from presentation.spreadsheets import frame_csv
 
 
-def as_json(document: Document) -> str:
+def document_json(document: Document) -> str:
     """What the report is about, every record, and the tables as they are shown."""
     tables = {
         table.name: {"caption": table.caption, "rows": table.records()} for table in document.tables

@@ -1,7 +1,10 @@
-"""Tables as text: columns padded to their longest cell."""
+"""Tables and reports as text, for terminals."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from presentation.documents import Cell, Number, P, cell_text
 
 # A terminal obeys them: they change its colours, its title, what stands above.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -19,16 +22,41 @@ def printable(text: str) -> str:
     return BUT_LINE_ENDS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The header and the rows, a line each.
+def text_report(parts: Iterable[str], notes: Iterable[str] = ()) -> str:
+    """The parts with a blank line between them, and last the notes, a line each."""
+    last = "\n".join(f"Note: {note}." for note in notes)
+    return printable("\n\n".join(part for part in (*parts, last) if part))
 
-    >>> print(text_table(("run", "mean"), [("bm25", ".41"), ("dense", ".5")]))
-    run    mean
-    bm25   .41
-    dense  .5
+
+def estimate_line(name: str, record: Mapping[str, Any]) -> str:
+    """A record's `value` with its limits, or the reason why it is undefined.
+
+    >>> estimate_line("bias", {"value": 0.25, "ci_low": 0.125, "ci_high": 0.5})
+    'bias: 0.250 [0.125, 0.500]'
     """
-    lines = [[CONTROLS.sub("\N{REPLACEMENT CHARACTER}", cell) for cell in line] for line in rows]
-    lines.insert(0, list(header))
+    value, low, high = (record[key] for key in ("value", "ci_low", "ci_high"))
+    reason = record.get("reason") or ""
+    return f"{name}: {_cell_line(Number(value, 3, low, high, reason, no_interval=reason))}"
+
+
+def _cell_line(cell: Cell) -> str:
+    """A cell on one line, with the reason if it is undefined or has no interval."""
+    text = cell_text(cell)
+    if isinstance(cell, Number | P) and cell.missing:
+        missing = f"undefined: {cell.missing}"
+        text = missing if cell.value is None else f"{text} (no interval: {cell.missing})"
+    return CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def text_table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """The header and the rows, a line each, in columns as wide as their longest cell.
+
+    >>> print(text_table(("run", "mean"), [("bm25", Number(0.413)), ("dense", Number(0.5))]))
+    run    mean
+    bm25   0.41
+    dense  0.50
+    """
+    lines = [list(header), *([_cell_line(cell) for cell in row] for row in rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
     padded = (
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

@@ -24,7 +24,7 @@ from console.results import AGREEMENT, REPORT, compute
 from console.study_facts import StudyFacts
 from hits.models import Statement
 from presentation.documents import Document, Section, Verbatim
-from presentation.latex import as_latex
+from presentation.latex import document_latex
 from tests.annotation.studies import make_simulated, rate, rated_study, rating_study, ticked_study
 from tests.console.filled import NOON, add_assignment, add_batch
 from tests.console.sample_study import rated_sample
@@ -120,7 +120,7 @@ def test_instructions_keep_their_breaks_and_signs_in_both_datasheets(rosa, resea
 
 def test_a_text_of_several_lines_is_set_line_by_line_in_latex():
     part = Verbatim("Instructions", "# 50 % of\n\nthese_words")
-    lines = as_latex(Document("Title", [Section("Protocol", [part])])).splitlines()
+    lines = document_latex(Document("Title", [Section("Protocol", [part])])).splitlines()
     at = lines.index("Instructions:")
     assert lines[at + 2 : at + 6] == [
         *(r"\# 50 \% of\par", r"\medskip", r"these\_words\par", r"\end{quote}")

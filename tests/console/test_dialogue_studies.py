@@ -21,7 +21,6 @@ from console.chart_summaries import values_in_words
 from console.dialogues.rows import StoredReport
 from console.dialogues.sentences import ReportAnswer
 from console.dialogues.tables import order_table, shares_table
-from presentation.documents import note_of
 from simulation.experiment_dialogues import log_lines
 from simulation.models import (
     DialogueEstimate,
@@ -391,7 +390,7 @@ def test_so_few_workers_that_no_answer_could_tell_users_apart_are_named():
     assert " 5 " in said["too_few_workers"]
     assert " 0.125" in said["too_few_workers"]
     table = shares_table(stored)
-    assert "; a: " in note_of(table)
+    assert "; a: " in table.full_note
     assert any("6" in str(value) for value in list(table.records()[0].values())[1:])
 
 
@@ -409,7 +408,7 @@ def test_why_an_order_has_no_interval_is_said_below_it():
         for name in ("alike", "opposite", "undecided")
     ]
     table = order_table(stored)
-    assert note_of(table).count("; a: ") == 1
+    assert table.full_note.count("; a: ") == 1
     assert [cell.letter for cell in next(table.cells)].count("a") == 2
 
 

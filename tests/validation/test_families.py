@@ -12,7 +12,7 @@ from metrics.imports import import_scores
 from metrics.models import ScoringRun
 from metrics.scorers.registry import build
 from metrics.study_scores import score_study
-from presentation.html import as_html
+from presentation.html import document_html
 from stats.significance import holm, significance_clusters
 from tests.annotation.importing import command_output
 from tests.codes import refused
@@ -143,7 +143,7 @@ def test_a_report_says_of_what_its_tests_are():
     document = full_report(results, title="t")
     [table] = [t for t in document.tables if t.name == "comparisons-q1"]
     assert text in table.note
-    assert text in as_html(document)
+    assert text in document_html(document)
     assert SETTINGS.primary == ()
 
 

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from django.utils.translation import gettext
 
-from presentation.documents import note_of
 from stats.ceilings import NoCeiling
 from tests.codes import codes_of
 from tests.validation.validation_tables import random_tables
@@ -119,7 +118,7 @@ def test_intervals_of_three_items_end_where_differences_do_and_shares_may_have_n
     shares = [row[-1] for row in table.rows]
     without = [cell.low is None and cell.high is None for cell in shares]
     assert all(gone for gone, none in zip(without, may_be_none, strict=True) if none)
-    assert str(NO_SHARE_INTERVAL) in note_of(table)
+    assert str(NO_SHARE_INTERVAL) in table.full_note
 
 
 def test_intervals_of_many_items_are_kept():

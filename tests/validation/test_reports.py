@@ -4,8 +4,6 @@ import csv
 import gzip
 import json
 import re
-import shutil
-import subprocess
 from base64 import b64decode
 from dataclasses import dataclass, fields, replace
 from html.parser import HTMLParser
@@ -21,30 +19,17 @@ from annotation.simulated_answers import Raters, simulation_notice
 from metrics.exceptions import NotPaired, ReportUnwritten, ValidationUnknown
 from metrics.scorers.registry import build
 from metrics.study_scores import score_study
-from presentation.documents import (
-    MOST_COLUMNS_PRINTED,
-    MOST_PRINTED,
-    Column,
-    Document,
-    Number,
-    P,
-    Section,
-    Table,
-    beside,
-    cell_text,
-    note_of,
-)
+from presentation.documents import MOST_PRINTED, Column, Number, P, Table
 from presentation.formats import FORMATS
-from presentation.html import as_html
-from presentation.latex import as_latex, breakable, table_latex
-from presentation.latex import escaped as latex_escaped
-from presentation.markdown import as_markdown, table_markdown
-from presentation.markdown import escaped as markdown_escaped
-from presentation.plain import as_json, records_csv, table_csv
+from presentation.html import document_html
+from presentation.latex import document_latex, escape_breakable, escape_latex, table_latex
+from presentation.markdown import document_markdown, escape_markdown, table_markdown
+from presentation.plain import document_json, table_csv
 from tests.annotation.importing import command_output
 from tests.annotation.studies import make_simulated
 from tests.codes import codes_of, refused_naming
 from tests.metrics.golden import golden_study
+from tests.presentation.latex import compile_latex
 from tests.validation.hostile import (
     CONDITIONS,
     METRICS,
@@ -56,9 +41,8 @@ from tests.validation.hostile import (
 from tests.validation.test_study_validation import judged_study, score
 from validation.analysis import Settings
 from validation.analysis.records import ComparisonRecord, CorrelationRecord, SystemRecord
-from validation.documents.cells import best_in_columns
 from validation.documents.full import full_report
-from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings
+from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings, mark_best
 from validation.documents.methods import methods_paragraph, methods_sentences
 from validation.documents.terms import POLICIES, REASONS
 from validation.models import ValidationVersion
@@ -82,7 +66,7 @@ def document(content):
 
 @pytest.fixture(scope="module")
 def html(document):
-    return as_html(document)
+    return document_html(document)
 
 
 def methods_codes(settings, inputs):
@@ -203,16 +187,11 @@ def test_an_undefined_number_is_a_dash_with_its_reason(document, html):
     constant = [row for row in correlations.rows if row[2] == "constant"]
     assert {cell.text for row in constant for cell in row if isinstance(cell, Number)} == {"–"}
     reason = str(REASONS["no_defined_item"])
-    assert f"a: {reason}." in note_of(correlations)
+    assert f"a: {reason}." in correlations.full_note
     assert f"a: {reason}" in html
     assert "–<sup>a</sup>" in html
     assert r"--\textsuperscript{a}" in table_latex(correlations)
     assert "– (a)" in table_markdown(correlations)
-
-
-def test_a_number_that_rounds_to_zero_has_no_minus_and_p_is_printed_as_papers_do():
-    assert [cell_text(Number(v)) for v in (-0.004, 0.004, -0.006)] == ["0.00", "0.00", "-0.01"]
-    assert [P(p).text for p in (0.0004, 0.05, 1.0, None)] == ["<.001", ".050", "1.000", "–"]
 
 
 # The methods and the signatures.
@@ -274,14 +253,14 @@ def test_every_number_with_a_signature_is_in_the_appendix_of_each_form(document,
     assert {text.removesuffix("…") + rules for text in shortened} <= whole
     text = FORMATS["csv"](document)["tables/signatures.csv"].decode()
     assert {row["Signature"] for row in csv.DictReader(StringIO(text))} == whole
-    stored = json.loads(as_json(document))["tables"]["signatures"]["rows"]
+    stored = json.loads(document_json(document))["tables"]["signatures"]["rows"]
     assert {row["Signature"] for row in stored} == whole
     latex = FORMATS["latex"](document)
     assert r"\input{tables/signatures.tex}" in latex["report.tex"].decode()
     assert len(appendix.rows) > MOST_PRINTED
     papers = [
-        (latex["tables/signatures.tex"].decode(), breakable, latex_escaped),
-        (as_markdown(document), markdown_escaped, markdown_escaped),
+        (latex["tables/signatures.tex"].decode(), escape_breakable, escape_latex),
+        (document_markdown(document), escape_markdown, escape_markdown),
     ]
     for paper, of_cell, of_note in papers:
         texts = [of_cell(cells[-1].text) for cells in appendix.cells]
@@ -349,7 +328,7 @@ def test_the_html_loads_nothing_from_anywhere(html):
 
 
 def test_markdown_shows_hostile_names_as_they_are(document):
-    written = as_markdown(document)
+    written = document_markdown(document)
     assert "<script>" not in written.replace(r"\<script\>", "")
     assert r"a\_b \& \<script\> 100%" in written
     lines = [line for line in written.splitlines() if line.startswith("| ")]
@@ -361,7 +340,7 @@ def test_markdown_shows_hostile_names_as_they_are(document):
 
 
 def test_json_and_csv_hold_every_record_with_full_precision(content, document):
-    content_of_file = json.loads(as_json(document))
+    content_of_file = json.loads(document_json(document))
     assert content_of_file["settings"] == content.settings.content()
     assert content_of_file["fingerprint"] == content.fingerprint
     records = content.rows(CorrelationRecord)
@@ -379,106 +358,25 @@ def test_json_and_csv_hold_every_record_with_full_precision(content, document):
     assert {row["question"] for row in rows} == {QUESTION, "style"}
 
 
-def test_records_of_tables_keep_all_values_and_no_name_is_computed():
-    columns = [Column("Run", is_number=False), Column("Mean"), Column("Judged")]
-    rows = [("a", Number(0.5, 2, 0.25, 0.75), Number(1.0)), ("b", Number(None), Number(0.5))]
-    header, *lines = table_csv(Table("means", "Means", columns, rows)).splitlines()
-    assert len(next(csv.reader([header]))) == 5
-    assert lines == ["a,0.5,0.25,0.75,1.0", "b,,,,0.5"]
-    columns = [Column("Mean"), Column("without"), Column("Rank"), Column("without")]
-    [record] = Table("left-out", "Left out", columns, [(1, 2, 3, 4)]).records()
-    assert record == {"Mean": 1, "without": 2, "Rank": 3, "without (2)": 4}
-    assert records_csv([{"metric": "=BLEU*", "value": -0.5}]).splitlines()[1] == "'=BLEU*,-0.5"
-
-
 # LaTeX.
-
-
-def compiled(document, folder):
-    """The PDF that pdflatex makes of a document."""
-    if shutil.which("pdflatex") is None:
-        pytest.skip("pdflatex is not installed")
-    for name, content in FORMATS["latex"](document).items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_bytes(content)
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "report.tex"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
-    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
-    return (folder / "report.pdf").read_bytes()
 
 
 @pytest.mark.slow
 def test_the_latex_compiles_with_its_pictures(document, tmp_path):
-    pdf = compiled(document, tmp_path)
+    pdf = compile_latex(document, tmp_path)
     assert pdf.startswith(b"%PDF-")
     log = (tmp_path / "report.log").read_text(errors="replace")
     assert int(re.search(r"Output written on report.pdf \((\d+) pages", log)[1]) > 3
     assert "undefined" not in log.lower().replace("undefined;", "")
 
 
-@pytest.mark.parametrize("form", ["latex", "md"])
-def test_a_table_too_long_or_too_wide_for_paper_is_a_file_beside_it(form):
-    columns = [Column(f"c{number}") for number in range(MOST_COLUMNS_PRINTED + 1)]
-    fits = Table(
-        "fits", "It fits", columns[1:], [tuple(range(MOST_COLUMNS_PRINTED))] * MOST_PRINTED
-    )
-    wide = Table("wide", "Too wide", columns, [tuple(range(MOST_COLUMNS_PRINTED + 1))] * 2)
-    long = Table("long", "Too long", columns[:1], [("x",)] * (MOST_PRINTED + 1))
-    files = FORMATS[form](Document("Tables", [Section("All", [fits, wide, long])]))
-    [text] = [content.decode() for name, content in files.items() if name.startswith("report.")]
-    assert beside(wide) in text
-    assert beside(long) in text
-    assert beside(fits) not in text
-    assert {name for name in files if name.endswith(".csv")} == {
-        "tables/wide.csv",
-        "tables/long.csv",
-    }
-    assert files["tables/long.csv"].decode().count("x") == MOST_PRINTED + 1
-
-
-@pytest.mark.parametrize(
-    ("rows", "n_headers"),
-    [
-        ([("random", "SimBase", 1), ("GRU", "SimBase", 2)], 1),
-        ([("random", "SimBase", 1), ("random", "MetaSimTol", 2)], 2),
-        ([("random", "SimBase", 1), ("random", "SimBase", 2)], 1),
-        ([("random", "", 1), ("random", "MetaSimTol", 2)], 2),
-    ],
-)
-def test_the_headers_of_a_row_together_tell_it_from_all_others(rows, n_headers):
-    columns = [Column(title, is_number=False) for title in ("Recommender", "User")]
-    table = Table("t", "T", [*columns, Column("Mean")], rows)
-    html = FORMATS["html"](Document("D", [Section("S", [table])]))["report.html"].decode()
-    body = html[html.index("<tbody>") :].splitlines()[: len(rows)]
-    headers = [re.findall(r'<th scope="row">(.*?)</th>', row) for row in body]
-    assert headers == [[word for word in row[:n_headers] if word] for row in rows]
-
-
-def test_a_table_is_in_the_manner_of_booktabs_with_a_number_for_a_missing_glyph(content):
+def test_a_table_is_in_the_manner_of_booktabs(content):
     latex = table_latex(lmstyle_correlations(content))
     for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\cmidrule(lr){3-4}"):
         assert rule in latex
     assert r"\multicolumn{2}{c}{In\{formal\}}" in latex
     assert r"a\_\allowbreak{}b \& \textless{}script\textgreater{} 100\%" in latex
     assert "|" not in latex.replace(r"\textbar", "")
-    small = Table("t", "模", [Column("a", is_number=False)], [("模",), ("é",)])
-    assert r"\texttt{U+6A21}" in table_latex(small)
-    assert "é" in table_latex(small)
-
-
-def test_rows_that_begin_with_a_bracket_and_words_of_long_tables_compile(tmp_path):
-    rows = [("[0, 1]", Number(1.0)), ("*", Number(2.0))] * 2
-    columns = [Column("[range]", is_number=False), Column("n")]
-    tables = [Table("short", "A", columns, rows), Table("long", "B", columns, rows * 20)]
-    compiled(Document("Brackets", [Section("S", tables)]), tmp_path)
-    titles = ["Question", "Condition", "Metric", "Candidates", "Scored", "Groups"]
-    columns = [Column(title, is_number=at > 2) for at, title in enumerate(titles)]
-    columns += [Column(f"Constant {what}") for what in ("people", "metric", "something else")] * 2
-    rows = [("appropriateness", "mean of conditions", "m", *range(9))] * 40
-    compiled(Document("Wide", [Section("S", [Table("t", "T", columns, rows)])]), tmp_path)
-    log = (tmp_path / "report.log").read_text(errors="replace")
-    # twice 3 points lie between columns
-    assert all(float(over) < 6 for over in re.findall(r"Overfull \\hbox \((\S+?)pt", log))
 
 
 # Ready-made layouts.
@@ -514,9 +412,9 @@ def test_tables_of_lmstyle_and_g_eval_have_their_numbers(content):
 
 def test_the_greatest_of_a_column_is_marked_within_its_question():
     rows = [("a", Number(0.1)), ("a", Number(0.3)), ("b", Number(0.2)), ("b", Number(None))]
-    marked = [row[1].is_best for row in best_in_columns(rows, keys=1)]
+    marked = [row[1].is_best for row in mark_best(rows, keys=1)]
     assert marked == [False, True, False, False]
-    bold = Table("t", "t", [Column("k"), Column("v")], best_in_columns(rows, keys=1))
+    bold = Table("t", "t", [Column("k"), Column("v")], mark_best(rows, keys=1))
     assert "<b>0.30</b>" in render_to_string("presentation/_table.html", {"table": bold})
     assert r"\textbf{0.30}" in table_latex(bold)
     assert "**0.30**" in table_markdown(bold)
@@ -542,7 +440,7 @@ def test_planned_sample_sizes_are_drawn_and_tabled():
     document = full_report(hostile_content(settings), title="t")
     curves = [figure for figure in document.figures if figure.name.startswith("sample-size")]
     assert len(curves) == 6
-    assert "NLL\\_1" in as_latex(document)
+    assert "NLL\\_1" in document_latex(document)
     planning = table(document, "planning")
     assert len(planning.rows) == 2 * 3 * 3
     assert planning.note

@@ -1,12 +1,10 @@
 """Records turned into the numbers of a table, each with its signature."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from django.utils.translation import gettext_noop as _
 
-from presentation.documents import Cell, Number, P, Row
+from presentation.documents import Number, P
 from validation.analysis.records import ComparisonRecord, CorrelationRecord
 from validation.documents.signatures import number_signature
 from validation.documents.terms import reason_in_words
@@ -40,32 +38,6 @@ def correlation(
 def signed(results: Results, kind: str, record: object, **instead: object) -> str:
     """The signature of a record's value."""
     return number_signature(kind, record, results.settings, results.fingerprint, **instead)
-
-
-def best_in_columns(rows: Sequence[Row], *, keys: int = 0) -> list[Row]:
-    """The rows with the greatest number of each column marked, among those that share keys.
-
-    The first `keys` cells of a row name its block (a question, say).
-    """
-    marked = [list(row) for row in rows]
-    blocks: dict[tuple[Cell, ...], list[int]] = {}
-    for number, row in enumerate(rows):
-        blocks.setdefault(row[:keys], []).append(number)
-    for block in blocks.values():
-        for column in range(len(rows[block[0]])):
-            _mark(marked, block, column)
-    return [tuple(row) for row in marked]
-
-
-def _mark(rows: list[list[Cell]], block: list[int], column: int) -> None:
-    numbers = {at: cell for at in block if isinstance(cell := rows[at][column], Number)}
-    known = {at: cell.value for at, cell in numbers.items() if cell.value is not None}
-    if len(known) < 2:
-        return
-    greatest = max(known.values())
-    for at, value in known.items():
-        if value == greatest:
-            rows[at][column] = replace(numbers[at], is_best=True)
 
 
 def p_cell(results: Results, record: ComparisonRecord, name: Literal["p", "p_holm", "p_bh"]) -> P:

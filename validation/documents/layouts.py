@@ -7,11 +7,12 @@ of scores alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from presentation.documents import Column, Number, Row, Table
+from presentation.documents import Cell, Column, Number, Row, Table
 from validation.analysis.records import CorrelationRecord, SystemRecord
-from validation.documents.cells import best_in_columns, correlation, signed
+from validation.documents.cells import correlation, signed
 from validation.documents.system_tables import human_mean
 from validation.documents.tables import METRIC, QUESTION, SYSTEM
 from validation.documents.terms import LEVEL_DESCRIPTIONS, SYMBOLS
@@ -52,7 +53,7 @@ def lmstyle_correlations(
         name="lmstyle-1",
         caption="Correlation of metrics with human ratings, × 100",
         columns=columns,
-        rows=best_in_columns(rows, keys=1),
+        rows=mark_best(rows, keys=1),
         note=f"Correlations are {LEVEL_DESCRIPTIONS['item']}. {OVERALL} is the mean of the "
         "conditions. The greatest of a question and column is in bold."
         if results.conditions
@@ -91,7 +92,7 @@ def lmstyle_ratings(results: Results, with_interval: bool = False) -> Table:
         name="lmstyle-3",
         caption="The systems' mean human values",
         columns=[QUESTION, SYSTEM, *(Column(title) for *_, title in parts)],
-        rows=best_in_columns(rows, keys=1),
+        rows=mark_best(rows, keys=1),
         note="The greatest of a question and column is in bold.",
     )
 
@@ -128,7 +129,7 @@ def g_eval(results: Results, level: str) -> Table:
         caption="Correlation of metrics with human ratings, "
         f"{LEVEL_DESCRIPTIONS.get(level, level)}",
         columns=[METRIC, *columns],
-        rows=best_in_columns(rows),
+        rows=mark_best(rows),
         note="The greatest of a column is in bold. Average: the mean of the questions, where all "
         "are defined.",
     )
@@ -155,3 +156,29 @@ def _average(
     fields = {name: getattr(first, name) for name in names}
     signature = signed(results, "mean_of_questions", None, **fields)
     return Number(sum(known) / len(known), 3, signature=signature)
+
+
+def mark_best(rows: Sequence[Row], *, keys: int = 0) -> list[Row]:
+    """The rows with the greatest number of each column marked, among those that share keys.
+
+    The first `keys` cells of a row name its block (a question, say).
+    """
+    marked = [list(row) for row in rows]
+    blocks: dict[tuple[Cell, ...], list[int]] = {}
+    for number, row in enumerate(rows):
+        blocks.setdefault(row[:keys], []).append(number)
+    for block in blocks.values():
+        for column in range(len(rows[block[0]])):
+            _mark(marked, block, column)
+    return [tuple(row) for row in marked]
+
+
+def _mark(rows: list[list[Cell]], block: list[int], column: int) -> None:
+    numbers = {at: cell for at in block if isinstance(cell := rows[at][column], Number)}
+    known = {at: cell.value for at, cell in numbers.items() if cell.value is not None}
+    if len(known) < 2:
+        return
+    greatest = max(known.values())
+    for at, value in known.items():
+        if value == greatest:
+            rows[at][column] = replace(numbers[at], is_best=True)
