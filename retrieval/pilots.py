@@ -18,6 +18,7 @@ from annotation.exceptions import ImportRefused
 from annotation.readers.bounded_lines import BoundedLines
 from error_codes import CodedText
 from presentation.counts import count_of
+from presentation.documents import Cell, Number
 from presentation.files import plain_file, reason_of
 from presentation.records import plain_values
 from presentation.text_tables import text_table
@@ -26,7 +27,7 @@ from stats.arguments import Floats
 from stats.inference.generalisability import Generalisability, Plan, generalisability
 
 COLUMNS = ("system", "topic", "assessor", "value")
-PLANNED = ("topics", "assessors", "cost", "Φ", "interval", "Eρ²", "interval", "se of a difference")
+PLANNED = ("topics", "assessors", "cost", "Φ", "Eρ²", "se of a difference")
 FEW = {"system": 6, "topic": 20, "assessor": 3}
 MOST_ASSESSORS = 10
 LARGEST = 1e100
@@ -86,7 +87,7 @@ class EqualCost:
             f"Most dependable for {self.budget:g}: {count_of(one.n_topics, 'topic')}, each judged "
             f"by {count_of(one.n_assessors, 'assessor')} (Φ {one.dependability.value:.3f})."
         )
-        yield text_table(PLANNED, [self._row(plan) for plan in self.result.plans])
+        yield text_table(PLANNED, map(self._row, self.result.plans))
         yield from (f"Note: {note}." for note in self.notes())
 
     @property
@@ -129,11 +130,13 @@ class EqualCost:
             row[name] = plain_values(row[name])
         return plain_values(row)
 
-    def _row(self, plan: Plan) -> tuple[str, ...]:
-        cells = [str(plan.n_topics), str(plan.n_assessors), f"{self.cost(plan):g}"]
-        for one in (plan.dependability, plan.generalizability):
-            cells += [f"{one.value:.3f}", f"[{one.ci_low:.3f}, {one.ci_high:.3f}]"]
-        return (*cells, f"{plan.se_of_difference:.4f}")
+    def _row(self, plan: Plan) -> tuple[Cell, ...]:
+        shares = (
+            Number(one.value, 3, one.ci_low, one.ci_high)
+            for one in (plan.dependability, plan.generalizability)
+        )
+        se = Number(plan.se_of_difference, 4)
+        return plan.n_topics, plan.n_assessors, f"{self.cost(plan):g}", *shares, se
 
 
 def plans_at_equal_cost(

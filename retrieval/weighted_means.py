@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from presentation.counts import count_of
+from presentation.documents import Cell, add_interval
 from presentation.records import plain_values
-from presentation.text_tables import text_table
+from presentation.text_tables import text_report, text_table
 from retrieval.evaluation_records import Evaluation, RunValues
 from retrieval.exceptions import RunsUnfit
 from retrieval.pools.targets import line_of_topic, read_target_values
@@ -22,12 +23,12 @@ from stats.ranking import Measure
 from stats.ranking.topic_means import TopicMean
 from stats.ranking.weighted_topics import weighted_mean_over_topics
 
-MEANS = ("run", "measure", "weighted mean", "interval", "topics")
+MEANS = ("run", "measure", "weighted mean", "topics")
 LEAST_EQUAL = 30
 """Of 24 the intervals of shares hold .92 of .95, of 49 .94: 2,000 simulated draws of two strata."""
 LEAST_PROBABILITY = 1e-12
 """No list of targets is so long that one is drawn with less; squares of weights stay finite."""
-DIFFERENCES = ("measure", "runs", "weighted delta", "interval", "topics")
+DIFFERENCES = ("measure", "runs", "weighted delta", "topics")
 
 
 @dataclass(frozen=True)
@@ -104,17 +105,16 @@ class WeightedMeans:
             "notes": list(self.notes()),
         }
 
-    def lines(self) -> Iterator[str]:
-        """As `evaluate_runs --weights` prints it, a blank line between parts."""
-        rows = [(one.a, one.measure.name, *_cells(one, "")) for one in self.means]
-        yield text_table(MEANS, rows)
+    def text(self) -> str:
+        """As `evaluate_runs --weights` prints it."""
+        rows = [(one.a, one.measure.name, *_cells(one)) for one in self.means]
+        parts = [text_table(MEANS, rows)]
         if self.differences:
             pairs = [
-                (one.measure.name, f"{one.a} - {one.b}", *_cells(one, "+"))
-                for one in self.differences
+                (one.measure.name, f"{one.a} - {one.b}", *_cells(one)) for one in self.differences
             ]
-            yield text_table(DIFFERENCES, pairs)
-        yield "\n".join(f"Note: {note}." for note in self.notes())
+            parts.append(text_table(DIFFERENCES, pairs))
+        return text_report(parts, self.notes())
 
 
 def read_weights(path: Path, topics: Sequence[str]) -> TopicWeights:
@@ -193,9 +193,6 @@ def _weighted(
     return WeightedMean(a.measure, a.run, "" if b is None else b.run, mean)
 
 
-def _cells(one: WeightedMean, sign: str) -> tuple[str, str, str]:
+def _cells(one: WeightedMean) -> tuple[Cell, Cell]:
     mean = one.mean
-    value = f"{mean.value:{sign}.4f}" if mean.value == mean.value else "undefined"
-    if mean.reason:
-        return value, f"none: {mean.reason}", str(mean.n_topics)
-    return value, f"[{mean.ci_low:.4f}, {mean.ci_high:.4f}]", str(mean.n_topics)
+    return add_interval(mean.value, mean, 4, is_signed=bool(one.b)), mean.n_topics

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from presentation.text_tables import text_table
+from presentation.documents import Cell, Number
+from presentation.text_tables import text_report, text_table
 from simulation.comparisons import causes, compare_all
 from simulation.experiments import Experiment
 from simulation.outcomes import Qrels
 from simulation.sensitivity import sensitivity
-from simulation.tables import as_text, results_table
+from simulation.tables import results_table, table_text
 from simulation.targets import Targets
 from stats.ranking.topic_means import TopicDifference
 
@@ -44,22 +45,19 @@ def report(
 def report_text(experiment: Experiment) -> str:
     """The table at the last turn, what differs, the causes and the notes."""
     table, settings = results_table(experiment), experiment.settings
-    header, *rows = as_text(table)
     parts = [
-        f"Turn {table.turn}, {len(experiment.targets):,} targets, {experiment.catalogue.source}"
+        f"Turn {table.turn}, {len(experiment.targets):,} targets, {experiment.catalogue.source}",
+        f"Relevant: {EVALUATED_BY[settings.qrels]}. After the end: {settings.carry}",
+        table_text(table),
+        "\n".join(_best(experiment)),
     ]
-    parts.append(f"Relevant: {EVALUATED_BY[settings.qrels]}. After the end: {settings.carry}")
-    parts.append(text_table(header, rows))
-    parts.append("\n".join(_best(experiment)))
     if compared := list(_compared(experiment)):
-        parts.append(text_table(("differs", "measure", "delta", "interval", "p (Holm)"), compared))
+        parts.append(text_table(("differs", "measure", "delta", "p (Holm)"), compared))
     if rows := list(_causes(experiment)):
         header = ("cause of the change from the first user", "measure", "qrels", "user", "total")
         parts.append(text_table(header, rows))
     parts.append("\n".join(_switches(experiment)))
-    notes = (*experiment.notes, *table.faults)
-    parts.append("\n".join(f"Note: {note}." for note in notes))
-    return "\n\n".join(part for part in parts if part)
+    return text_report(parts, (*experiment.notes, *table.faults))
 
 
 def _best(experiment: Experiment) -> Iterator[str]:
@@ -72,31 +70,21 @@ def _best(experiment: Experiment) -> Iterator[str]:
             )
 
 
-def _compared(experiment: Experiment) -> Iterator[tuple[str, ...]]:
+def _compared(experiment: Experiment) -> Iterator[tuple[Cell, ...]]:
     for row in compare_all(experiment):
-        one = row.difference
         if row.p_adjusted < 1 - experiment.settings.confidence:
-            yield (
-                f"{row.a} - {row.b}, {row.within}",
-                row.measure.name,
-                f"{one.delta:+.3f}",
-                _interval(one),
-                f"{row.p_adjusted:.4f}",
-            )
+            name = f"{row.a} - {row.b}, {row.within}"
+            yield name, row.measure.name, _delta(row.difference), Number(row.p_adjusted, 4)
 
 
-def _causes(experiment: Experiment) -> Iterator[tuple[str, ...]]:
+def _causes(experiment: Experiment) -> Iterator[tuple[Cell, ...]]:
     for row in causes(experiment):
-        effects = (row.of_qrels, row.of_user, row.total)
-        yield (
-            f"{row.user}, {row.recommender}",
-            row.measure.name,
-            *(f"{one.delta:+.3f} {_interval(one)}" for one in effects),
-        )
+        effects = map(_delta, (row.of_qrels, row.of_user, row.total))
+        yield f"{row.user}, {row.recommender}", row.measure.name, *effects
 
 
-def _interval(one: TopicDifference) -> str:
-    return f"[{one.ci_low:+.3f}, {one.ci_high:+.3f}]" if one.ci_low == one.ci_low else ""
+def _delta(one: TopicDifference) -> Number:
+    return Number(one.delta, 3, one.ci_low, one.ci_high, is_signed=True)
 
 
 def _switches(experiment: Experiment) -> Iterator[str]:

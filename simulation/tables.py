@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any
 
+from presentation.documents import Cell, Number
 from presentation.records import plain_values
+from presentation.text_tables import text_table
 from simulation.experiments import Experiment
 from simulation.impossible_cells import impossible_cells
 from stats.ranking import Measure
@@ -164,16 +166,14 @@ def _faults(
                 yield f"{name}, {fault}"
 
 
-def as_text(table: Table) -> Iterator[tuple[str, ...]]:
-    """The table's lines, its heading first."""
-    yield ("user", *(f"{name} {one.name}" for name, one in table.columns))
-    for user, means in table.rows:
-        yield (user, *(f"{value:.3f}" for value in means))
+def table_text(table: Table) -> str:
+    """The means of the users, and the improvements below them."""
+    rows: list[tuple[Cell, ...]] = [
+        (user, *(Number(value, 3) for value in means)) for user, means in table.rows
+    ]
     if table.improvements:
-        yield ("best - base, % of base", *(_percent(i.of_base) for i in table.improvements))
         symmetric = "% Improv." if table.is_articles else "best - base, symmetric %"
-        yield (symmetric, *(_percent(i.symmetric) for i in table.improvements))
-
-
-def _percent(value: float) -> str:
-    return "undefined" if value != value else f"{value:+.1f}"
+        for title, name in (("best - base, % of base", "of_base"), (symmetric, "symmetric")):
+            percents = (getattr(one, name) for one in table.improvements)
+            rows.append((title, *(Number(value, 1, is_signed=True) for value in percents)))
+    return text_table(("user", *(f"{name} {one.name}" for name, one in table.columns)), rows)

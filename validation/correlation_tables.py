@@ -4,23 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from presentation.text_tables import text_table
+from presentation.documents import Cell, Number
+from presentation.text_tables import text_report, text_table
 
 Record = Mapping[str, Any]
-CORRELATIONS = ("by", "metric", "level", "coefficient", "value", "interval", "used", "notes")
-COMPARISONS = (
-    "by",
-    "level",
-    "coefficient",
-    "metrics",
-    "test",
-    "delta",
-    "interval",
-    "p",
-    "p_holm",
-    "p_bh",
-    "notes",
-)
+CORRELATIONS = ("by", "metric", "level", "coefficient", "value", "used", "notes")
+P_NAMES = ("p", "p_holm", "p_bh")
+COMPARISONS = ("by", "level", "coefficient", "metrics", "test", "delta", *P_NAMES, "notes")
 
 
 @dataclass(frozen=True)
@@ -36,28 +26,25 @@ class CorrelationTables:
 
     def lines(self) -> Iterator[str]:
         """The tables with their notes."""
-        yield as_text(vars(self))
+        yield correlations_text(vars(self))
 
 
-def as_text(records: Mapping[str, Sequence[Record]]) -> str:
+def correlations_text(records: Mapping[str, Sequence[Record]]) -> str:
     """A table of the correlations with its notes and, if there are any, one of comparisons."""
-    text = text_table(CORRELATIONS, [_correlation(row) for row in records["correlations"]])
+    parts = [text_table(CORRELATIONS, map(_correlation, records["correlations"]))]
     notes = dict.fromkeys(note for row in records["correlations"] for note in row["notes"])
-    text += "".join(f"\nNote: {note}." for note in notes)
     if records["comparisons"]:
-        rows = [_comparison(row) for row in records["comparisons"]]
-        text += "\n\n" + text_table(COMPARISONS, rows)
-    return text
+        parts.append(text_table(COMPARISONS, map(_comparison, records["comparisons"])))
+    return text_report(parts, notes)
 
 
-def _correlation(row: Record) -> tuple[str, ...]:
+def _correlation(row: Record) -> tuple[Cell, ...]:
     return (
         row["by"] or "(all)",
         row["metric"],
         row["level"],
         row["coefficient"],
-        _number(row["value"]),
-        _interval(row),
+        _number(row, "value"),
         f"{row['n_used']}/{row['n_groups']}",
         _notes(row),
     )
@@ -82,18 +69,15 @@ def _notes(row: Record) -> str:
     return ", ".join(notes)
 
 
-def _comparison(row: Record) -> tuple[str, ...]:
-    numbers = (_number(row[name]) for name in ("p", "p_holm", "p_bh"))
-    metrics = f"{row['metric_a']} - {row['metric_b']}"
+def _comparison(row: Record) -> tuple[Cell, ...]:
     return (
         row["by"] or "(all)",
         row["level"],
         row["coefficient"],
-        metrics,
+        f"{row['metric_a']} - {row['metric_b']}",
         row["test"],
-        _number(row["delta"]),
-        _interval(row) if "ci_low" in row else "",
-        *numbers,
+        _number(row, "delta"),
+        *(Number(row[name], 3) for name in P_NAMES),
         _comparison_notes(row),
     )
 
@@ -104,11 +88,6 @@ def _comparison_notes(row: Record) -> str:
     return ", ".join(notes + ([f"undecided: {row['reason']}"] if row["reason"] else []))
 
 
-def _interval(row: Record) -> str:
-    if row["ci_low"] is None:
-        return ""
-    return f"[{_number(row['ci_low'])}, {_number(row['ci_high'])}]"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+def _number(row: Record, name: str) -> Number:
+    """With its interval; the notes say why either is undefined."""
+    return Number(row[name], 3, row.get("ci_low"), row.get("ci_high"))

@@ -8,7 +8,8 @@ from typing import Any
 from django.utils.translation import gettext_noop
 
 from presentation.counts import count_of
-from presentation.text_tables import text_table
+from presentation.documents import Cell, Number
+from presentation.text_tables import text_report, text_table
 from retrieval.audit.records import Audit, AuditedFile, ClaimChecked, Finding
 
 MOST_LINES = 8
@@ -34,10 +35,10 @@ CLAIM_NAMES = {
 }
 
 
-def as_text(audit: Audit) -> str:
+def audit_text(audit: Audit) -> str:
     """File by file: refusals, defects, notes, sizes, claims; then all together."""
     parts = ["\n".join(_file(one)) for one in audit.files]
-    return "\n\n".join([*parts, "\n".join(_totals(audit))])
+    return text_report([*parts, "\n".join(_totals(audit))])
 
 
 def _file(one: AuditedFile) -> Iterator[str]:
@@ -72,7 +73,7 @@ def _claim(claim: ClaimChecked) -> str:
     what = f"{CLAIM_NAMES[claim.name]} {claim.claimed:g}"
     if claim.holds:
         return f"{what}: so it is"
-    return f"{what}; counted {_number(claim.counted)}. {claim.explanation}"
+    return f"{what}; counted {_number(claim.counted).text}. {claim.explanation}"
 
 
 def _facts(one: AuditedFile) -> Iterator[str]:
@@ -84,13 +85,13 @@ def _facts(one: AuditedFile) -> Iterator[str]:
         yield from _table([_position(row) for row in one.facts["positions"]], header)
     if one.facts.get("judged_at_10"):
         rows = [
-            (row["qrels"], str(row["n_topics"]), _number(row["judged"]))
+            (row["qrels"], row["n_topics"], _number(row["judged"]))
             for row in one.facts["judged_at_10"]
         ]
         yield from _table(rows, ("qrels", "topics", "Judged@10"))
 
 
-def _table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> list[str]:
+def _table(rows: Sequence[tuple[Cell, ...]], header: tuple[str, ...]) -> list[str]:
     return ["", *text_table(header, rows).splitlines()]
 
 
@@ -98,25 +99,18 @@ def _columns(facts: Any) -> tuple[str, ...]:
     return ("as released", "cleaned") if "sizes_cleaned" in facts else ("in the file",)
 
 
-def _sizes(facts: Any) -> list[tuple[str, ...]]:
+def _sizes(facts: Any) -> list[tuple[Cell, ...]]:
     tables = [facts[name] for name in ("sizes", "sizes_cleaned") if name in facts]
     return [(label, *(_number(table[name]) for table in tables)) for name, label in SIZES.items()]
 
 
-def _position(row: Any) -> tuple[str, ...]:
-    return (
-        str(row["position"]),
-        str(row["block"]),
-        str(row["n_distinct"]),
-        str(row["n_judged"]),
-        _number(row["prevalence"]),
-    )
+def _position(row: Any) -> tuple[Cell, ...]:
+    counts = (row[name] for name in ("position", "block", "n_distinct", "n_judged"))
+    return *counts, _number(row["prevalence"])
 
 
-def _number(value: float | None) -> str:
-    if value is None:
-        return "undefined"
-    return f"{value:,.0f}" if value == int(value) else f"{value:.3f}"
+def _number(value: float | None) -> Number:
+    return Number(value, 0 if value is not None and value == int(value) else 3)
 
 
 def _totals(audit: Audit) -> Iterator[str]:

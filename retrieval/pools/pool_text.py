@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from presentation.counts import count_of
-from presentation.text_tables import text_table
+from presentation.text_tables import text_report, text_table
 from retrieval.pools.lint import FAULTS, PoolLint
 from retrieval.pools.records import REASONS, Pool
 
@@ -18,16 +18,16 @@ def pool_text(pool: Pool) -> str:
     rows = [
         (
             each["source"],
-            f"{each['n_slots']:,}",
-            f"{each['n_documents']:,}",
-            f"{each['n_alone']:,}",
-            f"{each['deepest_rank']:,}",
-            f"{sum(each['replacements'].values()):,}",
-            f"{each['n_dry_topics']:,}",
+            each["n_slots"],
+            each["n_documents"],
+            each["n_alone"],
+            each["deepest_rank"],
+            sum(each["replacements"].values()),
+            each["n_dry_topics"],
         )
         for each in pool.report["sources"]
     ]
-    return "\n\n".join([text_table(SOURCES, rows), "\n".join(_sentences(pool.report))])
+    return text_report([text_table(SOURCES, rows), "\n".join(_sentences(pool.report))])
 
 
 def _sentences(report: dict[str, Any]) -> Iterator[str]:
@@ -57,8 +57,8 @@ def lint_text(lint: PoolLint) -> str:
     rows = [
         (
             name,
-            "not checked" if count["n"] is None else f"{count['n']:,}",
-            "" if count["n_topics"] is None else f"{count['n_topics']:,}",
+            "not checked" if count["n"] is None else count["n"],
+            "" if count["n_topics"] is None else count["n_topics"],
             "allowed" if count["allowed"] else "",
             FAULTS[name],
         )

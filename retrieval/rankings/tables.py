@@ -1,6 +1,7 @@
 """A comparison of qrels as text."""
 
-from presentation.text_tables import text_table
+from presentation.documents import Cell, Number, add_interval
+from presentation.text_tables import text_report, text_table
 from retrieval.rankings.assessor_records import (
     AssessorsAgreement,
     CrossedMean,
@@ -20,101 +21,78 @@ KINDS = ("kept", "lost", "gained", "reversed", "neither")
 LABELS = ("qrels", "topics", "documents", "overlap", "kappa")
 ASSESSORS = ("assessors", "documents", "overlap of any two", "Krippendorff's alpha")
 DRAWS = ("measure", "one assessor a topic", "tau-b", "5 %", "median", "95 %", "most often swapped")
-CROSSED = ("measure", "run", "mean", "topics x assessors", "both resampled", "assessors")
+CROSSED = ("measure", "run", "mean, topics x assessors", "both resampled", "assessors")
 
 
-def as_text(compared: QrelsComparison) -> str:
+def comparison_text(compared: QrelsComparison) -> str:
     """Tables of the sets, rankings, pairs of them, labels and assessors, and the notes."""
+    pairs, top = compared.pairs, compared.settings.top
     parts = [
-        text_table(QRELS, [_set(each) for each in compared.qrels]),
-        text_table(RANKINGS, [_ranking(each) for each in compared.rankings]),
-        text_table(PAIRS, [_pair(each) for each in compared.pairs]),
+        text_table(QRELS, map(_set, compared.qrels)),
+        text_table(RANKINGS, map(_ranking, compared.rankings)),
+        text_table(PAIRS, map(_pair, pairs)),
     ]
-    if top := compared.settings.top:
-        header = ("measure", "qrels", f"tau-b of the best {top}")
-        rows_of_top = [
-            (*_between(each), _value(each.top)) for each in compared.pairs if each.top is not None
-        ]
-        parts.append(text_table(header, rows_of_top))
-    parts.append(text_table((*CHANGES, *KINDS), [_changes(each) for each in compared.pairs]))
+    if top:
+        rows = [(*_names(each), _value(each.top)) for each in pairs if each.top is not None]
+        parts.append(text_table(("measure", "qrels", f"tau-b of the best {top}"), rows))
+    parts.append(text_table((*CHANGES, *KINDS), map(_changes, pairs)))
     if compared.labels:
-        parts.append(text_table(LABELS, [_labels(each) for each in compared.labels]))
+        parts.append(text_table(LABELS, map(_labels, compared.labels)))
     if compared.assessors:
         parts.append(text_table(ASSESSORS, [_assessors(compared.assessors)]))
     if compared.random_assessor:
-        parts.append(text_table(DRAWS, [_design(each) for each in compared.random_assessor]))
+        parts.append(text_table(DRAWS, map(_design, compared.random_assessor)))
     if compared.crossed:
-        parts.append(text_table(CROSSED, [_crossed(each) for each in compared.crossed]))
-    if compared.notes:
-        parts.append("\n".join(f"Note: {note}." for note in compared.notes))
-    return "\n\n".join(parts)
+        parts.append(text_table(CROSSED, map(_crossed, compared.crossed)))
+    return text_report(parts, compared.notes)
 
 
-def _set(one: LabelSet) -> tuple[str, ...]:
-    counts = (one.n_topics, one.n_judged, one.n_relevant)
-    return one.name, one.kind, *(str(count) for count in counts), one.rule
+def _set(one: LabelSet) -> tuple[Cell, ...]:
+    return one.name, one.kind, one.n_topics, one.n_judged, one.n_relevant, one.rule
 
 
-def _ranking(one: Ranking) -> tuple[str, ...]:
+def _ranking(one: Ranking) -> tuple[Cell, ...]:
     systems = ", ".join(f"{each.rank} {each.run} {each.mean:.4f}" for each in one.systems)
     return one.measure.name, one.qrels, systems
 
 
-def _between(one: RankingComparison) -> tuple[str, str]:
+def _names(one: RankingComparison) -> tuple[str, str]:
     return one.measure.name, f"{one.first} - {one.second}"
 
 
-def _pair(one: RankingComparison) -> tuple[str, ...]:
-    values = (_value(each) for each in (one.tau_b, one.tau_ap, one.rbo))
+def _pair(one: RankingComparison) -> tuple[Cell, ...]:
+    values = map(_value, (one.tau_b, one.tau_ap, one.rbo))
     bounds = one.rbo_bounds
-    return *_between(one), *values, f"{bounds.min:.3f}", f"{bounds.residual:.3f}"
+    return *_names(one), *values, Number(bounds.min, 3), Number(bounds.residual, 3)
 
 
-def _changes(one: RankingComparison) -> tuple[str, ...]:
-    changes = one.changes()
-    counts = (len(one.swapped), one.n_swapped_significantly, *changes.values())
-    return *_between(one), *(str(count) for count in counts)
+def _changes(one: RankingComparison) -> tuple[Cell, ...]:
+    return *_names(one), len(one.swapped), one.n_swapped_significantly, *one.changes().values()
 
 
-def _labels(one: LabelComparison) -> tuple[str, ...]:
-    counts = str(one.n_topics), str(one.overlap.n_items)
+def _labels(one: LabelComparison) -> tuple[Cell, ...]:
+    counts = one.n_topics, one.overlap.n_items
     return f"{one.first} - {one.second}", *counts, _value(one.overlap), _value(one.kappa)
 
 
-def _assessors(one: AssessorsAgreement) -> tuple[str, ...]:
-    counts = str(one.n_assessors), str(one.alpha.n_items)
-    return *counts, _value(one.overlap), _value(one.alpha)
+def _assessors(one: AssessorsAgreement) -> tuple[Cell, ...]:
+    return one.n_assessors, one.alpha.n_items, _value(one.overlap), _value(one.alpha)
 
 
-def _design(one: RandomDesign) -> tuple[str, ...]:
+def _design(one: RandomDesign) -> tuple[Cell, ...]:
     tau = one.record()["tau_b"]
-    shares = (_number(tau[name]) for name in ("mean", "q05", "median", "q95"))
+    shares = (Number(tau[name], 3) for name in ("mean", "q05", "median", "q95"))
     swaps = sorted(one.swaps(), key=lambda swap: -swap[2])[:3]
     often = ", ".join(f"{a} > {b} {share:.0%}" for a, b, share in swaps)
     return one.measure.name, f"{len(one.drawn.tau):,} draws, to the {one.merged}", *shares, often
 
 
-def _crossed(one: CrossedMean) -> tuple[str, ...]:
+def _crossed(one: CrossedMean) -> tuple[Cell, ...]:
     mean = one.mean
-    limits = f"[{one.bootstrap_low:.4f}, {one.bootstrap_high:.4f}]"
-    return (
-        one.measure.name,
-        one.run,
-        f"{mean.value:.4f}",
-        f"[{mean.ci_low:.4f}, {mean.ci_high:.4f}]" if mean.ci_low == mean.ci_low else "none",
-        limits if one.bootstrap_low == one.bootstrap_low else "none",
-        str(mean.n_annotators),
-    )
+    resampled = Number(mean.value, 4, one.bootstrap_low, one.bootstrap_high)
+    crossed = Number(mean.value, 4, mean.ci_low, mean.ci_high)
+    return one.measure.name, one.run, crossed, resampled, mean.n_annotators
 
 
-def _value(one: RankingSimilarity | LabelOverlap | Agreement) -> str:
-    if one.value != one.value:
-        return f"undefined: {one.reason}"
-    limits = (
-        f" [{one.ci_low:.3f}, {one.ci_high:.3f}]" if one.ci_low == one.ci_low else " (no interval)"
-    )
-    return f"{one.value:.3f}{limits}"
-
-
-def _number(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.3f}"
+def _value(one: RankingSimilarity | LabelOverlap | Agreement) -> Number:
+    return add_interval(one.value, one, 3)

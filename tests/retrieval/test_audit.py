@@ -8,7 +8,7 @@ import pytest
 from retrieval.audit.claims import CLEANED, UNEXPLAINED
 from retrieval.audit.collection import audit_collection, recognise
 from retrieval.audit.records import AuditedFile, Finding
-from retrieval.audit.text import as_text
+from retrieval.audit.text import audit_text
 from retrieval.exceptions import NothingToAudit
 
 POOLS = (
@@ -142,8 +142,8 @@ def test_rows_that_could_not_be_read_are_not_among_those_without_a_defect(tmp_pa
     assert (audit.totals["n_rows"], audit.totals["n_rows_refused"]) == (6, 1)
     assert (audit.totals["n_rows_with_repeats"], audit.totals["n_rows_with_target"]) == (2, 2)
     n_refused, without = len(audit.files[0].of("refused")), written(path, POOLS)
-    n_lines = len(as_text(audit_collection([without])).splitlines())
-    assert len(as_text(audit).splitlines()) > n_lines + n_refused
+    n_lines = len(audit_text(audit_collection([without])).splitlines())
+    assert len(audit_text(audit).splitlines()) > n_lines + n_refused
 
 
 def test_a_claim_is_explained_by_the_target_or_by_cleaned_sizes(pools):

@@ -21,7 +21,7 @@ from simulation.impossible_cells import impossible_cells
 from simulation.outcomes import Qrels
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
 from simulation.sensitivity import sensitivity, with_share_judged
-from simulation.tables import as_text, expected_maximum, improvement, results_table
+from simulation.tables import expected_maximum, improvement, results_table, table_text
 from simulation.targets import targets_of
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.ranking import measure
@@ -96,7 +96,7 @@ def test_the_articles_table_mixes_evaluations(turn: int) -> None:
     if turn in IMPROVEMENTS:
         improvements = [each.symmetric for each in table.improvements]
         assert improvements == pytest.approx(IMPROVEMENTS[turn], abs=1e-3)
-    assert list(as_text(table))[-1][0] == "% Improv."
+    assert table_text(table).splitlines()[-1].startswith("% Improv.")
     comparisons = compare_all(experiment, turn=turn)
     base, meta = MIXED[turn]
     assert [row.difference.delta for row in comparisons] == pytest.approx(np.subtract(meta, base))

@@ -7,11 +7,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from presentation.files import reason_of
 from presentation.progress import bar
-from presentation.text_tables import printable
 from retrieval.audit.claims import CLAIMS, read_claims
 from retrieval.audit.collection import audit_collection
 from retrieval.audit.records import Claims
-from retrieval.audit.text import as_text
+from retrieval.audit.text import audit_text
 
 
 class Command(BaseCommand):
@@ -37,9 +36,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, paths: Sequence[Path], **options: Any) -> None:
         audit = audit_collection(paths, claims=_claims(options["claim"]), progress=bar("audit"))
-        self.stdout.write(
-            json.dumps(audit.record(), indent=1) if options["json"] else printable(as_text(audit))
-        )
+        text = json.dumps(audit.record(), indent=1) if options["json"] else audit_text(audit)
+        self.stdout.write(text)
         if audit.refused:
             names = ", ".join(one.path.name for one in audit.refused)
             raise CommandError(f"Lines were refused in {names}.")

@@ -9,10 +9,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import positive
 from metrics.management.numbers import share, some_draws
 from presentation.progress import bar
-from presentation.text_tables import printable
+from presentation.text_tables import text_report
 from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
 from retrieval.rankings import ComparisonSettings, compare_qrels
-from retrieval.rankings.tables import as_text
+from retrieval.rankings.tables import comparison_text
 from retrieval.readings import file_readings, reading_lines
 from retrieval.trec_files import read_assessors, read_qrels, read_run
 from stats.ranking.rank_biased_overlap import RankTies
@@ -88,8 +88,8 @@ class Command(BaseCommand):
             record = compared.record() | {"reading": [each.record() for each in readings]}
             self.stdout.write(json.dumps(record, indent=1))
             return
-        lines = "\n".join(reading_lines(readings))
-        self.stdout.write(printable(f"{as_text(compared)}\n\n{lines}"))
+        parts = [comparison_text(compared), "\n".join(reading_lines(readings))]
+        self.stdout.write(text_report(parts))
 
 
 def _named_files(options: Sequence[str]) -> dict[str, Path]:

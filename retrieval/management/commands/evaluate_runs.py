@@ -8,10 +8,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import positive
 from presentation.progress import bar
-from presentation.text_tables import printable
+from presentation.text_tables import text_report
 from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Evaluation, Settings
-from retrieval.evaluation_tables import as_text
+from retrieval.evaluation_tables import evaluation_text
 from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
 from retrieval.readings import evaluation_readings, file_readings, reading_lines
 from retrieval.reuse.groups import read_groups
@@ -80,11 +80,11 @@ class Command(BaseCommand):
             record["reading"] = [each.record() for each in readings]
             self.stdout.write(json.dumps(record, indent=1))
             return
-        parts = [as_text(evaluation), *([] if weighted is None else weighted.lines())]
+        parts = [evaluation_text(evaluation), *([] if weighted is None else [weighted.text()])]
         parts += [] if reuse is None else [reusability_text(reuse)]
         parts += [] if machine is None else machine.lines()
         parts.append("\n".join(reading_lines(readings)))
-        self.stdout.write(printable("\n\n".join(parts)))
+        self.stdout.write(text_report(parts))
 
 
 def _require_owners(options: dict[str, Any]) -> None:

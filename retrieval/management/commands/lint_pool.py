@@ -7,7 +7,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import positive
 from metrics.management.numbers import share
-from presentation.text_tables import printable
 from retrieval.management.sources import named_number
 from retrieval.pools.catalogue import read_catalogue
 from retrieval.pools.lint import FAULTS, FaultName, lint_pool
@@ -66,9 +65,8 @@ class Command(BaseCommand):
             hub_share=options["hub_share"],
             allowed=options["allow"],
         )
-        self.stdout.write(
-            json.dumps(lint.record(), indent=1) if options["json"] else printable(lint_text(lint))
-        )
+        text = json.dumps(lint.record(), indent=1) if options["json"] else lint_text(lint)
+        self.stdout.write(text)
         lint.require_sound()
 
 

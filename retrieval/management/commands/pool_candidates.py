@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import natural, positive
 from presentation.files import require_writable, write_whole
 from presentation.progress import bar
-from presentation.text_tables import printable
+from presentation.text_tables import text_report
 from retrieval.management.sources import add_source_arguments, named_number, read_sources
 from retrieval.pools.catalogue import Catalogue, names_alone, read_catalogue
 from retrieval.pools.construction import make_pool, require_candidates
@@ -142,7 +142,7 @@ def _text(pool: Pool, lint: PoolLint, readings: Sequence[FileReading], *, as_jso
         reading = [each.record() for each in readings]
         return json.dumps(pool.record() | {"lint": lint.record(), "reading": reading}, indent=1)
     parts = [pool_text(pool), lint_text(lint), "\n".join(reading_lines(readings))]
-    return printable("\n\n".join(part for part in parts if part))
+    return text_report(parts)
 
 
 def _write_alternatives(path: Path, pool: Pool, catalogue: Catalogue | None) -> None:

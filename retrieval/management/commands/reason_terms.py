@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
+from presentation.documents import Number
 from presentation.text_tables import text_table
 from retrieval.exports.qrels import judgment_source
 from retrieval.exports.reasons import TermCounts, count_terms, read_terms
@@ -44,9 +45,11 @@ class Command(BaseCommand):
 def _as_text(counts: TermCounts) -> str:
     rows = [
         (
-            *(str(row[name]) for name in ("term", "n", "n_relevant")),
+            row["term"],
+            row["n"],
+            row["n_relevant"],
             _share(row, "relevant"),
-            str(row["n_other"]),
+            row["n_other"],
             _share(row, "other"),
         )
         for row in counts.record()["terms"]
@@ -59,7 +62,6 @@ def _as_text(counts: TermCounts) -> str:
     return f"{text_table(COLUMNS, rows)}\n\n{total}" if rows else total
 
 
-def _share(row: Mapping[str, Any], of: str) -> str:
+def _share(row: Mapping[str, Any], of: str) -> Number:
     """The share of reasons with its interval; None is a share of no reasons."""
-    share, low, high = (row[f"{name}_{of}"] for name in ("share", "low", "high"))
-    return "undefined" if share is None else f"{share:.2f} [{low:.2f}, {high:.2f}]"
+    return Number(row[f"share_{of}"], 2, row[f"low_{of}"], row[f"high_{of}"])

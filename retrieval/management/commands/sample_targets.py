@@ -7,9 +7,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import natural, positive
 from metrics.management.numbers import share
+from presentation.documents import Number
 from presentation.files import require_writable, write_whole
 from presentation.progress import bar
-from presentation.text_tables import printable, text_table
+from presentation.text_tables import text_report, text_table
 from retrieval.exceptions import SampleUnfit
 from retrieval.management.sources import add_source_arguments, read_sources
 from retrieval.pools.catalogue import read_catalogue
@@ -88,9 +89,7 @@ class Command(BaseCommand):
             raise CommandError(f"--{refused.field}: {refused}") from None
         if options["output"]:
             write_whole(options["output"], sample.csv())
-        text = (
-            json.dumps(sample.record(), indent=1) if options["json"] else printable(_text(sample))
-        )
+        text = json.dumps(sample.record(), indent=1) if options["json"] else _text(sample)
         self.stdout.write(text)
 
 
@@ -129,16 +128,15 @@ def _values(options: dict[str, Any]) -> tuple[str, list[Target], Floats, str]:
 def _text(sample: TargetSample) -> str:
     rows = [
         (
-            str(each.stratum),
+            each.stratum,
             f"{each.low:.4g}",
             f"{each.high:.4g}",
-            f"{each.n_targets:,}",
-            f"{each.n_drawn:,}",
-            f"{each.probability:.4f}",
+            each.n_targets,
+            each.n_drawn,
+            Number(each.probability, 4),
         )
         for each in sample.strata
     ]
     header = ("stratum", "from", "to", "targets", "drawn", "probability")
-    notes = [f"Note: {note}." for note in sample.notes()]
     sentence = f"{len(sample.targets):,} targets by {sample.column}, seed {sample.seed}."
-    return "\n".join([text_table(header, rows), "", sentence, *notes])
+    return text_report([text_table(header, rows), sentence], sample.notes())

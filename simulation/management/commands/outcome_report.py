@@ -6,10 +6,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import natural
 from annotation.models import Study
+from presentation.documents import Number
+from presentation.text_tables import estimate_line
 from simulation.outcome_biases import MARGIN
 from simulation.outcome_report import FEW_RECOMMENDERS, outcome_record
 from simulation.outcome_study import COEFFICIENTS
-from simulation.report_text import estimate, number
 
 
 class Command(BaseCommand):
@@ -56,8 +57,8 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
     if (n := len(record["recommenders"])) < FEW_RECOMMENDERS:
         yield f"{_pairs(n)} of recommenders: an order of so few says little, compare ten or more"
     for one in record["recommenders"]:
-        yield estimate(f"people would take what {one['recommender']} ended with", one)
-    yield estimate("people would take an item at random", record["item_at_random"])
+        yield estimate_line(f"people would take what {one['recommender']} ended with", one)
+    yield estimate_line("people would take an item at random", record["item_at_random"])
     reason = f" ({record['ceiling_reason']})" if record["ceiling_reason"] else ""
     yield f"halves of the annotators agree: {_coefficients(record['ceiling'])}{reason}"
     yield f"about what a user could have: {_coefficients(record['attainable'])}{reason}"
@@ -68,8 +69,8 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
         gain["ci_high"] = other["gain_limits"][1]
         yield (
             f"chosen on {', '.join(other['chosen_on'])}: {other['chosen']}, whose error on the "
-            f"others is {number(other['error'])}, the first user's "
-            f"{number(other['base_error'])}; " + estimate("the squares differ by", gain)
+            f"others is {Number(other['error'], 3).text}, the first user's "
+            f"{Number(other['base_error'], 3).text}; {estimate_line('the squares differ by', gain)}"
         )
 
 
@@ -84,19 +85,19 @@ def _of_user(record: dict[str, Any], user: str) -> Iterator[str]:
     if order["p"] is not None:
         low, high = order["gain_limits"]
         gain = {"value": order["spa_gain"], "ci_low": low, "ci_high": high}
-        said = estimate("  spa above the first user's by", gain)
-        yield f"{said}, p {number(order['p_adjusted'])} (Holm)"
+        said = estimate_line("  spa above the first user's by", gain)
+        yield f"{said}, p {Number(order['p_adjusted'], 3).text} (Holm)"
     for one in record["biases"]:
         if one["user"] == user:
             verdict = "equivalent" if one["equivalent"] else "not shown to be equivalent"
             if one["equivalent"] is None:
                 verdict = f"equivalence cannot be tested ({one['reason']})"
             numbers = {"value": one["bias"], "ci_low": one["ci_low"], "ci_high": one["ci_high"]}
-            yield estimate(f"  bias, {one['recommender']}", numbers) + f", {verdict}"
+            yield estimate_line(f"  bias, {one['recommender']}", numbers) + f", {verdict}"
 
 
 def _coefficients(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {number(values.get(name))}" for name in COEFFICIENTS)
+    return ", ".join(f"{name} {Number(values.get(name), 3).text}" for name in COEFFICIENTS)
 
 
 def _decided(order: dict[str, Any]) -> str:

@@ -6,8 +6,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import natural
 from annotation.models import Study
+from presentation.documents import Number
+from presentation.text_tables import estimate_line
 from simulation.names import USERS, named_user
-from simulation.report_text import estimate, number
 from simulation.switching_report import DEFAULT_USERS, switching_record
 from simulation.users import MetaUser
 
@@ -41,9 +42,9 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
     if record["reason"]:
         yield f"The model is undefined: {record['reason']}. P(switch) are shares of decisions."
     for name in ("p_switch_after_loss", "p_switch_after_gain", "nearest_excess", "leaves"):
-        yield estimate(name.replace("_", " "), record[name])
+        yield estimate_line(name.replace("_", " "), record[name])
     for one in record["coefficients"]:
-        yield estimate(f"logit, {one['name']}", one)
+        yield estimate_line(f"logit, {one['name']}", one)
     for place, user in enumerate(record["users"], 1):
-        gain = estimate("smaller than the first named user's by", user["gain"])
-        yield f"{place}. {user['user']}: squared error {number(user['brier'])}; {gain}"
+        gain = estimate_line("smaller than the first named user's by", user["gain"])
+        yield f"{place}. {user['user']}: squared error {Number(user['brier'], 3).text}; {gain}"
