@@ -234,8 +234,9 @@ def _gathered_columns(table: OpenTable, names: Sequence[str]) -> TableColumns:
     for row in table.records(names):
         for name in names or row.fields:
             known = texts.setdefault(name, {})
-            column = codes.setdefault(name, [known.setdefault("", 0)] * len(lines))
-            column.append(known.setdefault(row.text(name), len(known)))
+            if name not in codes:
+                codes[name] = [known.setdefault("", 0)] * len(lines) if lines else []
+            codes[name].append(known.setdefault(row.text(name), len(known)))
         lines.append(row.line)
         is_csv = row.is_csv
         for name, column in codes.items():

@@ -6,6 +6,7 @@ The files under `field` are made up after public bug reports; each folder is nam
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from annotation.exceptions import AnnotationError, TableRefused
@@ -257,6 +258,21 @@ def test_semicolons_and_excels_first_line_are_read(file, n_items):
     found = answer("agreement", FIELD / file, *NOMINAL)
     assert (found["n_items"], found["n_annotators"]) == (n_items, 2)
     assert found["reading"]["n_used"] == 2 * n_items
+
+
+def test_numbers_have_the_same_agreement_in_every_kind_of_file(tmp_path):
+    rows = [(f"i{n}", who, (n * k) % 4 + 1) for n in range(6) for k, who in ((1, "A"), (3, "B"))]
+    frame = pd.DataFrame(rows, columns=["item", "who", "label"])
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_csv(tmp_path / "b.csv", index=False, sep="\t", encoding="utf-16")
+    (tmp_path / "c.csv").write_text("sep=;\n" + frame.to_csv(index=False, sep=";"))
+    frame.to_excel(tmp_path / "d.xlsx", index=False)
+    frame.to_parquet(tmp_path / "e.parquet")
+    frame.to_json(tmp_path / "f.jsonl", orient="records", lines=True)
+    found = [answer("agreement", path, *LABELS, "--level=ratio") for path in tmp_path.iterdir()]
+    for each in found:
+        assert each.pop("reading")["n_used"] == len(rows)
+    assert len(found) == 6 and all(each == found[0] for each in found)
 
 
 def test_decimal_commas_are_read_only_between_other_separators(tmp_path):
