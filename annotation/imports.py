@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
@@ -57,6 +58,17 @@ class ImportResult:
     n_submissions: int
     n_submissions_known: int
     report: ReadingReport
+
+    def record(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "study": self.study.slug,
+            "n_items": self.n_items,
+            "n_items_known": self.n_items_known,
+            "n_submissions": self.n_submissions,
+            "n_submissions_known": self.n_submissions_known,
+            "reading": self.report.plain(),
+        }
 
     def __str__(self) -> str:
         n, n_submissions = self.n_items, self.n_submissions

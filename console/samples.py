@@ -85,7 +85,7 @@ def load_sample_answers(
         title="Sample: golden answers under two prompts",
         owner=owner,
     )
-    study = imported.study.study
+    study = imported.study
     _show_the_golden_answer(study)
     for name in sample_metrics():
         score_study(study=study, scorer=named_scorer(name), progress=reporter(name))

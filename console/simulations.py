@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from annotation.readers.report import FileReadings, ReadingReport
 from presentation.progress import Progress, silently
 from retrieval.trec_files import read_qrels
 from simulation.alternatives_files import read_dialogues, read_starts
@@ -31,6 +32,8 @@ class Request:
     captions: Path | None = None
     mode: Mode = "paper"
     choices: dict[str, Any]
+    readings: FileReadings = field(default_factory=FileReadings)
+    """The reports of the files, once they are read."""
 
 
 def run_request(request: Request, *, progress: Progress = silently) -> Experiment:
@@ -38,7 +41,7 @@ def run_request(request: Request, *, progress: Progress = silently) -> Experimen
     seed = request.settings.seeds[0]
     users = [named_user(name, mode=request.mode, **request.choices) for name in request.users]
     catalogue = named_catalogue(request.catalogue, seed=seed)
-    critic = named_critic(catalogue, request.captions)
+    critic = named_critic(catalogue, request.captions, report=_report(request, request.captions))
     recommenders = [
         (named_recommender(name, catalogue, critic), critic) for name in request.recommenders
     ]
@@ -54,7 +57,7 @@ def run_request(request: Request, *, progress: Progress = silently) -> Experimen
 
 def requested_targets(request: Request, catalogue: Catalogue) -> Targets:
     if request.dialogues is not None:
-        return read_dialogues(catalogue, *request.dialogues)
+        return read_dialogues(catalogue, *request.dialogues, readings=request.readings)
     if request.qrels is None:
         raise ValueError("qrels or dialogues are needed")
     return targets_of_qrels(request, catalogue, request.qrels)
@@ -63,8 +66,18 @@ def requested_targets(request: Request, catalogue: Catalogue) -> Targets:
 def targets_of_qrels(request: Request, catalogue: Catalogue, path: Path) -> Targets:
     """The targets of a file of qrels, with the first items that were requested."""
     grades = read_qrels(path)
+    request.readings.add(path, grades.reading)
     accepted, rejected = from_judgments(
         grades.topics, grades.documents, grades.topic, grades.document, grades.grade
     )
-    starts = read_starts(request.starts) if request.starts else None
+    starts = None
+    if request.starts:
+        starts = read_starts(request.starts, report=_report(request, request.starts))
     return targets_of(catalogue, accepted, rejected=rejected, starts=starts)
+
+
+def _report(request: Request, path: Path | None) -> ReadingReport | None:
+    """The report of a file, which is new if the file is not read yet."""
+    if path is None or any(each.path == path for each in request.readings.files):
+        return None
+    return request.readings.add(path)

@@ -130,13 +130,15 @@ def preview_of(upload: Upload, page: str = "") -> Preview:
     known = {(each["line"], each["column"], each["problem"]) for each in upload.faults}
     new = [each for each in faults.first if (each.line, each.column, each.problem) not in known]
     warnings = mapping_warnings(mapping) if not problems else []
+    notes = [f"{note}." for note in items.notes() if note not in warnings]
+    notes += items.report().omissions()
     return Preview(
         problems,
         warnings,
         shown,
         [*(Fault(**each) for each in upload.faults), *new],
         upload.n_faults + len(new) + faults.n_more,
-        [note for note in items.notes() if note not in warnings] if is_whole else [],
+        notes if is_whole else [],
         *counts,
         n_uneven=items.n_uneven if is_whole else 0,
         is_whole=is_whole,

@@ -18,6 +18,7 @@ from typing import TextIO
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.policies import Reading, note_look_alikes
+from annotation.readers.report import place_of_line
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
 from error_codes import CodedText
@@ -78,7 +79,9 @@ def _examples(rows: list[Row], reading: Reading) -> list[Example]:
             if repeats == "refuse":
                 problem = f"item '{key[0]}' has a response of '{key[1]}' on line {line} already."
                 raise row.refuse(problem, "system", code="repeated_response")
-            reading.report.leave_out(REPEATED, f"line {row.line if repeats == 'first' else line}")
+            reading.report.leave_out(
+                REPEATED, place_of_line(row.line if repeats == "first" else line)
+            )
         if key not in examples or repeats == "last":
             examples[key] = (row.line, example)
     for what, at in (("items", 0), ("systems", 1)):

@@ -22,6 +22,7 @@ from annotation.readers.policies import (
     mode_of_known,
     note_look_alikes,
 )
+from annotation.readers.report import place_of_line
 from annotation.readers.rows import Row
 from error_codes import CodedText
 from metrics.models import LONGEST_SIGNATURE
@@ -124,7 +125,7 @@ class _ScoreReader:
                 candidate = self._candidate(row, item, name)
             except ImportRefused as fault:
                 if fault.code == UNMATCHED.code and self.reading.policies.unmatched == "leave-out":
-                    self._leave_out(UNMATCHED, f"line {row.line}")
+                    self._leave_out(UNMATCHED, place_of_line(row.line))
                 else:
                     note(fault)
                 continue
@@ -164,7 +165,7 @@ class _ScoreReader:
             return
         if is_again:
             line = row.line if self.repeats == "first" else self.lines[key]
-            self._leave_out(REPEATED, f"line {line}")
+            self._leave_out(REPEATED, place_of_line(line))
             if self.repeats == "first":
                 return
         self.table.values[key] = value

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
@@ -14,15 +15,17 @@ from replications.readers.published import Published
 
 
 @dataclass(frozen=True)
-class PublishedImported:
-    """What an import wrote, and how many scores of each metric came with it."""
+class PublishedImported(ImportResult):
+    """What an import wrote, with the number of scores of each metric."""
 
-    study: ImportResult
     n_scores: dict[str, int]
+
+    def record(self) -> dict[str, Any]:
+        return {**super().record(), "n_scores": self.n_scores}
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count} of {metric}" for metric, count in self.n_scores.items())
-        return f"{self.study}\n{counts} scores imported." if counts else str(self.study)
+        return f"{super().__str__()}\n{counts} scores imported." if counts else super().__str__()
 
 
 @transaction.atomic
@@ -49,4 +52,4 @@ def import_published(
             higher_is_better=scores.higher_is_better,
         )
         counts[scores.metric] += len(scores.values)
-    return PublishedImported(imported, dict(counts))
+    return PublishedImported(**vars(imported), n_scores=dict(counts))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from math import floor, isfinite, prod
+from math import floor, prod
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.bounded_lines import BoundedLines
+from annotation.readers.report import ReadingReport
 from error_codes import CodedText
 from presentation.counts import count_of
 from presentation.documents import Cell, Number
-from presentation.files import plain_file, reason_of
 from presentation.records import plain_values
 from presentation.text_tables import text_table
 from retrieval.exceptions import TrecFileFaults
+from retrieval.text_lines import each_table_row, numbered_fault
 from stats.arguments import Floats
 from stats.inference.generalisability import Generalisability, Plan, generalisability
 
@@ -30,7 +29,6 @@ COLUMNS = ("system", "topic", "assessor", "value")
 PLANNED = ("topics", "assessors", "cost", "Φ", "Eρ²", "se of a difference")
 FEW = {"system": 6, "topic": 20, "assessor": 3}
 MOST_ASSESSORS = 10
-LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -165,52 +163,24 @@ def plans_at_equal_cost(
     )
 
 
-def read_pilot(path: Path) -> Pilot:
-    """A pilot's values: a CSV or TSV file with columns system, topic, value and maybe assessor."""
-    try:
-        with plain_file(path).open(encoding="utf-8-sig", newline="") as file:
-            delimiter = "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
-            lines = BoundedLines(path, file)
-            reader = csv.reader(lines, delimiter=delimiter)
-            places = {name: at for at, name in enumerate(next(reader, []))}
-            if missing := [n for n in COLUMNS if n != "assessor" and n not in places]:
-                problem = CodedText(
-                    _("it has no column {name}.").format(name=missing[0]), code="missing_column"
-                )
-                raise TrecFileFaults(path, [(1, problem)])
-            # Only these columns: a file may have a great many, and far fewer values than that.
-            kept = {name: at for name, at in places.items() if name in COLUMNS}
-            rows = []
-            lines.begin_record(line=reader.line_num + 1)
-            for row in reader:
-                rows += [(reader.line_num, _cells(row, kept))] if row else []
-                lines.begin_record(line=reader.line_num + 1)
-    except ImportRefused as refused:
-        raise TrecFileFaults(path, [(refused.line, refused.problem)]) from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or reason_of(error)
-        text = _("it cannot be read: {error}.").format(error=reason)
-        raise TrecFileFaults(path, [(None, CodedText(text, code="unreadable"))]) from None
-    return _pilot(path, rows, has_assessors="assessor" in kept)
-
-
-def _cells(row: Sequence[str], places: dict[str, int]) -> dict[str, str]:
-    """A row's cells by column, without the space around them; those that it lacks are empty."""
-    return {name: row[at].strip() if at < len(row) else "" for name, at in places.items()}
-
-
-def _pilot(path: Path, rows: Sequence[tuple[int, dict[str, str]]], *, has_assessors: bool) -> Pilot:
-    facets = COLUMNS[: 3 if has_assessors else 2]
+def read_pilot(path: Path, *, report: ReadingReport | None = None) -> Pilot:
+    """A pilot's values: a table with columns system, topic, value and, of several, assessor."""
     cells: dict[tuple[str, ...], float] = {}
     faults: list[tuple[int | None, str]] = []
-    if not rows:
-        raise TrecFileFaults(path, [(None, CodedText(_("it has no rows."), code="no_rows"))])
-    for number, row in rows:
-        key = tuple(row[name] for name in facets)
-        if (problem := _problem(row, key, cells)) is not None:
-            faults.append((number, problem))
+    facets: tuple[str, ...] = COLUMNS[:2]
+    for row in each_table_row(path, TrecFileFaults, (*facets, "value"), report=report):
+        if not cells and not faults and "assessor" in row.fields:
+            facets = COLUMNS[:3]
+        try:
+            key = tuple(row.required(name) for name in facets)
+            value = row.number("value")
+            if key in cells:
+                text = _("{names} has a value already. Keep one of the two.")
+                raise row.refuse(text.format(names=", ".join(key)), code="twice")
+        except ImportRefused as fault:
+            faults.append(numbered_fault(fault))
         else:
-            cells[key] = float(row["value"])
+            cells[key] = value
     if faults:
         raise TrecFileFaults(path, faults)
     levels = [sorted({key[axis] for key in cells}) for axis in range(len(facets))]
@@ -218,7 +188,7 @@ def _pilot(path: Path, rows: Sequence[tuple[int, dict[str, str]]], *, has_assess
     # Keys in order are the table's cells in order, for none is missing.
     values = np.array([cells[key] for key in sorted(cells)])
     shaped = values.reshape([len(each) for each in levels])
-    return Pilot(path, levels[0], levels[1], levels[2] if has_assessors else [], shaped)
+    return Pilot(path, levels[0], levels[1], levels[2] if len(levels) > 2 else [], shaped)
 
 
 def _require_complete(
@@ -237,34 +207,6 @@ def _require_complete(
     )
     problem = CodedText(text.format(n=f"{n:,}", named=named), code="incomplete")
     raise TrecFileFaults(path, [(None, problem)])
-
-
-def _problem(
-    row: dict[str, str], key: tuple[str, ...], cells: dict[tuple[str, ...], float]
-) -> str | None:
-    text = row["value"]
-    try:
-        value = float(text)
-    except ValueError:
-        return CodedText(
-            _("the value {text} is not a number.").format(text=text or _("(none)")),
-            code="not_a_number",
-        )
-    if not isfinite(value):
-        return CodedText(_("the value {text} is not finite.").format(text=text), code="not_finite")
-    if abs(value) > LARGEST:
-        return CodedText(
-            _("the value {text} is too large to be squared and added up.").format(text=text),
-            code="too_large",
-        )
-    if not all(key):
-        return _("a system, topic or assessor is not named.")
-    if key in cells:
-        return CodedText(
-            _("{names} has a value already. Keep one of the two.").format(names=", ".join(key)),
-            code="twice",
-        )
-    return None
 
 
 def _few(name: str, n: int) -> str:

@@ -1,11 +1,16 @@
-"""The lines of a list of names, of which none is in memory but the last."""
+"""The lines of a list of names and the rows of a table, read one at a time."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from annotation.exceptions import ImportRefused
+from annotation.readers.delimited import BLANK_ROW
+from annotation.readers.report import ReadingReport, place_of_line
+from annotation.readers.rows import Row
+from annotation.readers.tables import each_row
 from error_codes import CodedText
 from presentation.files import plain_file
 from retrieval.exceptions import FileFaults
@@ -14,8 +19,34 @@ LONGEST_LINE = 64 * 1024
 """In characters: a name has a thousand bytes at the most."""
 
 
-def each_text_line(path: Path, refused: type[FileFaults]) -> Iterator[tuple[int, str]]:
-    """Lines of UTF-8 with their numbers, without what ends them, or faults of the class."""
+def each_table_row(
+    path: Path,
+    refused: type[FileFaults],
+    columns: Sequence[str] = (),
+    *,
+    report: ReadingReport | None = None,
+) -> Iterator[Row]:
+    """The rows of a table of any format with these columns, or faults of the class."""
+    try:
+        yield from each_row(path, columns, report=report)
+    except ImportRefused as fault:
+        raise refused(path, [numbered_fault(fault)]) from None
+
+
+def numbered_fault(fault: ImportRefused) -> tuple[int | None, str]:
+    """A fault of a row as its line, and its column and problem with the code."""
+    problem = f"{fault.field}: {fault.problem}" if fault.field else fault.problem
+    return fault.line, CodedText(problem, fault.code)
+
+
+def each_text_line(
+    path: Path, refused: type[FileFaults], *, report: ReadingReport | None = None
+) -> Iterator[tuple[int, str]]:
+    """Lines of UTF-8 with their numbers, without their ends, or faults of the class.
+
+    The report counts blank lines as left out.
+    """
+    report = report or ReadingReport()
     number = 0
     try:
         file = plain_file(path).open("rb")
@@ -27,7 +58,11 @@ def each_text_line(path: Path, refused: type[FileFaults]) -> Iterator[tuple[int,
                         f"it is longer than {LONGEST_LINE:,} characters.", code="too_long"
                     )
                     raise refused(path, [(number, problem)])
-                yield number, line.removesuffix("\n")
+                report.n_rows += 1
+                if line.isspace():
+                    report.leave_out(BLANK_ROW, place_of_line(number))
+                else:
+                    yield number, line.removesuffix("\n")
     except OSError as error:
         problem = CodedText(f"it cannot be read: {error.strerror or error}.", code="unreadable")
         raise refused(path, [(None, problem)]) from None

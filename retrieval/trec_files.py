@@ -21,7 +21,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from annotation.readers.report import ReadingReport
+from annotation.readers.report import ReadingReport, place_of_line
 from error_codes import CodedText
 from presentation.counts import count_of
 from presentation.files import plain_file, reason_of
@@ -382,7 +382,7 @@ class _Lines:
         if self.layout.is_comment(cells):
             self.comments.n_rows += 1
             reason = "the line begins with # and does not have all columns: a comment"
-            self.comments.leave_out(CodedText(reason, "comment"), f"line {number}")
+            self.comments.leave_out(CodedText(reason, "comment"), place_of_line(number))
             return None
         try:
             texts = [cell.decode() for cell in cells]

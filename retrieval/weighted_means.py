@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from annotation.readers.report import ReadingReport
 from presentation.counts import count_of
 from presentation.documents import Cell, add_interval
 from presentation.records import plain_values
@@ -117,9 +118,11 @@ class WeightedMeans:
         return text_report(parts, self.notes())
 
 
-def read_weights(path: Path, topics: Sequence[str]) -> TopicWeights:
+def read_weights(
+    path: Path, topics: Sequence[str], *, report: ReadingReport | None = None
+) -> TopicWeights:
     """The probability of each topic in a file as `sample_targets` writes it, with its stratum."""
-    targets, probabilities = read_target_values(path, "probability")
+    targets, probabilities = read_target_values(path, "probability", report=report)
     names = [one.topic for one in targets]
     _, strata = read_target_values(path, "stratum", is_required=False)
     drawn = zip(names, probabilities.tolist(), strata.tolist(), strict=True)

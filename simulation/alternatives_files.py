@@ -5,13 +5,16 @@ A dialogue's id is ``u<target>,<alternative>,…-t0``, of items' positions in th
 
 from __future__ import annotations
 
-import csv
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from presentation.files import plain_file, reason_of
+from annotation.exceptions import ImportRefused
+from annotation.readers.report import FileReadings, ReadingReport
+from annotation.readers.rows import Row
+from annotation.readers.tables import each_row
 from simulation.catalogue import Catalogue
 from simulation.exceptions import TargetsUnfit
 from simulation.targets import Targets, filled
@@ -20,18 +23,25 @@ DIALOGUE = re.compile(r"u(\d+(?:,\d+)+)-t\d+")
 ALTERNATIVES_COLUMN, START_COLUMNS = "target_alt_id", ("qid", "docid")
 
 
-def read_dialogues(catalogue: Catalogue, alternatives: Path, starts: Path) -> Targets:
+def read_dialogues(
+    catalogue: Catalogue,
+    alternatives: Path,
+    starts: Path,
+    *,
+    readings: FileReadings | None = None,
+) -> Targets:
     """Targets and alternatives in the order of their judgment, with the item shown first.
 
     Nothing is mended: a target that is among its own alternatives stays there.
     """
+    readings = readings or FileReadings()
     first = {
-        row["qid"]: _number(starts, line, row["docid"])
-        for line, row in _rows(starts, START_COLUMNS)
+        row.text("qid"): _number(starts, row.line, row.text("docid"))
+        for row in _rows(starts, START_COLUMNS, readings.add(starts))
     }
     dialogues: dict[str, list[int]] = {}
-    for line, row in _rows(alternatives, (ALTERNATIVES_COLUMN,)):
-        name = row[ALTERNATIVES_COLUMN]
+    for row in _rows(alternatives, (ALTERNATIVES_COLUMN,), readings.add(alternatives)):
+        name, line = row.text(ALTERNATIVES_COLUMN), row.line
         match = DIALOGUE.fullmatch(name)
         if match is None:
             raise _fault(alternatives, line, ALTERNATIVES_COLUMN, f"{name!r} is not u1,2-t0")
@@ -52,21 +62,17 @@ def read_dialogues(catalogue: Catalogue, alternatives: Path, starts: Path) -> Ta
     return Targets(target, filled([row[1:] for row in rows]), start, filled([[] for _ in rows]))
 
 
-def read_starts(path: Path) -> dict[str, str]:
-    """The id of the first item for each target's id: a CSV with the columns target and start."""
-    return {row["target"]: row["start"] for _, row in _rows(path, ("target", "start"))}
+def read_starts(path: Path, *, report: ReadingReport | None = None) -> dict[str, str]:
+    """The first item's ID for each target's ID: a table with the columns target and start."""
+    rows = _rows(path, ("target", "start"), report)
+    return {row.text("target"): row.text("start") for row in rows}
 
 
-def _rows(path: Path, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
+def _rows(path: Path, columns: tuple[str, ...], report: ReadingReport | None) -> Iterator[Row]:
     try:
-        with plain_file(path).open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            missing = [name for name in columns if name not in (reader.fieldnames or ())]
-            if missing:
-                raise TargetsUnfit(f"{path.name} has no column {missing[0]}.")
-            return [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise TargetsUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
+        yield from each_row(path, columns, report=report)
+    except ImportRefused as refused:
+        raise TargetsUnfit(refused.statement, code=refused.code) from None
 
 
 def _number(path: Path, line: int, text: str) -> int:

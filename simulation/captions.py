@@ -7,7 +7,6 @@ FashionIQ's ``cap.dress.train.json`` (target, candidate, captions).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annotation.readers.rows import unstorable
-from presentation.files import plain_file, reason_of
-from simulation.catalogue_files import UNREADABLE
+from annotation.exceptions import ImportRefused
+from annotation.readers.report import ReadingReport
+from annotation.readers.rows import Row
+from annotation.readers.tables import each_row
+from error_codes import CodedText
 from simulation.critics import Critic
 from simulation.exceptions import CaptionsUnfit
 from stats.arguments import Floats, Integers
@@ -31,6 +32,7 @@ LEAST_CAPTIONS_OF_A_WORD = 3
 SHOES = ("ReferenceImageName", "ImageName", "RelativeCaption")
 FASHION_IQ = ("candidate", "target", "captions")
 """The fields of either layout: the item referred to, the one described, and the text or texts."""
+NO_TEXT = CodedText("the caption is empty", "empty_caption")
 
 
 @dataclass(frozen=True)
@@ -42,33 +44,36 @@ class RelativeCaption:
     target: str = ""
 
 
-def read_captions(path: Path) -> list[RelativeCaption]:
-    """The captions of a file in either layout, in its order."""
-    try:
-        rows = json.loads(plain_file(path).read_text(encoding="utf-8"))
-    except UNREADABLE as error:
-        raise CaptionsUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
-    if not isinstance(rows, list) or not rows:
-        raise CaptionsUnfit(f"{path.name} is not a JSON list of captions.")
+def read_captions(path: Path, *, report: ReadingReport | None = None) -> list[RelativeCaption]:
+    """The captions of a file in either layout, in its order; the report counts empty ones."""
+    report = report or ReadingReport()
     captions: list[RelativeCaption] = []
-    for number, row in enumerate(rows, 1):
-        if isinstance(row, dict) and isinstance(row.get(SHOES[2]), str):
-            texts, pair = [row[SHOES[2]]], (row.get(SHOES[0]), row.get(SHOES[1]))
-        elif isinstance(row, dict) and isinstance(row.get(FASHION_IQ[2]), list):
-            texts, pair = row[FASHION_IQ[2]], (row.get(FASHION_IQ[0]), row.get(FASHION_IQ[1]))
-        else:
-            raise CaptionsUnfit(
-                f"Entry {number} of {path.name} has neither {SHOES[2]} nor {FASHION_IQ[2]}."
-            )
-        for text in texts:
-            if problem := unstorable(str(text)):
-                raise CaptionsUnfit(f"Entry {number} of {path.name}: {problem}")
-        reference, target = (str(one or "") for one in pair)
-        captions += [RelativeCaption(str(one).strip(), reference, target) for one in texts]
-    kept = [one for one in captions if one.text]
-    if not kept:
-        raise CaptionsUnfit(f"{path.name} holds no caption.")
-    return kept
+    try:
+        for row in each_row(path, report=report):
+            reference, target, texts = _caption_texts(row)
+            kept = [text for text in texts if text]
+            captions += [RelativeCaption(text, reference, target) for text in kept]
+            if not kept:
+                report.leave_out(NO_TEXT, row.place)
+            elif n := len(texts) - len(kept):
+                report.leave_out_part(NO_TEXT, row.place, n)
+    except ImportRefused as refused:
+        raise CaptionsUnfit(refused.statement, code=refused.code) from None
+    if not captions:
+        raise CaptionsUnfit(f"{path.name} has no captions.")
+    return captions
+
+
+def _caption_texts(row: Row) -> tuple[str, str, list[str]]:
+    """The item referred to, the item described, and the texts."""
+    for reference, target, text in (SHOES, FASHION_IQ):
+        value = row.fields.get(text)
+        if isinstance(value, str | list):
+            values = value if isinstance(value, list) else [value]
+            inside = row.child({str(n): each for n, each in enumerate(values)}, text)
+            texts = [inside.text(name).strip() for name in inside.fields]
+            return row.text(reference), row.text(target), texts
+    raise row.refuse(f"there is neither {SHOES[2]} nor {FASHION_IQ[2]}.", code="no_caption")
 
 
 def caption_words(captions: Sequence[str]) -> tuple[TfidfVectorizer, Any]:

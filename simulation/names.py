@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from annotation.readers.report import ReadingReport
 from simulation.captions import CaptionCritic, read_captions
 from simulation.catalogue import Catalogue
 from simulation.catalogue_files import read_fashion_iq, read_folder, read_names, read_shoes
@@ -120,12 +121,14 @@ def named_recommender(name: str, catalogue: Catalogue, critic: Critic) -> Recomm
     raise ValueError(f"recommender must be one of {RECOMMENDERS}, not {name!r}")
 
 
-def named_critic(catalogue: Catalogue, captions: Path | None = None) -> Critic:
+def named_critic(
+    catalogue: Catalogue, captions: Path | None = None, *, report: ReadingReport | None = None
+) -> Critic:
     """The critic that suits the catalogue, in people's words where a file of captions is named."""
     critic = critic_of(catalogue)
     if captions is None:
         return critic
-    rows = read_captions(captions)
+    rows = read_captions(captions, report=report)
     if catalogue.attributes is None:
         return PairedCaptionCritic(catalogue, rows, source=captions.name)
     return CaptionCritic(critic, [row.text for row in rows], source=captions.name)

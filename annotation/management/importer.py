@@ -1,6 +1,7 @@
 """What the commands that import a file have in common."""
 
 import gc
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.models import Team
-from annotation.imports import import_study
+from annotation.imports import ImportResult, import_study
 from annotation.ownership import ownership_warning
 from annotation.protocols.templates import read_protocol, template_names
 from annotation.readers.drafts import QuestionDraft, StudyDraft
@@ -21,11 +22,31 @@ from annotation.readers.drafts import QuestionDraft, StudyDraft
 LONGEST_LABEL = 64
 
 
-class ImportCommand(BaseCommand, ABC):
-    """Read a file, write it into a study, say what was written."""
+class StudyImportCommand(BaseCommand):
+    """Import a file into a study; print what was imported, and the reading report."""
+
+    study_help = "new, or to add to"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add_study_arguments(parser)
+        add_study_arguments(parser, study_help=self.study_help)
+        parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+    def write_imported(self, imported: ImportResult, *, is_json: bool, **more: Any) -> None:
+        """Print the result; `more` is added to the JSON."""
+        if is_json:
+            self.stdout.write(json.dumps(imported.record() | more, indent=1))
+        else:
+            self.stdout.write(str(imported))
+        self.warn_of_ownership(imported)
+
+    def warn_of_ownership(self, imported: ImportResult) -> None:
+        """Warn if nobody owns the study."""
+        if warning := ownership_warning(imported.study):
+            self.stderr.write(warning)
+
+
+class ImportCommand(StudyImportCommand, ABC):
+    """Read a file into a draft, and write the draft into a study."""
 
     @abstractmethod
     def read(self, path: Path, **options: Any) -> StudyDraft:
@@ -43,15 +64,13 @@ class ImportCommand(BaseCommand, ABC):
                 owner=owner_named(options["owner"]),
                 team=team_named(options["team"]),
             )
-        self.stdout.write(str(imported))
-        if warning := ownership_warning(imported.study):
-            self.stderr.write(warning)
+        self.write_imported(imported, is_json=options["json"])
 
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """What a file holds has no cycles: looking for them among a million rows takes a quarter of
-    the time, and finds none."""
+    """Switch off the search for cycles: drafts have none, and the search takes a quarter of the
+    time of a million rows."""
     gc.disable()
     try:
         yield

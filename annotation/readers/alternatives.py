@@ -11,6 +11,7 @@ from annotation.readers.drafts import (
     StudyDraft,
 )
 from annotation.readers.pictures import Folder, read_picture
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
 
@@ -33,8 +34,9 @@ def read_alternatives(
     A pool that holds its own target, or one picture twice, is refused unless it is allowed: the
     judgments of such a pool are worth less than they seem.
     """
+    report = ReadingReport()
     items: dict[str, ItemDraft] = {}
-    for row in read_rows(path, ("item", "target", "candidates")):
+    for row in read_rows(path, ("item", "target", "candidates"), report=report):
         item = _item(row)
         if not allows_target:
             _refuse_target(row, item)
@@ -47,7 +49,12 @@ def read_alternatives(
                 code="repeated_item",
             )
         items[item.key] = item
-    return StudyDraft(kind="alternatives", items=tuple(items.values()), questions=(ACCEPTABLE,))
+    return StudyDraft(
+        kind="alternatives",
+        items=tuple(items.values()),
+        questions=(ACCEPTABLE,),
+        report=report,
+    )
 
 
 def _item(row: Row) -> ItemDraft:

@@ -74,8 +74,7 @@ def read_crs_arena(path: Path, level: Level) -> StudyDraft:
     items: list[ItemDraft] = []
     submissions: list[SubmissionDraft] = []
     lines: dict[str, int] = {}
-    for row in read_rows(path, FIELDS):
-        report.n_rows += 1
+    for row in read_rows(path, FIELDS, report=report):
         key = row.required("conv_id", longest=150)
         if key in lines:
             raise row.refuse(

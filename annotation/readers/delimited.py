@@ -25,6 +25,7 @@ from annotation.readers.headers import (
     find_header,
     require_columns,
 )
+from annotation.readers.report import place_of_line
 from annotation.readers.rows import Row, TableSource
 from annotation.readers.text_files import refuse_encoding, scan_text, text_encoding
 from error_codes import CodedText
@@ -96,7 +97,7 @@ class TextTable:
             if len(cells) > n and not any(cells[n:]):
                 cells = cells[:n]
             elif not any(cells):
-                source.report.leave_out(BLANK_ROW, f"line {line}")
+                source.report.leave_out(BLANK_ROW, place_of_line(line))
                 return None
             else:
                 problem = _("the row has {n} cells; the header has {n_columns}.")
@@ -104,7 +105,7 @@ class TextTable:
                 on_fault(ImportRefused(self.name, problem, line=line, code="field_count"))
                 return None
         if not cells[0] and not any(cells):
-            source.report.leave_out(BLANK_ROW, f"line {line}")
+            source.report.leave_out(BLANK_ROW, place_of_line(line))
             return None
         return Row(
             self.name, line, dict(zip(header.names, cells, strict=True)), "", True, "", source

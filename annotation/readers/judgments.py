@@ -30,7 +30,7 @@ from annotation.readers.policies import (
     note_look_alikes,
     repeats_note,
 )
-from annotation.readers.report import ReadingReport
+from annotation.readers.report import ReadingReport, place_of_line
 from annotation.readers.rows import Row
 from annotation.readers.staged_cells import Cell, Staged, StagedCells
 from annotation.readers.tables import each_row
@@ -110,7 +110,7 @@ def _cells(rows: Iterable[Row], is_nominal: bool, reading: Reading) -> Iterator[
         word = row.text("value").strip()
         if reading.policies.is_missing(word):
             report.note_missing(word)
-            report.leave_out(MISSING, f"line {row.line}")
+            report.leave_out(MISSING, place_of_line(row.line))
         else:
             yield _cell(row, is_nominal)
 
@@ -136,7 +136,7 @@ def _settle_repeats(cells: StagedCells, repeats: Repeats, report: ReadingReport)
         cells.settle(kept[0], settle(values) if settle else kept[2], [each[0] for each in others])
         n += len(others)
         for _n, line, _value in others if settle is None else ():
-            report.leave_out(REPEATED, f"line {line}")
+            report.leave_out(REPEATED, place_of_line(line))
     if n and repeats in ("mean", "majority"):
         report.note(repeats_note(n, repeats))
     cells.number_items()

@@ -18,11 +18,9 @@ from annotation.readers.column_mapping import ColumnMapping, is_code, mapping_fa
 from annotation.readers.drafts import DRAFTS_WITH_PICTURES_AT_ONCE, QuestionDraft, StudyDraft
 from annotation.readers.file_faults import Faults
 from annotation.readers.mapped_items import MappedItems
-from annotation.readers.report import ReadingReport
 from annotation.readers.responses import APPROPRIATENESS
 from annotation.readers.rows import Row
 from annotation.readers.tables import OpenTable
-from error_codes import CodedText
 
 T = TypeVar("T")
 # Rows that a preview is made of, and how many characters they may have in all.
@@ -115,7 +113,7 @@ def mapped_study(items: MappedItems, *, kind: str, has_protocol: bool) -> StudyD
         kind=kind,
         items=items,
         questions=() if has_protocol else (question,),
-        report=ReadingReport(notes=[CodedText(f"{note}.", note.code) for note in items.notes()]),
+        report=items.report(),
         drafts_at_once=DRAFTS_WITH_PICTURES_AT_ONCE if items.has_pictures else None,
     )
 
@@ -131,6 +129,7 @@ def items_of(
     """The items of a whole table; what is wrong with it is noted."""
     for problem in mapping_faults(mapping, has_pictures=table.has_pictures):
         faults.add(ImportRefused(table.path, problem))
+    table.start_report()
     rows = table.rows(faults) if not faults.n else iter(())
     return MappedItems(
         passed(rows) if passed else rows,
@@ -139,6 +138,7 @@ def items_of(
         faults=faults,
         pictures=table.pictures,
         is_pool=kind == "alternatives",
+        report=table.report,
     )
 
 

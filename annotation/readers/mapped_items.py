@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -24,6 +25,7 @@ from annotation.readers.column_mapping import ColumnMapping, Use, mapping_warnin
 from annotation.readers.drafts import CandidateDraft, ItemDraft, PictureDraft
 from annotation.readers.file_faults import Faults
 from annotation.readers.pictures import NoPictures, PictureSource, read_picture
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from error_codes import CodedText
 
@@ -36,11 +38,14 @@ CREATE TABLE item (
 );
 CREATE TABLE candidate (
     n INTEGER PRIMARY KEY, item INTEGER, key TEXT, system TEXT, line INTEGER, text TEXT,
-    picture TEXT, digest TEXT, UNIQUE (item, key)
+    picture TEXT, digest TEXT, row INTEGER, UNIQUE (item, key)
 );
 """
 
 
+REPEATED_RESPONSE = CodedText("another row has the same response", "repeated_response")
+EMPTY_CELL = CodedText("the cell is empty: no response of the system", "empty_response_cell")
+FAULTY_ITEM = CodedText("something is wrong in a row of the item", "faulty_item")
 # Of items and responses of which something is said, so many by their names.
 MOST_NAMED = 3
 BLANK = (
@@ -61,9 +66,12 @@ class MappedItems(Collection[ItemDraft]):
         faults: Faults,
         pictures: PictureSource | None = None,
         is_pool: bool = False,
+        report: ReadingReport | None = None,
     ) -> None:
         self.path, self.mapping, self.faults = path, mapping, faults
-        self.n_rows = self.n_repeated = self.n_empty = 0
+        self._report = report or ReadingReport()
+        # Rows so far, and those that no candidate in the database is of.
+        self._n_rows = self._n_unstaged = 0
         # Most rows are of the item of the row before.
         self._last_name, self._last_item = "", 0
         self._last_shared: dict[str, str] = {}
@@ -77,7 +85,7 @@ class MappedItems(Collection[ItemDraft]):
         self._database.executescript(TABLES)
         self._database.execute("BEGIN")
         for row in rows:
-            self.n_rows += 1
+            self._n_rows += 1
             self._stage(row)
         if is_pool:
             self._refuse_pools()
@@ -132,23 +140,22 @@ class MappedItems(Collection[ItemDraft]):
                 yield self._draft(list(group))
             last += ITEMS_AT_ONCE
 
+    def report(self) -> ReadingReport:
+        """The report of the table, with the rows of items that are left out and with notes."""
+        report = replace(
+            self._report, left_out=dict(self._report.left_out), notes=list(self._report.notes)
+        )
+        if n := self._n_unstaged + self._number(
+            "SELECT COUNT(DISTINCT row) FROM candidate JOIN item ON item.n = item WHERE is_faulty"
+        ):
+            report.leave_out(FAULTY_ITEM, n=n)
+        for note in self.notes():
+            report.note(CodedText(f"{note}.", note.code))
+        return report
+
     def notes(self) -> list[CodedText]:
-        """What a person may have overlooked of the rows, in sentences."""
+        """Sentences on what may have been overlooked in the rows."""
         texts = [*mapping_warnings(self.mapping)]
-        if n := self.n_repeated:
-            text = ngettext(
-                "%(n)s row repeats a response that another has, and counts once",
-                "%(n)s rows repeat a response that another has, and count once",
-                n,
-            )
-            texts.append(CodedText(text % {"n": f"{n:,}"}, "repeated_response"))
-        if n := self.n_empty:
-            text = ngettext(
-                "%(n)s empty cell is no response of that system",
-                "%(n)s empty cells are no responses of those systems",
-                n,
-            )
-            texts.append(CodedText(text % {"n": f"{n:,}"}, "empty_response_cell"))
         if n := self._number(f"SELECT COUNT(*) {BLANK}"):
             text = ngettext(
                 "%(n)s response has no text and no picture: %(named)s",
@@ -220,10 +227,20 @@ class MappedItems(Collection[ItemDraft]):
         candidates = self._candidates(row, cells)
         if self.faults.n > before:
             self._mark_faulty(name, row)
+            self._n_unstaged += 1
             return
         item = self._item(name, row, shared, digest)
-        for candidate in candidates if item is not None else ():
-            self._add(item, row, name, candidate)
+        if item is None:
+            self._n_unstaged += 1
+            return
+        before = self.faults.n
+        is_added = [self._add(item, row, name, candidate) for candidate in candidates]
+        if any(is_added):
+            return
+        if self.faults.n > before:
+            self._n_unstaged += 1
+        else:
+            self._report.leave_out(REPEATED_RESPONSE, row.place)
 
     def _candidates(self, row: Row, cells: _Cells) -> list[tuple[str, ...]]:
         """Key, system, text, picture, its digest, and the column of each."""
@@ -235,7 +252,7 @@ class MappedItems(Collection[ItemDraft]):
                 if text.strip():
                     responses.append((system, system, text, "", "", column))
                 else:
-                    self.n_empty += 1
+                    self._report.leave_out_part(EMPTY_CELL, f"{row.place}, {column}")
             if not responses:
                 self._note(
                     row.refuse(_("no system has a response in this row."), code="no_response"), ""
@@ -289,22 +306,22 @@ class MappedItems(Collection[ItemDraft]):
                 self._mark_faulty(name, row)
         return int(n)
 
-    def _add(self, item: int | None, row: Row, name: str, candidate: tuple[str, ...]) -> None:
+    def _add(self, item: int, row: Row, name: str, candidate: tuple[str, ...]) -> bool:
+        """Whether the candidate is new; another one with its key is a fault."""
         key, system, text, picture, digest, column = candidate
         cursor = self._database.execute(
-            "INSERT OR IGNORE INTO candidate (item, key, system, line, text, picture, digest)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (item, key, system, row.line, text, picture, digest),
+            "INSERT OR IGNORE INTO candidate (item, key, system, line, text, picture, digest, row)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (item, key, system, row.line, text, picture, digest, self._n_rows),
         )
         if cursor.rowcount == 1:
-            return
+            return True
         line, *there = self._database.execute(
             "SELECT line, system, text, digest FROM candidate WHERE item = ? AND key = ?",
             (item, key),
         ).fetchone()
         if there == [system, text, digest]:
-            self.n_repeated += 1
-            return
+            return False
         problem = _("item '{item}' has another response of '{key}' on line {line}.")
         self._note(
             row.refuse(
@@ -313,6 +330,7 @@ class MappedItems(Collection[ItemDraft]):
             key,
         )
         self._mark_faulty(name, row)
+        return False
 
     def _mark_faulty(self, name: str, row: Row) -> None:
         self._last_name = ""

@@ -65,11 +65,11 @@ def read_mturk_batch(
     `item` names the input columns whose values, joined by hyphens, are an item's key;
     without them an item is a HIT.
     """
-    rows = read_rows(path, COLUMNS)
+    report = ReadingReport()
+    rows = read_rows(path, COLUMNS, report=report)
     layout = _layout(path, list(rows[0].fields), context, item, condition)
     items: dict[str, ItemDraft] = {}
     submissions: dict[tuple[str, str], SubmissionDraft] = {}
-    report = ReadingReport(n_rows=len(rows))
     for row in rows:
         draft = _item(row, layout)
         earlier = items.setdefault(draft.key, draft)

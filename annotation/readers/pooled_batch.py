@@ -7,8 +7,6 @@ here, and said. `audit_collection` names each of them with its line.
 import json
 from pathlib import Path
 
-from django.utils.translation import gettext as _
-
 from annotation.exceptions import ImportRefused
 from annotation.readers.alternatives import ACCEPTABLE
 from annotation.readers.drafts import (
@@ -20,7 +18,7 @@ from annotation.readers.drafts import (
 )
 from annotation.readers.mturk_batch import STATUSES, time_of
 from annotation.readers.pooled_hits import TARGET, PooledHit, each_pooled_hit
-from annotation.readers.report import ReadingReport
+from annotation.readers.report import ReadingReport, place_of_line
 from error_codes import CodedText
 
 UNJUDGED = CodedText("the row has no judgments", "no_judgments")
@@ -36,8 +34,7 @@ def read_pooled_batch(path: Path) -> StudyDraft:
     report = ReadingReport()
     items: dict[str, ItemDraft] = {}
     submissions: dict[tuple[str, str], SubmissionDraft] = {}
-    for hit in each_pooled_hit(path):
-        report.n_rows += 1
+    for hit in each_pooled_hit(path, report=report):
         ticked = _ticked(hit, report)
         if not ticked:
             continue
@@ -62,23 +59,19 @@ def read_pooled_batch(path: Path) -> StudyDraft:
 def _ticked(hit: PooledHit, report: ReadingReport) -> dict[str, bool]:
     """Each candidate shown, and whether it was ticked in any slot; none where unjudged."""
     if hit.ticks is None:
-        report.leave_out(UNJUDGED, _line(hit))
+        report.leave_out(UNJUDGED, place_of_line(hit.line))
         return {}
     ticked: dict[str, bool] = {}
     for picture, tick in zip(hit.pictures, hit.ticks, strict=True):
         ticked[picture] = ticked.get(picture, False) or tick
     surplus = len(hit.pictures) - len(ticked)
     if surplus:
-        report.leave_out_part(SURPLUS, _line(hit), surplus)
+        report.leave_out_part(SURPLUS, place_of_line(hit.line), surplus)
     if ticked.pop(hit.target, None) is not None:
-        report.leave_out_part(OWN_TARGET, _line(hit))
+        report.leave_out_part(OWN_TARGET, place_of_line(hit.line))
     if not ticked:
         raise hit.row.refuse("the target is its own only candidate.", code="only_target")
     return ticked
-
-
-def _line(hit: PooledHit) -> str:
-    return _("line {n}").format(n=hit.line)
 
 
 def _item(hit: PooledHit, pictures: list[str]) -> ItemDraft:

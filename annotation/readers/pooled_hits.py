@@ -10,6 +10,7 @@ from pathlib import Path
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.delimited import OnFault
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
 
@@ -60,10 +61,12 @@ def is_pooled_batch(path: Path) -> bool:
     return has_pools(list(next(each_row(path)).fields))
 
 
-def each_pooled_hit(path: Path, *, on_fault: OnFault | None = None) -> Iterator[PooledHit]:
+def each_pooled_hit(
+    path: Path, *, on_fault: OnFault | None = None, report: ReadingReport | None = None
+) -> Iterator[PooledHit]:
     """The rows of a batch; with `on_fault` those that cannot be read are its to take."""
     slots: list[_Slot] = []
-    for row in each_row(path, (TARGET, HIT), on_fault=on_fault):
+    for row in each_row(path, (TARGET, HIT), on_fault=on_fault, report=report):
         slots = slots or _slots(path, row)
         try:
             hit = _hit(row, slots)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -12,6 +14,8 @@ from django.utils.translation import ngettext
 from error_codes import CodedText
 
 MOST_PLACES = 3
+# Of files, each with a line of its own.
+MOST_FILES = 10
 # Of different words or policies, in a sentence.
 MOST_LISTED = 8
 
@@ -112,13 +116,7 @@ class ReadingReport:
         """The report for people, the counts first."""
         read = ngettext("Read %(n)s row.", "Read %(n)s rows.", self.n_rows)
         used = _("Used {n}.").format(n=f"{self.n_used:,}")
-        sentences = [read % {"n": f"{self.n_rows:,}"} + " " + used]
-        for group in self.left_out.values():
-            text = ngettext("Left out %(n)s row: ", "Left out %(n)s rows: ", group.n)
-            sentences.append(text % {"n": f"{group.n:,}"} + _reason(group))
-        for group in self.parts.values():
-            text = ngettext("Left out %(n)s value: ", "Left out %(n)s values: ", group.n)
-            sentences.append(text % {"n": f"{group.n:,}"} + _reason(group))
+        sentences = [read % {"n": f"{self.n_rows:,}"} + " " + used, *self.omissions()]
         if n := self.missing.total():
             text = ngettext("%(n)s label is missing", "%(n)s labels are missing", n)
             words = _listed([f"'{word}'" if word else _("empty") for word in self.missing])
@@ -128,6 +126,64 @@ class ReadingReport:
             pairs = [f"{name} = {value}" for name, value in self.policies.items()]
             sentences.append(_("Policies: {policies}.").format(policies=", ".join(pairs)))
         return sentences
+
+    def omissions(self) -> list[str]:
+        """Sentences on the rows and values that are left out."""
+        sentences = []
+        for group in self.left_out.values():
+            text = ngettext("Left out %(n)s row: ", "Left out %(n)s rows: ", group.n)
+            sentences.append(text % {"n": f"{group.n:,}"} + _reason(group))
+        for group in self.parts.values():
+            text = ngettext("Left out %(n)s value: ", "Left out %(n)s values: ", group.n)
+            sentences.append(text % {"n": f"{group.n:,}"} + _reason(group))
+        return sentences
+
+
+def place_of_line(number: int) -> str:
+    """A place for a report: "line 3"."""
+    return _("line {n}").format(n=number)
+
+
+@dataclass(frozen=True)
+class FileReading:
+    """The report of one file."""
+
+    path: Path
+    report: ReadingReport
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"file": self.path.name, **self.report.plain()}
+
+
+@dataclass(frozen=True)
+class FileReadings:
+    """The reports of the files that a command reads."""
+
+    files: list[FileReading] = field(default_factory=list)
+
+    def add(self, path: Path, report: ReadingReport | None = None) -> ReadingReport:
+        """The report of one more file, which is new unless one is given."""
+        report = ReadingReport() if report is None else report
+        self.files.append(FileReading(path, report))
+        return report
+
+    def plain(self) -> list[dict[str, Any]]:
+        """For JSON."""
+        return [each.plain() for each in self.files]
+
+    def lines(self) -> Iterator[str]:
+        """For people: a line per file; of many files the totals, and those with notes."""
+        is_short = len(self.files) <= MOST_FILES
+        if not is_short:
+            n_rows = sum(each.report.n_rows for each in self.files)
+            n_used = sum(each.report.n_used for each in self.files)
+            text = _("Read {n} rows of {files} files. Used {used}.")
+            yield text.format(n=f"{n_rows:,}", files=f"{len(self.files):,}", used=f"{n_used:,}")
+        for each in self.files:
+            sentences = each.report.sentences()
+            if is_short or len(sentences) > 1:
+                yield f"{each.path.name}: {' '.join(sentences)}"
 
 
 def _reason(group: LeftOut) -> str:

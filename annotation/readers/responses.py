@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from annotation.readers.drafts import CandidateDraft, ItemDraft, QuestionDraft, StudyDraft
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
 
@@ -21,11 +22,12 @@ def read_responses(
     path: Path, questions: tuple[QuestionDraft, ...] = (APPROPRIATENESS,)
 ) -> StudyDraft:
     """The items of a CSV or JSON Lines file of responses, in the order they first appear."""
+    report = ReadingReport()
     by_item: dict[str, list[Row]] = {}
-    for row in read_rows(path, COLUMNS):
+    for row in read_rows(path, COLUMNS, report=report):
         by_item.setdefault(row.required("item"), []).append(row)
     items = tuple(_item(key, rows) for key, rows in by_item.items())
-    return StudyDraft(kind="rating", items=items, questions=questions)
+    return StudyDraft(kind="rating", items=items, questions=questions, report=report)
 
 
 def _item(key: str, rows: list[Row]) -> ItemDraft:

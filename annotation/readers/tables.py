@@ -90,6 +90,10 @@ class OpenTable:
     def report(self) -> ReadingReport:
         return self.source.report
 
+    def start_report(self) -> None:
+        """Count from zero in another pass over the table; notes on the file stay."""
+        self.source.report = ReadingReport(notes=list(self.report.notes))
+
     def records(
         self, columns: Sequence[str] = (), on_fault: OnFault | None = None
     ) -> Iterator[Row]:

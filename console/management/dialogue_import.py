@@ -5,21 +5,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from annotation.management.importer import add_study_arguments, owner_named, team_named
+from annotation.management.importer import StudyImportCommand, owner_named, team_named
 from annotation.management.numbers import natural
-from annotation.ownership import ownership_warning
 from simulation.catalogue import Catalogue
 from simulation.dialogue_imports import DialogueItems, import_dialogues
 from simulation.names import CATALOGUES, named_catalogue
 
 
-class DialogueImportCommand(BaseCommand, ABC):
-    """Make items of a log, write them into a new study, say what was written."""
+class DialogueImportCommand(StudyImportCommand, ABC):
+    """Make items of a log, and write them into a new study."""
+
+    study_help = "a new one"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add_study_arguments(parser, study_help="a new one")
+        super().add_arguments(parser)
         parser.add_argument("--catalogue", required=True, metavar="NAME", help=CATALOGUES)
         parser.add_argument(
             "--catalogue-seed", type=natural, default=0, help="of drawn products, as in simulate"
@@ -42,6 +43,4 @@ class DialogueImportCommand(BaseCommand, ABC):
             owner=owner_named(options["owner"]),
             team=team_named(options["team"]),
         )
-        self.stdout.write(str(imported))
-        if warning := ownership_warning(imported.study):
-            self.stderr.write(warning)
+        self.write_imported(imported, is_json=options["json"])

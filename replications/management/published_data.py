@@ -4,19 +4,13 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
-
-from annotation.management.importer import add_study_arguments, owner_named, team_named
-from annotation.ownership import ownership_warning
+from annotation.management.importer import StudyImportCommand, owner_named, team_named
 from replications.published_data import import_published
 from replications.readers.published import Published
 
 
-class PublishedCommand(BaseCommand, ABC):
-    """Read a data set, write its study and its scores, say what was written."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        add_study_arguments(parser)
+class PublishedCommand(StudyImportCommand, ABC):
+    """Read a data set, and write its study and its scores."""
 
     @abstractmethod
     def read(self, path: Path, **options: Any) -> Published:
@@ -31,6 +25,4 @@ class PublishedCommand(BaseCommand, ABC):
             owner=owner_named(options["owner"]),
             team=team_named(options["team"]),
         )
-        self.stdout.write(str(imported))
-        if warning := ownership_warning(imported.study.study):
-            self.stderr.write(warning)
+        self.write_imported(imported, is_json=options["json"])

@@ -24,6 +24,7 @@ from annotation.readers.drafts import (
     StudyDraft,
     SubmissionDraft,
 )
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import kind_of, read_object, read_rows
 from replications.readers.published import (
@@ -63,8 +64,9 @@ def read_dstc9(path: Path, ratings: Path | None = None) -> Published:
                 ratings, f"the ratings are in {path.name} already.", code="needless_ratings"
             )
         return Published(_last_turns(read_object(path, ("contexts", "responses", "scores"))))
-    dialogues = _dialogues(path)
-    rows = _ratings(ratings, dialogues) if ratings else []
+    report = ReadingReport()
+    dialogues = _dialogues(path, report)
+    rows = _ratings(ratings, dialogues, report) if ratings else []
     scores = _metrics(rows, ratings) if ratings else ()
     questions = tuple(
         question for question in QUESTIONS if rows and question.name in rows[0].fields
@@ -74,13 +76,14 @@ def read_dstc9(path: Path, ratings: Path | None = None) -> Published:
         items=tuple(dialogues.values()),
         questions=questions or QUESTIONS[:1],
         submissions=tuple(_submission(row, questions) for row in rows),
+        report=report,
     )
     return Published(study, tuple(scores))
 
 
-def _dialogues(path: Path) -> dict[str, ItemDraft]:
+def _dialogues(path: Path, report: ReadingReport) -> dict[str, ItemDraft]:
     dialogues: dict[str, ItemDraft] = {}
-    for row in read_rows(path, ("dialog_id", "chatbot", "text")):
+    for row in read_rows(path, ("dialog_id", "chatbot", "text"), report=report):
         key, chatbot = row.required("dialog_id"), row.required("chatbot", longest=100)
         if key in dialogues:
             raise row.refuse(
@@ -93,8 +96,8 @@ def _dialogues(path: Path) -> dict[str, ItemDraft]:
     return dialogues
 
 
-def _ratings(path: Path, dialogues: dict[str, ItemDraft]) -> list[Row]:
-    rows = read_rows(path, NAMES)
+def _ratings(path: Path, dialogues: dict[str, ItemDraft], report: ReadingReport) -> list[Row]:
+    rows = read_rows(path, NAMES, report=report)
     names = {question.name for question in QUESTIONS}
     for name in rows[0].fields:
         if name not in names | set(NAMES) and not name.endswith("_score"):

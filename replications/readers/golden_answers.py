@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import CandidateDraft, ItemDraft, StudyDraft
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
 from replications.readers.published import Published, rating
@@ -46,12 +47,14 @@ class _Answer(NamedTuple):
 
 def read_golden_answers(path: Path) -> Published:
     """The questions under each prompt, with the golden answer and every system's."""
-    rows = read_rows(path, COLUMNS)
+    report = ReadingReport()
+    rows = read_rows(path, COLUMNS, report=report)
     by_item: dict[str, list[_Answer]] = {}
     for answer in _answers(path, rows):
         by_item.setdefault(answer.item, []).append(answer)
     items = tuple(_item(key, answers) for key, answers in by_item.items())
-    return Published(StudyDraft(kind="rating", items=items, questions=(QUESTION,)))
+    study = StudyDraft(kind="rating", items=items, questions=(QUESTION,), report=report)
+    return Published(study)
 
 
 def _answers(path: Path, rows: list[Row]) -> Iterator[_Answer]:

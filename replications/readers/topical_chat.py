@@ -22,6 +22,7 @@ from pathlib import Path
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import CandidateDraft, ItemDraft, StudyDraft, SubmissionDraft
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
 from replications.readers.published import (
@@ -50,15 +51,17 @@ ResponseKey = tuple[str, str]
 
 def read_topical_chat(path: Path, geval: Path | None = None) -> Published:
     """The dialogues, their mean ratings, and the scores of metrics beside them."""
-    rows = read_rows(path, FIELDS)
+    report = ReadingReport()
+    rows = read_rows(path, FIELDS, report=report)
     dialogues = _dialogues(rows)
     keys = {id(row): (key, _system(row)) for key, group in dialogues.items() for row in group}
-    scores = [*_metrics(rows, keys, path), *(_geval(geval, rows, keys) if geval else ())]
+    scores = [*_metrics(rows, keys, path), *(_geval(geval, rows, keys, report) if geval else ())]
     study = StudyDraft(
         kind="rating",
         items=tuple(_item(key, group) for key, group in dialogues.items()),
         questions=QUESTIONS,
         submissions=tuple(_submission(key, group) for key, group in dialogues.items()),
+        report=report,
     )
     return Published(study, tuple(scores))
 
@@ -143,13 +146,15 @@ def _metrics(
         yield ScoresDraft(metric, f"imported|file:{path.name}", values)
 
 
-def _geval(path: Path, rows: Sequence[Row], keys: dict[int, ResponseKey]) -> Iterator[ScoresDraft]:
+def _geval(
+    path: Path, rows: Sequence[Row], keys: dict[int, ResponseKey], report: ReadingReport
+) -> Iterator[ScoresDraft]:
     by_id = {row.text("item_id"): keys[id(row)] for row in rows if row.text("item_id")}
     if not by_id:
         problem = "it names responses by item_id, which the file of dialogues has not."
         raise ImportRefused(path, problem, code="no_item_ids")
     by_name: dict[tuple[str, str], dict[ResponseKey, float]] = {}
-    for row in read_rows(path, ("item_id", "mode", "dim", "scores")):
+    for row in read_rows(path, ("item_id", "mode", "dim", "scores"), report=report):
         key = by_id.get(row.required("item_id"))
         if key is None:
             raise row.refuse("there is no response of that name.", "item_id", code="unknown_item")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.db.models import Exists, OuterRef
 
 from annotation.bulk import batched
+from annotation.exceptions import ImportRefused
 from annotation.models import Judgment, Submission, WrittenAnswer
-from presentation.files import plain_file
+from annotation.readers.report import ReadingReport
+from annotation.readers.tables import each_row
 from presentation.records import plain_records
 from presentation.row_files import Kind, RowFile
 from retrieval.exceptions import TermsUnfit
@@ -201,22 +202,16 @@ def count_terms_of(
     return TermCounts(table, len(texts), sum(is_relevant))
 
 
-def read_terms(path: Path = TERMS) -> dict[str, list[str]]:
-    """A list of terms: CSV with the columns term and word, a word a row; `*` for any letters."""
+def read_terms(path: Path = TERMS, *, report: ReadingReport | None = None) -> dict[str, list[str]]:
+    """A list of terms: columns term and word, a word per row; `*` stands for any letters."""
     terms: dict[str, list[str]] = defaultdict(list)
     try:
-        with plain_file(path).open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if not {"term", "word"} <= set(rows.fieldnames or ()):
-                raise TermsUnfit(f"{path.name}: it has no columns 'term' and 'word'.")
-            for row in rows:
-                term, word = (str(row[name] or "").strip() for name in ("term", "word"))
-                if not term or not word.strip(" *"):
-                    raise TermsUnfit(f"Line {rows.line_num} of {path.name}: a cell is empty.")
-                terms[term].append(word)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or "it is not CSV in UTF-8"
-        raise TermsUnfit(f"{path.name} cannot be read: {reason}.") from None
-    if not terms or sum(map(len, terms.values())) > MOST_TERMS:
-        raise TermsUnfit(f"{path.name}: a list has 1 to {MOST_TERMS:,} words.")
+        for row in each_row(path, ("term", "word"), report=report):
+            if not row.required("word").strip(" *"):
+                raise row.refuse("the word has no letters.", "word", code="empty")
+            terms[row.required("term")].append(row.optional("word"))
+    except ImportRefused as refused:
+        raise TermsUnfit(refused.statement, code=refused.code) from None
+    if sum(map(len, terms.values())) > MOST_TERMS:
+        raise TermsUnfit(f"{path.name}: a list has at most {MOST_TERMS:,} words.")
     return dict(terms)

@@ -12,17 +12,20 @@ from annotation.exceptions import StudyUnfit
 from annotation.exports import item_stretches
 from annotation.models import Candidate, Item, Judgment, Study, Submission
 from annotation.readers.pooled_hits import HIT, SLOT, TARGET
+from annotation.readers.report import FileReadings
 from annotation.readers.tables import kind_of
-from presentation.files import plain_file, write_whole
+from error_codes import CodedText
+from presentation.files import write_whole
 from presentation.spreadsheets import csv_parts
 from retrieval.audit.simulator_files import ALTERNATIVE_COLUMNS, qid_of
-from retrieval.exceptions import CatalogueUnfit
+from retrieval.exceptions import CatalogueUnfit, PoolFileFaults
 from retrieval.exports.assessors import FindIds, MarketplaceIds, ids_of, no_ids
 from retrieval.exports.marks import SIMULATED
 from retrieval.exports.qrels import Source, pairs_of
 from retrieval.models import PooledTopic, PoolStudy
 from retrieval.pools.catalogue import document_names
 from retrieval.pools.pool_files import read_pool
+from retrieval.text_lines import each_text_line
 
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
 
@@ -34,6 +37,7 @@ def write_released_layout(
     catalogue: Path | None = None,
     pool: Path | None = None,
     find_ids: FindIds = no_ids,
+    readings: FileReadings | None = None,
 ) -> list[Path]:
     """Write the files into a folder, and return them: pools with ticks, alternatives, numbers.
 
@@ -49,8 +53,9 @@ def write_released_layout(
         )
     folder.mkdir(parents=True, exist_ok=True)
     slug = source.study.slug
-    targets = _targets(source.study, pool)
-    numbers = _catalogue(catalogue) if catalogue else _by_name(source, targets)
+    readings = readings or FileReadings()
+    targets = _targets(source.study, pool, readings)
+    numbers = _catalogue(catalogue, readings) if catalogue else _by_name(source, targets)
     parts = {
         f"judged_targets_{slug}.csv": csv_parts(*_pools(source, targets, find_ids)),
         f"alter_target_ids_{slug}.csv": csv_parts(
@@ -63,10 +68,11 @@ def write_released_layout(
     return [folder / name for name in parts]
 
 
-def _targets(study: Study, pool: Path | None) -> dict[str, str]:
+def _targets(study: Study, pool: Path | None, readings: FileReadings) -> dict[str, str]:
     """The document of each topic that is about one."""
     if pool is not None:
-        return {one.topic: one.docno for one in read_pool(pool).targets if one.docno}
+        targets = read_pool(pool, report=readings.add(pool)).targets
+        return {one.topic: one.docno for one in targets if one.docno}
     versions = PoolStudy.objects.filter(study=study).values("version")
     rows = PooledTopic.objects.filter(version__in=versions).exclude(docno="")
     return dict(rows.values_list("topic", "docno"))
@@ -165,22 +171,17 @@ def _by_name(source: Source, targets: Mapping[str, str]) -> dict[str, int]:
     return {name: number for number, name in enumerate(sorted(keys))}
 
 
-def _catalogue(path: Path) -> dict[str, int]:
+def _catalogue(path: Path, readings: FileReadings) -> dict[str, int]:
     """The documents of a catalogue, or the lines of a list of names, numbered from 0."""
+    report = readings.add(path)
     if kind_of(path) in TABLES:
-        return {name: number for number, name in enumerate(document_names(path))}
-    try:
-        lines = plain_file(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise CatalogueUnfit(f"{path.name} cannot be read: {reason}.") from None
+        return {name: n for n, name in enumerate(document_names(path, report=report))}
     numbers: dict[str, int] = {}
-    for number, line in enumerate(lines):
-        if numbers.setdefault(line.strip(), number) != number:
-            raise CatalogueUnfit(
-                f"Line {number + 1} of {path.name}: '{line.strip()}' is on line "
-                f"{numbers[line.strip()] + 1} already."
-            )
+    for line, text in each_text_line(path, PoolFileFaults, report=report):
+        name = text.strip()
+        if numbers.setdefault(name, line - 1) != line - 1:
+            problem = CodedText(f"'{name}' is on line {numbers[name] + 1} already.", "repeated")
+            raise PoolFileFaults(path, [(line, problem)])
     return numbers
 
 

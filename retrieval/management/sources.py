@@ -8,8 +8,9 @@ from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
 
+from annotation.readers.report import FileReadings
 from presentation.progress import bar
-from retrieval.pools.catalogue import Catalogue
+from retrieval.pools.catalogue import Catalogue, read_catalogue
 from retrieval.pools.encoding import Part, encode_catalogue
 from retrieval.pools.neighbours import Similarity
 from retrieval.pools.sources import EmbeddingSource, RunSource, Source
@@ -70,7 +71,9 @@ def add_source_arguments(parser: CommandParser) -> None:
     )
 
 
-def read_sources(options: dict[str, Any], catalogue: Catalogue | None) -> list[Source]:
+def read_sources(
+    options: dict[str, Any], catalogue: Catalogue | None, readings: FileReadings
+) -> list[Source]:
     """The sources in the order of the options: runs, then embeddings."""
     names, queries, similarity = (dict(options[key]) for key in ("names", "queries", "similarity"))
     known = {name for key in ("embeddings", *PARTS) for name, _ in options[key]}
@@ -80,10 +83,14 @@ def read_sources(options: dict[str, Any], catalogue: Catalogue | None) -> list[S
     if wrong := [value for value in similarity.values() if value not in get_args(Similarity)]:
         choices = ", ".join(get_args(Similarity))
         raise CommandError(f"--similarity {wrong[0]} is not one of {choices}.")
-    sources: list[Source] = [RunSource(name, read_run(Path(file))) for name, file in options["run"]]
+    runs = [RunSource(name, read_run(Path(file))) for name, file in options["run"]]
+    for each in runs:
+        readings.add(each.run.path, each.run.reading)
+    sources: list[Source] = [*runs]
     for name, file in options["embeddings"]:
-        vectors = read_vectors(Path(file), Path(names[name]) if name in names else None)
-        asked = read_vectors(Path(queries[name])) if name in queries else None
+        named_path = Path(names[name]) if name in names else None
+        vectors = _vectors(Path(file), named_path, readings)
+        asked = _vectors(Path(queries[name]), None, readings) if name in queries else None
         if asked is not None and asked.array.shape[1] != vectors.array.shape[1]:
             raise CommandError(
                 f"--queries {name}: vectors of {asked.array.shape[1]} numbers, where documents "
@@ -95,6 +102,17 @@ def read_sources(options: dict[str, Any], catalogue: Catalogue | None) -> list[S
             vectors = _encoded(name, model, part, options, catalogue)
             sources.append(EmbeddingSource(name, vectors, similarity.get(name, "cosine")))
     return sources
+
+
+def named_catalogue(path: Path | None, readings: FileReadings) -> Catalogue | None:
+    """The catalogue of an option, if it is given."""
+    return None if path is None else read_catalogue(path, report=readings.add(path))
+
+
+def _vectors(path: Path, names: Path | None, readings: FileReadings) -> Vectors:
+    vectors = read_vectors(path, names)
+    readings.add(path).n_rows += len(vectors.names)
+    return vectors
 
 
 def _encoded(

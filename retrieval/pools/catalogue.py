@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -11,10 +11,11 @@ from pathlib import Path
 from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import PictureDraft
 from annotation.readers.pictures import Folder, PictureSource, read_picture
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
-from annotation.readers.tables import each_row
 from error_codes import CodedText
 from retrieval.exceptions import PoolFileFaults
+from retrieval.text_lines import each_table_row, numbered_fault
 
 NAMES = ("docno", "id", "key", "item", "target")
 TITLES = ("title", "text", "name", "caption")
@@ -65,7 +66,9 @@ def names_alone(names: Iterable[str]) -> Catalogue:
     return Catalogue({name: Document(name) for name in names})
 
 
-def read_catalogue(path: Path, *, pictures: PictureSource | None = None) -> Catalogue:
+def read_catalogue(
+    path: Path, *, pictures: PictureSource | None = None, report: ReadingReport | None = None
+) -> Catalogue:
     """The documents of a CSV, TSV or JSON Lines file; pictures are files named relative to it.
 
     A document whose picture cannot be shown stays in the catalogue, with the problem. A name that
@@ -75,7 +78,7 @@ def read_catalogue(path: Path, *, pictures: PictureSource | None = None) -> Cata
     documents: dict[str, Document] = {}
     lines: dict[str, int] = {}
     faults: list[tuple[int | None, str]] = []
-    for row in _rows(path):
+    for row in each_table_row(path, PoolFileFaults, report=report):
         if not lines and not faults and _present(row, NAMES) is None:
             problem = CodedText(
                 f"there is no column for the document's name, such as {NAMES[0]}.",
@@ -85,7 +88,7 @@ def read_catalogue(path: Path, *, pictures: PictureSource | None = None) -> Cata
         try:
             document = _document(row, source)
         except ImportRefused as refused:
-            faults.append((refused.line, refused.problem))
+            faults.append(numbered_fault(refused))
             continue
         if document.docno in documents:
             first = lines[document.docno]
@@ -103,11 +106,11 @@ def read_catalogue(path: Path, *, pictures: PictureSource | None = None) -> Cata
     return Catalogue(documents, source, path.parent, path, lines)
 
 
-def document_names(path: Path) -> list[str]:
+def document_names(path: Path, *, report: ReadingReport | None = None) -> list[str]:
     """The documents of such a file by name, in its order; what is shown of them is not read."""
     lines: dict[str, int] = {}
     faults: list[tuple[int | None, str]] = []
-    for row in _rows(path):
+    for row in each_table_row(path, PoolFileFaults, report=report):
         if (column := _present(row, NAMES)) is None:
             problem = CodedText(
                 f"there is no column for the document's name, such as {NAMES[0]}. A list that has "
@@ -118,20 +121,13 @@ def document_names(path: Path) -> list[str]:
         try:
             name = require_name(row, column)
         except ImportRefused as refused:
-            faults.append((refused.line, refused.problem))
+            faults.append(numbered_fault(refused))
             continue
         if lines.setdefault(name, row.line) != row.line:
             faults.append((row.line, f"document {name} is in line {lines[name]} already."))
     if faults:
         raise PoolFileFaults(path, faults)
     return list(lines)
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    try:
-        yield from each_row(path)
-    except ImportRefused as refused:
-        raise PoolFileFaults(path, [(refused.line, refused.problem)]) from None
 
 
 def _document(row: Row, pictures: PictureSource) -> Document:

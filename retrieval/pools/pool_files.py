@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
-from annotation.readers.tables import each_row, kind_of, read_object
+from annotation.readers.tables import kind_of, read_object
 from presentation.files import reason_of, write_whole
 from presentation.spreadsheets import csv_parts
 from retrieval.exceptions import PoolFileFaults
@@ -25,6 +26,7 @@ from retrieval.pools.records import (
     SourceFacts,
     Target,
 )
+from retrieval.text_lines import each_table_row, numbered_fault
 
 COLUMNS = (
     *("topic", "target", "slot", "position", "docno", "source", "source_rank", "quota"),
@@ -79,16 +81,17 @@ def _passed_over(replaced: Sequence[Replacement]) -> tuple[str, ...]:
     )
 
 
-def read_pool(path: Path) -> Pool:
-    """A pool that `write_pool` wrote, or a CSV with the columns topic and docno at least."""
-    return _read_json(path) if kind_of(path) == ".json" else _read_csv(path)
+def read_pool(path: Path, *, report: ReadingReport | None = None) -> Pool:
+    """A pool that `write_pool` wrote, or a table with the columns topic and docno at least."""
+    report = report or ReadingReport()
+    return _read_json(path, report) if kind_of(path) == ".json" else _read_table(path, report)
 
 
-def _read_json(path: Path) -> Pool:
+def _read_json(path: Path, report: ReadingReport) -> Pool:
     try:
         record = read_object(path, ("targets", "slots")).fields
     except ImportRefused as refused:
-        raise PoolFileFaults(path, [(refused.line, refused.problem)]) from None
+        raise PoolFileFaults(path, [numbered_fault(refused)]) from None
     try:
         plan = PoolPlan.of(record["plan"]) if record.get("plan") else None
     except (TypeError, ValueError, KeyError, AttributeError) as error:
@@ -116,6 +119,7 @@ def _read_json(path: Path) -> Pool:
     ]
     if foreign:
         raise PoolFileFaults(path, foreign)
+    report.n_rows += len(pool.slots)
     return pool
 
 
@@ -135,25 +139,22 @@ def _entries(
     return tuple(made)
 
 
-def _read_csv(path: Path) -> Pool:
+def _read_table(path: Path, report: ReadingReport) -> Pool:
     targets: dict[str, Target] = {}
     slots: list[Slot] = []
     replacements: list[Replacement] = []
     n_slots: dict[str, int] = {}
     faults: list[tuple[int | None, str]] = []
-    try:
-        for row in each_row(path, ("topic", "docno")):
-            try:
-                target, slot, passed = _row(row, n_slots)
-            except ImportRefused as refused:
-                faults.append((refused.line, refused.problem))
-                continue
-            if targets.setdefault(target.topic, target) != target:
-                faults.append((row.line, f"topic {target.topic} has another target above."))
-            slots += [slot] if slot else []
-            replacements += passed
-    except ImportRefused as refused:
-        raise PoolFileFaults(path, [(refused.line, refused.problem)]) from None
+    for row in each_table_row(path, PoolFileFaults, ("topic", "docno"), report=report):
+        try:
+            target, slot, passed = _row(row, n_slots)
+        except ImportRefused as refused:
+            faults.append(numbered_fault(refused))
+            continue
+        if targets.setdefault(target.topic, target) != target:
+            faults.append((row.line, f"topic {target.topic} has another target above."))
+        slots += [slot] if slot else []
+        replacements += passed
     if faults:
         raise PoolFileFaults(path, faults)
     ordered = {topic: n for n, topic in enumerate(targets)}

@@ -11,11 +11,13 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row, kind_of
 from retrieval.exceptions import PoolFileFaults
 from retrieval.pools.pool_files import read_pool
 from retrieval.pools.records import Pool
+from retrieval.text_lines import each_table_row, numbered_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,9 @@ class PoolTable:
         return self.lines.get(topic)
 
 
-def read_pool_table(path: Path) -> PoolTable:
+def read_pool_table(path: Path, *, report: ReadingReport | None = None) -> PoolTable:
     """A pool file, CSV or JSON, with the line, or the number among the slots, of each candidate."""
-    pool = read_pool(path)
+    pool = read_pool(path, report=report)
     if kind_of(path) == ".json":
         return table_of(pool, path)
     rows, lines = [], dict[str, int | None]()
@@ -96,7 +98,12 @@ def table_of(pool: Pool, path: Path = Path("pool")) -> PoolTable:
 
 
 def read_wide_table(
-    path: Path, *, target: str, candidates: Sequence[str], topic: str = ""
+    path: Path,
+    *,
+    target: str,
+    candidates: Sequence[str],
+    topic: str = "",
+    report: ReadingReport | None = None,
 ) -> PoolTable:
     """A CSV with a row a target and a column a candidate, such as a batch of HITs.
 
@@ -108,21 +115,23 @@ def read_wide_table(
     lines: dict[str, int | None] = {}
     columns: list[str] = []
     faults: list[tuple[int | None, str]] = []
-    try:
-        for row in each_row(path, [target, *([topic] if topic else [])]):
-            columns = columns or _columns(row, candidates)
-            name = row.optional(topic or target)
-            if name in targets and not topic:
-                name = f"{name}:{row.line}"
-            if not name or name in targets:
-                problem = f"topic {name} is in line {lines[name]} already." if name else "no topic."
-                faults.append((row.line, problem))
-                continue
-            targets[name], lines[name] = row.optional(target), row.line
-            cells = ((column, row.optional(column)) for column in columns)
-            rows += [PoolRow(row.line, each, name, docno) for each, docno in cells if docno]
-    except ImportRefused as refused:
-        raise PoolFileFaults(path, [(refused.line, refused.problem)]) from None
+    named = [target, *([topic] if topic else [])]
+    for row in each_table_row(path, PoolFileFaults, named, report=report):
+        columns = columns or _columns(row, candidates)
+        try:
+            name, docno = row.optional(topic or target), row.optional(target)
+            cells = [(column, row.optional(column)) for column in columns]
+        except ImportRefused as fault:
+            faults.append(numbered_fault(fault))
+            continue
+        if name in targets and not topic:
+            name = f"{name}:{row.line}"
+        if not name or name in targets:
+            problem = f"topic {name} is in line {lines[name]} already." if name else "no topic."
+            faults.append((row.line, problem))
+            continue
+        targets[name], lines[name] = docno, row.line
+        rows += [PoolRow(row.line, each, name, cell) for each, cell in cells if cell]
     if faults:
         raise PoolFileFaults(path, faults)
     return PoolTable(path, tuple(rows), targets, lines, target, per_topic=len(columns))
@@ -137,5 +146,5 @@ def _columns(row: Row, candidates: Sequence[str]) -> list[str]:
     found = [name for name in row.fields if any(re.fullmatch(each, name) for each in patterns)]
     for name, pattern in zip(candidates, patterns, strict=True):
         if not any(re.fullmatch(pattern, each) for each in found):
-            raise ImportRefused(row.path, f"there is no column {name}.", line=1)
+            raise PoolFileFaults(row.path, [(1, f"there is no column {name}.")])
     return found

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
-from annotation.readers.tables import each_row, kind_of
+from annotation.readers.tables import kind_of
 from error_codes import CodedText
 from retrieval.exceptions import PoolFileFaults
 from retrieval.pools.catalogue import require_name
 from retrieval.pools.records import Target
-from retrieval.text_lines import each_text_line
+from retrieval.text_lines import each_table_row, each_text_line, numbered_fault
 from retrieval.trec_files import Run
 from stats.arguments import Floats
 
@@ -24,12 +25,18 @@ MOST_TARGETS = 1_000_000
 """As many candidates as a pool may have."""
 
 
-def read_targets(path: Path, *, topic: str = "topic", target: str = "target") -> list[Target]:
+def read_targets(
+    path: Path,
+    *,
+    topic: str = "topic",
+    target: str = "target",
+    report: ReadingReport | None = None,
+) -> list[Target]:
     """The targets of a file; where it has no column for the topic, that is the target's name.
 
     A file whose name ends in .txt or .ids has a target a line.
     """
-    return [one for one, _, _ in _read(path, topic, target, None)]
+    return [one for one, _, _ in _read(path, topic, target, None, report=report)]
 
 
 def read_target_values(
@@ -39,12 +46,13 @@ def read_target_values(
     topic: str = "topic",
     target: str = "target",
     is_required: bool = True,
+    report: ReadingReport | None = None,
 ) -> tuple[list[Target], Floats]:
     """The targets of a file, and the number that a column of it has for each.
 
     NaN where the column is empty, or where there is none and it is not required.
     """
-    read = _read(path, topic, target, column, is_required=is_required)
+    read = _read(path, topic, target, column, is_required=is_required, report=report)
     return [one for one, _, _ in read], np.array([value for _, value, _ in read])
 
 
@@ -54,17 +62,23 @@ def line_of_topic(path: Path, topic: str) -> int:
 
 
 def _read(
-    path: Path, topic: str, target: str, column: str | None, *, is_required: bool = True
+    path: Path,
+    topic: str,
+    target: str,
+    column: str | None,
+    *,
+    is_required: bool = True,
+    report: ReadingReport | None = None,
 ) -> list[tuple[Target, float, int]]:
     lines: dict[str, int] = {}
     read: list[tuple[Target, float, int]] = []
     faults: list[tuple[int | None, str]] = []
-    for row in _rows(path, [target, *([column] if column and is_required else [])]):
+    for row in _rows(path, [target, *([column] if column and is_required else [])], report):
         try:
             one = _target(row, topic, target)
             value = row.number_or_nan(column) if column else nan
         except ImportRefused as refused:
-            faults.append((refused.line, refused.problem))
+            faults.append(numbered_fault(refused))
             continue
         if (line := lines.setdefault(one.topic, row.line)) != row.line:
             faults.append((row.line, f"topic {one.topic} is in line {line} already."))
@@ -81,13 +95,10 @@ def targets_of_runs(runs: Sequence[Run], documents: Sequence[str] = ()) -> list[
     return [Target(topic, topic if topic in known else "") for topic in topics]
 
 
-def _rows(path: Path, columns: Sequence[str]) -> list[Row]:
+def _rows(path: Path, columns: Sequence[str], report: ReadingReport | None) -> list[Row]:
     if kind_of(path) not in (".txt", ".ids"):
-        try:
-            return _few(path, each_row(path, columns))
-        except ImportRefused as refused:
-            raise PoolFileFaults(path, [(refused.line, refused.problem)]) from None
-    lines = each_text_line(path, PoolFileFaults)
+        return _few(path, each_table_row(path, PoolFileFaults, columns, report=report))
+    lines = each_text_line(path, PoolFileFaults, report=report)
     rows = _few(path, (Row(path, line, {columns[0]: text}) for line, text in lines if text.strip()))
     if not rows:
         raise PoolFileFaults(path, [(None, CodedText("it holds no targets.", code="no_targets"))])

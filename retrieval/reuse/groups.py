@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from annotation.readers.report import ReadingReport, place_of_line
 from error_codes import CodedText
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
 from retrieval.text_lines import each_text_line
@@ -86,13 +87,17 @@ def _require_member(
         )
 
 
-def read_groups(path: Path) -> dict[str, list[str]]:
+def read_groups(path: Path, *, report: ReadingReport | None = None) -> dict[str, list[str]]:
     """Groups of a file: each line has a run and its group, with white space between."""
     groups: dict[str, list[str]] = {}
     faults: list[tuple[int | None, str]] = []
-    for number, line in each_text_line(path, TrecFileFaults):
+    report = report or ReadingReport()
+    for number, line in each_text_line(path, TrecFileFaults, report=report):
         cells = line.split()
-        if not cells or cells[0].startswith("#"):
+        if not cells:
+            continue
+        if cells[0].startswith("#"):
+            report.leave_out(CodedText("the line is a comment", "comment"), place_of_line(number))
             continue
         if len(cells) != 2:
             faults.append(

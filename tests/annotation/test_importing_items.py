@@ -212,7 +212,7 @@ def test_a_batch_of_mechanical_turk_with_its_system_in_a_column(tmp_path: Path) 
         [item] = items
     assert faults.n == 0
     assert (item.key, [each.system for each in item.candidates]) == ("d1", ["alpha", "beta"])
-    assert items.n_repeated == 1
+    assert items.report().left_out["repeated_response"].n == 1
 
 
 def guessed_item(columns: list[str], n_rows: int, **options: Any) -> str | None:

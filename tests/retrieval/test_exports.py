@@ -320,7 +320,7 @@ def test_items_have_their_numbers_in_a_catalogue(tmp_path):
     with refused(CatalogueUnfit, "item_unknown"):
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
     catalogue.write_text("sock\nboot\nsock\n")
-    with refused_naming(CatalogueUnfit, "'sock'", 1, 3):
+    with refused_naming(PoolFileFaults, "'sock'", 1, 3):
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
 
 

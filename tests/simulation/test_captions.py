@@ -46,10 +46,10 @@ def test_captions_of_shoes_and_of_fashion_iq(tmp_path: Path) -> None:
     for content, entry in (
         ("{", ""),
         ("[]", ""),
-        ('[{"RelativeCaption": "x"}, {"text": "y"}]', "Entry 2"),
+        ('[{"RelativeCaption": "x"}, {"text": "y"}]', "Record 2"),
         ('[{"RelativeCaption": " "}]', ""),
         ("[" * 200_000, ""),
-        ('[{"RelativeCaption": "is red \\ud800"}]', "Entry 1"),
+        ('[{"RelativeCaption": "is red \\ud800"}]', "Record 1"),
     ):
         path.write_text(content)
         with refused_naming(CaptionsUnfit, path.name, entry):

@@ -3,15 +3,14 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any, get_args
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import transaction
 
 from annotation.exceptions import FileFaults
 from annotation.imports import ImportResult, import_study
-from annotation.management.importer import add_study_arguments, owner_named, team_named
+from annotation.management.importer import StudyImportCommand, owner_named, team_named
 from annotation.management.plain_table import column_and_value
 from annotation.models import Question
-from annotation.ownership import ownership_warning
 from annotation.readers.drafts import StudyDraft
 from annotation.readers.policies import REPEATS, Missing, Policies
 from annotation.readers.rows import MOST
@@ -22,11 +21,11 @@ from annotation.readers.tool_exports.studies import TOOLS, read_tool_export
 FIELDS = ("annotator", "candidate", "system", "context", "response", "reference")
 
 
-class Command(BaseCommand):
+class Command(StudyImportCommand):
     help = "Import labels that people gave in another tool, as a study with judgments."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add_study_arguments(parser)
+        super().add_arguments(parser)
         parser.add_argument("--from", dest="tool", choices=TOOLS, required=True)
         parser.add_argument(
             "--item", action="append", default=[], metavar="FIELD",
@@ -81,7 +80,6 @@ class Command(BaseCommand):
             help="annotators keep the names of the file, which are pseudonyms already",
         )  # fmt: skip
         parser.add_argument("--dry-run", action="store_true", help="say what would be imported")
-        parser.add_argument("--json", action="store_true", help="for a program to read")
 
     def handle(self, *args: Any, json: bool, dry_run: bool, **options: Any) -> None:
         try:
@@ -91,12 +89,12 @@ class Command(BaseCommand):
                 self.stdout.write(json_format.dumps({"faults": _fault_records(refused)}, indent=1))
             raise
         if json:
-            record = _record(imported, draft) | {"is_dry_run": dry_run}
+            record = {**imported.record(), "questions": _questions(draft), "is_dry_run": dry_run}
             self.stdout.write(json_format.dumps(record, indent=1))
         else:
             self.stdout.write("\n".join(_lines(imported, draft, dry_run)))
-        if not dry_run and (warning := ownership_warning(imported.study)):
-            self.stderr.write(warning)
+        if not dry_run:
+            self.warn_of_ownership(imported)
 
 
 @transaction.atomic
@@ -170,24 +168,16 @@ def _fault_records(refused: FileFaults) -> list[dict[str, Any]]:
     ]
 
 
-def _record(imported: ImportResult, draft: StudyDraft) -> dict[str, Any]:
-    return {
-        "study": imported.study.slug,
-        "n_items": imported.n_items,
-        "n_items_known": imported.n_items_known,
-        "n_submissions": imported.n_submissions,
-        "n_submissions_known": imported.n_submissions_known,
-        "questions": [
-            {
-                "name": question.name,
-                "level": question.level,
-                "scale": [question.scale_min, question.scale_max],
-                "categories": list(question.categories),
-            }
-            for question in draft.questions
-        ],
-        "reading": imported.report.plain(),
-    }
+def _questions(draft: StudyDraft) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": question.name,
+            "level": question.level,
+            "scale": [question.scale_min, question.scale_max],
+            "categories": list(question.categories),
+        }
+        for question in draft.questions
+    ]
 
 
 def _lines(imported: ImportResult, draft: StudyDraft, dry_run: bool) -> list[str]:

@@ -2,18 +2,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.exceptions import AnnotationError
 from annotation.imports import import_study
 from annotation.management.importer import (
+    StudyImportCommand,
     add_protocol_argument,
-    add_study_arguments,
     owner_named,
     team_named,
 )
 from annotation.models import Study
-from annotation.ownership import ownership_warning
 from annotation.protocols.templates import read_protocol
 from annotation.readers.column_mapping import ColumnMapping, Use, guess_mapping
 from annotation.readers.file_faults import Faults
@@ -31,14 +30,14 @@ from annotation.readers.text_files import ENCODINGS
 USES = ", ".join(Use)
 
 
-class Command(BaseCommand):
+class Command(StudyImportCommand):
     help = (
         "Import the items of a file of any kind (CSV, Excel, JSON, JSON Lines, Parquet, zip with "
         "pictures), saying what its columns are. Without --map the columns' names are gone by."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add_study_arguments(parser)
+        super().add_arguments(parser)
         add_protocol_argument(parser)
         parser.add_argument(
             "--map",
@@ -63,7 +62,6 @@ class Command(BaseCommand):
             "--leave-out", action="store_true", help="the items in which something is wrong"
         )
         parser.add_argument("--dry-run", action="store_true", help="say what it would come to")
-        parser.add_argument("--json", action="store_true", help="say it as JSON")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         if not file.is_file():
@@ -93,12 +91,15 @@ class Command(BaseCommand):
             "candidates": items.n_candidates,
             "systems": items.n_systems,
             "left_out": items.n_faulty,
-            "notes": (notes := items.notes()),
+            "notes": items.notes(),
+            "reading": items.report().plain(),
         }
         if options["dry_run"]:
-            sentences = "".join(f" {note}." for note in notes)
-            text = (
-                f"{table.path.name}: {_in_words(summary, mapping)}{sentences} Nothing was imported."
+            text = "\n".join(
+                [
+                    f"{table.path.name}: {_in_words(summary, mapping)} Nothing was imported.",
+                    *items.report().sentences(),
+                ]
             )
             self.stdout.write(json.dumps(summary, ensure_ascii=False) if options["json"] else text)
             return
@@ -114,8 +115,7 @@ class Command(BaseCommand):
         summary |= {"imported": imported.n_items, "known": imported.n_items_known}
         as_json = json.dumps(summary, ensure_ascii=False)
         self.stdout.write(as_json if options["json"] else str(imported))
-        if warning := ownership_warning(imported.study):
-            self.stderr.write(warning)
+        self.warn_of_ownership(imported)
 
 
 def _form(options: dict[str, Any]) -> FileFormat:

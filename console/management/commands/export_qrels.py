@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.label_sets import CATEGORICAL, Rule, make_label_set
 from annotation.models import LabelSet, Study
+from annotation.readers.report import FileReadings
 from hits.exports import marketplace_ids
 from presentation.counts import count_of
 from presentation.files import write_whole
@@ -86,9 +87,11 @@ class Command(BaseCommand):
         source = _source(Study.objects.named(study), **options)
         qrels = qrels_of(source)
         qrels.write(output)
-        files = [output, *_other_files(source, **options)]
+        readings = FileReadings()
+        files = [output, *_other_files(source, readings, **options)]
         if options["json"]:
             record = {"files": [str(path) for path in files], "study": study, **qrels.record()}
+            record["reading"] = readings.plain()
             self.stdout.write(json.dumps(record, indent=1))
             return
         unjudged = f", {qrels.n_unjudged:,} not judged" if qrels.n_unjudged else ""
@@ -98,6 +101,8 @@ class Command(BaseCommand):
         )
         for path in files[1:]:
             self.stdout.write(f"{path}: written.")
+        for line in readings.lines():
+            self.stdout.write(line)
 
 
 def _source(
@@ -118,6 +123,7 @@ def _source(
 
 def _other_files(
     source: Source,
+    readings: FileReadings,
     *,
     assessors: Path | None,
     provenance: Path | None,
@@ -145,6 +151,7 @@ def _other_files(
                 catalogue=catalogue,
                 pool=pool,
                 find_ids=marketplace_ids,
+                readings=readings,
             )
 
     return list(written())

@@ -147,8 +147,12 @@ class Command(BaseCommand):
             figures.mkdir(parents=True, exist_ok=True)
             for name, picture in pictures(experiment).items():
                 write_whole(figures / f"{name}.svg", [rendered(themed(picture), "svg")])
-        text = json.dumps(record, indent=1) if record else report_text(experiment)
-        self.stdout.write(text)
+        if record is not None:
+            record["reading"] = request.readings.plain()
+            self.stdout.write(json.dumps(record, indent=1))
+        else:
+            lines = [report_text(experiment), *request.readings.lines()]
+            self.stdout.write("\n".join(lines))
 
 
 def _record(request: Request, experiment: Experiment, options: dict[str, Any]) -> dict[str, Any]:

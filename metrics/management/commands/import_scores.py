@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any, get_args
 
@@ -30,7 +31,7 @@ class Command(BaseCommand):
             help="what to do with rows about items or candidates that the study does not have",
         )  # fmt: skip
         parser.add_argument("--lower-is-better", action="append", default=[], metavar="METRIC")
-
+        parser.add_argument("--json", action="store_true", help="print the result as JSON")
         parser.add_argument(
             "--signature",
             default="",
@@ -52,6 +53,10 @@ class Command(BaseCommand):
             signature=signature,
             reading=reading,
         )
+        if options["json"]:
+            record = {"study": study, "n_scores": counts, "reading": reading.report.plain()}
+            self.stdout.write(json.dumps(record, indent=1))
+            return
         message = ", ".join(f"{count} of {metric}" for metric, count in counts.items())
         self.stdout.write(f"Study '{study}': {message} scores imported.")
         self.stdout.write("\n".join(reading.report.sentences()))

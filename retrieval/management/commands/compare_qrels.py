@@ -1,4 +1,3 @@
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,11 +8,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import positive
 from metrics.management.numbers import share, some_draws
 from presentation.progress import bar
-from presentation.text_tables import text_report
 from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
+from retrieval.management.output import with_readings
 from retrieval.rankings import ComparisonSettings, compare_qrels
 from retrieval.rankings.tables import comparison_text
-from retrieval.readings import file_readings, reading_lines
+from retrieval.readings import file_readings
 from retrieval.trec_files import read_assessors, read_qrels, read_run
 from stats.ranking.rank_biased_overlap import RankTies
 
@@ -84,12 +83,8 @@ class Command(BaseCommand):
             runs, qrels, settings, assessors=assessors, progress=bar("compare")
         )
         readings = file_readings(*qrels.values(), *assessors.values(), *runs)
-        if options["json"]:
-            record = compared.record() | {"reading": [each.record() for each in readings]}
-            self.stdout.write(json.dumps(record, indent=1))
-            return
-        parts = [comparison_text(compared), "\n".join(reading_lines(readings))]
-        self.stdout.write(text_report(parts))
+        text = comparison_text(compared)
+        self.stdout.write(with_readings(compared, text, readings, is_json=options["json"]))
 
 
 def _named_files(options: Sequence[str]) -> dict[str, Path]:

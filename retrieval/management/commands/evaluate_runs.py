@@ -1,4 +1,3 @@
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,13 +6,14 @@ from typing import Any, get_args
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import positive
+from annotation.readers.report import FileReadings
 from presentation.progress import bar
-from presentation.text_tables import text_report
 from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Evaluation, Settings
 from retrieval.evaluation_tables import evaluation_text
 from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
-from retrieval.readings import evaluation_readings, file_readings, reading_lines
+from retrieval.management.output import with_readings
+from retrieval.readings import evaluation_readings
 from retrieval.reuse.groups import read_groups
 from retrieval.reuse.machine import compare_machine
 from retrieval.reuse.machine_records import MachineComparison, Sample
@@ -66,25 +66,21 @@ class Command(BaseCommand):
         evaluation = evaluate_runs(
             grades, runs, settings, progress=bar("evaluate"), pair_progress=bar("compare")
         )
-        weighted = _weighted(evaluation, options["weights"])
-        reuse = _reusability(grades, runs, settings, options)
+        readings = evaluation_readings(evaluation, grades, runs)
+        weighted = _weighted(evaluation, options["weights"], readings)
+        groups = _groups(options, readings)
+        reuse = _reusability(grades, runs, settings, options, groups)
         machine_grades = read_qrels(options["machine"]) if options["machine"] else None
         machine = _machine(grades, runs, machine_grades, settings, options)
-        readings = evaluation_readings(evaluation, grades, runs)
-        readings += [] if machine_grades is None else file_readings(machine_grades)
-        if options["json"]:
-            record = evaluation.record()
-            record |= {} if weighted is None else {"weighted": weighted.record()}
-            record |= {} if reuse is None else {"reusability": reuse.record()}
-            record |= {} if machine is None else {"machine": machine.record()}
-            record["reading"] = [each.record() for each in readings]
-            self.stdout.write(json.dumps(record, indent=1))
-            return
-        parts = [evaluation_text(evaluation), *([] if weighted is None else [weighted.text()])]
-        parts += [] if reuse is None else [reusability_text(reuse)]
-        parts += [] if machine is None else machine.lines()
-        parts.append("\n".join(reading_lines(readings)))
-        self.stdout.write(text_report(parts))
+        if machine_grades is not None:
+            readings.add(machine_grades.path, machine_grades.reading)
+        parts = {"weighted": weighted, "reusability": reuse, "machine": machine}
+        more = {name: part.record() for name, part in parts.items() if part is not None}
+        texts = [evaluation_text(evaluation), *([] if weighted is None else [weighted.text()])]
+        texts += [] if reuse is None else [reusability_text(reuse)]
+        texts += [] if machine is None else machine.lines()
+        text, is_json = "\n\n".join(texts), options["json"]
+        self.stdout.write(with_readings(evaluation, text, readings, is_json=is_json, **more))
 
 
 def _require_owners(options: dict[str, Any]) -> None:
@@ -149,10 +145,13 @@ def _add_machine_arguments(parser: CommandParser) -> None:
     )
 
 
-def _weighted(evaluation: Evaluation, file: Path | None) -> WeightedMeans | None:
+def _weighted(
+    evaluation: Evaluation, file: Path | None, readings: FileReadings
+) -> WeightedMeans | None:
     if file is None:
         return None
-    return weighted_means(evaluation, read_weights(file, evaluation.topics))
+    weights = read_weights(file, evaluation.topics, report=readings.add(file))
+    return weighted_means(evaluation, weights)
 
 
 def _machine(
@@ -176,7 +175,11 @@ def _machine(
 
 
 def _reusability(
-    grades: RelevanceGrades, runs: Sequence[Run], settings: Settings, options: dict[str, Any]
+    grades: RelevanceGrades,
+    runs: Sequence[Run],
+    settings: Settings,
+    options: dict[str, Any],
+    groups: dict[str, list[str]],
 ) -> Reusability | None:
     if not options["reusability"]:
         return None
@@ -184,15 +187,16 @@ def _reusability(
         runs,
         grades,
         options["pool_depth"],
-        _groups(options),
+        groups,
         settings,
         outside=options["outside"],
         progress=bar("leave one out"),
     )
 
 
-def _groups(options: dict[str, Any]) -> dict[str, list[str]]:
-    groups = {} if options["groups"] is None else read_groups(options["groups"])
+def _groups(options: dict[str, Any], readings: FileReadings) -> dict[str, list[str]]:
+    file: Path | None = options["groups"]
+    groups = {} if file is None else read_groups(file, report=readings.add(file))
     for text in options["group"]:
         name, _, runs = text.partition("=")
         members = [run.strip() for run in runs.split(",") if run.strip()]

@@ -1,14 +1,13 @@
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import positive
+from annotation.readers.report import FileReadings, ReadingReport
 from metrics.management.numbers import share
-from retrieval.management.sources import named_number
-from retrieval.pools.catalogue import read_catalogue
+from retrieval.management.output import with_readings
+from retrieval.management.sources import named_catalogue, named_number
 from retrieval.pools.lint import FAULTS, FaultName, lint_pool
 from retrieval.pools.pool_tables import PoolTable, read_pool_table, read_wide_table
 from retrieval.pools.pool_text import lint_text
@@ -57,22 +56,24 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, pool: Path, **options: Any) -> None:
+        readings = FileReadings()
+        table = _table(pool, options, readings.add(pool))
         lint = lint_pool(
-            _table(pool, options["target"], options["candidates"], options["topic"]),
-            catalogue=read_catalogue(options["catalogue"]) if options["catalogue"] else None,
+            table,
+            catalogue=named_catalogue(options["catalogue"], readings),
             quotas=dict(options["quota"]) or None,
             per_topic=options["per_topic"],
             hub_share=options["hub_share"],
             allowed=options["allow"],
         )
-        text = json.dumps(lint.record(), indent=1) if options["json"] else lint_text(lint)
-        self.stdout.write(text)
+        self.stdout.write(with_readings(lint, lint_text(lint), readings, is_json=options["json"]))
         lint.require_sound()
 
 
-def _table(path: Path, target: str | None, candidates: Sequence[str], topic: str) -> PoolTable:
+def _table(path: Path, options: dict[str, Any], report: ReadingReport) -> PoolTable:
+    target, candidates, topic = (options[name] for name in ("target", "candidates", "topic"))
     if not (target or candidates or topic):
-        return read_pool_table(path)
+        return read_pool_table(path, report=report)
     if not (target and candidates):
         raise CommandError("A table with a row a target needs --target and --candidates.")
-    return read_wide_table(path, target=target, candidates=candidates, topic=topic)
+    return read_wide_table(path, target=target, candidates=candidates, topic=topic, report=report)

@@ -8,7 +8,7 @@ from presentation.counts import count_of
 from presentation.files import write_whole
 from retrieval.exports.marks import is_simulated_name
 from retrieval.merged_qrels import RULES, merged, qrels_lines
-from retrieval.readings import file_readings, reading_lines
+from retrieval.readings import file_readings
 from retrieval.trec_files import read_assessors
 
 
@@ -41,12 +41,11 @@ class Command(BaseCommand):
             "n_unjudged": int((qrels.grade < 0).sum()),
         }
         if options["json"]:
-            reading = [each.record() for each in readings]
-            record = {"output": str(output), "rule": rule, **counts, "reading": reading}
+            record = {"output": str(output), "rule": rule, **counts, "reading": readings.plain()}
             self.stdout.write(json.dumps(record, indent=1))
             return
         self.stdout.write(
             f"{output}: {count_of(counts['n_topics'], 'topic')}, "
             f"{count_of(counts['n_lines'], 'line')}, {counts['n_relevant']:,} relevant ({rule} of "
-            f"{count_of(len(grades), 'assessor')}).\n" + "\n".join(reading_lines(readings))
+            f"{count_of(len(grades), 'assessor')}).\n" + "\n".join(readings.lines())
         )

@@ -1,18 +1,22 @@
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import natural, positive
+from annotation.readers.report import FileReadings
 from presentation.files import require_writable, write_whole
 from presentation.progress import bar
-from presentation.text_tables import text_report
-from retrieval.management.sources import add_source_arguments, named_number, read_sources
-from retrieval.pools.catalogue import Catalogue, names_alone, read_catalogue
+from retrieval.management.output import with_readings
+from retrieval.management.sources import (
+    add_source_arguments,
+    named_catalogue,
+    named_number,
+    read_sources,
+)
+from retrieval.pools.catalogue import Catalogue, names_alone
 from retrieval.pools.construction import make_pool, require_candidates
-from retrieval.pools.lint import FaultName, PoolLint, lint_pool
+from retrieval.pools.lint import FaultName, lint_pool
 from retrieval.pools.pool_files import write_pool
 from retrieval.pools.pool_items import alternatives_lines
 from retrieval.pools.pool_tables import table_of
@@ -20,7 +24,6 @@ from retrieval.pools.pool_text import lint_text, pool_text
 from retrieval.pools.records import Pool, PoolPlan, Target
 from retrieval.pools.sources import RunSource, Source
 from retrieval.pools.targets import read_targets, targets_of_runs
-from retrieval.readings import FileReading, file_readings, reading_lines
 
 PLAN = ("depth", "take", "uniform", "cap", "seed", "fusion_constant", "fusion_depth")
 
@@ -93,12 +96,11 @@ class Command(BaseCommand):
         files = [options[name] for name in ("output", "alternatives") if options[name]]
         for file in files:
             require_writable(file)
-        catalogue = read_catalogue(options["catalogue"]) if options["catalogue"] else None
-        sources = read_sources(options, catalogue)
-        targets = _targets(options["targets"], sources, catalogue)
-        excluded = (
-            {each.docno for each in read_targets(options["exclude"])} if options["exclude"] else ()
-        )
+        readings = FileReadings()
+        catalogue = named_catalogue(options["catalogue"], readings)
+        sources = read_sources(options, catalogue, readings)
+        targets = _targets(options["targets"], sources, catalogue, readings)
+        excluded = _excluded(options["exclude"], readings)
         pool = make_pool(
             targets, sources, plan, catalogue=catalogue, excluded=excluded, progress=bar("pool")
         )
@@ -106,8 +108,9 @@ class Command(BaseCommand):
         if options["output"]:
             write_pool(options["output"], pool)
         lint = lint_pool(table_of(pool), catalogue=catalogue, allowed=options["allow"])
-        readings = file_readings(*(one.run for one in sources if isinstance(one, RunSource)))
-        self.stdout.write(_text(pool, lint, readings, as_json=options["json"]))
+        text = "\n\n".join(part for part in (pool_text(pool), lint_text(lint)) if part)
+        is_json = options["json"]
+        self.stdout.write(with_readings(pool, text, readings, is_json=is_json, lint=lint.record()))
         if options["alternatives"]:
             lint.require_sound()
             _write_alternatives(options["alternatives"], pool, catalogue)
@@ -126,23 +129,26 @@ def _plan(options: dict[str, Any]) -> PoolPlan:
         raise CommandError(f"{problem}.") from None
 
 
-def _targets(file: Path | None, sources: list[Source], catalogue: Catalogue | None) -> list[Target]:
+def _excluded(file: Path | None, readings: FileReadings) -> set[str]:
+    if file is None:
+        return set()
+    return {each.docno for each in read_targets(file, report=readings.add(file))}
+
+
+def _targets(
+    file: Path | None,
+    sources: list[Source],
+    catalogue: Catalogue | None,
+    readings: FileReadings,
+) -> list[Target]:
     if file is not None:
-        return read_targets(file)
+        return read_targets(file, report=readings.add(file))
     documents = list(catalogue.documents) if catalogue else []
     for source in sources:
         documents += source.documents
     return targets_of_runs(
         [source.run for source in sources if isinstance(source, RunSource)], documents
     )
-
-
-def _text(pool: Pool, lint: PoolLint, readings: Sequence[FileReading], *, as_json: bool) -> str:
-    if as_json:
-        reading = [each.record() for each in readings]
-        return json.dumps(pool.record() | {"lint": lint.record(), "reading": reading}, indent=1)
-    parts = [pool_text(pool), lint_text(lint), "\n".join(reading_lines(readings))]
-    return text_report(parts)
 
 
 def _write_alternatives(path: Path, pool: Pool, catalogue: Catalogue | None) -> None:

@@ -1,4 +1,3 @@
-import json
 import re
 from pathlib import Path
 from typing import Any, get_args
@@ -6,8 +5,9 @@ from typing import Any, get_args
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import natural, positive
+from annotation.readers.report import FileReadings
 from metrics.management.numbers import number, share
-from presentation.text_tables import printable
+from retrieval.management.output import with_readings
 from retrieval.pilots import EqualCost, plans_at_equal_cost, read_pilot
 from retrieval.sizes import (
     Size,
@@ -97,16 +97,13 @@ class Command(BaseCommand):
         _require_applicable(options)
         chosen = {name: options[name] for name in DEFAULTS if options[name] is not None}
         options |= DEFAULTS | chosen
+        readings = FileReadings()
         try:
-            size = _size(options)
+            size = _size(options, readings)
         except (ValueError, OverflowError) as error:
             raise CommandError(f"{_with_option(str(error), options)}.") from None
-        text = (
-            json.dumps(size.record(), indent=1)
-            if options["json"]
-            else printable("\n".join(size.lines()))
-        )
-        self.stdout.write(text)
+        text = "\n".join(size.lines())
+        self.stdout.write(with_readings(size, text, readings, is_json=options["json"]))
 
 
 def _require_applicable(options: dict[str, Any]) -> None:
@@ -144,12 +141,12 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _size(options: dict[str, Any]) -> Size | EqualCost:
+def _size(options: dict[str, Any], readings: FileReadings) -> Size | EqualCost:
     rules = {"power": options["power"], "alpha": options["alpha"]}
     confidence = 1 - options["alpha"]
     asked = [name for name in ("correlation", "kappa", "difference") if options[name] is not None]
     if options["pilot"] is not None:
-        return _plans(options)
+        return _plans(options, readings)
     if asked == ["correlation"] and options["other_correlation"] is not None:
         _require(options, "other-correlation", "between")
         three = options["correlation"], options["other_correlation"], options["between"]
@@ -181,10 +178,10 @@ def _size(options: dict[str, Any]) -> Size | EqualCost:
     return topics_for_interval(options["width"], options["sd"], confidence=confidence)
 
 
-def _plans(options: dict[str, Any]) -> EqualCost:
+def _plans(options: dict[str, Any], readings: FileReadings) -> EqualCost:
     _require(options, "pilot", "budget")
     return plans_at_equal_cost(
-        read_pilot(options["pilot"]),
+        read_pilot(options["pilot"], report=readings.add(options["pilot"])),
         options["budget"],
         topic_cost=options["topic_cost"],
         confidence=1 - options["alpha"],

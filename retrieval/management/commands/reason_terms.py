@@ -1,4 +1,3 @@
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -6,10 +5,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
+from annotation.readers.report import FileReadings
 from presentation.documents import Number
 from presentation.text_tables import text_table
 from retrieval.exports.qrels import judgment_source
 from retrieval.exports.reasons import TermCounts, count_terms, read_terms
+from retrieval.management.output import with_readings
 
 COLUMNS = ("term", "reasons", "for relevant", "share", "for others", "share")
 
@@ -33,13 +34,14 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, study: str, terms: Path | None, **options: Any) -> None:
-        words = read_terms(terms) if terms else read_terms()
+        readings = FileReadings()
+        words = read_terms(terms, report=readings.add(terms)) if terms else read_terms()
         source = judgment_source(
             Study.objects.named(study), round=options["round"], question=options["question"]
         )
         counts = count_terms(source, words)
-        text = json.dumps(counts.record(), indent=1) if options["json"] else _as_text(counts)
-        self.stdout.write(text)
+        text = _as_text(counts)
+        self.stdout.write(with_readings(counts, text, readings, is_json=options["json"]))
 
 
 def _as_text(counts: TermCounts) -> str:

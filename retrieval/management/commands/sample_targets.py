@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 from typing import Any, get_args
 
@@ -6,14 +5,15 @@ import numpy as np
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import natural, positive
+from annotation.readers.report import FileReadings
 from metrics.management.numbers import share
 from presentation.documents import Number
 from presentation.files import require_writable, write_whole
 from presentation.progress import bar
 from presentation.text_tables import text_report, text_table
 from retrieval.exceptions import SampleUnfit
-from retrieval.management.sources import add_source_arguments, read_sources
-from retrieval.pools.catalogue import read_catalogue
+from retrieval.management.output import with_readings
+from retrieval.management.sources import add_source_arguments, named_catalogue, read_sources
 from retrieval.pools.difficulty import difficulty
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RunSource
@@ -70,7 +70,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["output"]:
             require_writable(options["output"])
-        column, targets, values, signature = _values(options)
+        readings = FileReadings()
+        column, targets, values, signature = _values(options, readings)
         try:
             defined = values[~np.isnan(values)]
             rules = {"allocation": options["allocation"], "column": column}
@@ -89,27 +90,29 @@ class Command(BaseCommand):
             raise CommandError(f"--{refused.field}: {refused}") from None
         if options["output"]:
             write_whole(options["output"], sample.csv())
-        text = json.dumps(sample.record(), indent=1) if options["json"] else _text(sample)
-        self.stdout.write(text)
+        self.stdout.write(with_readings(sample, _text(sample), readings, is_json=options["json"]))
 
 
-def _values(options: dict[str, Any]) -> tuple[str, list[Target], Floats, str]:
+def _values(
+    options: dict[str, Any], readings: FileReadings
+) -> tuple[str, list[Target], Floats, str]:
     """What to stratify by: its name, the targets, a value for each, and what made it."""
     if (options["column"] is None) == (options["predictor"] is None):
         raise CommandError("Say by what to stratify: --column or --predictor.")
     if options["column"]:
         if options["targets"] is None:
             raise CommandError("--column is of the file of --targets.")
-        targets, values = read_target_values(options["targets"], options["column"])
-        return options["column"], targets, values, f"file:{options['targets'].name}"
-    catalogue = read_catalogue(options["catalogue"]) if options["catalogue"] else None
-    sources = read_sources(options, catalogue)
+        path, column = options["targets"], options["column"]
+        targets, values = read_target_values(path, column, report=readings.add(path))
+        return column, targets, values, f"file:{path.name}"
+    catalogue = named_catalogue(options["catalogue"], readings)
+    sources = read_sources(options, catalogue, readings)
     if len(sources) != 1:
         raise CommandError("--predictor looks at one source: name one --run or one of embeddings.")
     [source] = sources
     assert isinstance(source, RunSource | EmbeddingSource)
     if options["targets"] is not None:
-        targets = read_targets(options["targets"])
+        targets = read_targets(options["targets"], report=readings.add(options["targets"]))
     elif isinstance(source, RunSource):
         targets = targets_of_runs([source.run], source.documents)
     else:

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import natural, positive
+from annotation.readers.report import FileReadings
 from metrics.scorers.errors import model_libraries
 from presentation.files import require_writable
 from simulation.names import CATALOGUES, named_catalogue, named_critic
@@ -47,7 +48,9 @@ class Command(BaseCommand):
         require_writable(output)
         try:
             catalogue = named_catalogue(options["catalogue"], seed=options["seed"])
-            critic = named_critic(catalogue, options["captions"])
+            captions, readings = options["captions"], FileReadings()
+            report = readings.add(captions) if captions else None
+            critic = named_critic(catalogue, captions, report=report)
             checkpoint = train(
                 catalogue,
                 critic,
@@ -60,13 +63,15 @@ class Command(BaseCommand):
             raise CommandError(f"{error}.") from None
         if options["json"]:
             record = {"settings": checkpoint.settings.record(), "history": checkpoint.history}
-            self.stdout.write(json.dumps(record | checkpoint.origin(), indent=1))
+            record |= {**checkpoint.origin(), "reading": readings.plain()}
+            self.stdout.write(json.dumps(record, indent=1))
         else:
             best = checkpoint.origin()["best_validation"]
             self.stdout.write(
                 f"{output.name}: {options['kind']}, {checkpoint.epoch} epochs, nDCG@10 over turns "
                 f"{best:.3f} on validation items."
             )
+            self.stdout.write("\n".join(readings.lines()))
 
     def _report(self, epoch: dict[str, float]) -> None:
         self.stderr.write(
