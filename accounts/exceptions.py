@@ -12,10 +12,10 @@ AccountsError
 └── RoleTooSmall      what was asked is not for somebody of that role
 """
 
-from error_codes import CodedError
+from error_codes import CorrectableError
 
 
-class AccountsError(CodedError):
+class AccountsError(CorrectableError):
     """Base of the app's errors; its text is shown to the user."""
 
 

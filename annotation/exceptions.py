@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
-from error_codes import CodedError, CodedText
+from error_codes import CodedText, CorrectableError
 
 if TYPE_CHECKING:
     from annotation.protocols.faults import Fault as ProtocolFault
 
 
-class AnnotationError(CodedError):
+class AnnotationError(CorrectableError):
     """Something a person can mend; its text says what and how."""
 
 

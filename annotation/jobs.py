@@ -1,10 +1,14 @@
-"""What `annotation` does in the background: uploaded files, of items or of labels."""
+"""What `annotation` does in the background: uploaded files, results and labels."""
 
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.exceptions import AnnotationError
+from annotation.label_sets import make_label_set, rule_of
 from annotation.label_uploads import import_labels, read_labels
 from annotation.models import Upload
+from annotation.study_jobs import LABEL, RESULT, study_of
+from annotation.study_results import compute
 from annotation.unexpected_errors import fail_with_fault
 from annotation.uploads import (
     IMPORT_UPLOAD,
@@ -14,6 +18,7 @@ from annotation.uploads import (
     import_upload,
     read_upload,
 )
+from error_codes import CorrectableError
 from work.execution import RunningJob
 from work.registry import INTERACTIVE, MARKETPLACE, register
 
@@ -42,3 +47,25 @@ def forget(running: RunningJob) -> str:
     """Delete files that nobody imported."""
     n = forget_uploads()
     return ngettext("%(n)d upload deleted.", "%(n)d uploads deleted.", n) % {"n": n}
+
+
+@register(LABEL, label=gettext_lazy("Labelling"), queue=INTERACTIVE, refusals=REFUSALS)
+def label(running: RunningJob) -> str:
+    """Make a set of labels by the rule that was requested."""
+    rule = running.arguments["rule"]
+    question = study_of(running).questions.get(name=rule["question"])
+    result = make_label_set(
+        question=question, rule=rule_of(rule), created_by=running.job.requested_by
+    )
+    text = _("Labels {version} of {question}, by {method}.").format(
+        version=result.label_set.version, question=question.name, method=result.label_set.method
+    )
+    return text if result.is_new else " ".join([text, _("They were made of the same before.")])
+
+
+@register(RESULT, label=gettext_lazy("Computing"), queue=INTERACTIVE, refusals=(CorrectableError,))
+def result(running: RunningJob) -> str:
+    """Compute and store what a page shows."""
+    for name in running.arguments["names"]:
+        compute(study_of(running), name, progress=running.progress(_("step")))
+    return ""

@@ -56,6 +56,11 @@ class Rule:
         )
 
 
+def rule_of(arguments: dict[str, Any]) -> Rule:
+    """The rule that a form's arguments describe."""
+    return Rule(**{name: value for name, value in arguments.items() if name != "question"})
+
+
 @dataclass(frozen=True)
 class LabelSetResult:
     """A label set, and whether it is new or was there already."""

@@ -287,7 +287,12 @@ def measure(options: argparse.Namespace) -> int:
     from annotation.evidence_versions import store_evidence
     from annotation.label_sets import Rule, make_label_set
     from annotation.models import Judgment
-    from console.results import AGREEMENT, RESULTS, VALIDATION, compute
+    from annotation.study_results import (
+        AGREEMENT,
+        RESULTS,
+        VALIDATION,
+        compute,
+    )
 
     owner = User.objects.create_user("benchmark")
     with timed("building the study"):

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from hits.amounts import read_usd
+from presentation.amounts import read_usd
 
 
 class UsdField(forms.DecimalField):

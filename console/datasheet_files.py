@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import Study
 from console.datasheet import datasheet_document
 from console.human_evaluation_datasheet import heds_document
-from console.results import current_version
+from console.study_results import current_version
 from presentation.documents import Document
 from presentation.formats import FORMATS
 

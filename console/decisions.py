@@ -15,10 +15,13 @@ from django.utils.translation import ngettext
 from accounts.roles import Permission
 from annotation.counts import counted
 from annotation.models import Study
+from annotation.pages.stages import stage_facts
 from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
+from annotation.study_results import (
+    AGREEMENT,
+    VALIDATION,
+)
 from console.recruiting_matters import calls_to_look_after, places_in_vain, undrafted_batches
-from console.results import AGREEMENT, VALIDATION
-from console.stages import stage_facts
 from hits.changes import missing_after_rejections
 from hits.models import Appeal, Assignment, Batch
 from hits.progress import StudyProgress, first_auto_approval
@@ -26,7 +29,7 @@ from work.models import Job
 from work.registry import job_kind
 
 if TYPE_CHECKING:
-    from console.sizes import CountedStudy
+    from annotation.study_sizes import CountedStudy
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def decisions_of(
 
 def _appeals(study: Study) -> Iterator[Decision]:
     """What workers say to rejections, and nobody has answered."""
-    if n := stage_facts(study).also["n_appeals"]:
+    if n := stage_facts(study)["n_appeals"]:
         message = ngettext(
             "A worker asks you to look again at a rejection.",
             "%(n)s workers ask you to look again at a rejection.",
@@ -103,7 +106,7 @@ def _appeals(study: Study) -> Iterator[Decision]:
 
 def _rejections(study: Study) -> Iterator[Decision]:
     """Judgments that items lack because submissions were rejected, until they are offered again."""
-    n_rejected = stage_facts(study).also["n_rejected"]
+    n_rejected = stage_facts(study)["n_rejected"]
     for batch, n in missing_after_rejections(study) if n_rejected else ():
         message = ngettext(
             "%(n)s judgment of batch %(pk)s is missing: its submission was rejected, and nobody is "
@@ -119,7 +122,7 @@ def _rejections(study: Study) -> Iterator[Decision]:
 
 def _disputes(study: Study) -> Iterator[Decision]:
     """Candidates on which annotators disagree widely, until labels are made or all is decided."""
-    standing = stage_facts(study).standing
+    standing = stage_facts(study)
     n = (standing["n_disputed"] or 0) - (standing["n_decided"] or 0)
     if n > 0 and not standing["n_label_sets"]:
         message = ngettext(
@@ -201,7 +204,7 @@ def _without_hits(n_items: int) -> str:
 
 def _scores(study: CountedStudy) -> Iterator[tuple[str, str, str, str]]:
     is_rated = study.kind == Study.Kind.RATING and study.n_judgments
-    if is_rated and not stage_facts(study).standing["has_scores"]:
+    if is_rated and not stage_facts(study)["has_scores"]:
         message = _("There are judgments, and no metric's scores to set beside them.")
         yield "info", message, _("Score the candidates"), "validation"
 

@@ -5,11 +5,14 @@ from decimal import Decimal
 from pathlib import Path
 
 from annotation.models import Study
+from annotation.study_results import (
+    AGREEMENT,
+    compute,
+)
 from console.datasheet import whole_report
 from console.downloads import DOWNLOADS, file_names
 from console.exceptions import FolderUnusable
 from console.report_files import REPORT_FILES
-from console.results import AGREEMENT, compute
 from console.samples import Crowd, load_sample_studies, work_on_samples
 from hits.enrolment import enrol_requester
 from hits.local_site import served_site

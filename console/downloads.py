@@ -34,8 +34,13 @@ from annotation.models import (
     WrittenAnswer,
 )
 from annotation.simulated_answers import has_simulated
+from annotation.study_results import (
+    AGREEMENT,
+    VALIDATION,
+    require_agreement,
+)
 from console.dataset_folder import dataset_zip
-from console.results import AGREEMENT, VALIDATION, require_agreement, require_validation
+from console.study_results import require_validation
 from console.validation_view import correlations_of
 from hits.exports import marketplace_ids, submission_rows
 from hits.models import PracticeAnswer

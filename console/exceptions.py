@@ -7,10 +7,10 @@ ConsoleError
 
 from collections.abc import Sequence
 
-from error_codes import CodedError
+from error_codes import CorrectableError
 
 
-class ConsoleError(CodedError):
+class ConsoleError(CorrectableError):
     """Something a person can mend; its text says what and how."""
 
 

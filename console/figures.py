@@ -11,18 +11,17 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts.roles import Permission
 from annotation.agreement_versions import agreement_fingerprint
 from annotation.models import AgreementCoefficient, Study
+from annotation.pages.stages import stage_permission
 from console.result_figures import MOST_QUESTIONS, leader_figures, top_group_figures
-from console.results import current_version
-from console.stages import NEEDED
+from console.study_results import current_version
 from console.templatetags.numbers import coefficient, interval, words
 from hits.progress import StudyProgress
 from validation.rows import StoredResults
 
 if TYPE_CHECKING:
-    from console.sizes import CountedStudy
+    from annotation.study_sizes import CountedStudy
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ def figures_of(
     return [
         Figure(label, value, rests_on, reverse(f"console:{page}", args=[study.slug]))
         for label, value, rests_on, page in (*_sizes(study, progress, kind), *_results(study))
-        if NEEDED.get(page, Permission.VIEW) in permissions
+        if stage_permission(page) in permissions
     ]
 
 

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Question
+from annotation.pages.stages import stage_facts
 from console.amount_fields import UsdField
-from console.stages import stage_facts
 from hits.exclusions import listed_workers, worker_id_errors
 from hits.models import Batch, Connection
 from hits.qualifications import (
@@ -199,7 +199,7 @@ class LaunchForm(forms.Form):
     @cached_property
     def judges(self) -> list[tuple[int, str]]:
         """The study's sets of scores that are no variants."""
-        if not stage_facts(self.study).standing["has_scores"]:
+        if not stage_facts(self.study)["has_scores"]:
             return []
         runs = ScoringRun.objects.of(self.study).filter(is_primary=True)
         rows = list(runs.values_list("pk", "metric", "signature"))

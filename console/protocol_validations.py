@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from django.utils.translation import ngettext
 
 from annotation.models import Study
+from annotation.study_results import loaded_fingerprint
 from console.models import ValidationOutcome
-from console.results import OF_PROTOCOL, loaded_fingerprint
+from console.study_results import OF_PROTOCOL
 from console.validation_view import ValidationView
 from validation.models import Correlation
 from validation.results import ALL

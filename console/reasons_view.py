@@ -23,7 +23,7 @@ from retrieval.exports.reasons import (
 from stats.quality.reason_terms import term_pattern
 
 if TYPE_CHECKING:
-    from console.sizes import CountedStudy
+    from annotation.study_sizes import CountedStudy
 
 MOST_REASONS = 20_000
 """Read for a page; `reason_terms` and `export_qrels --reasons` have all."""

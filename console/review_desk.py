@@ -31,6 +31,7 @@ from annotation.models import (
     Submission,
     WrittenAnswer,
 )
+from annotation.pages.stages import stage_facts
 from console.models import PagePreferences
 from console.quality_notes import (
     NOTED,
@@ -42,7 +43,6 @@ from console.quality_notes import (
     devices_of,
     measured_note,
 )
-from console.stages import stage_facts
 from hits.costs import cost_of_assignment
 from hits.draft_costs import price_usd
 from hits.models import (
@@ -59,7 +59,7 @@ from hits.models import (
 
 if TYPE_CHECKING:
     from accounts.models import User
-    from console.sizes import CountedStudy
+    from annotation.study_sizes import CountedStudy
 
 WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
 LISTS = (WAITING, REJECTED, APPROVED)
@@ -318,19 +318,19 @@ def desk_facts(study: Study, user: User) -> DeskFacts:
     path = "assignment__hit__batch__study"
     newest = EvidenceVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
     is_off = PagePreferences.objects.filter(user=user.pk, has_letter_keys=False)
-    facts = stage_facts(
-        study,
-        n_appeals=counted(Appeal.objects.unanswered(), path),
-        n_refused=counted(Assignment.objects.refused(), "hit__batch__study")
+    counts = {
+        "n_appeals": counted(Appeal.objects.unanswered(), path),
+        "n_refused": counted(Assignment.objects.refused(), "hit__batch__study")
         + counted(Payment.objects.filter(**refused), path)
         + counted(Message.objects.filter(**refused), path)
         + counted(Appeal.objects.filter(**refused), path),
-        is_without_letter_keys=Exists(is_off),
-        has_shared_devices=Exists(SharedDevice.objects.filter(batch__study=OuterRef("pk"))),
-        measured_version=Subquery(newest.values("judgments_version")[:1]),
-        n_measured=Subquery(newest.values("n_submissions")[:1]),
-    )
-    return DeskFacts(**facts.also)
+        "is_without_letter_keys": Exists(is_off),
+        "has_shared_devices": Exists(SharedDevice.objects.filter(batch__study=OuterRef("pk"))),
+        "measured_version": Subquery(newest.values("judgments_version")[:1]),
+        "n_measured": Subquery(newest.values("n_submissions")[:1]),
+    }
+    facts = stage_facts(study, **counts)
+    return DeskFacts(**{name: facts[name] for name in counts})
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Study
-from console.stages import stage_facts
+from annotation.pages.stages import stage_facts
 from simulation.models import DialogueStudy
 
 OF_DIALOGUES = {
@@ -14,5 +14,5 @@ OF_DIALOGUES = {
 
 def kind_of(study: Study) -> str:
     """By what annotators do on its pages; a study of recorded dialogues says which it is."""
-    kind = stage_facts(study).standing["kind_of_dialogues"]
+    kind = stage_facts(study)["kind_of_dialogues"]
     return str(OF_DIALOGUES[DialogueStudy.Kind(kind)]) if kind else study.get_kind_display()

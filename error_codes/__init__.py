@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import Any, ClassVar, Self
 
 
@@ -26,6 +27,14 @@ class CodedError(Exception):
         super().__init__(*args)
         if code:
             self.code = code
+
+    def text_for(self, permissions: Container[str]) -> str:
+        """The text for somebody who has these permissions."""
+        return str(self)
+
+
+class CorrectableError(CodedError):
+    """Base of errors that the person who asked can correct; the text says what and how."""
 
 
 class InvalidValue(CodedError, ValueError):

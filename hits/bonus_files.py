@@ -9,8 +9,8 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from hits.amounts import read_usd
 from hits.exceptions import BonusFileRefused
+from presentation.amounts import read_usd
 from presentation.files import plain_file
 
 COLUMNS = ("assignment_id", "amount_usd", "reason")

@@ -32,11 +32,13 @@ HitsError
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
-from error_codes import CodedError
+from accounts.roles import Permission
+from error_codes import CorrectableError
 
 if TYPE_CHECKING:
     from hits.models import Assignment
@@ -45,7 +47,7 @@ REQUEST_ERRORS = ("RequestError", "ValidationException")
 MOMENTARY_ERRORS = ("ThrottlingException", "Throttling", "ServiceFault", "ServiceUnavailable")
 
 
-class HitsError(CodedError):
+class HitsError(CorrectableError):
     """Something a person can mend; its text says what and how."""
 
 
@@ -177,6 +179,10 @@ class AssignmentRefused(HitsError):
     def without_id(self) -> str:
         """For those who may not see which worker's it is: by the number it has on this site."""
         return f"{self.assignment.pk}: {self.message}" if self.assignment else self.message
+
+    def text_for(self, permissions: Container[str]) -> str:
+        """Without the assignment's id for those who may not see workers."""
+        return str(self) if Permission.VIEW_WORKERS in permissions else self.without_id
 
 
 class DecisionRefused(AssignmentRefused):

@@ -21,8 +21,8 @@ from annotation.protocols.versions import current_document
 from annotation.study_jobs import CHECK_LAUNCH, jobs_of, request_study_job, study_of
 from hits.connections import balance_usd, client_of
 from hits.exceptions import HitsError
+from hits.item_faults import item_faults
 from hits.models import Connection
-from hits.pages import item_faults
 from hits.qualifications import has_languages
 from hits.texts import StudyTexts, study_texts
 

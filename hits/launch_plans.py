@@ -30,8 +30,8 @@ from hits.connections import site_connection
 from hits.costs import Estimate, price_items, price_launch, unsaved_practice
 from hits.exceptions import BatchUnfit, LaunchedMeanwhile
 from hits.exclusions import exclude_workers
+from hits.item_faults import item_faults
 from hits.models import Batch, Budget, Connection, Hit, PracticeHit
-from hits.pages import item_faults
 from hits.practice_pages import practice_page_errors
 from hits.selections import RUN, items_without_hit, selected_items
 from metrics.models import ScoringRun

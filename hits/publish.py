@@ -20,9 +20,9 @@ from hits.exceptions import BatchUnfit
 from hits.exclusions import send_exclusions
 from hits.foreign_records import identifier
 from hits.hit_creation import create_hit, match_published
+from hits.item_faults import CHUNK
 from hits.launch_plans import add_hits
 from hits.models import Batch, Connection, Hit, PracticeHit
-from hits.pages import CHUNK
 from hits.practice import create_practice_type, publish_practice
 from hits.publishers import WaitCallback, sole_publisher, without_a_word
 from hits.qualification_tests import create_tests

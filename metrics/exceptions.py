@@ -18,10 +18,10 @@ annotation.exceptions.FileRefused
 """
 
 from annotation.exceptions import FileRefused
-from error_codes import CodedError
+from error_codes import CodedError, CorrectableError
 
 
-class MetricsError(CodedError):
+class MetricsError(CorrectableError):
     """Something a person can mend; its text says what and how."""
 
 

@@ -4,10 +4,10 @@ PresentationError
 └── FileUnwritable         a file cannot be written where a person wants it
 """
 
-from error_codes import CodedError
+from error_codes import CorrectableError
 
 
-class PresentationError(CodedError):
+class PresentationError(CorrectableError):
     """Something a person can mend; its text says what and how."""
 
 

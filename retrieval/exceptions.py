@@ -17,13 +17,13 @@ RetrievalError
 from collections.abc import Sequence
 from pathlib import Path
 
-from error_codes import CodedError
+from error_codes import CorrectableError
 
 MOST_PLACES = 3
 """Lines that are named of one fault."""
 
 
-class RetrievalError(CodedError):
+class RetrievalError(CorrectableError):
     """Something a person can mend; its text says what and how."""
 
 

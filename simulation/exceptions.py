@@ -9,10 +9,10 @@ SimulationError
 └── ExperimentUnfit    settings of an experiment that cannot be used, or an input that has gone
 """
 
-from error_codes import CodedError
+from error_codes import CorrectableError
 
 
-class SimulationError(CodedError):
+class SimulationError(CorrectableError):
     """Something a person can mend; its text says what and how."""
 
 

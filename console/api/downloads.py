@@ -14,13 +14,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.roles import Permission
+from annotation.pages.job_progress import job_of
+from annotation.study_results import is_stored
 from console.api.endpoint import Endpoint
 from console.api.errors import ComputingFailed
 from console.api.operations import PENDING, READ_ERRORS, being_computed, reads
 from console.downloads import DOWNLOADS
 from console.pages.downloads import file_names_for, streamed
-from console.pages.job_progress import job_of
-from console.results import is_stored
 from work.models import Job
 
 CONTENT_TYPES = {file.content_type.partition(";")[0] for file in DOWNLOADS.values()}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
-from uuid import UUID
+from collections.abc import Callable
+from typing import Any, cast
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, QueryDict
@@ -21,25 +21,24 @@ from rest_framework.views import APIView
 
 from accounts.models import Team, User
 from accounts.roles import Permission
+from console.access import team_for, within_scopes
 from console.api.authentication import BearerToken, token_of
 from console.api.throttles import RequestsAMinute
-from console.pages.collections.collection import collection_for
-from console.pages.experiments.experiment import experiment_for
-from console.pages.study import study_for, within_scopes
-from console.pages.teams import team_for
-from console.pages.uploads import upload_for
-
-if TYPE_CHECKING:
-    from annotation.models import Upload
-    from console.sizes import CountedStudy
-    from retrieval.models import Collection
-    from simulation.models import StoredExperiment
+from console.registrations import load_registrations
 
 # No document of the API is a tenth as deep; one much deeper ends Python's stack.
 MOST_LEVELS = 100
 Check = tuple[str, str, str]
-"""What was asked of whom a request acts for: of a study, a team, a collection, an experiment or an
-upload, by its name, which permission."""
+"""What was asked of whom a request acts for: of a subject of which kind, by its name, which
+permission."""
+Finder = Callable[[HttpRequest, str, Permission], Any]
+
+_finders: dict[str, Finder] = {}
+
+
+def register_subject(kind: str, find: Finder) -> None:
+    """Let endpoints look up subjects of a kind for whom a request acts for."""
+    _finders[kind] = find
 
 
 class ShallowJSON(JSONParser):
@@ -106,11 +105,22 @@ class Endpoint(APIView):
         """What is allowed in the study or team that was read last, within the scopes."""
         return self.plain_request.permissions  # type: ignore[attr-defined,no-any-return]
 
-    def study(self, slug: str, permission: Permission = Permission.VIEW) -> CountedStudy:
-        """404 where the study is not visible, 403 where role or scopes are too small."""
-        study = study_for(self.plain_request, slug, permission)
-        self.checks.append(("study", slug, permission))
-        return study
+    def subject(self, kind: str, name: str, permission: Permission = Permission.VIEW) -> Any:
+        """What an app registered as the subject of that kind and name: 404 if it is not visible,
+        403 if role or scopes are too small."""
+        load_registrations()
+        found = _finders[kind](self.plain_request, name, permission)
+        self.checks.append((kind, name, permission))
+        return found
+
+    def study(self, slug: str, permission: Permission = Permission.VIEW) -> Any:
+        return self.subject("study", slug, permission)
+
+    def collection(self, slug: str, permission: Permission = Permission.VIEW) -> Any:
+        return self.subject("collection", slug, permission)
+
+    def experiment(self, slug: str, permission: Permission = Permission.VIEW) -> Any:
+        return self.subject("experiment", slug, permission)
 
     def team(
         self, slug: str, permission: Permission = Permission.VIEW
@@ -120,24 +130,6 @@ class Endpoint(APIView):
         self.plain_request.permissions = permissions  # type: ignore[attr-defined]
         self.checks.append(("team", slug, permission))
         return team, permissions
-
-    def collection(self, slug: str, permission: Permission = Permission.VIEW) -> Collection:
-        """404 where the test collection is not visible, 403 where role or scopes are too small."""
-        collection = collection_for(self.plain_request, slug, permission)
-        self.checks.append(("collection", slug, permission))
-        return collection
-
-    def experiment(self, slug: str, permission: Permission = Permission.VIEW) -> StoredExperiment:
-        """404 where the experiment is not visible, 403 where role or scopes are too small."""
-        experiment = experiment_for(self.plain_request, slug, permission)
-        self.checks.append(("experiment", slug, permission))
-        return experiment
-
-    def upload(self, token: UUID | str) -> Upload:
-        """A file of one's own or of one's team; 403 for who may not import into the study now."""
-        upload = upload_for(self.plain_request, UUID(str(token)))
-        self.checks.append(("upload", str(token), Permission.VIEW))
-        return upload
 
     def require(self, permission: Permission) -> None:
         """403 where what was read last, a study or a team, does not allow this as well."""
@@ -150,18 +142,12 @@ class Endpoint(APIView):
             self._check(kind, name, Permission(permission))
 
     def _check(self, kind: str, name: str, permission: Permission) -> None:
-        if kind == "study":
-            self.study(name, permission)
-        elif kind == "team":
+        if kind == "team":
             self.team(name, permission)
-        elif kind == "collection":
-            self.collection(name, permission)
-        elif kind == "experiment":
-            self.experiment(name, permission)
-        elif kind == "upload":
-            self.upload(name)
-        else:
+        elif kind == "scope":
             self.require_scope(permission)
+        else:
+            self.subject(kind, name, permission)
 
     def require_scope(self, permission: Permission) -> None:
         """403 where a token's scopes do not reach, for what is in no study and no team yet."""

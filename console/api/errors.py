@@ -13,22 +13,10 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from accounts.exceptions import AccountsError, RoleTooSmall
-from accounts.roles import Permission
-from annotation.exceptions import AnnotationError
-from console.exceptions import ConsoleError
-from error_codes import CodedError
-from hits.exceptions import AssignmentRefused, HitsError
-from metrics.exceptions import MetricsError
-from presentation.exceptions import PresentationError
-from retrieval.exceptions import RetrievalError
-from simulation.exceptions import SimulationError
+from accounts.exceptions import RoleTooSmall
+from error_codes import CodedError, CorrectableError
 
 API = "/api/"
-REFUSALS = (
-    *(AccountsError, AnnotationError, ConsoleError, HitsError, MetricsError, PresentationError),
-    *(RetrievalError, SimulationError),
-)
 GENERAL = "errors"
 
 
@@ -66,7 +54,7 @@ def answer_error(error: Exception, context: dict[str, Any]) -> Response | None:
         error = exceptions.NotFound(*error.args) if _is_our_text(error) else exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied(*error.args)
-    elif isinstance(error, REFUSALS):
+    elif isinstance(error, CorrectableError):
         error = _refusal(error, context)
     response = exception_handler(error, context)
     if response is not None and isinstance(error, exceptions.APIException):
@@ -83,17 +71,10 @@ def _refusal(error: CodedError, context: dict[str, Any]) -> exceptions.APIExcept
     """The answer to an error of one of our apps: its kind is the code, its code the reason."""
     if isinstance(error, RoleTooSmall):
         return exceptions.PermissionDenied(str(error), code=error.kind)
-    refusal = Refusal(_text(error, context), code=error.kind)
+    permissions = getattr(context["request"]._request, "permissions", frozenset())
+    refusal = Refusal(error.text_for(permissions), code=error.kind)
     refusal.reason = error.code
     return refusal
-
-
-def _text(error: CodedError, context: dict[str, Any]) -> str:
-    """What it says, without the id of an assignment where workers may not be seen."""
-    if not isinstance(error, AssignmentRefused):
-        return str(error)
-    may: frozenset[Permission] = getattr(context["request"]._request, "permissions", frozenset())
-    return str(error) if Permission.VIEW_WORKERS in may else error.without_id
 
 
 def _body(error: exceptions.APIException) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from hits.models import Batch
 from hits.preflight import Level
 
 if TYPE_CHECKING:
-    from console.sizes import CountedStudy
+    from annotation.study_sizes import CountedStudy
 
 MOST_KEYS = 100_000
 # Of these a form has one text: an entry a line, or with commas.

@@ -12,12 +12,13 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.simulated_answers import has_simulated
+from annotation.study_results import VALIDATION
 from console.api.endpoint import Endpoint, Filters
 from console.api.human_results import SIMULATED
 from console.api.operations import being_computed, reads
 from console.api.results import CorrelationSerializer, is_pending
 from console.best_metrics import BestMetrics
-from console.results import VALIDATION, outcome_of
+from console.study_results import outcome_of
 from console.validation_view import ValidationView
 from validation.analysis.records import plain
 from validation.models import ValidationVersion

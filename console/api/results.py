@@ -16,8 +16,16 @@ from accounts.roles import Permission
 from annotation.agreement_versions import current_agreement
 from annotation.disputes import adjudication_queue
 from annotation.models import AgreementCoefficient, Study
+from annotation.pages.job_progress import job_of
 from annotation.simulated_answers import has_simulated
 from annotation.study_jobs import RESULT, request_study_job
+from annotation.study_results import (
+    AGREEMENT,
+    RESULTS,
+    VALIDATION,
+    loaded_fingerprint,
+    result_names,
+)
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import ComputingFailed
 from console.api.human_results import (
@@ -29,8 +37,7 @@ from console.api.human_results import (
 from console.api.jobs import JobSerializer, accepted
 from console.api.operations import being_computed, reads, writes
 from console.pages.adjudication import QueueSelection
-from console.pages.job_progress import job_of
-from console.results import AGREEMENT, MAKERS, RESULTS, VALIDATION, loaded_fingerprint, outcome_of
+from console.study_results import outcome_of
 from console.validation_view import correlations_of
 from validation.human_results import current_human_results
 from validation.rows import StoredResults
@@ -273,7 +280,7 @@ def is_pending(endpoint: Endpoint, study: Study, name: str) -> bool:
 
 
 class ResultInput(Input):
-    result = serializers.ChoiceField(choices=list(MAKERS))
+    result = serializers.ChoiceField(choices=result_names())
 
 
 class Results(Endpoint):

@@ -16,11 +16,11 @@ from annotation.access import loaded_permissions, with_roles_of
 from annotation.models import Question, Study
 from annotation.new_studies import begin_study, copy_study, rename_study
 from annotation.protocols.templates import template_names
+from console.access import within_scopes
 from console.api.endpoint import Endpoint, Filters, Input, address_of
 from console.api.jobs import JobSerializer, accepted
 from console.api.operations import lists, reads, writes
 from console.api.pagination import page
-from console.pages.study import within_scopes
 from hits.archive import archive_study, restore_study
 from hits.deletion import remove_study
 

@@ -86,7 +86,7 @@ class LabelSettingsEndpoint(Endpoint):
 
         Access: as for the upload.
         """
-        upload = waiting_for(self.upload(token), Upload.Content.LABELS)
+        upload = waiting_for(self.subject("upload", str(token)), Upload.Content.LABELS)
         body = self.input(LabelSettingsInput)
         map_anew(upload, _label_settings(upload, body), self.person)
         return upload_answer(request, upload, HTTPStatus.ACCEPTED)
@@ -169,7 +169,7 @@ class ScoreSettingsEndpoint(Endpoint):
 
         Access: as for the upload.
         """
-        upload = waiting_for(self.upload(token), Upload.Content.SCORES)
+        upload = waiting_for(self.subject("upload", str(token)), Upload.Content.SCORES)
         body, known = self.input(ScoreSettingsInput), ScoreSettings.of(upload.mapping)
         uses = body.get("uses", dict(known.uses))
         _require_columns(upload, uses)

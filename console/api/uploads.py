@@ -271,7 +271,7 @@ class OneUpload(Endpoint):
 
         Access: who uploaded the file, and those who may edit the team's studies.
         """
-        return upload_answer(request, self.upload(token))
+        return upload_answer(request, self.subject("upload", str(token)))
 
     @writes("discard_upload", None, None, status=HTTPStatus.NO_CONTENT)
     def delete(self, request: Request, token: UUID) -> Response:
@@ -279,7 +279,7 @@ class OneUpload(Endpoint):
 
         Access: as for the upload.
         """
-        self.upload(token).delete()
+        self.subject("upload", str(token)).delete()
         return Response(status=HTTPStatus.NO_CONTENT)
 
 
@@ -302,7 +302,7 @@ class Mapping(Endpoint):
 
         Access: as for the upload.
         """
-        upload = waiting_for(self.upload(token), Upload.Content.ITEMS)
+        upload = waiting_for(self.subject("upload", str(token)), Upload.Content.ITEMS)
         body = self.input(MappingInput)
         known = {column["name"] for column in upload.columns}
         if unknown := sorted(body["uses"].keys() - known):
@@ -324,7 +324,7 @@ class Import(Endpoint):
 
         Access: as for the upload.
         """
-        upload = _waiting(self.upload(token))
+        upload = _waiting(self.subject("upload", str(token)))
         leaves_out = self.input(ImportInput)["leaves_out"]
         if problems := import_problems(upload):
             raise serializers.ValidationError({"mapping": problems})

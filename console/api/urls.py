@@ -1,13 +1,10 @@
 """The addresses of the API under /api/v1/, and those from before it had versions."""
 
 from django.urls import URLPattern, URLResolver, include, path
-from rest_framework.urlpatterns import format_suffix_patterns
 
 from lazy_views import LazyPackage
 
 endpoints = LazyPackage("console.api")
-
-app_name = "api"
 
 INVITATION = "invitations/<int:invitation_id>/"
 SUBMISSION = "submissions/<int:submission_id>/"
@@ -72,32 +69,6 @@ of_a_study: list[URLPattern | URLResolver] = [
     path(INVITATION, endpoints.members.StudyInvitation.as_view(), name="study-invitation"),
     path("files/", endpoints.downloads.Files.as_view(), name="files"),
     path("files/<str:name>", endpoints.downloads.OneFile.as_view(), name="file"),
-]
-
-of_a_team: list[URLPattern | URLResolver] = [
-    path("", endpoints.teams.OneTeam.as_view(), name="team"),
-    path("members/", endpoints.members.TeamMembers.as_view(), name="team-members"),
-    path("members/<int:member_id>/", endpoints.members.TeamMember.as_view(), name="team-member"),
-    path("invitations/", endpoints.members.TeamInvitations.as_view(), name="team-invitations"),
-    path(INVITATION, endpoints.members.TeamInvitation.as_view(), name="team-invitation"),
-    path("connections/", endpoints.teams.Connections.as_view(), name="connections"),
-    path(
-        "connections/<int:connection_id>/",
-        endpoints.teams.OneConnection.as_view(),
-        name="connection",
-    ),
-    path("judges/", endpoints.teams.JudgeConnections.as_view(), name="judge-connections"),
-    path(
-        "judges/<int:connection_id>/",
-        endpoints.teams.OneJudgeConnection.as_view(),
-        name="judge-connection",
-    ),
-    path("budget/", endpoints.teams.TeamBudget.as_view(), name="budget"),
-    path("audit-log/", endpoints.teams.AuditLog.as_view(), name="audit-log"),
-]
-
-# What is launched of a study, and what is decided on the work that came in.
-of_its_work: list[URLPattern | URLResolver] = [
     path("launch/preview/", endpoints.launch.LaunchPreview.as_view(), name="launch-preview"),
     path("batches/", endpoints.launch.Batches.as_view(), name="batches"),
     path("batches/<int:batch_id>/", endpoints.batches.OneBatch.as_view(), name="batch"),
@@ -137,6 +108,28 @@ of_its_work: list[URLPattern | URLResolver] = [
     ),
     path("drafts/send/", endpoints.decisions.Send.as_view(), name="drafts-send"),
     path("drafts/retry/", endpoints.decisions.Retry.as_view(), name="drafts-retry"),
+]
+
+of_a_team: list[URLPattern | URLResolver] = [
+    path("", endpoints.teams.OneTeam.as_view(), name="team"),
+    path("members/", endpoints.members.TeamMembers.as_view(), name="team-members"),
+    path("members/<int:member_id>/", endpoints.members.TeamMember.as_view(), name="team-member"),
+    path("invitations/", endpoints.members.TeamInvitations.as_view(), name="team-invitations"),
+    path(INVITATION, endpoints.members.TeamInvitation.as_view(), name="team-invitation"),
+    path("connections/", endpoints.teams.Connections.as_view(), name="connections"),
+    path(
+        "connections/<int:connection_id>/",
+        endpoints.teams.OneConnection.as_view(),
+        name="connection",
+    ),
+    path("judges/", endpoints.teams.JudgeConnections.as_view(), name="judge-connections"),
+    path(
+        "judges/<int:connection_id>/",
+        endpoints.teams.OneJudgeConnection.as_view(),
+        name="judge-connection",
+    ),
+    path("budget/", endpoints.teams.TeamBudget.as_view(), name="budget"),
+    path("audit-log/", endpoints.teams.AuditLog.as_view(), name="audit-log"),
 ]
 
 of_a_collection: list[URLPattern | URLResolver] = [
@@ -189,12 +182,11 @@ of_an_experiment: list[URLPattern | URLResolver] = [
     path("runs/<int:number>/choices/", endpoints.runs.Sensitivity.as_view(), name="run-choices"),
 ]
 
-urlpatterns: list[URLPattern | URLResolver] = [
+of_the_site: list[URLPattern | URLResolver] = [
     path("", endpoints.own.Root.as_view(), name="root"),
     path("me/", endpoints.own.Own.as_view(), name="me"),
     path("schema/", endpoints.own.Schema.as_view(api_version="1"), name="schema"),
     path("studies/", endpoints.studies.Studies.as_view(), name="studies"),
-    path("studies/<slug:slug>/", include([*of_a_study, *of_its_work])),
     path("collections/", endpoints.collections.Collections.as_view(), name="collections"),
     path("collections/<slug:slug>/", include(of_a_collection)),
     path("experiments/", endpoints.experiments.Experiments.as_view(), name="experiments"),
@@ -218,25 +210,37 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("uploads/<uuid:token>/import/", endpoints.uploads.Import.as_view(), name="upload-import"),
     path("teams/", endpoints.teams.Teams.as_view(), name="teams"),
-    path("teams/<slug:slug>/", include(of_a_team)),
 ]
 
 # From before there were versions: they answer as the same addresses of version 1 do.
-STUDY = "studies/<slug:slug>/"
-# As then, they take nothing.
-one_study = endpoints.studies.OneStudy.as_view(http_method_names=["get", "head"])
-every_study = endpoints.studies.Studies.as_view(http_method_names=["get", "head"])
-FORMER = [
-    path("", endpoints.own.Root.as_view(), name="api-root"),
-    path("studies/", every_study, name="api-study-list"),
-    path(STUDY, one_study, name="api-study-detail"),
-    path(f"{STUDY}agreement/", endpoints.results.Agreement.as_view(), name="api-study-agreement"),
-    path(
-        f"{STUDY}validation/", endpoints.results.Validation.as_view(), name="api-study-validation"
-    ),
-    path(f"{STUDY}disputes/", endpoints.results.Disputes.as_view(), name="api-study-disputes"),
-]
 former: list[URLPattern | URLResolver] = [
-    *format_suffix_patterns(FORMER, allowed=["json"]),
+    path("", endpoints.own.Root.as_view(), name="api-root"),
+    path(
+        "studies/",
+        endpoints.studies.Studies.as_view(http_method_names=["get", "head"]),
+        name="api-study-list",
+    ),
+    path(
+        "studies/<slug:slug>/",
+        endpoints.studies.OneStudy.as_view(http_method_names=["get", "head"]),
+        name="api-study-detail",
+    ),
+    path(
+        "studies/<slug:slug>/agreement/",
+        endpoints.results.Agreement.as_view(),
+        name="api-study-agreement",
+    ),
+    path(
+        "studies/<slug:slug>/validation/",
+        endpoints.results.Validation.as_view(),
+        name="api-study-validation",
+    ),
+    path(
+        "studies/<slug:slug>/disputes/",
+        endpoints.results.Disputes.as_view(),
+        name="api-study-disputes",
+    ),
+]
+former_files: list[URLPattern | URLResolver] = [
     path("schema/", endpoints.own.Schema.as_view(api_version="1"), name="schema"),
 ]

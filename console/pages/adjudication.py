@@ -20,10 +20,15 @@ from annotation.disputes import Dispute, adjudication_queue
 from annotation.exceptions import DecisionRefused
 from annotation.models import AgreementVersion, Candidate, DisputeComment, Question, Study
 from annotation.models.comments import LONGEST_COMMENT
-from console.forms import DecisionForm, problems_of
-from console.pages.job_progress import job_of
-from console.pages.study import person, study_for, study_page
-from console.results import AGREEMENT
+from annotation.pages.forms import DecisionForm
+from annotation.pages.job_progress import job_of
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from annotation.study_results import AGREEMENT
+from console.access import person
+from console.forms import problems_of
 
 MOST_LISTED = 20
 MOST_COMMENTS = 100

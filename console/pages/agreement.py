@@ -12,20 +12,28 @@ from django.views.decorators.http import require_safe
 from accounts.roles import Permission
 from annotation.agreement_versions import current_agreement
 from annotation.audit import record_in
+from annotation.pages.job_progress import job_of
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from annotation.study_results import AGREEMENT
+from console.access import (
+    may,
+    page_permissions,
+    person,
+)
 from console.agreement_view import AgreementView
 from console.annotator_work import DeskWork, desk_work
 from console.charts import CHARTS
-from console.pages.job_progress import job_of
 from console.pages.pictures import FORMS, picture_in
-from console.pages.study import may, page_permissions, person, study_for, study_page
-from console.results import AGREEMENT
 from console.sections import of_version
 from console.tables import page_of, search_words, sort_key
 from console.units import UNIT_COLUMNS, order_of, units_of
 from presentation.spreadsheets import frame_csv
 
 if TYPE_CHECKING:
-    from console.sizes import CountedStudy
+    from annotation.study_sizes import CountedStudy
 
 # Labels from elsewhere may have no times to draw it of.
 SPEED = "speed"

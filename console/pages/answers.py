@@ -9,11 +9,18 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.audit import record_in
 from annotation.models import Study
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from annotation.study_jobs import ANSWER_BY_CROWD, COLLECT, jobs_of, request_study_job
-from console.pages.study import may, person, study_for, study_page
-from console.stages import stage_facts
+from console.access import (
+    may,
+    person,
+)
 from console.tables import page_of
 from hits.models import Batch
+from hits.pages.progress import progress_of
 from hits.progress import is_offered_here, unreadable_assignments
 from hits.recruited_batches import batches_without_study
 
@@ -27,7 +34,7 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
     _record_view(request, study, len(page))
     batches = Batch.objects.of(study).select_related("connection").progressing()
     context = {
-        "progress": stage_facts(study).progress,
+        "progress": progress_of(study),
         "page": page,
         "batches": batches,
         "is_offered_here": is_offered_here(batches),

@@ -12,7 +12,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.roles import Permission
 from annotation.models import Study
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from annotation.study_jobs import ANSWER_BY_CROWD, jobs_of
+from console.access import person
 from console.batch_changes import (
     CHANGES,
     Change,
@@ -23,7 +28,6 @@ from console.batch_changes import (
     make_change,
     needs_amount,
 )
-from console.pages.study import person, study_for, study_page
 from console.recruit_view import RecruitView
 from hits.changes import expiry_of, missing_assignments
 from hits.exceptions import HitsError
@@ -33,7 +37,7 @@ from hits.practice_reports import practice_report
 from hits.statements import BatchReport, batch_report, spend_there
 
 if TYPE_CHECKING:
-    from console.sizes import CountedStudy
+    from annotation.study_sizes import CountedStudy
 
 
 @require_safe

@@ -12,12 +12,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import Team
 from accounts.roles import Permission
+from console.access import person, team_for
 from console.connection_forms import BudgetForm, ConnectionForm, RecruiterForm
 from console.forms import problems_of
 from console.pages.launch import connect_site as request_site
 from console.pages.launch import connecting_context
-from console.pages.study import person
-from console.pages.teams import team_for
 from hits.budgets import set_budget
 from hits.connection_requests import connection_jobs, request_connection
 from hits.connections import close_connection

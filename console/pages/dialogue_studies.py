@@ -17,15 +17,22 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.roles import Permission
 from annotation.audit import record_in
 from annotation.exceptions import AnnotationError
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from annotation.simulated_answers import simulation_notice
 from annotation.study_jobs import jobs_of
+from console.access import (
+    may,
+    person,
+)
 from console.dialogues.forms import NewDialogueStudyForm, report_form
 from console.dialogues.rows import StoredReport
 from console.dialogues.tables import tables_of
 from console.dialogues.view import ReportView
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
-from console.pages.study import may, person, study_for, study_page
 from presentation.latex import table_latex
 from presentation.plain import table_csv
 from presentation.row_files import FORMS as ROW_FORMS
@@ -37,7 +44,7 @@ from simulation.stored_dialogues import MAKE_DIALOGUES, request_dialogue_study
 from work.models import Job
 
 if TYPE_CHECKING:
-    from console.sizes import CountedStudy
+    from annotation.study_sizes import CountedStudy
 
 JSON, TEX, CSV = "application/json", "application/x-tex", "text/csv; charset=utf-8"
 REPORT_JSON, ESTIMATES = "report.json", "estimates"

@@ -12,8 +12,9 @@ from accounts.roles import Permission
 from annotation.dispute_comments import add_comment, delete_comment, edit_comment
 from annotation.exceptions import CommentRefused
 from annotation.models import Candidate, DisputeComment, Study
+from annotation.pages.study import study_for
+from console.access import person
 from console.pages.adjudication import QueueSelection, queue_address
-from console.pages.study import person, study_for
 
 
 @require_POST

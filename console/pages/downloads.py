@@ -22,14 +22,21 @@ from accounts.roles import Permission
 from annotation.audit import record_in
 from annotation.exceptions import StudyUnfit
 from annotation.models import Picture, Study
+from annotation.pages.job_progress import job_of
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from annotation.study_results import is_stored
+from console.access import (
+    page_permissions,
+    person,
+)
 from console.dataset_card import LICENSES, UNKNOWN_LICENSE
 from console.dataset_folder import dataset_zip
 from console.downloads import DATASET, DOWNLOADS, OF_JUDGMENTS, Download, file_names
 from console.exceptions import LicenseUnknown
-from console.pages.job_progress import job_of
 from console.pages.pictures import as_picture
-from console.pages.study import page_permissions, person, study_for, study_page
-from console.results import is_stored
 from work.models import Job
 
 

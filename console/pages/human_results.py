@@ -9,13 +9,17 @@ from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
 from annotation.models import Study
+from annotation.pages.job_progress import job_of
+from annotation.pages.stages import stage_facts
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from annotation.simulated_answers import simulation_notice
+from annotation.study_results import RESULTS
+from console.access import may
 from console.assignment_prices import assignment_price
 from console.human_results_view import HumanResultsView
-from console.pages.job_progress import job_of
-from console.pages.study import may, study_for, study_page
-from console.results import RESULTS
-from console.stages import stage_facts
 from validation.human_results import current_human_results
 from validation.models import HumanResults
 
@@ -36,8 +40,8 @@ def results(request: HttpRequest, slug: str) -> HttpResponse:
         context |= {"view": _view(study, request, version), "is_stale": current is None}
         context["simulated"] = simulation_notice(study)
         facts = stage_facts(study)
-        context["has_scores"] = facts.standing["has_scores"]
-        context |= _to_launch(context["view"], facts.progress.n_items_without_hit)
+        context["has_scores"] = facts["has_scores"]
+        context |= _to_launch(context["view"], facts["n_items_without_hit"])
     return study_page(request, study, "results", context)
 
 

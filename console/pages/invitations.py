@@ -17,7 +17,7 @@ from accounts.models import User
 from annotation.exceptions import AnnotationError
 from annotation.invitations import invitation_of, join, join_with_new_account
 from annotation.models import Invitation
-from console.pages.study import person
+from console.access import person
 from console.team_forms import NewAccountForm
 
 SESSION_KEY = "invitation"

@@ -12,9 +12,17 @@ from accounts.roles import Permission
 from annotation.flags import flag_submissions, unflag_submissions
 from annotation.models import Item, Submission
 from annotation.models.judgments import SubmissionQuerySet
-from console.forms import FlagForm, problems_of
+from annotation.pages.forms import FlagForm
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from console.access import (
+    may,
+    person,
+)
+from console.forms import problems_of
 from console.judgments import candidates_with_judgments
-from console.pages.study import may, person, study_for, study_page
 from console.tables import search_words, sort_key, stretch_of
 
 COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]

@@ -11,8 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.roles import Permission
-from console.pages.study import person
-from console.pages.teams import team_for
+from console.access import person, team_for
 from console.scoring_forms import JudgeConnectionForm
 from metrics.exceptions import ParameterRefused
 from metrics.judge_connections import close_judge_connection, connect_judge

@@ -14,10 +14,14 @@ from annotation.agreement import rounds_of
 from annotation.exceptions import StudyUnfit
 from annotation.exports import label_set_rows, labels_csv, labels_json
 from annotation.models import LabelSet
+from annotation.pages.forms import LabelSetForm
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from annotation.study_jobs import LABEL, jobs_of, request_study_job
-from console.forms import LabelSetForm
+from console.access import person
 from console.pages.downloads import record_export
-from console.pages.study import person, study_for, study_page
 from console.tables import page_of
 from presentation.row_files import JSON_LINES, PARQUET, row_jsonl, row_parquet
 from retrieval.exports.qrels import has_qrels, stream_label_qrels

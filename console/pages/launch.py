@@ -19,21 +19,28 @@ from accounts.roles import Permission
 from accounts.teams import create_own_team, may_connect_this_site, permissions_in_team
 from annotation.access import give_to_team
 from annotation.exceptions import AnnotationError
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from console.access import (
+    may,
+    person,
+)
 from console.connection_forms import BudgetForm, StudyTeamForm
 from console.forms import problems_of
 from console.launch_form import SAMPLE, UNSURE
 from console.launch_view import LaunchView
 from console.launches import Press
 from console.launches import launch as launch_batch
-from console.pages.study import may, person, study_for, study_page
-from console.stages import stage_facts
 from hits.budgets import set_budget
 from hits.connection_requests import TEST_FUNDS_USD, connection_jobs, request_this_site
 from hits.exceptions import HitsError
 from hits.models import Batch
+from hits.pages.progress import progress_of
 
 if TYPE_CHECKING:
-    from console.sizes import CountedStudy
+    from annotation.study_sizes import CountedStudy
 
 
 @require_safe
@@ -75,7 +82,7 @@ def _number(text: str) -> int:
 
 def _page(request: HttpRequest, study: CountedStudy, view: LaunchView) -> HttpResponse:
     may_spend = may(request, Permission.SPEND)
-    context: dict[str, Any] = {"progress": stage_facts(study).progress, "view": view}
+    context: dict[str, Any] = {"progress": progress_of(study), "view": view}
     if may_spend and study.team is None:
         context["team_form"] = StudyTeamForm(person(request))
     elif may_spend and study.team is not None and not view.connections:

@@ -18,10 +18,13 @@ from annotation.access import give_to_team, remove_study_member, set_study_role
 from annotation.exceptions import AnnotationError
 from annotation.invitations import invite, revoke
 from annotation.models import Invitation, Study, StudyMembership
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from annotation.password_links import link_for_member
+from console.access import person, team_for
 from console.forms import problems_of
-from console.pages.study import person, study_for, study_page
-from console.pages.teams import team_for
 from console.team_forms import InvitationForm, RoleForm
 
 REFUSALS = (AccountsError, AnnotationError)

@@ -21,6 +21,10 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.exceptions import AnnotationError, DraftChanged
 from annotation.models import Item
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.templates import read_protocol, template_names
@@ -33,9 +37,12 @@ from annotation.protocols.versions import (
     save_draft,
 )
 from annotation.protocols.yaml_files import MOST_CHARACTERS, parse_yaml
+from console.access import (
+    may,
+    person,
+)
 from console.check_form import change_checks, is_of_checks
 from console.check_view import in_stored_order, previewed_check
-from console.pages.study import may, person, study_for, study_page
 from console.practice_form import change_practice, is_of_practice
 from console.practice_preview import practice_preview
 from console.protocol_form import change_questions, document_of, unread_numbers
@@ -44,7 +51,7 @@ from console.qualification_test_form import change_tests, is_of_tests
 from hits.questions import task_page
 
 if TYPE_CHECKING:
-    from console.sizes import CountedStudy
+    from annotation.study_sizes import CountedStudy
 
 # As a form names the draft that was there before the last one that replaced it.
 REPLACED = "replaced"

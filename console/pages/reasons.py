@@ -3,7 +3,10 @@
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from console.pages.study import study_for, study_page
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from console.reasons_view import reasons_view
 
 

@@ -7,10 +7,9 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
 from accounts.roles import Permission
+from console.access import person, team_for
 from console.connection_forms import RecruiterForm
 from console.pages.connections import connections_page
-from console.pages.study import person
-from console.pages.teams import team_for
 from hits.models import Recruiter
 from hits.recruiter_accounts import request_end, request_recruiter
 

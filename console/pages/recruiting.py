@@ -10,9 +10,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
+from annotation.pages.study import study_for
+from console.access import person
 from console.pages.batches import batch_of, batch_page
 from console.pages.downloads import record_export
-from console.pages.study import person, study_for
 from console.recruit_forms import OfferForm
 from console.recruit_view import RecruitView, action_form, action_values
 from error_codes import CodedText

@@ -16,12 +16,20 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.audit import record
 from accounts.roles import Permission
 from annotation.models import Study
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
+from console.access import (
+    may,
+    person,
+    require_spending,
+)
 from console.annotator_work import desk_work
 from console.effort_notes import effort_note
 from console.forms import problems_of
 from console.pages.review_dispatch import begin_sending, desk_address
-from console.pages.study import may, person, require_spending, study_for, study_page
 from console.participants import participant_note
 from console.rating_strips import rated_candidates
 from console.review_desk import (
@@ -36,7 +44,6 @@ from console.review_desk import (
     written_answers,
 )
 from console.review_forms import DecisionTextForm, NoteForm, reasons_of
-from console.stages import stage_facts
 from console.worker_records import record_of
 from hits.appeals import answer_appeal
 from hits.contacts import note_worker
@@ -45,10 +52,11 @@ from hits.drafts import Action, draft_decision, study_drafts, undo_draft
 from hits.exceptions import AssignmentRefused, HitsError
 from hits.exclusions import clear_workers
 from hits.models import Appeal, Assignment, DeliveryState, Message, Payment
+from hits.pages.progress import progress_of
 from work.models import Job
 
 if TYPE_CHECKING:
-    from console.sizes import CountedStudy
+    from annotation.study_sizes import CountedStudy
 
 MOST_LISTED = 60
 # A desk that was opened is the same opening for so long.
@@ -90,7 +98,7 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _listing(study: Study, list_name: str, queue: list[QueueRow]) -> dict[str, Any]:
     """One of the desk's lists, as far as it is shown, and how long it is."""
-    progress = stage_facts(study).progress
+    progress = progress_of(study)
     n_queue = progress.n_undecided if list_name == WAITING else len(queue)
     context = {
         "show": list_name,

@@ -13,8 +13,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.models import Study
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from console.access import person
 from console.forms import problems_of
-from console.pages.study import person, study_for, study_page
 from console.review_forms import SendForm
 from hits.draft_costs import recruiter_pay, summary_of
 from hits.drafts import Action, drafts_of

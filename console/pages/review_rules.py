@@ -16,10 +16,18 @@ from accounts.audit import record
 from accounts.roles import Permission
 from accounts.teams import permissions_in_team
 from annotation.models import Study
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from console.access import (
+    may,
+    person,
+    require_spending,
+)
 from console.decision_rules import RULES, draft_by, rule_preview
 from console.forms import problems_of
 from console.models import PagePreferences
-from console.pages.study import may, person, require_spending, study_for, study_page
 from console.quality_notes import devices_of
 from console.review_desk import counted_reasons, name_of, notes_on
 from console.review_forms import (
@@ -31,7 +39,7 @@ from hits.exceptions import HitsError
 from hits.models import Batch, RejectionReason
 
 if TYPE_CHECKING:
-    from console.sizes import CountedStudy
+    from annotation.study_sizes import CountedStudy
 
 
 @require_safe

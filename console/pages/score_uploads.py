@@ -8,8 +8,12 @@ from django.views.decorators.http import require_http_methods
 from accounts.roles import Permission
 from annotation.exceptions import AnnotationError
 from annotation.models import Upload
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from annotation.uploads import request_reading, store_upload
-from console.pages.study import person, study_for, study_page
+from console.access import person
 from console.upload_forms import FileForm
 
 

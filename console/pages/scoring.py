@@ -15,7 +15,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.models import User
 from accounts.roles import Permission
 from annotation.models import Study
-from console.pages.study import person, study_for, study_page
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from console.access import person
 from console.pages.validation import has_references, needing_references
 from console.scoring_forms import JudgeForm, ParametersForm
 from metrics.exceptions import MetricsError

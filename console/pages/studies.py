@@ -13,17 +13,25 @@ from accounts.roles import Permission
 from annotation.access import with_roles_of
 from annotation.models import Study
 from annotation.models.studies import StudyQuerySet
+from annotation.pages.stages import stage_facts
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from annotation.simulated_answers import simulation_notice
 from annotation.study_jobs import RESULT, jobs_of
+from console.access import (
+    page_permissions,
+    person,
+)
 from console.decisions import decisions_of, waiting_counts
 from console.figures import figures_of
 from console.home import Home
-from console.pages.study import page_permissions, person, study_for, study_page
-from console.stages import stage_facts
 from console.study_kinds import kind_of
 from console.tables import page_of, search_words, sort_key
 from hits.archive import archive_study, restore_study, unfinished_work
 from hits.exceptions import HitsError
+from hits.pages.progress import progress_in
 from retrieval.models import Collection
 
 # Of which the newest are looked at for what needs a decision.
@@ -63,7 +71,7 @@ def _listing(request: HttpRequest, visible: StudyQuerySet) -> dict[str, Any]:
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
     row = study_for(request, slug)
-    progress = stage_facts(row, **waiting_counts()).progress
+    progress = progress_in(stage_facts(row, **waiting_counts()))
     jobs = list(jobs_of(row).exclude(kind=RESULT).latest_of_each_kind())
     kind = kind_of(row)
     context = {

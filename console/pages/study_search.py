@@ -7,7 +7,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from console.pages.study import page_permissions, study_for, study_page
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from console.access import page_permissions
 from console.study_search import StudySearch
 from console.tables import search_words
 

@@ -14,7 +14,11 @@ from accounts.names import require_visible
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.new_studies import rename_study
-from console.pages.study import person, study_for, study_page
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from console.access import person
 from hits.deletion import (
     contents_of,
     obstacles_to_deletion,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
@@ -20,12 +19,14 @@ from accounts.teams import (
     appointable_roles,
     create_own_team,
     may_create_teams,
-    permissions_in_team,
     set_wage_floor,
 )
 from annotation.models import Invitation, Study
+from console.access import (
+    person,
+    team_for,
+)
 from console.forms import problems_of
-from console.pages.study import person, refusal_of, within_scopes
 from console.tables import page_of
 from console.team_forms import AuditLogForm, InvitationForm, NewTeamForm, WageFloorForm
 from presentation.spreadsheets import csv_parts
@@ -34,22 +35,6 @@ from presentation.spreadsheets import csv_parts
 ABOUT_A_WORKER = ("worker.note",)
 OF_WORKERS = ("assignment", "assignments", "worker", "workers")
 COLUMNS = ["position", "at", "person", "action", "subject", "details", "hash"]
-
-
-def team_for(
-    request: HttpRequest, slug: str, permission: Permission = Permission.VIEW
-) -> tuple[Team, frozenset[Permission]]:
-    """The team of that slug and what one may do in it.
-
-    404 for whoever is not in it, 403 where their role is too small.
-    """
-    team = get_object_or_404(Team.objects.of(person(request)), slug=slug)
-    permissions = within_scopes(request, permissions_in_team(team, person(request)))
-    if permission not in permissions:
-        members = Membership.objects.filter(team=team, user=person(request).pk)
-        roles = [Role(member.role) for member in members]
-        raise PermissionDenied(refusal_of(roles, permission))
-    return team, permissions
 
 
 @require_safe

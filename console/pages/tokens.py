@@ -16,8 +16,7 @@ from accounts.pages.tokens import display_once, text_once
 from accounts.roles import Permission, Role
 from accounts.teams import appointable_roles
 from accounts.tokens import create_team_token, revoke_token
-from console.pages.study import person
-from console.pages.teams import team_for
+from console.access import person, team_for
 from console.team_forms import TeamTokenForm
 
 

@@ -23,7 +23,10 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.models import Item
-from console.pages.study import study_for, study_page
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from hits.answers import Answer, read_answer_text
 from hits.exceptions import HitsError
 from hits.questions import task_page

@@ -21,6 +21,10 @@ from annotation.access import permissions_in
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import Upload
 from annotation.new_studies import begin_study, copy_study
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from annotation.readers.formats import FileFormat
 from annotation.uploaded_pictures import uploaded_picture
 from annotation.uploads import (
@@ -31,9 +35,12 @@ from annotation.uploads import (
     set_mapping,
     store_upload,
 )
+from console.access import (
+    person,
+    within_scopes,
+)
 from console.label_upload_view import labels_context, posted_labels
 from console.pages.pictures import as_picture
-from console.pages.study import person, study_for, study_page, within_scopes
 from console.score_upload_view import posted_scores, scores_context
 from console.upload_forms import (
     FROM_COPY,

@@ -12,18 +12,29 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.models import Item, Study
+from annotation.pages.job_progress import job_of
+from annotation.pages.stages import stage_facts
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
 from annotation.simulated_answers import simulation_notice
 from annotation.study_jobs import SCORE, jobs_of, request_study_job
+from annotation.study_results import (
+    REPORT,
+    VALIDATION,
+)
+from console.access import (
+    may,
+    person,
+)
 from console.datasheet_files import DATASHEETS, datasheet_file
 from console.models import ValidationOutcome
-from console.pages.job_progress import job_of
 from console.pages.pictures import FORMS, picture_in
-from console.pages.study import may, person, study_for, study_page
 from console.protocol_validations import protocol_validations
 from console.report_files import ABOUT, type_of
-from console.results import REPORT, VALIDATION, outcome_of
 from console.sections import of_version
-from console.stages import stage_facts
+from console.study_results import outcome_of
 from console.validation_view import TABLES, ValidationView
 from metrics.exceptions import ValidationUnknown
 from metrics.models import ScoringRun
@@ -64,7 +75,7 @@ def has_references(study: Study) -> bool:
     """Whether an item has a reference; asked for with what the page's stages say."""
     references = Item.objects.filter(study=OuterRef("pk")).exclude(reference="").order_by()
     facts = stage_facts(study, has_references=Exists(references))
-    return bool(facts.also["has_references"])
+    return bool(facts["has_references"])
 
 
 @cache

@@ -5,8 +5,12 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.models import Study
+from annotation.study_results import (
+    REPORT,
+    VALIDATION,
+    fingerprint,
+)
 from console.models import ValidationOutcome
-from console.results import REPORT, VALIDATION, fingerprint
 from hits.connections import site_connection
 from hits.models import (
     Assignment,

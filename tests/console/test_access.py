@@ -24,9 +24,12 @@ from annotation.models import Adjudication, Candidate, Study, Submission
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.versions import current_document, freeze, save_draft
 from annotation.study_jobs import COLLECT, LABEL, REVIEW, SCORE
+from annotation.study_results import (
+    RESULTS,
+    compute,
+)
 from console.downloads import DOWNLOADS
 from console.job_permissions import needed_to_control
-from console.results import RESULTS, compute
 from hits.models import DraftDecision
 from marketplace.people.enrolment import issue_access_key
 from tests.annotation.studies import doubt, rating_study

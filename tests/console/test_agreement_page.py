@@ -20,8 +20,11 @@ from annotation.models import (
     Submission,
 )
 from annotation.protocols.versions import freeze
+from annotation.study_results import (
+    AGREEMENT,
+    compute,
+)
 from console.glossary import ALPHA
-from console.results import AGREEMENT, compute
 from console.review_desk import desk_facts, queue_of
 from tests.annotation.preferences import prefer, preferences, turns
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study

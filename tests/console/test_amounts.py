@@ -11,7 +11,7 @@ from console.launch_form import LaunchForm
 from console.review_forms import BonusRuleForm, DecisionTextForm, SendForm
 from console.team_forms import WageFloorForm
 from error_codes import InvalidValue
-from hits.amounts import read_usd
+from presentation.amounts import read_usd
 from tests.codes import refused
 
 FIELDS = [

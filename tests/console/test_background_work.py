@@ -11,9 +11,9 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.models import AgreementVersion, Candidate, Judgment, Submission
 from annotation.study_jobs import RESULT, SCORE, request_study_job
+from annotation.study_results import fingerprint
 from console.models import ValidationOutcome
 from console.pages.validation import lacking_models
-from console.results import fingerprint
 from hits.models import Assignment
 from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import Score, ScoringRequest, ScoringRun

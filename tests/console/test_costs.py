@@ -14,9 +14,14 @@ from annotation.access import give_to_team
 from annotation.adjudications import decide
 from annotation.label_sets import Rule, make_label_set
 from annotation.study_jobs import SCORE, jobs_of
+from annotation.study_results import (
+    AGREEMENT,
+    RESULTS,
+    VALIDATION,
+    compute,
+)
 from benchmarks.big_study import build_study
 from benchmarks.pages import addresses, require_all_known
-from console.results import AGREEMENT, RESULTS, VALIDATION, compute
 from tests.annotation.studies import doubt, rate, rating_study
 from tests.console.addresses import (
     API_OF_A_STUDY,

@@ -17,10 +17,14 @@ from annotation.models import Study, StudyMembership, Submission, SubmissionEvid
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, freeze, save_draft
 from annotation.simulated_answers import simulation_notice
+from annotation.study_results import (
+    AGREEMENT,
+    REPORT,
+    compute,
+)
 from console.datasheet import answer_of, datasheet_document
 from console.demonstration import write_report
 from console.human_evaluation_datasheet import SLIDER, UNKNOWN, heds_document
-from console.results import AGREEMENT, REPORT, compute
 from console.study_facts import StudyFacts
 from hits.models import Statement
 from presentation.documents import Document, Section, Verbatim

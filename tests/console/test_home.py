@@ -17,8 +17,8 @@ from annotation.models import Study, Submission
 from annotation.protocols.records import Order
 from annotation.protocols.studies import document_of_rows
 from annotation.protocols.versions import freeze, save_draft
+from annotation.study_results import compute
 from annotation.versions import count_judgments_change
-from console.results import compute
 from hits.budgets import set_budget
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from tests.annotation.studies import rate, rated_study, rating_study

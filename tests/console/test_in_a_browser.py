@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from annotation.models import Adjudication, Submission
 from annotation.study_jobs import SCORE
-from console.results import compute
+from annotation.study_results import compute
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.browsers import opened_page

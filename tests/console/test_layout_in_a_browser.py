@@ -12,7 +12,13 @@ from accounts.roles import Permission
 from accounts.teams import create_team
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study
-from console.results import AGREEMENT, REPORT, RESULTS, VALIDATION, compute
+from annotation.study_results import (
+    AGREEMENT,
+    REPORT,
+    RESULTS,
+    VALIDATION,
+    compute,
+)
 from console.spans import Axis
 from hits.models import Connection, Recruitment
 from retrieval.models import Collection

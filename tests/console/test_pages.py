@@ -9,9 +9,12 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team, set_study_role
 from annotation.models import AgreementVersion, Item, Submission
+from annotation.study_results import (
+    AGREEMENT,
+    compute,
+)
 from console.code_names import CODE_NAMES
 from console.result_figures import describe_tests
-from console.results import AGREEMENT, compute
 from console.study_search import MOST_FOUND
 from console.templatetags.numbers import interval
 from hits.models import Appeal, Assignment, Batch, Hit

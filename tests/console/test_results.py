@@ -5,17 +5,17 @@ import pytest
 from annotation.agreement_records import agreement_records
 from annotation.flags import unflag_submissions
 from annotation.models import Submission
-from annotation.versions import count_judgments_change
-from console.glossary import ALPHA
-from console.results import (
+from annotation.study_results import (
     AGREEMENT,
     VALIDATION,
     compute,
     fingerprint,
     is_stored,
     require_agreement,
-    require_validation,
 )
+from annotation.versions import count_judgments_change
+from console.glossary import ALPHA
+from console.study_results import require_validation
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.console.filled import add_scores, scored_study

@@ -15,7 +15,13 @@ from annotation.access import set_study_role
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study, Submission, WrittenAnswer
 from annotation.simulated_answers import Raters, simulation_notice
-from console.results import AGREEMENT, REPORT, RESULTS, VALIDATION, compute
+from annotation.study_results import (
+    AGREEMENT,
+    REPORT,
+    RESULTS,
+    VALIDATION,
+    compute,
+)
 from tests.annotation.studies import (
     doubt,
     make_simulated,

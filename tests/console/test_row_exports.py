@@ -25,10 +25,11 @@ from annotation.item_samples import record_item_sample
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Item, Judgment, Study, Submission
 from annotation.simulated_answers import simulation_notice
+from annotation.study_results import require_agreement
 from console.dataset_card import LICENSES
 from console.downloads import ROW_DOWNLOADS, file_names
 from console.exceptions import LicenseUnknown
-from console.results import require_agreement, require_validation
+from console.study_results import require_validation
 from console.validation_view import correlations_of
 from metrics.frames import score_frame
 from metrics.imports import import_scores

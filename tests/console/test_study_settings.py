@@ -13,7 +13,10 @@ from accounts.teams import create_team, set_role
 from annotation.models import Item, Protocol, Study, Submission
 from annotation.protocols.versions import freeze
 from annotation.study_jobs import SCORE
-from console.results import AGREEMENT, compute
+from annotation.study_results import (
+    AGREEMENT,
+    compute,
+)
 from hits import deletion
 from hits.models import Assignment, Batch, Budget, Hit
 from hits.submissions import set_status

@@ -17,7 +17,11 @@ from django.urls import reverse
 
 from accounts.models import User
 from annotation.models import Study
-from console.results import REPORT, VALIDATION, compute
+from annotation.study_results import (
+    REPORT,
+    VALIDATION,
+    compute,
+)
 from console.validation_view import TABLES
 from metrics.stored_scores import write_scores
 from tests.annotation.importing import command_output

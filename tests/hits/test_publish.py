@@ -15,9 +15,9 @@ from hits.exceptions import (
     QuestionTooLarge,
 )
 from hits.hit_creation import match_published
+from hits.item_faults import CHUNK
 from hits.launch_plans import draft_batch
 from hits.models import Batch, Connection, Hit
-from hits.pages import CHUNK
 from hits.publish import publish_batch
 from hits.publishers import SILENT_FOR, Publisher
 from marketplace.models import Hit as MarketplaceHit

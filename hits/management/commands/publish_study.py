@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.models import Study
-from hits.amounts import read_usd
 from hits.connections import client_of, connection_of_name, site_connection
 from hits.costs import Estimate, estimate, require_funds
 from hits.exceptions import FundsMissing
@@ -26,6 +25,7 @@ from hits.profiles import THIS_SITE
 from hits.publish import publish_batch
 from hits.qualifications import MINUTES_OF_A_HIT, country_error, protocol_terms, requirements
 from hits.selections import ALL_ITEMS, of_round, sample
+from presentation.amounts import read_usd
 from presentation.counts import count_of
 from presentation.progress import bar
 

@@ -9,7 +9,7 @@ from django.urls import URLPattern, URLResolver, reverse
 from accounts.models import Membership
 from accounts.roles import Permission
 from annotation.models import DisputeComment, Invitation, Item, StudyMembership, Submission, Upload
-from console.api.urls import urlpatterns
+from console.urls import api
 from hits.models import Assignment, Batch, Connection
 from metrics.models import JudgeConnection, ScoringRequest, ScoringRun
 from work.models import Job
@@ -148,7 +148,7 @@ def operations() -> Iterator[tuple[str, str, list[str]]]:
                     if hasattr(view, method) and method in allowed:
                         yield str(pattern.name), method, inner
 
-    return walk(urlpatterns, [])
+    return walk(api, [])
 
 
 def address(name: str, slug: str = "") -> str:

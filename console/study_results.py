@@ -5,16 +5,11 @@ Each is rows under a version: of agreement in `annotation`, of a validation in `
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from hashlib import sha256
 
 from annotation.agreement import judged_protocols
-from annotation.agreement_versions import (
-    agreement_fingerprint,
-    compute_agreement,
-    current_agreement,
-)
-from annotation.models import AgreementVersion, Study
+from annotation.models import Study
+from annotation.study_results import REPORT, RESULTS, VALIDATION, StudyResult, register_result
 from console.datasheet import whole_report
 from console.models import ValidationOutcome
 from console.report_files import REPORT_FILES
@@ -31,45 +26,21 @@ from validation.versions import make_validation
 
 # What a report's files hold; another form makes those that are stored out of date.
 FORM = 7
-AGREEMENT, VALIDATION, REPORT, RESULTS = "agreement", "validation", "report", "results"
 # Followed by the number of a version of the protocol, of whose judgments alone it is.
 OF_PROTOCOL = "validation-protocol-"
 
 
-def fingerprint(study: Study, name: str = VALIDATION) -> str:
-    """What the result of that name depends on in a study, as one string of constant cost.
-
-    The study counts its changes, so that nothing has to be read to know of them.
-    """
-    studies = Study.objects.only("judgments_version", "scores_version")
-    return loaded_fingerprint(studies.get(pk=study.pk), name)
-
-
-def loaded_fingerprint(study: Study, name: str = VALIDATION) -> str:
-    """That of the study as it was loaded, for a page that has just done so."""
-    if name == AGREEMENT:
-        # Scores that arrive leave it as it is.
-        return agreement_fingerprint(study)
-    if name == RESULTS:
-        return human_results_fingerprint(study)
+def _fingerprint(study: Study) -> str:
+    """What a validation or report depends on, of the study as it was loaded."""
     versions = (study.judgments_version, study.scores_version)
     return sha256(repr((FORM, study.pk, *versions)).encode()).hexdigest()
-
-
-def is_stored(study: Study, name: str) -> bool:
-    """Whether the result is there, of the study as it was loaded."""
-    if name == AGREEMENT:
-        return current_agreement(study) is not None
-    if name == RESULTS:
-        return current_human_results(study) is not None
-    return outcome_of(study, name) is not None
 
 
 def outcome_of(study: Study, name: str) -> ValidationOutcome | None:
     """What the validation or report came to, of the study as it was loaded; None where it is
     not computed yet."""
     outcomes = ValidationOutcome.objects.filter(study=study, name=name)
-    current = outcomes.filter(fingerprint=loaded_fingerprint(study, name))
+    current = outcomes.filter(fingerprint=_fingerprint(study))
     return current.select_related("version__study").first()
 
 
@@ -79,22 +50,10 @@ def current_version(study: Study) -> ValidationVersion | None:
     return outcome.version if outcome else None
 
 
-def require_agreement(study: Study) -> AgreementVersion:
-    """The agreement, computed now where it is not stored: for tasks and commands, not for pages."""
-    study = Study.objects.get(pk=study.pk)
-    return current_agreement(study) or compute_agreement(study)
-
-
 def require_validation(study: Study) -> ValidationOutcome:
     """What the validation came to, computed now where it is not stored, likewise."""
     study = Study.objects.get(pk=study.pk)
     return outcome_of(study, VALIDATION) or _compute_validation(study, silently)
-
-
-def compute(study: Study, name: str, progress: Progress = silently) -> None:
-    """Compute the result of that name, and keep it."""
-    # Loaded first: what changes meanwhile makes the result out of date, and never wrong.
-    MAKERS[name](Study.objects.get(pk=study.pk), progress)
 
 
 def _compute_validation(study: Study, progress: Progress) -> ValidationOutcome:
@@ -138,14 +97,22 @@ def _validate(
 def _store(
     study: Study, name: str, version: ValidationVersion | None, reason: str
 ) -> ValidationOutcome:
-    basis = loaded_fingerprint(study, name)
-    values = {"fingerprint": basis, "version": version, "reason": reason}
+    values = {"fingerprint": _fingerprint(study), "version": version, "reason": reason}
     return ValidationOutcome.objects.update_or_create(study=study, name=name, defaults=values)[0]
 
 
-MAKERS: dict[str, Callable[[Study, Progress], object]] = {
-    AGREEMENT: compute_agreement,
-    RESULTS: compute_human_results,
-    VALIDATION: _compute_validation,
-    REPORT: _compute_report,
-}
+register_result(
+    RESULTS,
+    StudyResult(
+        human_results_fingerprint,
+        lambda study: current_human_results(study) is not None,
+        compute_human_results,
+    ),
+)
+for name, compute in ((VALIDATION, _compute_validation), (REPORT, _compute_report)):
+    register_result(
+        name,
+        StudyResult(
+            _fingerprint, lambda study, name=name: outcome_of(study, name) is not None, compute
+        ),
+    )

@@ -7,43 +7,19 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.models import Study
-from annotation.study_jobs import (
-    ANSWER_BY_CROWD,
-    CHECK_LAUNCH,
-    COLLECT,
-    LABEL,
-    MEASURE,
-    PLAN_SCORE,
-    PUBLISH,
-    RECRUIT,
-    RESULT,
-    REVIEW,
-    SCORE,
-    jobs_of,
-    request_study_job,
+from annotation.pages.study import study_for
+from annotation.study_jobs import RESULT, jobs_of, request_study_job
+from annotation.study_results import (
+    is_stored,
+    loaded_fingerprint,
 )
-from console.job_permissions import needed_to_control
-from console.pages.study import may_of, person, study_for
-from console.results import is_stored, loaded_fingerprint
-from simulation.stored_dialogue_reports import REPORT_DIALOGUES
-from simulation.stored_dialogues import MAKE_DIALOGUES
+from console.access import (
+    may_of,
+    person,
+)
+from console.job_permissions import job_access, needed_to_control
 from work.models import Job
 from work.request import resume_job, stop_job
-
-PAGES = {
-    COLLECT: "answers",
-    SCORE: "validation",
-    PLAN_SCORE: "scoring",
-    LABEL: "labels",
-    PUBLISH: "launch",
-    RECRUIT: "answers",
-    ANSWER_BY_CROWD: "answers",
-    CHECK_LAUNCH: "launch",
-    REVIEW: "review",
-    MEASURE: "review",
-    MAKE_DIALOGUES: "dialogues",
-    REPORT_DIALOGUES: "dialogues",
-}
 
 
 def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
@@ -68,7 +44,7 @@ def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
 def page_of(job: Job) -> str:
     """The name of the page that shows the job; of one that has none, the study's first."""
     names = job.arguments.get("names")
-    return PAGES.get(job.kind) or (str(names[0]) if names else "study")
+    return job_access(job.kind).page or (str(names[0]) if names else "study")
 
 
 def controlled_job(

@@ -1,0 +1,117 @@
+"""The stages of a study that annotation has pages for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Value
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from accounts.roles import Permission
+from annotation.models import Adjudication, AgreementVersion, LabelSet, Protocol, Upload
+from annotation.pages.stages import (
+    ANSWER,
+    PREPARE,
+    Facts,
+    State,
+    StudyStage,
+    register_counts,
+    register_stage,
+    result_state,
+)
+from annotation.pages.study import study_for
+from annotation.study_jobs import LABEL, RESULT
+from annotation.study_results import AGREEMENT
+from console.api.endpoint import register_subject
+from console.job_permissions import JobAccess, register_job_access
+from console.pages.uploads import upload_for
+from console.stages import ACTIVE, DONE, LATER, NEEDS_YOU
+
+if TYPE_CHECKING:
+    from annotation.study_sizes import CountedStudy
+
+
+def _stage_counts() -> dict[str, Any]:
+    newest = AgreementVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
+    protocols = Protocol.objects.filter(study=OuterRef("pk")).order_by("-number")
+    decisions = Adjudication.objects.standing().filter(question__study=OuterRef("pk"))
+    return {
+        "protocol": Subquery(protocols.values("number")[:1]),
+        "protocol_frozen_at": Subquery(protocols.values("frozen_at")[:1]),
+        AGREEMENT: Exists(newest),
+        "n_disputed": Subquery(newest.values("n_disputed")[:1]),
+        "n_decided": Subquery(_number(decisions)),
+        "n_label_sets": Subquery(_number(LabelSet.objects.filter(study=OuterRef("pk")))),
+    }
+
+
+def _number(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """How many rows there are, for a subquery."""
+    of_all = rows.order_by().annotate(all=Value(1)).values("all")
+    counts: QuerySet[Any] = of_all.annotate(n=Count("*")).values("n")
+    return counts
+
+
+def _items(study: CountedStudy, facts: Facts) -> State:
+    return (DONE, f"{study.n_items:,}") if study.n_items else (NEEDS_YOU, _("none yet"))
+
+
+def _protocol(study: CountedStudy, facts: Facts) -> State:
+    """Judgments made elsewhere and imported need no protocol."""
+    number = facts["protocol"]
+    if number is None:
+        return (DONE if study.n_judgments else LATER), ""
+    is_frozen = facts["protocol_frozen_at"] is not None
+    return (DONE if is_frozen else ACTIVE), _("version %(n)d") % {"n": number}
+
+
+def _agreement(study: CountedStudy, facts: Facts) -> State:
+    return result_state(is_possible=bool(study.n_judgments), is_computed=facts[AGREEMENT])
+
+
+def _adjudication(study: CountedStudy, facts: Facts) -> State:
+    """How many of the disputes known when agreement was last computed are decided."""
+    if (n_disputed := facts["n_disputed"]) is None:
+        return LATER, ""
+    if not facts["n_decided"]:
+        return LATER, _("%(n)s disputed") % {"n": f"{n_disputed:,}"}
+    counts = {"n": f"{facts['n_decided']:,}", "total": f"{n_disputed:,}"}
+    return ACTIVE, _("%(n)s of %(total)s decided") % counts
+
+
+def _labels(study: CountedStudy, facts: Facts) -> State:
+    n_sets = facts["n_label_sets"]
+    if not n_sets:
+        return LATER, ""
+    return DONE, ngettext("%(n)d set", "%(n)d sets", n_sets) % {"n": n_sets}
+
+
+def _downloads(study: CountedStudy, facts: Facts) -> State:
+    return (DONE if study.n_judgments else LATER), ""
+
+
+register_counts(_stage_counts)
+for stage in (
+    StudyStage("items", gettext_lazy("Items"), PREPARE, 10, _items),
+    StudyStage("protocol", gettext_lazy("Protocol"), PREPARE, 20, _protocol),
+    StudyStage("agreement", gettext_lazy("Agreement"), ANSWER, 70, _agreement),
+    StudyStage("adjudication", gettext_lazy("Adjudication"), ANSWER, 80, _adjudication),
+    StudyStage("labels", gettext_lazy("Labels"), ANSWER, 90, _labels),
+    StudyStage("downloads", gettext_lazy("Downloads"), ANSWER, 120, _downloads, Permission.EXPORT),
+):
+    register_stage(stage)
+
+register_job_access(LABEL, JobAccess(page="labels", control=Permission.ANALYSE))
+# Of the page that its name says.
+register_job_access(RESULT, JobAccess(control=Permission.ANALYSE))
+
+
+def _find_upload(request: HttpRequest, token: str, permission: Permission) -> Upload:
+    return upload_for(request, UUID(token))
+
+
+register_subject("study", study_for)
+register_subject("upload", _find_upload)

@@ -1,0 +1,350 @@
+"""The addresses of pages that have not moved to their apps."""
+
+from django.urls import URLPattern, URLResolver, include, path
+
+from lazy_views import LazyPackage
+from retrieval.models import ResultType
+
+pages = LazyPackage("console.pages")
+collection_pages = LazyPackage("console.pages.collections")
+experiment_pages = LazyPackage("console.pages.experiments")
+
+# Pages of a collection whose results have charts.
+PAGES_WITH_CHARTS = {
+    "trust": ResultType.COMPARISON.value,
+    "reuse": ResultType.REUSE.value,
+    "machine": ResultType.MACHINE.value,
+    "audit": ResultType.AUDIT.value,
+}
+
+of_a_study: list[URLPattern | URLResolver] = [
+    path("", pages.studies.study, name="study"),
+    path("archive/", pages.studies.archive, name="archive"),
+    path("search/", pages.study_search.search, name="search"),
+    path("rename/", pages.study_settings.rename, name="rename"),
+    path("delete/", pages.study_settings.delete, name="delete"),
+    path("restore/", pages.studies.restore, name="restore"),
+    path("items/", pages.items.items, name="items"),
+    path("items/add/", pages.uploads.add_items, name="add-items"),
+    path("scores/add/", pages.score_uploads.add_scores, name="add-scores"),
+    path("scores/new/", pages.scoring.scoring, name="scoring"),
+    path(
+        "scores/requests/<int:request_id>/", pages.scoring.scoring_request, name="scoring-request"
+    ),
+    path(
+        "scores/requests/<int:request_id>/confirm/",
+        pages.scoring.scoring_confirm,
+        name="scoring-confirm",
+    ),
+    path("items/<int:item_id>/", pages.items.item, name="item"),
+    path("items/<int:item_id>/try/", pages.trials.try_item, name="try-item"),
+    path("try/", pages.trials.try_first, name="try"),
+    path("submissions/<int:submission_id>/flag/", pages.items.flag, name="flag"),
+    path("submissions/<int:submission_id>/unflag/", pages.items.unflag, name="unflag"),
+    path("protocol/", pages.protocol.protocol, name="protocol"),
+    path("protocol/save/", pages.protocol.save, name="protocol-save"),
+    path("protocol/yaml/", pages.protocol.save_yaml, name="protocol-yaml"),
+    path("protocol/freeze/", pages.protocol.freeze_draft, name="protocol-freeze"),
+    path("protocol/begin/", pages.protocol.begin_draft, name="protocol-begin"),
+    path("protocol/discard/", pages.protocol.discard, name="protocol-discard"),
+    path("protocol/preview/", pages.protocol.preview, name="protocol-preview"),
+    path("launch/", pages.launch.launch, name="launch"),
+    path("launch/publish/", pages.launch.publish, name="publish"),
+    path("launch/team/", pages.launch.team, name="launch-team"),
+    path("launch/connect/", pages.launch.connect, name="launch-connect"),
+    path("launch/budget/", pages.launch.budget, name="study-budget"),
+    path("publish/", pages.launch.former_address, name="former-publish"),
+    path("answers/", pages.answers.answers, name="answers"),
+    path("batches/<int:batch_id>/", pages.batches.batch, name="batch"),
+    path("batches/<int:batch_id>/recruit/", pages.recruiting.draft, name="recruit-draft"),
+    path(
+        "batches/<int:batch_id>/recruit/calls/<int:call_id>/",
+        pages.recruiting.settle,
+        name="recruit-settle",
+    ),
+    path(
+        "batches/<int:batch_id>/recruit/calls/<int:call_id>/away/",
+        pages.recruiting.put_away,
+        name="recruit-put-away",
+    ),
+    path(
+        "batches/<int:batch_id>/recruit/<int:recruitment_id>/<slug:name>.csv",
+        pages.recruiting.file,
+        name="recruit-file",
+    ),
+    path(
+        "batches/<int:batch_id>/recruit/<int:recruitment_id>/<slug:action>/",
+        pages.recruiting.act,
+        name="recruit-act",
+    ),
+    path("batches/<int:batch_id>/<slug:name>/", pages.batches.batch_change, name="batch-change"),
+    path("collect/", pages.answers.collect, name="collect"),
+    path("review/", pages.review.review, name="review"),
+    path("review/<int:assignment_id>/draft/", pages.review.draft, name="review-draft"),
+    path("review/<int:assignment_id>/note/", pages.review.note, name="review-note"),
+    path("review/<int:assignment_id>/clear/", pages.review.clear, name="review-clear"),
+    path("review/<int:assignment_id>/appeal/", pages.review.appeal, name="review-appeal"),
+    path("review/undo/", pages.review.undo, name="review-undo"),
+    path("review/send/", pages.review_dispatch.send, name="review-send"),
+    path("review/sending/", pages.review_dispatch.send_progress, name="review-sending"),
+    path(
+        "review/<int:assignment_id>/withdraw/",
+        pages.review_dispatch.withdraw,
+        name="review-withdraw",
+    ),
+    path("review/retry/", pages.review_dispatch.retry, name="review-retry"),
+    path("review/rules/", pages.review_rules.rules, name="review-rules"),
+    path("review/rules/draft/", pages.review_rules.draft_by_rule, name="review-rules-draft"),
+    path("review/reasons/", pages.review_rules.reasons, name="review-reasons"),
+    path("review/reasons/add/", pages.review_rules.add_reason, name="review-reason-add"),
+    path(
+        "review/reasons/<int:reason_id>/delete/",
+        pages.review_rules.delete_reason,
+        name="review-reason-delete",
+    ),
+    path("results/", pages.human_results.results, name="results"),
+    path("agreement/", pages.agreement.agreement, name="agreement"),
+    path("agreement/annotators/", pages.agreement.annotators, name="annotators"),
+    path("agreement/disagreement/", pages.agreement.disagreement, name="disagreement"),
+    path("agreement/<slug:chart>.<slug:form>", pages.agreement.picture, name="agreement-picture"),
+    path("adjudication/", pages.adjudication.adjudication, name="adjudication"),
+    path("adjudication/<int:candidate_id>/", pages.adjudication.decision, name="decision"),
+    path(
+        "adjudication/<int:candidate_id>/comments/", pages.dispute_comments.add, name="comment-add"
+    ),
+    path(
+        "adjudication/comments/<int:comment_id>/edit/",
+        pages.dispute_comments.edit,
+        name="comment-edit",
+    ),
+    path(
+        "adjudication/comments/<int:comment_id>/delete/",
+        pages.dispute_comments.delete,
+        name="comment-delete",
+    ),
+    path("reasons/", pages.reasons.reasons, name="reasons"),
+    path("labels/", pages.labels.labels, name="labels"),
+    path("labels/make/", pages.labels.label, name="label"),
+    path("labels/<int:version>.<slug:form>", pages.labels.label_set, name="label-set"),
+    path("validation/", pages.validation.validation, name="validation"),
+    path(
+        "validation/<slug:chart>.<slug:form>", pages.validation.picture, name="validation-picture"
+    ),
+    path("validation/tables/<slug:name>/", pages.validation.table, name="validation-table"),
+    path("report/", pages.validation.report, name="report"),
+    path("report/<str:name>", pages.validation.report_file, name="report-file"),
+    path("score/", pages.validation.score, name="score"),
+    path("members/", pages.members.study_members, name="members"),
+    path("members/invite/", pages.members.invite_to_study, name="study-invite"),
+    path(
+        "members/invitations/<int:invitation_id>/revoke/",
+        pages.members.revoke_of_study,
+        name="study-invitation-revoke",
+    ),
+    path(
+        "members/<int:member_id>/role/", pages.members.change_study_role, name="study-member-role"
+    ),
+    path(
+        "members/<int:member_id>/remove/",
+        pages.members.remove_from_study,
+        name="study-member-remove",
+    ),
+    path("give/", pages.members.give_study, name="give"),
+    path("downloads/", pages.downloads.downloads, name="downloads"),
+    path("simulated-users/", pages.dialogue_studies.dialogues, name="dialogues"),
+    path(
+        "simulated-users/<slug:chart>.<slug:form>/picture/",
+        pages.dialogue_studies.picture,
+        name="dialogues-picture",
+    ),
+    path("simulated-users/<str:name>", pages.dialogue_studies.download, name="dialogues-download"),
+    path("<str:name>", pages.downloads.download, name="download"),
+]
+
+of_a_team: list[URLPattern | URLResolver] = [
+    path("", pages.teams.team, name="team"),
+    path("wage-floor/", pages.teams.wage_floor, name="wage-floor"),
+    path("audit-log/", pages.teams.audit_log, name="audit-log"),
+    path("audit-log.csv", pages.teams.audit_log_file, name="audit-log-file"),
+    path("marketplaces/", pages.connections.connections, name="connections"),
+    path("marketplaces/connecting/", pages.connections.connection_progress, name="connecting"),
+    path("marketplaces/this-site/", pages.connections.connect_site, name="connect-site"),
+    path("marketplaces/new/", pages.connections.connect, name="connect"),
+    path(
+        "marketplaces/<int:connection_id>/close/", pages.connections.close, name="connection-close"
+    ),
+    path("recruiters/", pages.recruiters.connect, name="recruiter-connect"),
+    path(
+        "recruiters/<int:recruiter_id>/disconnect/",
+        pages.recruiters.disconnect,
+        name="recruiter-disconnect",
+    ),
+    path("budget/", pages.connections.team_budget, name="team-budget"),
+    path("tokens/", pages.tokens.tokens, name="team-tokens"),
+    path("tokens/<int:token_id>/revoke/", pages.tokens.revoke, name="team-token-revoke"),
+    path("judges/", pages.judge_connections.judge_connections, name="judge-connections"),
+    path(
+        "judges/<int:connection_id>/close/",
+        pages.judge_connections.close,
+        name="judge-connection-close",
+    ),
+    path("invite/", pages.members.invite_to_team, name="invite"),
+    path(
+        "invitations/<int:invitation_id>/revoke/",
+        pages.members.revoke_of_team,
+        name="invitation-revoke",
+    ),
+    path("members/<int:member_id>/role/", pages.members.change_role, name="member-role"),
+    path("members/<int:member_id>/remove/", pages.members.remove, name="member-remove"),
+    path("members/<int:member_id>/password/", pages.members.password_link, name="member-password"),
+]
+
+of_a_collection: list[URLPattern | URLResolver] = [
+    path("", collection_pages.listing.collection, name="collection"),
+    path("studies/", collection_pages.listing.set_studies, name="collection-studies"),
+    path("delete/", collection_pages.listing.delete, name="collection-delete"),
+    path("files/", collection_pages.files.files, name="collection-files"),
+    path("files/<int:file_id>/", collection_pages.files.file, name="collection-file"),
+    path(
+        "files/<int:file_id>/remove/", collection_pages.files.remove, name="collection-file-remove"
+    ),
+    path(
+        "files/<int:file_id>/qrels/",
+        collection_pages.files.make_qrels,
+        name="collection-file-qrels",
+    ),
+    path(
+        "files/<int:file_id>/content/",
+        collection_pages.files.content,
+        name="collection-file-content",
+    ),
+    path("evaluation/", collection_pages.evaluation.evaluation, name="collection-evaluation"),
+    path(
+        "evaluation/<slug:chart>.<slug:form>/picture/",
+        collection_pages.evaluation.picture,
+        name="collection-picture",
+    ),
+    *(
+        path(
+            f"{page}/<slug:chart>.<slug:form>/picture/",
+            collection_pages.trust.picture,
+            {"kind": kind},
+            name=f"collection-{page}-picture",
+        )
+        for page, kind in PAGES_WITH_CHARTS.items()
+    ),
+    path("evaluation/<str:name>", collection_pages.evaluation.download, name="collection-download"),
+    path("report/", collection_pages.report.report, name="collection-report"),
+    path(
+        "report/<int:number>.html",
+        collection_pages.report.report_file,
+        name="collection-report-file",
+    ),
+    path("targets/", collection_pages.targets.targets, name="collection-targets"),
+    path(
+        "targets/<int:number>.csv",
+        collection_pages.targets.sample_file,
+        name="collection-targets-file",
+    ),
+    path("judgments/", collection_pages.judgments.judgments, name="collection-judgments"),
+    path(
+        "judgments/<int:study_id>/qrels/",
+        collection_pages.judgments.make_qrels,
+        name="collection-study-qrels",
+    ),
+    path("pools/", collection_pages.pools.pools, name="collection-pools"),
+    path("pools/sources/", collection_pages.pools.add_source, name="collection-source"),
+    path("pools/vectors/", collection_pages.pools.make_vectors, name="collection-vectors"),
+    path("pools/<int:number>/", collection_pages.pools.pool, name="collection-pool"),
+    path(
+        "pools/<int:number>/study/", collection_pages.pools.make_study, name="collection-pool-study"
+    ),
+    path(
+        "pools/<int:number>.<slug:form>",
+        collection_pages.pools.pool_file,
+        name="collection-pool-file",
+    ),
+    path("trust/", collection_pages.trust.trust, name="collection-trust"),
+    path("machine/", collection_pages.trust.machine, name="collection-machine"),
+    path("reuse/", collection_pages.trust.reuse, name="collection-reuse"),
+    path("audit/", collection_pages.audits.audit, name="collection-audit"),
+    path(
+        "tables/<slug:kind>/<slug:name>.<slug:form>",
+        collection_pages.trust.table,
+        name="collection-table",
+    ),
+    path("work/<int:job_id>/", collection_pages.jobs.job, name="collection-work"),
+    path("work/<int:job_id>/stop/", collection_pages.jobs.stop, name="collection-stop"),
+    path("work/<int:job_id>/again/", collection_pages.jobs.resume, name="collection-again"),
+]
+
+of_an_experiment: list[URLPattern | URLResolver] = [
+    path("", experiment_pages.experiment.experiment, name="experiment"),
+    path("delete/", experiment_pages.experiment.delete, name="experiment-delete"),
+    path("runs/<int:number>/", experiment_pages.experiment.progress, name="experiment-progress"),
+    path("runs/<int:number>/stop/", experiment_pages.experiment.stop, name="experiment-stop"),
+    path("runs/<int:number>/again/", experiment_pages.experiment.resume, name="experiment-again"),
+    path(
+        "<slug:chart>.<slug:form>/picture/",
+        experiment_pages.experiment.picture,
+        name="experiment-picture",
+    ),
+    path("<str:name>", experiment_pages.downloads.download, name="experiment-download"),
+]
+
+of_a_recommender: list[URLPattern | URLResolver] = [
+    path("", experiment_pages.recommenders.recommender, name="recommender"),
+    path("training/", experiment_pages.recommenders.progress, name="recommender-progress"),
+    path("stop/", experiment_pages.recommenders.stop, name="recommender-stop"),
+    path("again/", experiment_pages.recommenders.resume, name="recommender-again"),
+    path("delete/", experiment_pages.recommenders.delete, name="recommender-delete"),
+]
+
+of_the_site: list[URLPattern | URLResolver] = [
+    path("", pages.studies.studies, name="studies"),
+    path("login/", pages.sign_in.login, name="login"),
+    path("logout/", pages.sign_in.logout, name="logout"),
+    path("new-study/", pages.uploads.new_study, name="new-study"),
+    path("uploads/<uuid:token>/", pages.uploads.upload, name="upload"),
+    path("uploads/<uuid:token>/progress/", pages.uploads.upload_progress, name="upload-progress"),
+    path("uploads/<uuid:token>/picture/", pages.uploads.upload_picture, name="upload-picture"),
+    path("uploads/<uuid:token>/read/", pages.uploads.read_upload_again, name="upload-read"),
+    path("uploads/<uuid:token>/columns/", pages.uploads.map_upload, name="upload-map"),
+    path("uploads/<uuid:token>/import/", pages.uploads.import_upload_now, name="upload-import"),
+    path("uploads/<uuid:token>/discard/", pages.uploads.discard_upload, name="upload-discard"),
+    path("collections/", collection_pages.listing.collections, name="collections"),
+    path("new-collection/", collection_pages.listing.new_collection, name="new-collection"),
+    path("collections/<slug:slug>/", include(of_a_collection)),
+    path("simulations/", experiment_pages.listing.experiments, name="experiments"),
+    path("new-simulation/", experiment_pages.listing.new_experiment, name="new-experiment"),
+    path("simulations/<slug:slug>/", include(of_an_experiment)),
+    path("catalogues/", experiment_pages.catalogues.catalogues, name="catalogues"),
+    path("catalogues/<int:key>/", experiment_pages.catalogue.catalogue, name="catalogue"),
+    path(
+        "catalogues/<int:key>/<str:name>",
+        experiment_pages.catalogue.download,
+        name="catalogue-download",
+    ),
+    path(
+        "catalogues/<int:key>/delete/", experiment_pages.catalogues.delete, name="catalogue-delete"
+    ),
+    path(
+        "new-dialogue-study/", pages.dialogue_studies.new_dialogue_study, name="new-dialogue-study"
+    ),
+    path("recommenders/", experiment_pages.recommenders.recommenders, name="recommenders"),
+    path("new-recommender/", experiment_pages.recommenders.new_recommender, name="new-recommender"),
+    path("recommenders/<int:key>/", include(of_a_recommender)),
+    path("how-many/", pages.sizes.how_many, name="how-many"),
+    path("how-many/topics-or-assessors/", pages.sizes.pilot, name="how-many-pilot"),
+    path("how-many/curve.<slug:form>", pages.sizes.curve, name="how-many-curve"),
+    path("teams/", pages.teams.teams, name="teams"),
+    path("new-team/", pages.teams.new_team, name="new-team"),
+    path("invitation/", pages.invitations.accept, name="accept"),
+    path("invitation/join/", pages.invitations.join_signed_in, name="join"),
+    path("invitation/join/new/", pages.invitations.join_anew, name="join-anew"),
+    path("invited/<str:token>/", pages.invitations.invitation, name="invitation"),
+    path("trials/<str:token>", pages.trials.trial_page, name="trial-page"),
+    path("trials/<str:token>/mturk/externalSubmit", pages.trials.trial_sent, name="trial-sent"),
+    path("letter-keys/", pages.review_rules.letter_keys, name="letter-keys"),
+    path("pictures/<str:sha256>", pages.downloads.picture, name="picture"),
+]

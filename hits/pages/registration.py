@@ -1,0 +1,114 @@
+"""The stages of a study that take place at a marketplace, and who may control its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from accounts.roles import Permission
+from annotation.pages.stages import (
+    COLLECT as COLLECT_GROUP,
+)
+from annotation.pages.stages import (
+    PREPARE,
+    Facts,
+    State,
+    StudyStage,
+    register_counts,
+    register_stage,
+)
+from annotation.study_jobs import (
+    ANSWER_BY_CROWD,
+    CHECK_LAUNCH,
+    COLLECT,
+    COLLECT_NEW,
+    CONNECT,
+    MEASURE,
+    PUBLISH,
+    RECRUIT,
+    REVIEW,
+)
+from console.job_permissions import JobAccess, register_job_access
+from console.stages import ACTIVE, DONE, LATER, NEEDS_YOU
+from hits.jobs import APPLY_CHANGES
+from hits.pages.progress import progress_in
+from hits.progress import progress_counts
+from work.models import Job
+
+if TYPE_CHECKING:
+    from annotation.study_sizes import CountedStudy
+
+
+def _launch(study: CountedStudy, facts: Facts) -> State:
+    progress = progress_in(facts)
+    counts = {"n": f"{progress.n_published:,}", "total": f"{progress.n_hits:,}"}
+    detail = ngettext("%(n)s of %(total)s HIT", "%(n)s of %(total)s HITs", progress.n_hits) % counts
+    if progress.n_hits == 0:
+        # Judgments made elsewhere and imported need no HITs.
+        return (
+            (LATER, "")
+            if study.n_judgments or not study.n_items
+            else (NEEDS_YOU, _("not launched"))
+        )
+    if progress.n_items_without_hit:
+        without = _("%(n)s to launch") % {"n": f"{progress.n_items_without_hit:,}"}
+        return ACTIVE, f"{detail}; {without}"
+    return (DONE if progress.n_published == progress.n_hits else ACTIVE), detail
+
+
+def _answers(study: CountedStudy, facts: Facts) -> State:
+    progress = progress_in(facts)
+    if progress.n_unreadable:
+        return NEEDS_YOU, _("%(n)s unreadable") % {"n": f"{progress.n_unreadable:,}"}
+    if progress.n_offered:
+        counts = {"n": f"{progress.n_collected:,}", "total": f"{progress.n_offered:,}"}
+        is_complete = progress.n_collected >= progress.n_offered
+        return (DONE if is_complete else ACTIVE), _("%(n)s of %(total)s") % counts
+    if not study.n_judgments:
+        return LATER, ""
+    detail = ngettext("%(n)s judgment", "%(n)s judgments", study.n_judgments)
+    return DONE, detail % {"n": f"{study.n_judgments:,}"}
+
+
+def _review(study: CountedStudy, facts: Facts) -> State:
+    """What waits for a decision is paid by itself if nobody decides."""
+    progress = progress_in(facts)
+    if n := progress.n_undecided:
+        return NEEDS_YOU, ngettext("%(n)s waiting", "%(n)s waiting", n) % {"n": f"{n:,}"}
+    return (DONE if progress.n_collected else LATER), ""
+
+
+register_counts(progress_counts)
+for stage in (
+    StudyStage("launch", gettext_lazy("Launch"), PREPARE, 30, _launch),
+    StudyStage("answers", gettext_lazy("Collect"), COLLECT_GROUP, 40, _answers),
+    StudyStage("review", gettext_lazy("Review"), COLLECT_GROUP, 50, _review, Permission.REVIEW),
+):
+    register_stage(stage)
+
+
+def _to_read(job: Job) -> Collection[Permission]:
+    """What is done at a marketplace says what it cost, and a refusal names assignments and workers;
+    collecting that is done says a count of answers, and nothing of money."""
+    if job.state != Job.State.DONE:
+        return {Permission.VIEW_MONEY, Permission.VIEW_WORKERS}
+    is_count = job.kind in (COLLECT, COLLECT_NEW, ANSWER_BY_CROWD)
+    return set() if is_count else {Permission.VIEW_MONEY}
+
+
+for kind, page, control in (
+    (COLLECT, "answers", Permission.EDIT),
+    (COLLECT_NEW, "", Permission.EDIT),
+    (PUBLISH, "launch", Permission.SPEND),
+    (CHECK_LAUNCH, "launch", Permission.SPEND),
+    (CONNECT, "", Permission.EDIT),
+    (RECRUIT, "answers", Permission.SPEND),
+    (APPLY_CHANGES, "", Permission.SPEND),
+    (ANSWER_BY_CROWD, "answers", Permission.SPEND),
+    (REVIEW, "review", Permission.REVIEW),
+):
+    register_job_access(kind, JobAccess(page=page, control=control, to_read=_to_read))
+register_job_access(MEASURE, JobAccess(page="review"))

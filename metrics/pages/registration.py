@@ -1,0 +1,35 @@
+"""Whether a study has scores, and who may control the jobs that make them."""
+
+from collections.abc import Collection
+from typing import Any
+
+from django.db.models import Exists, OuterRef
+
+from accounts.roles import Permission
+from annotation.pages.stages import register_counts
+from annotation.study_jobs import PLAN_SCORE, SCORE
+from console.job_permissions import JobAccess, register_job_access
+from metrics.models import ScoringRun
+from metrics.scoring_requests import asks_an_endpoint
+from metrics.study_judges import is_judge
+from work.models import Job
+
+
+def _score_counts() -> dict[str, Any]:
+    return {"has_scores": Exists(ScoringRun.objects.filter(study=OuterRef("pk")))}
+
+
+def _to_resume(job: Job) -> Collection[Permission]:
+    """Whoever may request scoring may stop a judge that somebody else pays for, not resume it."""
+    return {Permission.SPEND} if asks_an_endpoint(job) else set()
+
+
+def _to_read(job: Job) -> Collection[Permission]:
+    """A judge that ends early says the cap that stopped it, and what was spent."""
+    asks_judge = any(map(is_judge, job.arguments.get("names", [])))
+    return {Permission.VIEW_MONEY} if asks_judge and job.state != Job.State.DONE else set()
+
+
+register_counts(_score_counts)
+for kind, page in ((SCORE, "validation"), (PLAN_SCORE, "scoring")):
+    register_job_access(kind, JobAccess(page, Permission.ANALYSE, _to_resume, _to_read))

@@ -1,0 +1,57 @@
+"""The stage of studies of recorded dialogues, and who may control its jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Exists, OuterRef, Subquery
+from django.utils.translation import gettext_lazy
+
+from accounts.roles import Permission
+from annotation.pages.stages import (
+    ANSWER,
+    Facts,
+    State,
+    StudyStage,
+    register_counts,
+    register_stage,
+    result_state,
+)
+from console.api.endpoint import register_subject
+from console.job_permissions import JobAccess, register_job_access
+from console.pages.experiments.experiment import experiment_for
+from simulation.models import DialogueReport, DialogueStudy
+from simulation.stored_dialogue_reports import REPORT_DIALOGUES
+from simulation.stored_dialogues import MAKE_DIALOGUES
+
+if TYPE_CHECKING:
+    from annotation.study_sizes import CountedStudy
+
+
+def _dialogue_counts() -> dict[str, Any]:
+    kinds = DialogueStudy.objects.filter(study=OuterRef("pk")).values("kind")
+    reports = DialogueReport.objects.filter(dialogues__study=OuterRef("pk"))
+    return {"kind_of_dialogues": Subquery(kinds[:1]), "has_dialogue_report": Exists(reports)}
+
+
+def _dialogues(study: CountedStudy, facts: Facts) -> State | None:
+    if facts["kind_of_dialogues"] is None:
+        return None
+    is_computed = facts["has_dialogue_report"]
+    return result_state(is_possible=bool(study.n_judgments), is_computed=is_computed)
+
+
+register_counts(_dialogue_counts)
+register_stage(
+    StudyStage(
+        "dialogues",
+        gettext_lazy("Simulated users"),
+        ANSWER,
+        110,
+        _dialogues,
+        Permission.VIEW_SYSTEMS,
+    )
+)
+register_job_access(MAKE_DIALOGUES, JobAccess(page="dialogues"))
+register_job_access(REPORT_DIALOGUES, JobAccess(page="dialogues", control=Permission.ANALYSE))
+register_subject("experiment", experiment_for)
