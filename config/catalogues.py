@@ -88,9 +88,15 @@ def _language(path: Path) -> str:
     return path.parent.parent.name
 
 
+def template_folders() -> list[Path]:
+    """The folders of templates that all apps share, and of each app."""
+    return [BASE_DIR / "templates", *sorted(BASE_DIR.glob("*/templates"))]
+
+
 def sources() -> Iterator[Path]:
-    yield from sorted((BASE_DIR / "templates").rglob("*.html"))
-    yield from sorted((BASE_DIR / "templates").rglob("*.txt"))
+    for folder in template_folders():
+        yield from sorted(folder.rglob("*.html"))
+        yield from sorted(folder.rglob("*.txt"))
     for name in CODE_DIRS:
         yield from sorted(p for p in (BASE_DIR / name).rglob("*.py") if "migrations" not in p.parts)
 

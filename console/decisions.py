@@ -21,9 +21,13 @@ from annotation.study_results import (
     AGREEMENT,
     VALIDATION,
 )
-from console.recruiting_matters import calls_to_look_after, places_in_vain, undrafted_batches
 from hits.changes import missing_after_rejections
 from hits.models import Appeal, Assignment, Batch
+from hits.pages.recruiting_matters import (
+    calls_to_look_after,
+    places_in_vain,
+    undrafted_batches,
+)
 from hits.progress import StudyProgress, first_auto_approval
 from work.models import Job
 from work.registry import job_kind

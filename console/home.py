@@ -15,12 +15,19 @@ from accounts.models import User
 from accounts.roles import Permission
 from annotation.access import loaded_permissions
 from annotation.models import Study
-from console.batch_standings import BatchStanding, batch_standings
-from console.home_decisions import HomeDecision, Material, waiting_decisions
 from console.stages import DONE, LATER, NEEDS_YOU, SIGNS
 from hits.budgets import Room, rooms_by_study
 from hits.changes import expiry_of
 from hits.expenses import paid_by_recruiters, spend_by_batch
+from hits.pages.batch_standings import (
+    BatchStanding,
+    batch_standings,
+)
+from hits.pages.home_decisions import (
+    HomeDecision,
+    Material,
+    waiting_decisions,
+)
 
 MOST_DECISIONS = 20
 MOST_TEAM_BUDGETS = 3

@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.assignment_prices import AssignmentPrice
 from annotation.models import AgreementCoefficient, Question
 from annotation.simulated_answers import Raters, raters_of
 from console.agreement_view import alphas_of
@@ -22,7 +23,6 @@ from error_codes import CodedText
 from presentation.phrases import join_names
 from validation.analysis.human_results import ALL, CONDITION, COUNTS, PROTOCOL, UNFLAGGED
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
-from validation.documents.purchase_prices import AssignmentPrice
 from validation.documents.rated_systems import Verdict, is_told_apart, verdict_of
 from validation.documents.scale_limits import CUT
 from validation.models import (

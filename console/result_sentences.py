@@ -10,13 +10,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.simulated_answers import Raters
+
+# Pages of collections import `p_text` from here until they move.
+from console.templatetags.numbers import p_text as p_text
 from console.templatetags.numbers import percent
 from error_codes import CodedText
 from validation.analysis.human_results import PREFERRED, SHARE
 from validation.analysis.rated_systems import ORDER
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.rated_systems import (
-    LEAST_P,
     has_too_few_items,
     is_told_apart,
     notes_of_share,
@@ -307,13 +309,6 @@ class Standing:
 def _leaves_out_zero(pair: RatedPairRecord) -> bool:
     low, high = pair.ci_low, pair.ci_high
     return low is not None and high is not None and not low <= 0 <= high
-
-
-def p_text(p: float | None) -> str:
-    """`= 0.012`, or `< 0.001`."""
-    if p is None:
-        return "–"
-    return f"= {p:.3f}" if p >= LEAST_P else f"< {LEAST_P}"
 
 
 _BEST = {

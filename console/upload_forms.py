@@ -11,12 +11,15 @@ from accounts.models import Team, User
 from accounts.names import require_visible
 from accounts.roles import PERMISSIONS, Permission
 from annotation.models import Study, Upload
+from annotation.pages.protocol_templates import (
+    purpose_of,
+    title_of,
+)
 from annotation.protocols.templates import template_names
 from annotation.readers.column_mapping import ColumnMapping, Use
 from annotation.readers.formats import DELIMITERS, FileFormat
 from annotation.readers.text_files import ENCODINGS
 from console.label_upload_view import TOOL_NAMES
-from console.protocol_templates import purpose_of, title_of
 
 FROM_FILE, FROM_TEMPLATE, FROM_COPY, FROM_LABELS = "file", "template", "copy", "labels"
 ACCEPTED = ".csv,.tsv,.txt,.xlsx,.xlsm,.json,.jsonl,.ndjson,.parquet,.zip,.gz"

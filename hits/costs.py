@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.assignment_prices import AssignmentPrice
 from annotation.models import Study
 from annotation.protocols.practice import n_attempts
 from hits.endpoints import translated_errors
@@ -202,3 +204,12 @@ def require_funds(*, cost: Estimate, client: MTurkClient) -> None:
                 cost=cost, available=available
             )
         )
+
+
+def latest_assignment_price(study: Study) -> AssignmentPrice | None:
+    """As the study's last batch pays and its marketplace charges; None before there is one,
+    and of participants, whom their recruiter pays."""
+    batch = latest_batch_of(study)
+    if batch is None or batch.is_recruited:
+        return None
+    return AssignmentPrice(batch.reward_usd, partial(cost_of_assignment, batch))

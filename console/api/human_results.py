@@ -8,14 +8,13 @@ from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 
 from accounts.roles import Permission
+from annotation.assignment_prices import AssignmentPrice, assignment_price
 from annotation.models import Study
 from annotation.simulated_answers import has_simulated
 from console.agreement_view import alphas_of
 from console.api.endpoint import Endpoint, Filters
-from console.assignment_prices import assignment_price
 from console.human_results_view import PAIR_FIELDS, SYSTEM_FIELDS, HumanResultsView
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
-from validation.documents.purchase_prices import AssignmentPrice
 from validation.documents.rated_systems import is_told_apart
 from validation.models import (
     HumanResults,

@@ -60,7 +60,6 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("label-sets/", endpoints.labels.LabelSets.as_view(), name="label-sets"),
     path("label-sets/<int:version>/", endpoints.labels.OneLabelSet.as_view(), name="label-set"),
     path("label-sets/<int:version>/labels/", endpoints.labels.Labels.as_view(), name="labels"),
-    path("budget/", endpoints.teams.StudyBudget.as_view(), name="study-budget"),
     path("results/", endpoints.results.Results.as_view(), name="results"),
     path("team/", endpoints.members.TeamOfStudy.as_view(), name="team-of-study"),
     path("members/", endpoints.members.StudyMembers.as_view(), name="study-members"),
@@ -69,45 +68,6 @@ of_a_study: list[URLPattern | URLResolver] = [
     path(INVITATION, endpoints.members.StudyInvitation.as_view(), name="study-invitation"),
     path("files/", endpoints.downloads.Files.as_view(), name="files"),
     path("files/<str:name>", endpoints.downloads.OneFile.as_view(), name="file"),
-    path("launch/preview/", endpoints.launch.LaunchPreview.as_view(), name="launch-preview"),
-    path("batches/", endpoints.launch.Batches.as_view(), name="batches"),
-    path("batches/<int:batch_id>/", endpoints.batches.OneBatch.as_view(), name="batch"),
-    path(
-        "batches/<int:batch_id>/<slug:change>/preview/",
-        endpoints.batches.ChangePreview.as_view(),
-        name="batch-change-preview",
-    ),
-    path(
-        "batches/<int:batch_id>/<slug:change>/",
-        endpoints.batches.BatchChange.as_view(),
-        name="batch-change",
-    ),
-    path("collect/", endpoints.batches.Collection.as_view(), name="collect"),
-    path("assignments/", endpoints.assignments.Assignments.as_view(), name="assignments"),
-    path(
-        "assignments/<int:assignment_id>/note/", endpoints.assignments.Note.as_view(), name="note"
-    ),
-    path(
-        "assignments/<int:assignment_id>/clear/",
-        endpoints.assignments.Clearance.as_view(),
-        name="clear",
-    ),
-    path("appeals/", endpoints.assignments.Appeals.as_view(), name="appeals"),
-    path(
-        "appeals/<int:assignment_id>/answer/",
-        endpoints.assignments.AppealAnswer.as_view(),
-        name="appeal-answer",
-    ),
-    path("drafts/", endpoints.decisions.Drafts.as_view(), name="drafts"),
-    path("drafts/undo/", endpoints.decisions.Undo.as_view(), name="drafts-undo"),
-    path("drafts/rules/", endpoints.decisions.RuleDrafts.as_view(), name="rule-drafts"),
-    path(
-        "drafts/rules/preview/",
-        endpoints.decisions.RulePreviewEndpoint.as_view(),
-        name="rule-preview",
-    ),
-    path("drafts/send/", endpoints.decisions.Send.as_view(), name="drafts-send"),
-    path("drafts/retry/", endpoints.decisions.Retry.as_view(), name="drafts-retry"),
 ]
 
 of_a_team: list[URLPattern | URLResolver] = [
@@ -116,19 +76,6 @@ of_a_team: list[URLPattern | URLResolver] = [
     path("members/<int:member_id>/", endpoints.members.TeamMember.as_view(), name="team-member"),
     path("invitations/", endpoints.members.TeamInvitations.as_view(), name="team-invitations"),
     path(INVITATION, endpoints.members.TeamInvitation.as_view(), name="team-invitation"),
-    path("connections/", endpoints.teams.Connections.as_view(), name="connections"),
-    path(
-        "connections/<int:connection_id>/",
-        endpoints.teams.OneConnection.as_view(),
-        name="connection",
-    ),
-    path("judges/", endpoints.teams.JudgeConnections.as_view(), name="judge-connections"),
-    path(
-        "judges/<int:connection_id>/",
-        endpoints.teams.OneJudgeConnection.as_view(),
-        name="judge-connection",
-    ),
-    path("budget/", endpoints.teams.TeamBudget.as_view(), name="budget"),
     path("audit-log/", endpoints.teams.AuditLog.as_view(), name="audit-log"),
 ]
 

@@ -12,7 +12,7 @@ from django.forms import BoundField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.protocol_templates import title_of
+from annotation.pages.protocol_templates import title_of
 from results.models import Result
 from retrieval.models import Collection, CollectionFile
 from retrieval.pools.lint import FAULTS

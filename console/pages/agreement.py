@@ -24,12 +24,15 @@ from console.access import (
     person,
 )
 from console.agreement_view import AgreementView
-from console.annotator_work import DeskWork, desk_work
 from console.charts import CHARTS
 from console.pages.pictures import FORMS, picture_in
 from console.sections import of_version
 from console.tables import page_of, search_words, sort_key
 from console.units import UNIT_COLUMNS, order_of, units_of
+from hits.pages.annotator_work import (
+    DeskWork,
+    desk_work,
+)
 from presentation.spreadsheets import frame_csv
 
 if TYPE_CHECKING:

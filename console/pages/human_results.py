@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
+from annotation.assignment_prices import assignment_price
 from annotation.models import Study
 from annotation.pages.job_progress import job_of
 from annotation.pages.stages import stage_facts
@@ -18,7 +19,6 @@ from annotation.pages.study import (
 from annotation.simulated_answers import simulation_notice
 from annotation.study_results import RESULTS
 from console.access import may
-from console.assignment_prices import assignment_price
 from console.human_results_view import HumanResultsView
 from validation.human_results import current_human_results
 from validation.models import HumanResults

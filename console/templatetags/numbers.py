@@ -13,6 +13,8 @@ from console.code_names import LEVEL_TITLES, code_name
 register = template.Library()
 
 DASH = "–"
+# A smaller p-value is written as less than this.
+LEAST_P = 0.001
 
 
 @register.filter
@@ -93,3 +95,10 @@ def words(code: object) -> str:
 def level_title(level: str) -> str:
     """The title of a level of correlation: `Item level`."""
     return str(LEVEL_TITLES.get(level, level))
+
+
+def p_text(p: float | None) -> str:
+    """`= 0.012`, or `< 0.001`."""
+    if p is None:
+        return "–"
+    return f"= {p:.3f}" if p >= LEAST_P else f"< {LEAST_P}"

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.roles import Permission
+from annotation.assignment_prices import register_assignment_price
 from annotation.pages.stages import (
     COLLECT as COLLECT_GROUP,
 )
@@ -33,6 +34,7 @@ from annotation.study_jobs import (
 )
 from console.job_permissions import JobAccess, register_job_access
 from console.stages import ACTIVE, DONE, LATER, NEEDS_YOU
+from hits.costs import latest_assignment_price
 from hits.jobs import APPLY_CHANGES
 from hits.pages.progress import progress_in
 from hits.progress import progress_counts
@@ -112,3 +114,4 @@ for kind, page, control in (
 ):
     register_job_access(kind, JobAccess(page=page, control=control, to_read=_to_read))
 register_job_access(MEASURE, JobAccess(page="review"))
+register_assignment_price(latest_assignment_price)

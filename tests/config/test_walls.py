@@ -14,6 +14,7 @@ from django.conf import settings
 from django.template import Context, Template
 
 from annotation.models import judgments
+from config.catalogues import template_folders
 from marketplace.hits import wages as marketplace_wages
 
 BASE = Path(settings.BASE_DIR)
@@ -69,7 +70,6 @@ def test_both_sides_of_http_count_the_same_work_as_a_persons():
     assert marketplace_wages.LEAST_SECONDS_OF_A_PERSON == judgments.LEAST_SECONDS_OF_A_PERSON
 
 
-TEMPLATES = Path(settings.BASE_DIR) / "templates"
 # `items` and `keys` of a dictionary are looked up as keys first; `pairs` is there instead.
 METHOD = re.compile(r"\b[\w.]+\.(?:items|keys|values)\b(?=[^{}]*[%}]\})")
 # Attributes of objects: of a form's list, a participant, a practice row, and a row of a table.
@@ -85,8 +85,9 @@ ATTRIBUTES = {
 
 def test_no_template_calls_a_method_of_a_dictionary():
     calls = {
-        (path.relative_to(TEMPLATES).as_posix(), found[0])
-        for path in TEMPLATES.rglob("*.*")
+        (path.relative_to(BASE).as_posix(), found[0])
+        for folder in template_folders()
+        for path in folder.rglob("*.*")
         if path.suffix != ".js"
         for found in METHOD.finditer(path.read_text(encoding="utf-8"))
     }

@@ -25,7 +25,10 @@ from annotation.study_results import (
     compute,
 )
 from console.glossary import ALPHA
-from console.review_desk import desk_facts, queue_of
+from hits.pages.review_desk import (
+    desk_facts,
+    queue_of,
+)
 from tests.annotation.preferences import prefer, preferences, turns
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
 from tests.codes import codes_on

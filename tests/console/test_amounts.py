@@ -5,12 +5,16 @@ from decimal import Decimal
 import pytest
 from django.core.exceptions import ValidationError
 
-from console.batch_changes import ConfirmationForm
-from console.connection_forms import BudgetForm
-from console.launch_form import LaunchForm
-from console.review_forms import BonusRuleForm, DecisionTextForm, SendForm
 from console.team_forms import WageFloorForm
 from error_codes import InvalidValue
+from hits.pages.batch_changes import ConfirmationForm
+from hits.pages.connection_forms import BudgetForm
+from hits.pages.launch_form import LaunchForm
+from hits.pages.review_forms import (
+    BonusRuleForm,
+    DecisionTextForm,
+    SendForm,
+)
 from presentation.amounts import read_usd
 from tests.codes import refused
 

@@ -27,9 +27,6 @@ from annotation.protocols.records import (
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, save_draft
 from annotation.study_jobs import PUBLISH, jobs_of
-from console.launch_form import THE_REST
-from console.launch_view import LaunchView
-from console.launch_workers import workers_text
 from hits import qualifications
 from hits.budgets import set_budget
 from hits.collect import collect_batch
@@ -49,6 +46,9 @@ from hits.models import (
     PracticeHit,
     Worker,
 )
+from hits.pages.launch_form import THE_REST
+from hits.pages.launch_view import LaunchView
+from hits.pages.launch_workers import workers_text
 from hits.qualifications import country_name, language_name, requirements
 from hits.wages import duration_of
 from marketplace.models import Hit as MarketplaceHit

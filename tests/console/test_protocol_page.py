@@ -15,6 +15,11 @@ from django.utils.html import escape
 
 from accounts.models import User
 from annotation.models import Candidate, PlacedCheck, Study
+from annotation.pages.protocol_templates import (
+    TEMPLATES,
+    purpose_of,
+)
+from annotation.pages.protocol_templates import title_of as template_title
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.kinds import KINDS
 from annotation.protocols.records import (
@@ -34,14 +39,17 @@ from annotation.protocols.templates import read_protocol, template_names
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import current_document, newest_version, save_draft
 from annotation.protocols.yaml_files import write_yaml
-from console.check_view import title_of
-from console.practice_form import change_practice
-from console.protocol_form import change_questions, document_of, field_of, unread_numbers
-from console.protocol_labels import place_of
-from console.protocol_templates import TEMPLATES, purpose_of
-from console.protocol_templates import title_of as template_title
-from console.protocol_view import ProtocolView
-from console.qualification_test_form import change_tests
+from hits.pages.check_view import title_of
+from hits.pages.practice_form import change_practice
+from hits.pages.protocol_form import (
+    change_questions,
+    document_of,
+    field_of,
+    unread_numbers,
+)
+from hits.pages.protocol_labels import place_of
+from hits.pages.protocol_view import ProtocolView
+from hits.pages.qualification_test_form import change_tests
 from tests.annotation.studies import rating_study, ticked_study
 from tests.codes import codes_on, message_codes
 from tests.console.pages import words_of
@@ -125,7 +133,7 @@ def fields_of_checks(study: Study, document: ProtocolDocument) -> dict[str, str]
     view = ProtocolView(study, None, document)
     rows = {"view": view, "may_edit": True, "document": document}
     page = "".join(
-        render_to_string("console/protocol/_check.html", rows | {"row": row}) for row in view.checks
+        render_to_string("hits/protocol/_check.html", rows | {"row": row}) for row in view.checks
     )
     form = lxml.html.fromstring(f"<form>{page}</form>")
     fields = {name: value.removeprefix("\n") for name, value in form.form_values()}

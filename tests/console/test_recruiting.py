@@ -15,9 +15,6 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from annotation.study_jobs import RECRUIT, request_study_job
-from console.launch_view import LaunchView
-from console.participants import OUTCOMES
-from console.recruit_forms import even_share
 from encryption import encrypt
 from hits.models import (
     Assignment,
@@ -29,6 +26,9 @@ from hits.models import (
     RecruiterCall,
     Recruitment,
 )
+from hits.pages.launch_view import LaunchView
+from hits.pages.participants import OUTCOMES
+from hits.pages.recruit_forms import even_share
 from hits.recruited_batches import batches_without_study
 from tests.annotation.studies import rating_study
 from tests.codes import codes_on, field_codes

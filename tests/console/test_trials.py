@@ -9,8 +9,8 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.models import Judgment, Submission
-from console.pages.trials import SALT
 from hits.models import Assignment
+from hits.pages.trials import SALT
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page, sign_in

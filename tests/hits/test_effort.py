@@ -7,10 +7,10 @@ import pytest
 
 from annotation.evidence_versions import store_evidence
 from annotation.models import AnnotatorFlag, Candidate, SubmissionEvidence
-from console.decision_rules import draft_by
 from hits.collect import collect_batch
 from hits.crowd.marks import simulation_mark
 from hits.models import Assignment, Hit
+from hits.pages.decision_rules import draft_by
 from hits.review_rules import fast_assignments, unflagged_assignments
 from marketplace.hits.assignments import accept_hit, answer_document, submit_answer
 from marketplace.models import Hit as MarketplaceHit

@@ -32,9 +32,6 @@ from annotation.protocols.records import (
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import save_draft
 from console.downloads import DOWNLOADS, file_names
-from console.launch_form import second_round
-from console.review_desk import desk_facts, queue_of
-from console.worker_records import record_of
 from hits import requester_api
 from hits.checked_pages import checks_on
 from hits.collect import collect_batch
@@ -42,6 +39,12 @@ from hits.devices import fetch_shared_devices
 from hits.exceptions import MarketplaceFault
 from hits.exclusions import clear_workers
 from hits.models import Assignment, Batch, Exclusion, Hit, Worker, WorkerClearance
+from hits.pages.launch_form import second_round
+from hits.pages.review_desk import (
+    desk_facts,
+    queue_of,
+)
+from hits.pages.worker_records import record_of
 from hits.questions import task_page
 from hits.review_rules import unflagged_assignments
 from marketplace.exceptions import MarketplaceError

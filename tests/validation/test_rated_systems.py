@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from annotation.assignment_prices import AssignmentPrice
 from console.result_sentences import Scale, Standing
 from stats.inference.crossed_means import mean_over_items_and_annotators
 from stats.inference.larger_studies import least_distinguishable
@@ -22,7 +23,7 @@ from validation.analysis.rated_systems import (
     comparison_sentence,
 )
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
-from validation.documents.purchase_prices import AssignmentPrice, price_sentence
+from validation.documents.purchase_prices import price_sentence
 from validation.documents.rated_systems import (
     is_told_apart,
     rated_systems_section,

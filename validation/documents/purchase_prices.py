@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import Decimal
 from math import ceil
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.assignment_prices import AssignmentPrice
 from validation.analysis.rated_systems import ORDER
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
-
-
-@dataclass(frozen=True)
-class AssignmentPrice:
-    """The reward of an assignment, and what it costs with fees in a HIT that has so many."""
-
-    reward_usd: Decimal
-    cost_usd: Callable[[int], Decimal]
 
 
 def price_sentence(

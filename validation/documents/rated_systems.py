@@ -10,6 +10,7 @@ from math import inf
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
+from annotation.assignment_prices import AssignmentPrice
 from annotation.simulated_answers import Raters
 from error_codes import CodedText
 from presentation.documents import Column, Row, Section, Table
@@ -24,7 +25,7 @@ from validation.analysis.rated_systems import (
     notes_of_counts,
 )
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
-from validation.documents.purchase_prices import AssignmentPrice, price_sentence
+from validation.documents.purchase_prices import price_sentence
 from validation.documents.purchases import DECIMALS, number_text, purchase_of
 from validation.documents.scale_limits import mean_on_scale, note_of_cuts, on_scale
 from validation.documents.tables import QUESTION, SYSTEM

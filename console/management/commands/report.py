@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from annotation.assignment_prices import assignment_price
 from annotation.models import Study
-from console.assignment_prices import assignment_price
 from console.datasheet import whole_report
 from metrics.exceptions import ReportUnwritten
 from presentation.formats import FORMATS, make_folder, write_files

@@ -1,0 +1,60 @@
+"""The addresses of this app under /api/v1/."""
+
+from django.urls import URLPattern, URLResolver, path
+
+from lazy_views import LazyPackage
+
+endpoints = LazyPackage("hits.api")
+
+of_a_study: list[URLPattern | URLResolver] = [
+    path("launch/preview/", endpoints.launch.LaunchPreview.as_view(), name="launch-preview"),
+    path("batches/", endpoints.launch.Batches.as_view(), name="batches"),
+    path("batches/<int:batch_id>/", endpoints.batches.OneBatch.as_view(), name="batch"),
+    path(
+        "batches/<int:batch_id>/<slug:change>/preview/",
+        endpoints.batches.ChangePreview.as_view(),
+        name="batch-change-preview",
+    ),
+    path(
+        "batches/<int:batch_id>/<slug:change>/",
+        endpoints.batches.BatchChange.as_view(),
+        name="batch-change",
+    ),
+    path("collect/", endpoints.batches.Collection.as_view(), name="collect"),
+    path("assignments/", endpoints.assignments.Assignments.as_view(), name="assignments"),
+    path(
+        "assignments/<int:assignment_id>/note/", endpoints.assignments.Note.as_view(), name="note"
+    ),
+    path(
+        "assignments/<int:assignment_id>/clear/",
+        endpoints.assignments.Clearance.as_view(),
+        name="clear",
+    ),
+    path("appeals/", endpoints.assignments.Appeals.as_view(), name="appeals"),
+    path(
+        "appeals/<int:assignment_id>/answer/",
+        endpoints.assignments.AppealAnswer.as_view(),
+        name="appeal-answer",
+    ),
+    path("drafts/", endpoints.decisions.Drafts.as_view(), name="drafts"),
+    path("drafts/undo/", endpoints.decisions.Undo.as_view(), name="drafts-undo"),
+    path("drafts/rules/", endpoints.decisions.RuleDrafts.as_view(), name="rule-drafts"),
+    path(
+        "drafts/rules/preview/",
+        endpoints.decisions.RulePreviewEndpoint.as_view(),
+        name="rule-preview",
+    ),
+    path("drafts/send/", endpoints.decisions.Send.as_view(), name="drafts-send"),
+    path("drafts/retry/", endpoints.decisions.Retry.as_view(), name="drafts-retry"),
+    path("budget/", endpoints.connections.StudyBudget.as_view(), name="study-budget"),
+]
+
+of_a_team: list[URLPattern | URLResolver] = [
+    path("connections/", endpoints.connections.Connections.as_view(), name="connections"),
+    path(
+        "connections/<int:connection_id>/",
+        endpoints.connections.OneConnection.as_view(),
+        name="connection",
+    ),
+    path("budget/", endpoints.connections.TeamBudget.as_view(), name="budget"),
+]

@@ -1,0 +1,307 @@
+"""The protocol: its form, its YAML, its versions, and the very page that workers will get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from csp.constants import SELF
+from csp.decorators import csp_update
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+from django.views.decorators.cache import never_cache
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.roles import Permission
+from annotation.exceptions import AnnotationError, DraftChanged
+from annotation.models import Item
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from annotation.protocols.documents import plain_document, read_document
+from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.templates import read_protocol, template_names
+from annotation.protocols.versions import (
+    current_document,
+    discard_draft,
+    freeze,
+    newest_version,
+    numbered_version,
+    save_draft,
+)
+from annotation.protocols.yaml_files import MOST_CHARACTERS, parse_yaml
+from console.access import (
+    may,
+    person,
+)
+from hits.pages.check_form import (
+    change_checks,
+    is_of_checks,
+)
+from hits.pages.check_view import (
+    in_stored_order,
+    previewed_check,
+)
+from hits.pages.practice_form import (
+    change_practice,
+    is_of_practice,
+)
+from hits.pages.practice_preview import practice_preview
+from hits.pages.protocol_form import (
+    change_questions,
+    document_of,
+    unread_numbers,
+)
+from hits.pages.protocol_view import (
+    ProtocolView,
+    view_of,
+)
+from hits.pages.qualification_test_form import (
+    change_tests,
+    is_of_tests,
+)
+from hits.questions import task_page
+
+if TYPE_CHECKING:
+    from annotation.study_sizes import CountedStudy
+
+# As a form names the draft that was there before the last one that replaced it.
+REPLACED = "replaced"
+
+
+@require_safe
+@never_cache
+@csp_update({"frame-src": [SELF]})  # type: ignore[arg-type]
+def protocol(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: whoever has a role in the study; the form for those who may edit, keys of candidates
+    for those who may view systems."""
+    study = study_for(request, slug)
+    view = _view(request, study)
+    item, next_item = view.item(request.GET.get("item"))
+    open_question = request.GET.get("question", "")
+    context: dict[str, Any] = {
+        "view": view if may(request, Permission.VIEW_SYSTEMS) else view.blinded(),
+        "item": item,
+        "next_item": next_item,
+        "tab": "yaml" if request.GET.get("tab") == "yaml" else "form",
+        "open_question": int(open_question) if open_question.isdecimal() else None,
+        "open_check": request.GET.get("check", ""),
+        "open_test": request.GET.get("test", ""),
+        "open_practice": request.GET.get("practice", ""),
+        "placed": previewed_check(view.document, item, request.GET.get("placed")),
+        "may_edit": _may_edit(request, study) and not view.is_frozen,
+        "was_replaced": _session_key(study) in request.session,
+        "writer": token_hex(8),
+    }
+    return study_page(request, study, "hits/protocol", context)
+
+
+def _may_edit(request: HttpRequest, study: CountedStudy) -> bool:
+    return may(request, Permission.EDIT) and study.archived_at is None
+
+
+def _view(request: HttpRequest, study: CountedStudy) -> ProtocolView:
+    """The version that the address names, or the newest."""
+    number = request.GET.get("version", "")
+    if not number.isdecimal() or len(number) > 5:
+        return view_of(study, newest_version(study), current_document(study))
+    try:
+        version = numbered_version(study, int(number))
+    except AnnotationError as error:
+        raise Http404(str(error)) from None
+    return view_of(study, version, read_document(version.document))
+
+
+@require_POST
+def save(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study. Saved while typing, or with a button of a question."""
+    study = study_for(request, slug, Permission.EDIT)
+    document = document_of(request.POST.dict(), current_document(study))
+    action = request.POST.get("action", "")
+    part, index = "", 0
+    if action:
+        part, (document, index) = _changed(document, action)
+    try:
+        version = save_draft(study=study, document=document, **_writer(request, study))
+    except DraftChanged as changed:
+        return _not_saved(request, study, changed)
+    if request.headers.get("HX-Request") and not action:
+        return _saved(request, study, view_of(study, version, document))
+    address = redirect("console:protocol", slug)
+    if part:
+        address["Location"] += f"?{part}={index}#{part}-{index}"
+    return address
+
+
+class Writer(TypedDict):
+    """What the writer of a form had before them, and which open page wrote it."""
+
+    seen: str
+    writer: str
+
+
+def _writer(request: HttpRequest, study: CountedStudy) -> Writer:
+    """Who sends a form; where it is to be saved over all else, that is kept to be brought back."""
+    writer = request.POST.get("writer", "")[:32]
+    if request.POST.get("overwrite"):
+        _keep_draft(request, study)
+        return {"seen": "", "writer": writer}
+    return {"seen": request.POST.get("seen", "")[:64], "writer": writer}
+
+
+def _not_saved(request: HttpRequest, study: CountedStudy, changed: DraftChanged) -> HttpResponse:
+    if not request.headers.get("HX-Request"):
+        messages.error(request, str(changed), extra_tags=changed.code)
+        return redirect("console:protocol", study.slug)
+    view = view_of(study, newest_version(study), current_document(study))
+    context = {"study": study, "view": view, "may_edit": True, "changed": changed}
+    context["seen"] = request.POST.get("seen", "")
+    return render(request, "hits/protocol/_saved.html", context)
+
+
+def _changed(document: ProtocolDocument, action: str) -> tuple[str, tuple[ProtocolDocument, int]]:
+    """What a button's action is about, and the document after it."""
+    if is_of_checks(action):
+        return "check", change_checks(document, action)
+    if is_of_practice(action):
+        return "practice", change_practice(document, action)
+    if is_of_tests(action):
+        return "test", change_tests(document, action)
+    return "question", change_questions(document, action)
+
+
+def _saved(request: HttpRequest, study: CountedStudy, view: ProtocolView) -> HttpResponse:
+    """What a page that stays open is given after its draft was saved."""
+    view.unread = unread_numbers(request.POST.dict())
+    item, _next_item = view.item(request.POST.get("previewed_item"))
+    placed = previewed_check(view.document, item, request.POST.get("previewed_check"))
+    context = {"study": study, "view": view, "is_saved": True, "may_edit": True, "placed": placed}
+    return render(request, "hits/protocol/_saved.html", context)
+
+
+@require_POST
+def save_yaml(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study."""
+    study = study_for(request, slug, Permission.EDIT)
+    text = request.POST.get("yaml", "").replace("\r\n", "\n")[: MOST_CHARACTERS + 1]
+    parsed = parse_yaml(text)
+    context: dict[str, Any] = {"tab": "yaml", "may_edit": True}
+    context |= {"yaml": text, "yaml_faults": parsed.faults}
+    if not parsed.faults:
+        document = read_document(parsed.values)
+        try:
+            save_draft(study=study, document=document, **_writer(request, study))
+        except DraftChanged as changed:
+            context["changed"] = changed
+        else:
+            messages.success(request, _("The draft is saved."))
+            address = redirect("console:protocol", slug)
+            address["Location"] += "?tab=yaml"
+            return address
+    context["view"] = view_of(study, newest_version(study), current_document(study))
+    context |= {"seen": request.POST.get("seen", ""), "writer": request.POST.get("writer", "")}
+    return study_page(request, study, "hits/protocol", context)
+
+
+@require_POST
+def freeze_draft(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study."""
+    study = study_for(request, slug, Permission.EDIT)
+    try:
+        version = freeze(study=study, actor=person(request), **_writer(request, study))
+    except AnnotationError as error:
+        messages.error(request, str(error), extra_tags=error.code)
+    else:
+        request.session.pop(_session_key(study), None)
+        text = _("Version %(n)d is frozen. The next launch is of it.")
+        messages.success(request, text % {"n": version.number})
+    return redirect("console:protocol", slug)
+
+
+@require_POST
+def begin_draft(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study. A template, a version, or the draft that one of them
+    replaced, becomes the draft."""
+    study = study_for(request, slug, Permission.EDIT)
+    source = request.POST.get("source", "")
+    number = int(source) if source.isdecimal() and len(source) <= 5 else 0
+    version = study.protocols.filter(number=number).first()
+    if source in template_names():
+        document, text = read_protocol(source), _("The draft is replaced by the template.")
+    elif version is not None:
+        document, text = read_document(version.document), ""
+    elif source == REPLACED and (kept := request.session.pop(_session_key(study), None)):
+        document, text = read_document(kept), _("The draft is as it was before.")
+    else:
+        text = _("There is no such protocol. Choose one of the list.")
+        messages.error(request, text, extra_tags="no_protocol")
+        return redirect("console:protocol", slug)
+    _keep_draft(request, study)
+    save_draft(study=study, document=document, is_copy=version is not None)
+    if text:
+        messages.success(request, text)
+    return redirect("console:protocol", slug)
+
+
+@require_POST
+def discard(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study."""
+    study = study_for(request, slug, Permission.EDIT)
+    _keep_draft(request, study)
+    if discard_draft(study=study):
+        messages.success(request, _("The draft is discarded."))
+    return redirect("console:protocol", slug)
+
+
+def _keep_draft(request: HttpRequest, study: CountedStudy) -> None:
+    """So that whoever replaces a draft can bring it back."""
+    newest = newest_version(study)
+    if newest is None or newest.frozen_at is None:
+        request.session[_session_key(study)] = plain_document(current_document(study))
+
+
+def _session_key(study: CountedStudy) -> str:
+    return f"replaced-draft:{study.pk}"
+
+
+@require_safe
+@never_cache
+@xframe_options_sameorigin
+def preview(request: HttpRequest, slug: str) -> HttpResponse:
+    """The very page that workers will get, in a sandbox of its own.
+
+    Access: whoever has a role in the study.
+    """
+    study = study_for(request, slug)
+    view = _view(request, study)
+    item, _next_item = view.item(request.GET.get("item"))
+    if item is None:
+        raise Http404(_("There is no item to show."))
+    policy = "sandbox allow-scripts allow-forms; frame-ancestors 'self'"
+    headers = {"Content-Security-Policy": policy}
+    page = _previewed_page(study, view.document, item, request.GET)
+    return HttpResponse(page, headers=headers | {"Referrer-Policy": "no-referrer"})
+
+
+def _previewed_page(
+    study: CountedStudy, document: ProtocolDocument, item: Item, query: Mapping[str, str]
+) -> str:
+    """With a quality check placed, or a page of practice instead, where the address says so."""
+    checks = []
+    placed = previewed_check(document, item, query.get("placed"))
+    if placed is not None and placed.placed is not None:
+        document, checks = in_stored_order(document), [placed.placed]
+    try:
+        with override(document.language or "en"):
+            practised = practice_preview(study, document, query.get("practice", ""))
+            return practised or task_page(item, document, checks)
+    except ValueError as error:
+        template = '<!doctype html><html lang="en"><title>{}</title><main><p>{}</p></main></html>'
+        return format_html(template, _("Preview"), str(error))

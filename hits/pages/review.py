@@ -1,0 +1,400 @@
+"""The review desk: deciding on submitted work, one by one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.audit import record
+from accounts.roles import Permission
+from annotation.models import Study
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
+from console.access import (
+    may,
+    person,
+    require_spending,
+)
+from console.forms import problems_of
+from hits.appeals import answer_appeal
+from hits.contacts import note_worker
+from hits.draft_costs import paid_part, price_usd, summary_of
+from hits.drafts import Action, draft_decision, study_drafts, undo_draft
+from hits.exceptions import AssignmentRefused, HitsError
+from hits.exclusions import clear_workers
+from hits.models import Appeal, Assignment, DeliveryState, Message, Payment
+from hits.pages.annotator_work import desk_work
+from hits.pages.effort_notes import effort_note
+from hits.pages.participants import participant_note
+from hits.pages.progress import progress_of
+from hits.pages.rating_strips import rated_candidates
+from hits.pages.review_desk import (
+    LISTS,
+    WAITING,
+    DeskFacts,
+    QueueRow,
+    desk_facts,
+    listed_assignments,
+    queue_of,
+    waiting_work,
+    written_answers,
+)
+from hits.pages.review_dispatch import (
+    begin_sending,
+    desk_address,
+)
+from hits.pages.review_forms import (
+    DecisionTextForm,
+    NoteForm,
+    reasons_of,
+)
+from hits.pages.worker_records import record_of
+from work.models import Job
+
+if TYPE_CHECKING:
+    from annotation.study_sizes import CountedStudy
+
+MOST_LISTED = 60
+# A desk that was opened is the same opening for so long.
+OPENING = timedelta(minutes=30)
+SPENDING = (Action.PART_PAY, Action.BONUS, Action.OVERRIDE)
+# In the browser's session: a decision that was refused, with what was typed for it.
+REFUSED, LONGEST_KEPT = "refused_decision", 5000
+OF_STATUS = {
+    Assignment.Status.SUBMITTED: (Action.REJECT, Action.PART_PAY),
+    Assignment.Status.REJECTED: (Action.OVERRIDE,),
+    Assignment.Status.APPROVED: (),
+}
+
+
+@require_safe
+def review(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review."""
+    study = study_for(request, slug, Permission.REVIEW)
+    reviewer, list_name = person(request), request.GET.get("show")
+    list_name = list_name if list_name in LISTS else WAITING
+    is_named = may(request, Permission.VIEW_WORKERS)
+    facts, drafts = desk_facts(study, reviewer), study_drafts(study)
+    opened = request.GET.get("assignment", "")
+    queue = queue_of(
+        study, reviewer, list_name, facts=facts, drafts=drafts, is_named=is_named, opened=opened
+    )
+    context = {
+        "facts": facts,
+        "refused": _refusals(study) if facts.n_refused else [],
+        "summary": summary_of([draft for draft in drafts if draft.reviewer_id == reviewer.pk]),
+        "may_view_workers": is_named,
+        **_jobs(request, study, facts),
+        **_listing(study, list_name, queue),
+        **_submission(request, study, queue),
+    }
+    page = study_page(request, study, "hits/review", context)
+    return _recorded(request, page, study) if is_named else page
+
+
+def _listing(study: Study, list_name: str, queue: list[QueueRow]) -> dict[str, Any]:
+    """One of the desk's lists, as far as it is shown, and how long it is."""
+    progress = progress_of(study)
+    n_queue = progress.n_undecided if list_name == WAITING else len(queue)
+    context = {
+        "show": list_name,
+        "queue": queue[:MOST_LISTED],
+        "progress": progress,
+        "n_queue": n_queue,
+        "n_more": max(n_queue - MOST_LISTED, 0),
+    }
+    if list_name == WAITING:
+        context["waiting"] = waiting_work(study, queue, n_queue)
+    return context
+
+
+def _jobs(request: HttpRequest, study: CountedStudy, facts: DeskFacts) -> dict[str, Any]:
+    """The jobs that send decisions and measure submissions."""
+    newest = jobs_of(study).filter(kind__in=(REVIEW, MEASURE)).latest_of_each_kind()
+    jobs = {job.kind: job for job in newest}
+    return {
+        "job": jobs.get(REVIEW),
+        "measuring": _measuring(request, study, facts, jobs.get(MEASURE)),
+        "n_unmeasured": facts.n_unmeasured(study),
+    }
+
+
+def _measuring(
+    request: HttpRequest, study: Study, facts: DeskFacts, last: Job | None
+) -> Job | None:
+    """The job that measures what came since the flags were stored; requested by the page, unless
+    the last of them is under way on just this, or failed on it."""
+    if facts.is_measured(study):
+        return None
+    basis = str(study.judgments_version)
+    stays = (*Job.UNFINISHED, Job.State.FAILED)
+    if last is not None and last.basis == basis and last.state in stays:
+        return last
+    return request_study_job(study=study, kind=MEASURE, requested_by=person(request), basis=basis)
+
+
+def _recorded(request: HttpRequest, page: HttpResponse, study: Study) -> HttpResponse:
+    """Whoever opens the desk sees who the workers are: once in the log for each opening.
+
+    A signed cookie remembers it, for this session alone; to store it in the session would cost
+    each opening three statements more.
+    """
+    name, salt = f"desk-{study.pk}", f"desk of {request.session.session_key}"
+    if request.get_signed_cookie(name, default=None, salt=salt, max_age=OPENING) is not None:
+        return page
+    record(team=study.team, actor=person(request), action="workers.view", subject=study.slug)
+    page.set_signed_cookie(
+        name,
+        "open",
+        salt=salt,
+        max_age=OPENING,
+        path=reverse("console:review", args=[study.slug]),
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+    return page
+
+
+def _refusals(study: Study) -> list[dict[str, Any]]:
+    """What the marketplace refused, and why."""
+    of_study = {"assignment__hit__batch__study": study}
+    rows = [
+        {
+            "what": assignment.get_decision_display(),
+            "about": assignment,
+            "why": problem,
+            "is_undecided": assignment.status == Assignment.Status.SUBMITTED,
+        }
+        for assignment in Assignment.objects.filter(hit__batch__study=study).refused()[:20]
+        if (problem := assignment.decision_problem)
+    ]
+    payments = Payment.objects.filter(**of_study, state=DeliveryState.REFUSED)
+    texts = Message.objects.filter(**of_study, state=DeliveryState.REFUSED)
+    for payment in payments.select_related("assignment")[:20]:
+        what = _("Payment of ${amount}").format(amount=payment.amount_usd)
+        rows.append({"what": what, "about": payment.assignment, "why": payment.problem})
+    for text in texts.select_related("assignment")[:20]:
+        what = _("Message “{subject}”").format(subject=text.subject)
+        rows.append({"what": what, "about": text.assignment, "why": text.problem})
+    answers = Appeal.objects.filter(**of_study, state=DeliveryState.REFUSED)
+    for answer in answers.select_related("assignment")[:20]:
+        what = _("Answer to the appeal")
+        rows.append({"what": what, "about": answer.assignment, "why": answer.problem})
+    return rows
+
+
+def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> dict[str, Any]:
+    """The submission to decide now, with what the page says of it; nothing where none is left."""
+    if not queue:
+        return {}
+    position = _position(request, queue)
+    row = queue[position]
+    assignment, submission = row.assignment, row.assignment.submission
+    context = {
+        "row": row,
+        "flagged_with": desk_work(study, names) if (names := row.other_annotators) else {},
+        "assignment": assignment,
+        "item": assignment.hit.item,
+        "price_usd": price_usd(assignment),
+        "participant": participant_note(assignment),
+        "appeal": getattr(assignment, "appeal", None),
+        "candidates": rated_candidates(submission, assignment.hit.item) if submission else [],
+        "written": written_answers(submission) if submission else [],
+        "effort": effort_note(study, submission) if submission else None,
+        "record": record_of(assignment, study, person(request)),
+        "n_place": position + 1,
+        "before": queue[position - 1] if position else None,
+        "after": queue[position + 1] if position + 1 < len(queue) else None,
+        "is_waiting": assignment.status == Assignment.Status.SUBMITTED,
+        "is_rejected": assignment.status == Assignment.Status.REJECTED,
+        "note_form": NoteForm(auto_id="note_%s", label_suffix=""),
+    }
+    action = request.GET.get("do", "")
+    return context | _decision_form(request, study, row, action)
+
+
+def _decision_form(
+    request: HttpRequest, study: Study, row: QueueRow, action: str
+) -> dict[str, Any]:
+    """The form of the decision that the address names, where it is possible here."""
+    if not _is_possible(request, row, action):
+        return {"action": "", "action_name": "", "form": None, "reasons": []}
+    is_participant, reasons = row.assignment.hit.batch.is_recruited, list[tuple[str, str]]()
+    if action in (Action.REJECT, Action.PART_PAY):
+        reasons = reasons_of(study, is_participant=is_participant)
+    title = request.GET.get("reason", "")
+    # A template of reasons that the address names, as a text to start from; or what was typed.
+    initial = {"text": dict(reasons).get(title, "")} if reasons else {}
+    initial |= _typed(request, row.assignment, action)
+    part = paid_part(row.assignment)
+    form = DecisionTextForm(action, initial=initial, part=part, is_participant=is_participant)
+    label = Action(action).label
+    return {"action": action, "action_name": label, "form": form, "reasons": reasons}
+
+
+def _typed(request: HttpRequest, assignment: Assignment, action: str) -> dict[str, str]:
+    """What was typed for this decision, where it was refused; once."""
+    kept = request.session.pop(REFUSED, None)
+    if not kept or (kept["assignment"], kept["action"]) != (assignment.pk, action):
+        return {}
+    typed: dict[str, str] = kept["typed"]
+    return typed
+
+
+def _position(request: HttpRequest, queue: list[QueueRow]) -> int:
+    """Where in the queue the named assignment is; else the first that nothing is drafted of."""
+    key = request.GET.get("assignment", "")
+    for position, row in enumerate(queue):
+        if str(row.assignment.pk) == key:
+            return position
+    return next((position for position, row in enumerate(queue) if not row.drafts), 0)
+
+
+def _is_possible(request: HttpRequest, row: QueueRow, action: str) -> bool:
+    of_all = (Action.BONUS, Action.MESSAGE, Action.BLOCK, Action.UNBLOCK)
+    possible = (*OF_STATUS[Assignment.Status(row.assignment.status)], *of_all)
+    return action in possible and (action not in SPENDING or may(request, Permission.SPEND))
+
+
+def _assignment(study: Study, assignment_id: int) -> Assignment:
+    rows = Assignment.objects.filter(hit__batch__study=study).select_related(
+        "hit__batch__connection", "worker", "submission"
+    )
+    return get_object_or_404(rows, pk=assignment_id)
+
+
+@require_POST
+def draft(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
+    """Access: those who may review; what costs money, those who may spend."""
+    study = study_for(request, slug, Permission.REVIEW)
+    assignment = _assignment(study, assignment_id)
+    action = request.POST.get("action", "")
+    if action not in Action.values:
+        messages.error(request, _("Nothing was decided: choose what to do."))
+        return redirect(desk_address(study, assignment=assignment_id))
+    if action in SPENDING:
+        require_spending(request)
+    list_name = request.POST.get("show", "")
+    problem = _draft_problem(request, assignment, action)
+    if problem:
+        typed = {name: request.POST.get(name, "") for name in ("text", "subject", "amount_usd")}
+        kept = {name: value[:LONGEST_KEPT] for name, value in typed.items() if value}
+        request.session[REFUSED] = {"assignment": assignment.pk, "action": action, "typed": kept}
+        messages.error(request, _("Nothing was decided. {problem}").format(problem=problem))
+        return redirect(desk_address(study, show=list_name, assignment=assignment_id, do=action))
+    label, name = Action(action).label, assignment.hit.item.key
+    text = _("{label}: {name}, not sent yet.").format(label=label, name=name)
+    messages.success(request, text, extra_tags=f"drafted_{action}")
+    following = _next(study, assignment, list_name)
+    return redirect(desk_address(study, show=list_name, assignment=following))
+
+
+def _draft_problem(request: HttpRequest, assignment: Assignment, action: str) -> str:
+    """Why a decision could not be drafted; empty where it is."""
+    form = DecisionTextForm(action, request.POST, part=paid_part(assignment))
+    if not form.is_valid():
+        return problems_of(form)
+    try:
+        draft_decision(
+            reviewer=person(request),
+            assignment=assignment,
+            action=action,
+            text=form.cleaned_data["text"],
+            subject=form.cleaned_data.get("subject", ""),
+            amount_usd=form.cleaned_data.get("amount_usd"),
+        )
+    except AssignmentRefused as refused:
+        return f"{assignment.hit.item.key}: {refused.message}"
+    except HitsError as refused:
+        return str(refused)
+    return ""
+
+
+def _next(study: Study, assignment: Assignment, list_name: str) -> str:
+    """The next assignment of the list that has no draft; none where it is the first again."""
+    if assignment.status != Assignment.Status.SUBMITTED:
+        return str(assignment.pk)
+    rows = listed_assignments(study, list_name or WAITING).filter(drafts=None)
+    return "" if rows.exists() else str(assignment.pk)
+
+
+@require_POST
+def undo(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review; each their own decisions."""
+    study = study_for(request, slug, Permission.REVIEW)
+    key = request.POST.get("assignment", "")
+    about = _assignment(study, int(key)) if key.isdecimal() and len(key) < 19 else None
+    draft = undo_draft(reviewer=person(request), study=study, assignment=about)
+    if draft is None:
+        messages.warning(request, _("There is nothing to take back."))
+        return redirect(desk_address(study))
+    label = draft.get_action_display()
+    text = _("Taken back: {label}.").format(label=label)
+    messages.success(request, text, extra_tags="taken_back")
+    return redirect(desk_address(study, assignment=draft.assignment_id))
+
+
+@require_POST
+def note(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
+    """Access: those who may review, in a study of a team."""
+    study = study_for(request, slug, Permission.REVIEW)
+    assignment = _assignment(study, assignment_id)
+    form = NoteForm(request.POST)
+    if study.team is None:
+        messages.error(request, _("Notes are a team's; this study has none."))
+    elif form.is_valid():
+        note_worker(
+            team=study.team,
+            worker=assignment.worker,
+            text=form.cleaned_data["note"],
+            author=person(request),
+        )
+        messages.success(request, _("The note is stored."), extra_tags="note_stored")
+    else:
+        messages.error(request, problems_of(form))
+    list_name = request.POST.get("show", "")
+    return redirect(desk_address(study, show=list_name, assignment=assignment.pk))
+
+
+@require_POST
+def clear(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
+    """Access: those who may review. The marketplace is told with the next collection."""
+    study = study_for(request, slug, Permission.REVIEW)
+    assignment = _assignment(study, assignment_id)
+    clear_workers(study=study, workers=[assignment.worker], cleared_by=person(request))
+    messages.success(request, _("The worker may go on as soon as answers are collected again."))
+    list_name = request.POST.get("show", "")
+    return redirect(desk_address(study, show=list_name, assignment=assignment.pk))
+
+
+@require_POST
+def appeal(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
+    """Access: those who may review. To grant an appeal, the rejection is overridden as well."""
+    study = study_for(request, slug, Permission.REVIEW)
+    row = Appeal.objects.of(study).filter(assignment=assignment_id).first()
+    if row is None:
+        messages.error(request, _("Nobody has appealed this rejection."))
+        return redirect(desk_address(study, show="rejected"))
+    try:
+        answer_appeal(
+            appeal=row,
+            answer=request.POST.get("answer", ""),
+            actor=person(request),
+            study=study,
+        )
+        begin_sending(request, study)
+    except HitsError as refused:
+        messages.error(request, str(refused))
+    return redirect(desk_address(study, show="rejected", assignment=assignment_id))

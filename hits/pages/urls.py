@@ -1,0 +1,98 @@
+"""The addresses of the pages of this app."""
+
+from django.urls import URLPattern, URLResolver, path
+
+from lazy_views import LazyPackage
+
+pages = LazyPackage("hits.pages")
+
+of_a_study: list[URLPattern | URLResolver] = [
+    path("rename/", pages.study_settings.rename, name="rename"),
+    path("delete/", pages.study_settings.delete, name="delete"),
+    path("items/<int:item_id>/try/", pages.trials.try_item, name="try-item"),
+    path("try/", pages.trials.try_first, name="try"),
+    path("protocol/", pages.protocol.protocol, name="protocol"),
+    path("protocol/save/", pages.protocol.save, name="protocol-save"),
+    path("protocol/yaml/", pages.protocol.save_yaml, name="protocol-yaml"),
+    path("protocol/freeze/", pages.protocol.freeze_draft, name="protocol-freeze"),
+    path("protocol/begin/", pages.protocol.begin_draft, name="protocol-begin"),
+    path("protocol/discard/", pages.protocol.discard, name="protocol-discard"),
+    path("protocol/preview/", pages.protocol.preview, name="protocol-preview"),
+    path("launch/", pages.launch.launch, name="launch"),
+    path("launch/publish/", pages.launch.publish, name="publish"),
+    path("launch/team/", pages.launch.team, name="launch-team"),
+    path("launch/connect/", pages.launch.connect, name="launch-connect"),
+    path("launch/budget/", pages.launch.budget, name="study-budget"),
+    path("publish/", pages.launch.former_address, name="former-publish"),
+    path("answers/", pages.answers.answers, name="answers"),
+    path("batches/<int:batch_id>/", pages.batches.batch, name="batch"),
+    path("batches/<int:batch_id>/recruit/", pages.recruiting.draft, name="recruit-draft"),
+    path(
+        "batches/<int:batch_id>/recruit/calls/<int:call_id>/",
+        pages.recruiting.settle,
+        name="recruit-settle",
+    ),
+    path(
+        "batches/<int:batch_id>/recruit/calls/<int:call_id>/away/",
+        pages.recruiting.put_away,
+        name="recruit-put-away",
+    ),
+    path(
+        "batches/<int:batch_id>/recruit/<int:recruitment_id>/<slug:name>.csv",
+        pages.recruiting.file,
+        name="recruit-file",
+    ),
+    path(
+        "batches/<int:batch_id>/recruit/<int:recruitment_id>/<slug:action>/",
+        pages.recruiting.act,
+        name="recruit-act",
+    ),
+    path("batches/<int:batch_id>/<slug:name>/", pages.batches.batch_change, name="batch-change"),
+    path("collect/", pages.answers.collect, name="collect"),
+    path("review/", pages.review.review, name="review"),
+    path("review/<int:assignment_id>/draft/", pages.review.draft, name="review-draft"),
+    path("review/<int:assignment_id>/note/", pages.review.note, name="review-note"),
+    path("review/<int:assignment_id>/clear/", pages.review.clear, name="review-clear"),
+    path("review/<int:assignment_id>/appeal/", pages.review.appeal, name="review-appeal"),
+    path("review/undo/", pages.review.undo, name="review-undo"),
+    path("review/send/", pages.review_dispatch.send, name="review-send"),
+    path("review/sending/", pages.review_dispatch.send_progress, name="review-sending"),
+    path(
+        "review/<int:assignment_id>/withdraw/",
+        pages.review_dispatch.withdraw,
+        name="review-withdraw",
+    ),
+    path("review/retry/", pages.review_dispatch.retry, name="review-retry"),
+    path("review/rules/", pages.review_rules.rules, name="review-rules"),
+    path("review/rules/draft/", pages.review_rules.draft_by_rule, name="review-rules-draft"),
+    path("review/reasons/", pages.review_rules.reasons, name="review-reasons"),
+    path("review/reasons/add/", pages.review_rules.add_reason, name="review-reason-add"),
+    path(
+        "review/reasons/<int:reason_id>/delete/",
+        pages.review_rules.delete_reason,
+        name="review-reason-delete",
+    ),
+]
+
+of_a_team: list[URLPattern | URLResolver] = [
+    path("marketplaces/", pages.connections.connections, name="connections"),
+    path("marketplaces/connecting/", pages.connections.connection_progress, name="connecting"),
+    path("marketplaces/this-site/", pages.connections.connect_site, name="connect-site"),
+    path("marketplaces/new/", pages.connections.connect, name="connect"),
+    path(
+        "marketplaces/<int:connection_id>/close/", pages.connections.close, name="connection-close"
+    ),
+    path("recruiters/", pages.recruiters.connect, name="recruiter-connect"),
+    path(
+        "recruiters/<int:recruiter_id>/disconnect/",
+        pages.recruiters.disconnect,
+        name="recruiter-disconnect",
+    ),
+    path("budget/", pages.connections.team_budget, name="team-budget"),
+]
+
+of_the_site: list[URLPattern | URLResolver] = [
+    path("trials/<str:token>", pages.trials.trial_page, name="trial-page"),
+    path("trials/<str:token>/mturk/externalSubmit", pages.trials.trial_sent, name="trial-sent"),
+    path("letter-keys/", pages.review_rules.letter_keys, name="letter-keys"),
+]
