@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 NUMBERS = {"score": b"0123456789+-.eE", "grade": b"0123456789-", "rank": b"0123456789"}
 SPACE, TAB, LINE_END = b" \t\n"
-# What may be a comment: a line that begins with # and a gap.
-COMMENT = re.compile(rb"(?:^|\n)\s*#+\s")
+# What may be a comment: a line that begins with # and a gap. Space before it is of the same line:
+# a million blank lines would each be looked through from every line before them.
+COMMENT = re.compile(rb"(?:^|\n)[^\S\n]*#+\s")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 

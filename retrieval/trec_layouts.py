@@ -170,7 +170,7 @@ def guess_kind(start: bytes) -> FileKind | None:
 
 
 def _guess_json_kind(start: bytes) -> FileKind | None:
-    record = re.match(rb"\s*\[?\s*\{([^{}]*)\}", start)
+    record = re.match(rb"\[?\s*\{([^{}]*)\}", start.lstrip())
     names = re.findall(rb'"([^"]*)"\s*:', record[1]) if record else []
     is_record = {"topic", "docno"} <= {column_name(name.decode(errors="replace")) for name in names}
     if not is_record and not JSON_PAIRS.match(start):

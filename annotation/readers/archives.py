@@ -25,6 +25,7 @@ from defusedxml.ElementTree import fromstring
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.pictures import Archive, NoPictures, PictureSource
+from annotation.readers.sheet_xml import require_bearable_xml
 from error_codes import CodedText
 from presentation.files import plain_file, reason_of
 
@@ -110,7 +111,9 @@ def unpacked(path: Path, *, most_bytes: int, table: str = "") -> Iterator[Unpack
         require_few_members(path)
     with temporary_folder() as folder:
         if start.startswith(GZIP):
-            yield Unpacked(_gunzip(path, folder, most_bytes), NoPictures())
+            copy = _gunzip(path, folder, most_bytes)
+            _require_bearable(copy, most_bytes)
+            yield Unpacked(copy, NoPictures())
         elif start.startswith(ZIP) and not is_excel(path) and not is_open_document(path):
             with _archive(path, most_bytes) as archive:
                 tables = _tables(path, archive)
@@ -129,8 +132,8 @@ def _require_bearable(path: Path, most_bytes: int) -> None:
     """Look at a table that is itself a zip, as Excel's are."""
     if start_of(path).startswith(ZIP):
         require_few_members(path)
-        with _archive(path, most_bytes):
-            pass
+        with _archive(path, most_bytes) as archive:
+            require_bearable_xml(path, archive, texts=_texts_names(archive))
 
 
 def is_excel(path: Path) -> bool:
@@ -209,16 +212,24 @@ def _archive(path: Path, most_bytes: int) -> Iterator[zipfile.ZipFile]:
 
 
 def _texts_bytes(archive: zipfile.ZipFile) -> int:
-    """How large the texts of an Excel file are, which it keeps in files of any name."""
+    """How large the texts of an Excel file are."""
     listed = archive.NameToInfo.get(CONTENT_TYPES)
-    if listed is None or listed.file_size > MOST_TYPES_BYTES:
-        return 0 if listed is None else listed.file_size * MOST_TEXTS_BYTES
+    if listed is not None and listed.file_size > MOST_TYPES_BYTES:
+        return listed.file_size * MOST_TEXTS_BYTES
+    return sum(archive.NameToInfo[name].file_size for name in _texts_names(archive))
+
+
+def _texts_names(archive: zipfile.ZipFile) -> set[str]:
+    """The files in which an Excel file keeps its texts, which may have any name."""
+    listed = archive.NameToInfo.get(CONTENT_TYPES)
+    if listed is None:
+        return set()
     try:
         types = fromstring(archive.read(listed), forbid_dtd=True)
     except (ParseError, DefusedXmlException):
-        return 0
+        return set()
     names = {each.get("PartName", "")[1:] for each in types if each.get("ContentType") == TEXTS}
-    return sum(archive.NameToInfo[name].file_size for name in names if name in archive.NameToInfo)
+    return names & archive.NameToInfo.keys()
 
 
 def require_few_members(path: Path) -> None:

@@ -349,3 +349,36 @@ def test_damaged_files_end_in_codes_and_every_row_is_counted(
             codes.append(error.code)
     assert not {"", "import_refused"} & set(codes)
     assert time.process_time() - start < 5
+
+
+CELLS = b"<c/>" * 200_001
+
+
+def altered_excel(old: bytes, new: bytes) -> bytes:
+    """A workbook with other bytes in place of some."""
+    with zipfile.ZipFile(io.BytesIO(as_excel(ROWS))) as book:
+        return as_zip({name: book.read(name).replace(old, new) for name in book.namelist()})
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"</sheetData>", b"<row>" + CELLS + b"</row></sheetData>"),
+        (b"</sheetData>", b'</sheetData><row xmlns="x">' + CELLS * 13 + b"</row>"),
+        (b"</sheetData>", b"<row><c><v>" + b"1" * 2**26 + b"</v></c></row></sheetData>"),
+        (b"</cellXfs>", CELLS * 13 + b"</cellXfs>"),
+    ],
+    ids=["a row", "rows of another kind", "a text", "styles"],
+)
+def test_what_a_workbook_keeps_in_memory_is_limited(write: Any, old: bytes, new: bytes) -> None:
+    content = altered_excel(old, new)
+    for path in (write("a.xlsx", content), write("a.xlsx.gz", gzip.compress(content, 1))):
+        with refused(ImportRefused, "row_too_large"):
+            read_rows(path)
+
+
+def test_what_an_ods_file_keeps_in_memory_is_limited(write: Any) -> None:
+    row = f"<table:table-row>{CELLS.decode()}</table:table-row>"
+    for repeated in (row, CELLS.decode() * 13):
+        with refused(ImportRefused, "row_too_large"):
+            read_rows(write("a.ods", as_ods(ROWS, repeated)))

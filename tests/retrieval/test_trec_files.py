@@ -9,7 +9,7 @@ import pytest
 from retrieval.exceptions import TrecFileFaults
 from retrieval.file_warnings import contradicting_lines
 from retrieval.trec_blocks import read_in_blocks
-from retrieval.trec_files import read_assessors, read_qrels, read_run
+from retrieval.trec_files import kind_of_file, read_assessors, read_qrels, read_run
 from retrieval.trec_layouts import RUN_COLUMNS, Layout
 from tests.codes import refused
 
@@ -97,6 +97,13 @@ def test_blocks_are_read_without_looking_at_lines_where_all_is_usual():
         columns = read_in_blocks([block, other], Layout("run", RUN_COLUMNS))
         assert columns is not None
         assert columns.topics == ["1", "2"]
+
+
+def test_a_million_blank_lines_or_spaces_are_read_at_once(file):
+    """Each was looked through again from all before it, for hours."""
+    run = read_run(file("run", "1 Q0 a#\t1 2.5 t\n" + "\n" * 1_000_000 + "1 Q0 b 2 1.5 t\n"))
+    assert (run.documents, run.reading.n_rows) == (["a#", "b"], 2)
+    assert kind_of_file(file("a.json", " " * 60_000 + '[{"a": {')) is None
 
 
 @pytest.mark.parametrize(
