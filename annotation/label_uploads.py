@@ -20,7 +20,7 @@ from annotation.models import StoredMapping, Study, Upload
 from annotation.readers.drafts import ItemDraft, StudyDraft
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
-from annotation.readers.policies import Missing, Policies, Repeats
+from annotation.readers.policies import Categories, Missing, Policies, Repeats
 from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.entries import Export
 from annotation.readers.tool_exports.questions import QuestionSettings
@@ -86,6 +86,7 @@ class LabelSettings:
     keeps_names: bool = False
     repeats: Repeats = "refuse"
     missing: Missing = "words"
+    categories: Categories = "as-written"
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> LabelSettings:
@@ -261,7 +262,9 @@ def _read_entries(export: OpenExport, chosen: LabelSettings, faults: Faults) -> 
         field_names(chosen.uses, chosen.tool),
         rows=export.rows,
         report=export.report,
-        policies=Policies(missing=chosen.missing, repeats=chosen.repeats),
+        policies=Policies(
+            missing=chosen.missing, repeats=chosen.repeats, categories=chosen.categories
+        ),
         written=asked.written,
         without=asked.without,
     )

@@ -107,6 +107,12 @@ IN_PAGE_WORDS = (
         r"Leave the question out with --leave-out \S+\.",
         gettext_lazy("Choose “not imported” for it."),
     ),
+    (
+        r"--merge-categories counts them as one\.",
+        gettext_lazy("“Merge categories that look alike” counts them as one."),
+    ),
+    (r"say --answers with a pattern, such as", gettext_lazy("give their pattern below, such as")),
+    (r"\(--repeats ", "("),
     (r"Name them with --value", gettext_lazy("Choose them as “Answer”")),
     (r"--value names others\.", gettext_lazy("Choose others as “Answer”.")),
     (r"with --item", gettext_lazy("as “Item”")),
@@ -145,6 +151,7 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
     items = [_item(item) for item in summary.get("items", ())]
     return {
         "settings": settings,
+        "sentences": [_in_page_words(each) for each in upload.reading_sentences],
         "tools": [(name, label, name == settings.tool) for name, label in TOOL_NAMES.items()],
         "tool_name": SHORT_NAMES.get(settings.tool, ""),
         "pattern": MTURK_PATTERN if settings.tool == MTURK else pattern_example(settings.tool),
@@ -166,7 +173,10 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
         "sentence": sentence_of(summary) if summary else "",
         "annotators": list(enumerate(summary.get("annotators", ()), start=1)),
         "problems": settings.problems(),
-        "faults": [_in_page_words(Fault(**each)) for each in upload.faults],
+        "faults": [
+            replace(fault, problem=_in_page_words(fault.problem))
+            for fault in (Fault(**each) for each in upload.faults)
+        ],
         "shown": Paginator(items, ITEMS_SHOWN).get_page(page),
     }
 
@@ -191,11 +201,10 @@ def _item(item: dict[str, Any]) -> dict[str, Any]:
     return item | {"candidates": list(zip(letters, item["candidates"], strict=True))}
 
 
-def _in_page_words(fault: Fault) -> Fault:
-    problem = fault.problem
+def _in_page_words(text: str) -> str:
     for pattern, words in IN_PAGE_WORDS:
-        problem = re.sub(pattern, str(words), problem)
-    return replace(fault, problem=problem)
+        text = re.sub(pattern, str(words), text)
+    return text
 
 
 def posted_labels(upload: Upload, data: Any) -> dict[str, Any]:
@@ -217,6 +226,7 @@ def posted_labels(upload: Upload, data: Any) -> dict[str, Any]:
         keeps_names="keep-names" in data,
         repeats=_choice(data, "repeats", REPEATS_NAMES),
         missing=_choice(data, "missing", MISSING_NAMES),
+        categories="merged" if "merge-categories" in data else "as-written",
     ).plain
 
 

@@ -36,7 +36,9 @@ def file_field(**options: Any) -> forms.FileField:
     return forms.FileField(
         label=_("File"),
         widget=widget,
-        help_text=_("CSV, Excel, JSON, JSON Lines, Parquet, or a zip with a table and pictures."),
+        help_text=_(
+            "CSV, Excel, ODS, JSON, JSON Lines, Parquet, or a zip with a table and pictures."
+        ),
         allow_empty_file=True,
         **options,
     )

@@ -24,7 +24,7 @@ from annotation.readers.column_mapping import (
 )
 from annotation.readers.drafts import PictureDraft
 from annotation.readers.file_faults import Fault, Faults
-from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, PARQUET, FileFormat
+from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, ODS, PARQUET, FileFormat
 from annotation.readers.mapped_items import MappedItems
 from annotation.readers.pictures import NamesOfPictures
 from annotation.readers.rows import Row
@@ -177,6 +177,7 @@ def format_in_words(upload: Upload) -> str:
     form = FileFormat.of(upload.form)
     names = {
         EXCEL: _("Excel"),
+        ODS: _("OpenDocument"),
         JSON: _("JSON"),
         JSON_LINES: _("JSON Lines"),
         PARQUET: _("Parquet"),

@@ -152,10 +152,14 @@ class CodedTable:
             names = list(self.columns)
             listed = ", ".join(name[:80] for name in names[:MOST_LISTED])
             more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
+            problem = (
+                f"columns are missing: {', '.join(missing)} (found: {listed or 'none'}{more})."
+            )
             raise ImportRefused(
                 self.path,
-                f"columns are missing: {', '.join(missing)} (found: {listed or 'none'}{more}).",
+                self.source.with_other_sheets(problem),
                 line=1,
+                sheet=self.source.sheet,
                 code="missing_columns",
             )
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.exceptions import ImportRefused
 from annotation.readers.report import ReadingReport
 from error_codes import CodedText
@@ -20,6 +22,7 @@ MOST = 1e15
 MISSING_WORDS = frozenset(
     {"NA", "N/A", "n/a", "#N/A", "<NA>", "None", "null", "Null", "NULL", "NaN", "nan", "NAN", "-"}
 )
+MOST_SHEETS = 8
 REPLACEMENT = "\ufffd"
 SURROGATE = re.compile("[\ud800-\udfff]")
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
@@ -29,17 +32,31 @@ DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 class TableSource:
     """What all rows of a table have in common.
 
-    `wording` has the question of a column, if the file has a header row of them.
+    `wording` has the question of a column, if the file has a header row of them. `sheets` are all
+    sheets of a workbook, of which `sheet` is read.
     """
 
     sheet: str = ""
+    sheets: tuple[str, ...] = ()
     has_decimal_commas: bool = False
     wording: dict[str, str] = field(default_factory=dict)
     report: ReadingReport = field(default_factory=ReadingReport)
 
+    def with_other_sheets(self, problem: str) -> str:
+        """The problem of a sheet that lacks columns, with the sheets that may have them."""
+        others = [f"'{name}'" for name in self.sheets if name != self.sheet]
+        if not others:
+            return problem
+        text = _("Sheet '{sheet}' was read; the others are {others}. Put the table first.")
+        return f"{problem} {text.format(sheet=self.sheet, others=', '.join(others[:MOST_SHEETS]))}"
+
+    def is_decimal_comma(self, text: str) -> bool:
+        """Whether the text is a number with a decimal comma, and the table may have such."""
+        return self.has_decimal_commas and DECIMAL_COMMA.fullmatch(text) is not None
+
     def with_decimal_point(self, text: str) -> str:
         """A number with a decimal point, if the table may have decimal commas."""
-        if not self.has_decimal_commas or not DECIMAL_COMMA.fullmatch(text):
+        if not self.is_decimal_comma(text):
             return text
         note = "Numbers with a decimal comma are read as decimals: 1,5 as 1.5."
         self.report.note(CodedText(note, "decimal_comma"))

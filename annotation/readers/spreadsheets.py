@@ -66,7 +66,13 @@ def sheet_rows(
         if not first:
             return
         header = find_header(name, first, source, is_sheet=True)
-        require_columns(name, header.names, columns, header.line, source.sheet)
+        try:
+            require_columns(name, header.names, columns, header.line, source.sheet)
+        except ImportRefused as refused:
+            problem = source.with_other_sheets(refused.problem)
+            raise ImportRefused(
+                name, problem, line=header.line, sheet=source.sheet, code=refused.code
+            ) from None
         for record in chain(first[header.n_records :], filled):
             if (row := _sheet_row(name, header, record, source, on_fault)) is not None:
                 yield row
@@ -158,7 +164,7 @@ def _excel_records(path: Path, source: TableSource) -> Iterator[tuple[int, Seque
 
 
 def sheet_names(name: Path, content: Path, *, is_ods: bool) -> tuple[str, ...]:
-    """The names of the sheets that have cells."""
+    """The names of the sheets that have cells; hidden sheets of Excel come last."""
     with _refusing_damage(name, is_ods):
         if is_ods:
             with _ods_content(content) as xml:
@@ -166,7 +172,8 @@ def sheet_names(name: Path, content: Path, *, is_ods: bool) -> tuple[str, ...]:
                 names = tuple(_ods_names(tables))
         else:
             with _workbook(content) as book:
-                names = tuple(sheet.title for sheet in book.worksheets)
+                sheets = sorted(book.worksheets, key=lambda each: each.sheet_state != "visible")
+                names = tuple(sheet.title for sheet in sheets)
     if not names:
         raise ImportRefused(name, _("it has no sheet with cells."), code="no_cells")
     return names

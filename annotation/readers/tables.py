@@ -299,7 +299,7 @@ def opened_table(
             sheet = form.sheet if form.sheet in sheets else sheets[0]
             form = replace(form, sheets=sheets, sheet=sheet)
         form = replace(form, table=inside.table, tables=inside.tables)
-        source.sheet = form.sheet
+        source.sheet, source.sheets = form.sheet, form.sheets
         source.has_decimal_commas = form.kind in {EXCEL, ODS} or (
             form.kind == CSV and form.delimiter != ","
         )

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from annotation.label_uploads import LEFT_OUT, WORDS, LabelSettings, QuestionOverride
 from annotation.models import Question, Upload
-from annotation.readers.policies import REPEATS, Missing, Unmatched
+from annotation.readers.policies import REPEATS, Categories, Missing, Unmatched
 from annotation.readers.tool_exports.recognition import LabelUse, uses_of
 from console.api.endpoint import Endpoint, Input
 from console.api.operations import writes
@@ -77,6 +77,12 @@ class LabelSettingsInput(Input):
         help_text="Whether words such as NA and null in cells of tables are missing answers, or "
         "only empty cells are.",
     )
+    categories = serializers.ChoiceField(
+        choices=get_args(Categories),
+        required=False,
+        help_text="Whether categories that differ only by case, space or Unicode form, or as 1 and "
+        "1.0, stay as they are written or count as one.",
+    )
 
 
 class LabelSettingsEndpoint(Endpoint):
@@ -114,6 +120,7 @@ def _label_settings(upload: Upload, body: dict[str, Any]) -> dict[str, Any]:
         keeps_names=body.get("keeps_names", known.keeps_names),
         repeats=body.get("repeats", known.repeats),
         missing=body.get("missing", known.missing),
+        categories=body.get("categories", known.categories),
     ).plain
 
 

@@ -150,6 +150,7 @@ def _page(request: HttpRequest, row: Upload, status: int = 200) -> HttpResponse:
         context |= {
             "reading": ReadingForm(FileFormat.of(row.form)),
             "format": format_in_words(row),
+            "sentences": row.reading_sentences,
             **CONTEXTS[Upload.Content(row.content)](row, request.GET.get("page", "1")),
         }
     name = "console/_upload_preview.html" if _is_live(request) else TEMPLATES[row.content]

@@ -17,11 +17,12 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.agreement import study_agreement
-from annotation.exceptions import AnnotationError, FileFaults, ImportRefused
+from annotation.exceptions import AnnotationError, FileFaults, ImportRefused, TableRefused
 from annotation.exports import judgment_rows
 from annotation.frames import judgment_frame
 from annotation.models import Annotator, Item, Study, Submission, WrittenAnswer
@@ -355,6 +356,74 @@ def test_faults_are_json_too(tmp_path: Path) -> None:
     assert [[fault[name] for name in ("file", "line", "field", "code")] for fault in faults] == [
         ["bad.csv", 2, "rater", "empty"], ["bad.csv", 3, "doc", "empty"],
     ]  # fmt: skip
+
+
+def test_categories_that_look_alike_are_noted_or_merged(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,who,v\n1,ann,yes\n1,bob,Yes\n2,ann,yes\n2,bob,no\n")
+    options: dict[str, Any] = {"item": ["item"], "annotator": "who", "value": ["v"]}
+    options |= {"study": "s", "tool": "csv", "json": True, "dry_run": True}
+    record = json.loads(command_output("import_annotations", path, **options))
+    assert record["questions"][0]["categories"] == ["Yes", "no", "yes"]
+    [note] = record["reading"]["notes"]
+    assert note["code"] == "look_alike_categories"
+    assert record["reading"]["policies"]["categories"] == "as-written"
+    options |= {"merge_categories": True}
+    record = json.loads(command_output("import_annotations", path, **options))
+    assert record["questions"][0]["categories"] == ["no", "yes"]
+    assert [note["code"] for note in record["reading"]["notes"]] == ["merged_categories"]
+    assert record["reading"]["policies"]["categories"] == "merged"
+
+
+@pytest.mark.parametrize("level", [[], [("v", "interval")]])
+def test_decimal_commas_are_numbers_unless_one_answer_is_a_word(
+    tmp_path: Path, level: list[tuple[str, str]]
+) -> None:
+    path = tmp_path / "labels.csv"
+    rows = "item;who;v\n1;ann;1,5\n1;bob;2\n1;ann;2,5\n2;bob;3\n"
+    path.write_text(rows)
+    options: dict[str, Any] = {"item": ["item"], "annotator": "who", "value": ["v"]}
+    options |= {"study": "s", "tool": "csv", "json": True, "dry_run": True, "repeats": "mean"}
+    record = json.loads(command_output("import_annotations", path, level=level, **options))
+    [question] = record["questions"]
+    assert (question["level"], question["scale"]) == ("interval", [2, 3])
+    assert "decimal_comma" in [note["code"] for note in record["reading"]["notes"]]
+    path.write_text(f"{rows}3;ann;three\n3;bob;4\n".replace("1;ann;2,5\n", ""))
+    if level:
+        with refused(FileFaults) as caught:
+            command_output("import_annotations", path, level=level, **options)
+        assert [(fault.line, fault.code) for fault in caught.value.faults] == [(5, "not_number")]
+        return
+    record = json.loads(
+        command_output("import_annotations", path, **options | {"repeats": "refuse"})
+    )
+    assert record["questions"][0]["level"] == "nominal"
+    assert "words_among_numbers" in [note["code"] for note in record["reading"]["notes"]]
+
+
+def test_faults_of_workbooks_name_the_sheet_and_the_other_sheets(tmp_path: Path) -> None:
+    path = tmp_path / "labels.xlsx"
+    book = openpyxl.Workbook()
+    book.active.append(["about"])
+    book.active.append(["this study"])
+    sheet = book.create_sheet("Ratings")
+    for row in (["item", "who", "v"], [1, "ann", 2], [1, "ann", 3]):
+        sheet.append(row)
+    book.save(path)
+    options: dict[str, Any] = {"from": "csv", "item": ["item"], "annotator": "who", "value": ["v"]}
+    with refused(ImportRefused, "missing_field", sheet="Sheet", line=2) as caught:
+        imported(path, **options)
+    assert "'Ratings'" in str(caught.value)
+    with refused(TableRefused, "missing_columns", sheet="Sheet") as refusal:
+        agree_on_file(path, Columns(("item",), ("who",), "v"), level="nominal")
+    assert "'Ratings'" in str(refusal.value)
+    book["Sheet"].sheet_state = "hidden"
+    book.active = 1
+    book.save(path)
+    with refused(FileFaults) as faults:
+        imported(path, **options)
+    [fault] = faults.value.faults
+    assert (fault.sheet, fault.line, fault.code) == ("Ratings", 3, "repeated_answer")
 
 
 @pytest.mark.parametrize(

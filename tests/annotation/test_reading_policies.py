@@ -272,7 +272,8 @@ def test_numbers_have_the_same_agreement_in_every_kind_of_file(tmp_path):
     found = [answer("agreement", path, *LABELS, "--level=ratio") for path in tmp_path.iterdir()]
     for each in found:
         assert each.pop("reading")["n_used"] == len(rows)
-    assert len(found) == 6 and all(each == found[0] for each in found)
+    assert len(found) == 6
+    assert all(each == found[0] for each in found)
 
 
 def test_decimal_commas_are_read_only_between_other_separators(tmp_path):

@@ -299,6 +299,19 @@ def test_repeated_and_missing_answers_follow_what_was_chosen(rosa: Client) -> No
     assert sorted(Judgment.objects.values_list("value", flat=True)) == [2, 2]
 
 
+def test_categories_that_look_alike_are_noted_and_merged_on_request(rosa: Client) -> None:
+    upload = send(rosa, "item,annotator,label\n1,ann,yes\n1,bob,Yes\n2,ann,yes\n", "labels.csv")
+    page = page_of(rosa, upload)
+    assert [note["code"] for note in upload.reading["notes"]] == ["look_alike_categories"]
+    assert "--" not in "".join(page.context["sentences"])
+    uses = upload.mapping["uses"]
+    rosa.post(to("upload-map", upload), said_of(upload, uses, **{"merge-categories": "on"}))
+    page = page_of(rosa, upload)
+    assert page.context["settings"].categories == "merged"
+    assert upload.summary["questions"][0]["categories"] == ["yes"]
+    assert upload.reading["policies"]["categories"] == "merged"
+
+
 def test_a_question_may_be_left_out_and_taken_back(rosa: Client) -> None:
     upload = send(rosa, "item,who,v,w\n1,ann,1,5\n1,bob,2,6\n", "labels.csv")
     uses = {"item": "item", "who": "annotator", "v": "value", "w": "value"}

@@ -76,6 +76,11 @@ class Command(StudyImportCommand):
             "(default), or only empty ones",
         )  # fmt: skip
         parser.add_argument(
+            "--merge-categories", action="store_true",
+            help="count categories as one that differ only by case, space or Unicode form, or as "
+            "1 and 1.0",
+        )  # fmt: skip
+        parser.add_argument(
             "--keep-names", action="store_true",
             help="annotators keep the names of the file, which are pseudonyms already",
         )  # fmt: skip
@@ -118,7 +123,11 @@ def _import(
             written=frozenset(options["written"]),
             without=frozenset(options["leave_out"]),
         ),
-        policies=Policies(missing=options["missing"], repeats=options["repeats"]),
+        policies=Policies(
+            missing=options["missing"],
+            repeats=options["repeats"],
+            categories="merged" if options["merge_categories"] else "as-written",
+        ),
         answers=options["answers"],
         keep_names=options["keep_names"],
     )
@@ -159,6 +168,7 @@ def _fault_records(refused: FileFaults) -> list[dict[str, Any]]:
         {
             "file": fault.path.name,
             "line": fault.line,
+            "sheet": fault.sheet,
             "record": fault.record,
             "field": fault.field,
             "problem": fault.problem,

@@ -85,7 +85,13 @@ class Entry:
         """The error to raise for an answer."""
         row = self.row
         return ImportRefused(
-            row.path, problem, line=row.line, field=answer.field, code=code, record=row.record
+            row.path,
+            problem,
+            line=row.line,
+            field=answer.field,
+            code=code,
+            record=row.record,
+            sheet=row.source.sheet if row.source else "",
         )
 
 
@@ -273,9 +279,10 @@ def require_fields(row: Row, names: Iterable[str]) -> None:
     for name in names:
         if name and "{system}" not in name and name not in row.fields:
             there = ", ".join(map(str, row.fields)) or "none"
-            raise row.refuse(
-                f"this field is missing; there are {there}.", name, code="missing_field"
-            )
+            problem = f"this field is missing; there are {there}."
+            if row.source is not None:
+                problem = row.source.with_other_sheets(problem)
+            raise row.refuse(problem, name, code="missing_field")
 
 
 def named_texts(fields: FieldNames) -> tuple[str, ...]:

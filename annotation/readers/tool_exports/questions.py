@@ -9,6 +9,7 @@ from django.utils.translation import ngettext
 from annotation.exceptions import AnnotationError
 from annotation.readers.drafts import QuestionDraft
 from annotation.readers.judgments import MOST_CATEGORIES
+from annotation.readers.policies import merged_categories, merged_note, note_look_alikes
 from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
@@ -92,20 +93,41 @@ def columns_of(
 ) -> dict[str, Column]:
     """A column for each question, in the order of the file's columns; of those that share one, in
     the order in which the file first answers them. A question without any category has none."""
-    answered: dict[str, list[tuple[Entry, Answer]]] = {}
-    for entry in entries:
-        for answer in entry.answers:
-            answered.setdefault(answer.question, []).append((entry, answer))
+    answered = _by_question(entries)
     settings.require_known([*answered, *export.unwanted])
     faults = export.faults
-    for name, answers in answered.items():
-        _give_one_kind(answers, settings.level(name))
     columns: dict[str, Column] = {}
     for name, answers in sorted(answered.items(), key=lambda pair: _position(*pair[1][0])):
         with faults.noting():
             if (column := _column(name, answers, settings, faults)) is not None:
                 columns[name] = column
     return columns
+
+
+def _by_question(entries: Iterable[Entry]) -> dict[str, Answers]:
+    answered: dict[str, Answers] = {}
+    for entry in entries:
+        for answer in entry.answers:
+            answered.setdefault(answer.question, []).append((entry, answer))
+    return answered
+
+
+def unify_answers(export: Export, entries: Iterable[Entry], settings: QuestionSettings) -> None:
+    """Give the answers to each question one kind and one spelling of numbers, and note or merge
+    its categories that look alike."""
+    for name, answers in _by_question(entries).items():
+        if name in settings.written:
+            continue
+        level = settings.level(name)
+        _give_one_kind(answers, level)
+        kinds = {answer.kind for _, answer in answers}
+        if kinds == {"plain"} and level != "nominal":
+            _read_decimal_commas(answers, level)
+            if level or _all_numbers(answers):
+                continue
+            _note_words(export.report, name, answers)
+        if kinds in ({"plain"}, {"categories"}):
+            _settle_categories(export, answers)
 
 
 def _give_one_kind(answers: Answers, level: str) -> None:
@@ -121,6 +143,52 @@ def _give_one_kind(answers: Answers, level: str) -> None:
         if all(len(labels) == 1 and number_of_text(labels[0]) is not None for labels in values):
             for _, answer in answers:
                 answer.kind, answer.value = "plain", answer.value[0]
+
+
+def _read_decimal_commas(answers: Answers, level: str) -> None:
+    """Write numbers with a point if the table may have decimal commas. Unless the level says that
+    there are numbers, all answers must be some."""
+    commas = [
+        (entry.row.source, answer)
+        for entry, answer in answers
+        if entry.row.source is not None and entry.row.source.is_decimal_comma(str(answer.value))
+    ]
+    n_numbers = sum(number_of_text(answer.value) is not None for _, answer in answers)
+    if level or n_numbers + len(commas) == len(answers):
+        for source, answer in commas:
+            answer.value = source.with_decimal_point(str(answer.value))
+
+
+def _note_words(report: ReadingReport, name: str, answers: Answers) -> None:
+    """Note the words among numbers that make a question one of categories."""
+    words = [(entry, each) for entry, each in answers if number_of_text(each.value) is None]
+    if 2 * len(words) >= len(answers):
+        return
+    text = ngettext(
+        "%(n)s of %(all)s answers to '%(name)s' is not a number: '%(word)s' (%(place)s). So the "
+        "answers are categories. If they are numbers, correct the file.",
+        "%(n)s of %(all)s answers to '%(name)s' are not numbers, such as '%(word)s' (%(place)s). "
+        "So the answers are categories. If they are numbers, correct the file.",
+        len(words),
+    )
+    [(entry, answer), *_more] = words
+    values = {"n": f"{len(words):,}", "all": f"{len(answers):,}", "name": name}
+    values |= {"word": str(answer.value)[:40], "place": entry.row.place}
+    report.note(CodedText(text % values, "words_among_numbers"))
+
+
+def _settle_categories(export: Export, answers: Answers) -> None:
+    """Note the categories of a question that look alike, or merge them on request."""
+    counts = Counter(label for _, answer in answers for label in labels_of(answer))
+    export.report.policies["categories"] = export.policies.categories
+    if export.policies.categories == "as-written":
+        code = "look_alike_categories"
+        note_look_alikes(export.report, list(counts), what="categories", code=code)
+    elif merged := merged_categories(list(counts), list(counts.values())):
+        for _, answer in answers:
+            labels = list(dict.fromkeys(merged.get(each, each) for each in labels_of(answer)))
+            answer.value = labels if isinstance(answer.value, list) else labels[0]
+        export.report.note(merged_note(merged, counts))
 
 
 NO_CATEGORY = CodedText(

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from annotation.readers.policies import Repeats
-from annotation.readers.tool_exports.entries import Answer, Entry, Export
+from annotation.readers.tool_exports.entries import Answer, Entry, Export, place_of
 from error_codes import CodedText
 
 Repeated = list[tuple[Entry, Answer]]
@@ -41,7 +41,8 @@ def _in_order(group: list[Entry]) -> list[Entry]:
 def _settle(export: Export, repeated: Repeated, policy: Repeats) -> None:
     (first, answer), (entry, other) = repeated[:2]
     if policy == "refuse":
-        where = "" if first is entry else f" (first on line {first.row.line})"
+        place = place_of(first.row)
+        where = "" if first is entry else f" (first in {place[:1].lower()}{place[1:]})"
         problem = (
             f"annotator '{entry.annotator}' answered '{answer.question}' about item "
             f"'{entry.item}' more than once{where}. Choose an answer with --repeats, or name the "

@@ -25,7 +25,7 @@ from annotation.readers.pooled_hits import is_pooled_batch
 from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.argilla import read_argilla
 from annotation.readers.tool_exports.doccano import read_doccano
-from annotation.readers.tool_exports.entries import Entry, Export, FieldNames
+from annotation.readers.tool_exports.entries import Entry, Export, FieldNames, place_of
 from annotation.readers.tool_exports.label_studio import read_label_studio
 from annotation.readers.tool_exports.mturk import read_mturk
 from annotation.readers.tool_exports.plain_table import read_plain_table
@@ -36,6 +36,7 @@ from annotation.readers.tool_exports.questions import (
     columns_of,
     labels_of,
     note_unmarked,
+    unify_answers,
 )
 from annotation.readers.tool_exports.recognition import MTURK, POOLS
 from annotation.readers.tool_exports.registry import REGISTRY
@@ -153,6 +154,7 @@ def read_export(export: Export, entries: list[Entry], settings: QuestionSettings
     names = {answer.question for entry in entries for answer in entry.answers}
     wordings = {name: text for name, text in export.wordings.items() if name in names}
     settings = replace(settings, wordings=wordings | dict(settings.wordings))
+    unify_answers(export, entries, settings)
     passes = _passes(entries)
     settle_repeats(export, passes.values())
     columns = columns_of(export, entries, settings)
@@ -200,8 +202,8 @@ def _items(export: Export, entries: list[Entry]) -> list[ItemDraft]:
             for name in SHARED:
                 if getattr(entry, name) != getattr(first, name):
                     problem = (
-                        f"the {name} differs from line {first.row.line} of the same item; name "
-                        "the fields that tell items apart with --item."
+                        f"the {name} differs from that of the same item ({place_of(first.row)}); "
+                        "name the fields that tell items apart with --item."
                     )
                     raise entry.row.refuse(problem, code="differs")
             for candidate in entry.candidates:
