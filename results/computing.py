@@ -11,7 +11,7 @@ from django.db import models, transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
-from results.kinds import Computed, ResultKind
+from results.kinds import Chosen, Computed, Given, ResultKind
 from results.models import Result, pack_record
 from work.request import request_job
 
@@ -41,18 +41,30 @@ def request_result(
     *,
     kind: ResultKind[Any],
     subject: models.Model,
-    inputs: Sequence[models.Model],
+    chosen: Chosen,
     settings: Mapping[str, Any],
     actor: User | None,
 ) -> Job:
-    """Have a result computed in the background."""
+    """Have a result computed in the background; an error of `kind.refusals` if it cannot be.
+
+    `chosen` are rows by the name of the input.
+    """
+    settings = {**settings, **kind.name_inputs(chosen)}
+    kind.check_settings(settings)
+    kind.check_request(chosen, settings)
+    inputs = {
+        row.pk
+        for name, rows in chosen.items()
+        if name not in kind.inputs or not kind.inputs[name].is_subset
+        for row in rows
+    }
     return request_job(
         kind=kind.job,
         subject=name_subject(subject),
         arguments={
             "subject": subject.pk,
-            "inputs": sorted(one.pk for one in inputs),
-            "settings": dict(settings),
+            "inputs": sorted(inputs),
+            "settings": settings,
         },
         requested_by=actor,
     )
@@ -74,7 +86,7 @@ def compute_result(kind: ResultKind[Any], running: RunningJob) -> str:
     before = None if kind.is_repeated else find_result(subject, kind.name, fingerprint)
     if before is not None:
         return _name_result(before, is_new=False)
-    computed = kind.compute(subject, inputs, settings, running)
+    computed = kind.compute(Given(subject, inputs, settings, running))
     try:
         with transaction.atomic():
             result = store_result(
@@ -130,6 +142,18 @@ def store_result(
 def find_result(subject: models.Model, kind: str, fingerprint: str) -> Result | None:
     """The result that was computed of the same input and settings."""
     return Result.objects.of(subject, kind).filter(fingerprint=fingerprint).first()
+
+
+def find_job_result(kind: ResultKind[Any], job: Job) -> Result:
+    """The result that a finished job computed, or found computed before."""
+    subject = kind.open_subject(job.arguments["subject"])
+    results = Result.objects.of(subject, kind.name)
+    if not kind.is_repeated:
+        inputs = kind.load_inputs(subject, job.arguments["inputs"])
+        described = kind.describe_inputs(subject, inputs)
+        fingerprint = digest_inputs(kind.form, described, job.arguments["settings"])
+        results = results.filter(fingerprint=fingerprint)
+    return results.latest("number")
 
 
 def digest_inputs(form: int, inputs: Sequence[Any], settings: Mapping[str, Any]) -> str:

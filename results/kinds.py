@@ -16,16 +16,20 @@ from django.db import models
 from django.utils.module_loading import autodiscover_modules
 
 from presentation.theme import Picture
+from results.settings import Inputs
 from results.tables import Table
 
 if TYPE_CHECKING:
     import pandas as pd
     from django_stubs_ext import StrOrPromise
 
+    from presentation.progress import Progress
     from results.models import Result
     from work.execution import RunningJob
 
 Subject = TypeVar("Subject", bound=models.Model)
+Chosen = Mapping[str, Sequence[Any]]
+"""Rows, such as files, by the name of the input."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,31 @@ class Computed:
     write_rows: Callable[[Result], object] | None = None
 
 
+@dataclass(frozen=True)
+class Given(Generic[Subject]):
+    """What a result is computed from."""
+
+    subject: Subject
+    inputs: Sequence[Any]
+    settings: Mapping[str, Any]
+    running: RunningJob
+
+    def progress(self, what: str) -> Progress:
+        """Reports how many of something are done."""
+        return self.running.progress(what)
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """Of kinds that ask for none."""
+
+
 class ResultKind(ABC, Generic[Subject]):
     """A kind of computed results.
 
     `form` is the version of the record's layout: results of another form are computed anew.
     A result is computed once for the same input and settings, unless the kind `is_repeated`.
+    `fields_of_errors` are the form's fields that an error of `check_settings` can be about.
     """
 
     name: ClassVar[str]
@@ -79,11 +103,46 @@ class ResultKind(ABC, Generic[Subject]):
     refusals: ClassVar[tuple[type[Exception], ...]] = ()
     form: ClassVar[int] = 1
     is_repeated: ClassVar[bool] = False
+    settings: ClassVar[type] = NoSettings
+    inputs: ClassVar[Mapping[str, Inputs]] = {}
+    fields_of_errors: ClassVar[Mapping[str, Sequence[str]]] = {}
     tables: ClassVar[Mapping[str, Table]] = {}
+
+    def offer_inputs(self, subject: Subject) -> Mapping[str, Sequence[Any]]:
+        """The rows that can be chosen for each of `inputs`."""
+        return {}
+
+    def name_input(self, row: Any) -> str:
+        """A row as a form names it."""
+        return str(row.name)
+
+    def explain_missing(self, offered: Chosen) -> str:
+        """Why nothing can be computed of what is offered; empty if something can."""
+        return ""
+
+    def check_settings(self, settings: Mapping[str, Any]) -> None:
+        """Raise an error of `refusals` if the settings cannot be used."""
+
+    def name_inputs(self, chosen: Chosen) -> dict[str, Any]:
+        """The names of chosen inputs that are stored as settings."""
+        named: dict[str, Any] = {}
+        for name, rows in chosen.items():
+            one = self.inputs.get(name)
+            if one is not None and one.stored_as:
+                names = [row.name for row in rows]
+                named[one.stored_as] = names if one.several else next(iter(names), None)
+        return named
+
+    def check_request(self, chosen: Chosen, settings: Mapping[str, Any]) -> None:
+        """Raise an error of `refusals` if no result can be computed of what was chosen."""
 
     @abstractmethod
     def open_subject(self, key: int) -> Subject:
         """The subject of a job; an error of `refusals` if it is gone."""
+
+    @abstractmethod
+    def find_subject(self, name: str) -> Subject:
+        """The subject of that short name; an error of `refusals` if there is none."""
 
     @abstractmethod
     def load_inputs(self, subject: Subject, keys: Sequence[int]) -> Sequence[Any]:
@@ -94,13 +153,7 @@ class ResultKind(ABC, Generic[Subject]):
         """What of the inputs the result depends on, as JSON: part of the fingerprint."""
 
     @abstractmethod
-    def compute(
-        self,
-        subject: Subject,
-        inputs: Sequence[Any],
-        settings: Mapping[str, Any],
-        running: RunningJob,
-    ) -> Computed:
+    def compute(self, given: Given[Subject]) -> Computed:
         """Compute a result."""
 
     def keep_inputs(self, result: Result, inputs: Sequence[Any]) -> None:

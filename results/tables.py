@@ -91,7 +91,12 @@ class Estimate(Column):
             row, name = row[name], "value"
         reason = str(row.get(self.reason) or "")
         return Number(
-            row.get(name), self.digits, row.get(self.low), row.get(self.high), reason=reason
+            row.get(name),
+            self.digits,
+            row.get(self.low),
+            row.get(self.high),
+            reason=reason,
+            no_interval=reason,
         )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from http import HTTPStatus
 from typing import Any, cast
 
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
+from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import MethodNotAllowed, NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,10 +21,11 @@ from console.api.endpoint import Endpoint, Input, address_of
 from console.api.jobs import JobSerializer, job_record
 from console.api.operations import lists, reads, stretches, writes
 from console.api.pagination import page, stretch
-from console.collections.evaluation_form import CONFIDENCE
 from console.collections.target_forms import MOST_TARGETS, PREDICTORS, TargetsForm
-from results.computing import sign_result
+from results.computing import request_result, sign_result
+from results.kinds import ResultKind, result_kinds
 from results.models import Result
+from results.settings import Inputs, list_settings
 from retrieval.models import (
     Collection,
     CollectionFile,
@@ -29,7 +33,10 @@ from retrieval.models import (
     SampledTarget,
     TopicValue,
 )
-from retrieval.result_kinds.evaluation import WEIGHTS, request_evaluation
+from retrieval.result_kinds.comparison import ComparisonKind
+from retrieval.result_kinds.evaluation import WEIGHTS, EvaluationKind
+from retrieval.result_kinds.machine import MachineKind
+from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.result_kinds.targets import SOURCES, request_sample
 from work.models import Job
 
@@ -97,9 +104,10 @@ class CollectionResultSerializer(ResultRowSerializer):
 
 def versions_of(collection: Collection, kind: str) -> Any:
     """The results that an address names, newest first; 404 for what is no kind."""
-    if kind not in KINDS:
+    name = KINDS.get(kind, kind)
+    if kind not in KINDS and name not in result_kinds():
         raise NotFound(f"There are no results called {kind}; there are {', '.join(KINDS)}.")
-    return Result.objects.of(collection, KINDS[kind])
+    return Result.objects.of(collection, name)
 
 
 class ResultsEndpoint(Endpoint):
@@ -116,6 +124,40 @@ class ResultsEndpoint(Endpoint):
         versions = versions_of(self.collection(slug, permission), kind)
         return cast(Result, get_object_or_404(versions, number=number))
 
+    def requested(
+        self,
+        request: Request,
+        collection: Collection,
+        kind: ResultKind[Collection],
+        values: dict[str, Any],
+    ) -> Response:
+        """The job of a result of these inputs, by name, and settings."""
+        offered = kind.offer_inputs(collection)
+        chosen = {
+            name: _choose(offered[name], values.pop(name, None), name, one)
+            for name, one in kind.inputs.items()
+        }
+        job = request_result(
+            kind=kind, subject=collection, chosen=chosen, settings=values, actor=self.person
+        )
+        return _accepted(request, collection.slug, job)
+
+
+@cache
+def input_of_kind(declared: type[ResultKind[Any]]) -> type[Input]:
+    """What a request for a result may hold: inputs by name, and settings."""
+    kind = declared()
+    fields: dict[str, Any] = {name: one.api_field() for name, one in kind.inputs.items()}
+    for name, (described, default) in list_settings(kind.settings).items():
+        fields[name] = described.api_field(default)
+    doc = f"What the page “{kind.title}” asks for; what is left out is as its form begins with."
+    return type(f"{kind.name.title()}Input", (Input,), {**fields, "__doc__": doc})
+
+
+EvaluationInput = input_of_kind(EvaluationKind)
+REQUESTED = (ComparisonKind(), ReuseKind(), MachineKind())
+"""The kinds whose requests the schema describes, besides evaluations."""
+
 
 class CollectionResults(ResultsEndpoint):
     @lists("list_collection_results", ResultRowSerializer)
@@ -126,6 +168,29 @@ class CollectionResults(ResultsEndpoint):
         Access: members of the team, but for who adjudicates blind.
         """
         return self.page_of(request, slug, kind)
+
+    @writes(
+        "request_collection_result",
+        PolymorphicProxySerializer(
+            component_name="ResultRequest",
+            serializers=[input_of_kind(type(kind)) for kind in REQUESTED],
+            resource_type_field_name=None,
+        ),
+        JobSerializer,
+        status=HTTPStatus.ACCEPTED,
+    )
+    def post(self, request: Request, slug: str, kind: str) -> Response:
+        """Have a result computed in the background, of the kinds comparisons, reuse and machines;
+        the same files and settings are not twice.
+
+        Access: those who may analyse.
+        """
+        collection = self.collection(slug, Permission.ANALYSE)
+        declared = result_kinds().get(KINDS.get(kind, kind))
+        if declared is None or not declared.inputs:
+            raise MethodNotAllowed("POST")
+        values = self.input(input_of_kind(type(declared)))
+        return self.requested(request, collection, declared, values)
 
 
 class OneCollectionResult(ResultsEndpoint):
@@ -165,38 +230,6 @@ class TopicValues(ResultsEndpoint):
         return stretch(request, related, TopicValueSerializer)
 
 
-class EvaluationInput(Input):
-    """What the Evaluation page asks for; what is left out is as its form begins with."""
-
-    qrels = serializers.CharField(help_text="The name of a file.")
-    runs = serializers.ListField(
-        child=serializers.CharField(), required=False, help_text="Names of files; all without it."
-    )
-    measures = serializers.ListField(
-        child=serializers.CharField(max_length=200),
-        default=["nDCG@10", "RR@10", "Judged@10"],
-        max_length=100,
-    )
-    primary = serializers.ListField(
-        child=serializers.CharField(max_length=200), default=list, max_length=100
-    )
-    missing = serializers.ChoiceField(choices=["common", "zero"], default="common")
-    weights = serializers.IntegerField(
-        required=False,
-        min_value=1,
-        help_text="The number of a sample of targets: means for all its targets too, each topic "
-        "weighed by 1 / probability.",
-    )
-    ties = serializers.ChoiceField(choices=["falling", "rising"], default="falling")
-    leave_out_without_relevant = serializers.BooleanField(default=False)
-    single_precision = serializers.BooleanField(default=True)
-    test = serializers.ChoiceField(
-        choices=["randomisation", "t", "mcnemar"], allow_null=True, default=None
-    )
-    confidence = serializers.FloatField(default=CONFIDENCE, min_value=0.5, max_value=0.999)
-    seed = serializers.IntegerField(default=0, min_value=0, max_value=2**31 - 1)
-
-
 class Evaluations(ResultsEndpoint):
     """The results of the kind `evaluations`, and what asks for one."""
 
@@ -215,16 +248,10 @@ class Evaluations(ResultsEndpoint):
         Access: those who may analyse.
         """
         collection = self.collection(slug, Permission.ANALYSE)
-        rules = self.input(EvaluationInput)
-        files = collection.files.usable().defer("faults")
-        [qrels] = _named(files.qrels(), [rules.pop("qrels")], "qrels")
-        runs = _named(files.runs(), rules.pop("runs", None), "runs")
-        if number := rules.pop(WEIGHTS, None):
-            rules[WEIGHTS] = _sample(collection, number).pk
-        job = request_evaluation(
-            collection=collection, qrels=qrels, runs=runs, rules=rules, actor=self.person
-        )
-        return _accepted(request, slug, job)
+        values = self.input(EvaluationInput)
+        if number := values.pop(WEIGHTS, None):
+            values[WEIGHTS] = _sample(collection, number).pk
+        return self.requested(request, collection, EvaluationKind(), values)
 
 
 class SampledTargetSerializer(serializers.ModelSerializer[SampledTarget]):
@@ -280,7 +307,7 @@ class TargetSamples(ResultsEndpoint):
         collection = self.collection(slug, Permission.EDIT)
         rules = self.input(SampleInput)
         files = collection.files.usable().filter(kind__in=SOURCES).defer("faults")
-        [source] = _named(files, [rules["source"]], "source")
+        [source] = _choose(list(files), rules["source"], "source", Inputs(label=""))
         form = TargetsForm([source], rules | {"by": rules["predictor"], "source": source.pk})
         if not form.is_valid():
             faults = form.errors.get_json_data()
@@ -300,11 +327,14 @@ def _accepted(request: Request, slug: str, job: Job) -> Response:
     return Response(job_record(request, job), status=HTTPStatus.ACCEPTED, headers=headers)
 
 
-def _named(files: Any, names: list[str] | None, field: str) -> list[CollectionFile]:
-    """The files of these names, or all; a 400 of the field for a name that none has."""
-    rows = {file.name: file for file in files.order_by("name")}
-    if names is None:
-        return list(rows.values())
+def _choose(
+    offered: Sequence[CollectionFile], named: str | list[str] | None, field: str, one: Inputs
+) -> list[CollectionFile]:
+    """The files of these names, or those that a form begins with; a 400 for an unknown name."""
+    if named is None:
+        return list(offered) if one.begins_with_all else []
+    names = [named] if isinstance(named, str) else named
+    rows = {file.name: file for file in offered}
     if unknown := [name for name in names if name not in rows]:
         text = _("{name} is none of the usable files: {names}.").format(
             name=unknown[0], names=", ".join(rows) or _("there are none")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy
@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from console.collections.conclusions import Conclusions, Section
 from console.collections.report_basis import Basis
 from results.computing import digest_inputs, request_result
-from results.kinds import Computed, register_kind
+from results.kinds import Computed, Given, register_kind
 from results.models import Result
 from results.tables import Record, Row, Table, Text
 from retrieval.models import Collection, ResultType
@@ -18,7 +18,6 @@ from retrieval.result_kinds.base import CollectionKind
 
 if TYPE_CHECKING:
     from accounts.models import User
-    from work.execution import RunningJob
     from work.models import Job
 
 WRITE_REPORT = "write_collection_report"
@@ -29,7 +28,7 @@ def request_report(*, collection: Collection, actor: User | None) -> Job:
     kind = ReportKind()
     basis = digest_inputs(kind.form, kind.describe_inputs(collection, []), {})
     return request_result(
-        kind=kind, subject=collection, inputs=[], settings={"basis": basis[:12]}, actor=actor
+        kind=kind, subject=collection, chosen={}, settings={"basis": basis[:12]}, actor=actor
     )
 
 
@@ -70,14 +69,8 @@ class ReportKind(CollectionKind):
     def describe_inputs(self, subject: Collection, inputs: Sequence[Any]) -> list[Any]:
         return Basis(subject).parts()
 
-    def compute(
-        self,
-        subject: Collection,
-        inputs: Sequence[Any],
-        settings: Mapping[str, Any],
-        running: RunningJob,
-    ) -> Computed:
-        sections = Conclusions(subject).sections()
+    def compute(self, given: Given[Collection]) -> Computed:
+        sections = Conclusions(given.subject).sections()
         record = {"sections": [{"name": one.name, "sentences": one.sentences} for one in sections]}
         return Computed(record=record)
 

@@ -9,13 +9,13 @@ pages = LazyPackage("console.pages")
 collection_pages = LazyPackage("console.pages.collections")
 experiment_pages = LazyPackage("console.pages.experiments")
 
-# Pages of a collection whose results have charts.
-PAGES_WITH_CHARTS = {
+# Pages of a collection that show results as they are declared; others are below results/.
+RESULT_PAGES = {
     "trust": ResultType.COMPARISON.value,
     "reuse": ResultType.REUSE.value,
     "machine": ResultType.MACHINE.value,
-    "audit": ResultType.AUDIT.value,
 }
+PAGES_WITH_CHARTS = RESULT_PAGES | {"audit": ResultType.AUDIT.value}
 
 of_a_study: list[URLPattern | URLResolver] = [
     path("", pages.studies.study, name="study"),
@@ -185,9 +185,21 @@ of_a_collection: list[URLPattern | URLResolver] = [
         collection_pages.pools.pool_file,
         name="collection-pool-file",
     ),
-    path("trust/", collection_pages.trust.trust, name="collection-trust"),
-    path("machine/", collection_pages.trust.machine, name="collection-machine"),
-    path("reuse/", collection_pages.trust.reuse, name="collection-reuse"),
+    *(
+        path(
+            f"{page}/",
+            collection_pages.trust.result_page,
+            {"kind": kind, "page": page},
+            name=f"collection-{page}",
+        )
+        for page, kind in RESULT_PAGES.items()
+    ),
+    path("results/<slug:kind>/", collection_pages.trust.result_page, name="collection-result"),
+    path(
+        "results/<slug:kind>/<slug:chart>.<slug:form>/picture/",
+        collection_pages.trust.picture,
+        name="collection-result-picture",
+    ),
     path("audit/", collection_pages.audits.audit, name="collection-audit"),
     path(
         "tables/<slug:kind>/<slug:name>.<slug:form>",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
 from presentation.theme import BLUE, FILLING, ORANGE, Picture, axis_title, height_of_rows
+from results.kinds import Chart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,3 +113,27 @@ def depths_in_words(rows: pd.DataFrame) -> str:
         "depth": int(last["depth"]),
         "n_new": int(last["n_new_relevant"]),
     }
+
+
+def left_out_chart(rows: Sequence[Mapping[str, Any]], measure: str) -> list[Chart]:
+    """What each run loses outside the pool; no chart if nothing is known."""
+    import pandas as pd
+
+    columns = ["run", "unit", "change", "ci_low", "ci_high"]
+    frame = pd.DataFrame([one for one in rows if one["change"] is not None], columns=columns)
+    if frame.empty:
+        return []
+    title, words = _("What each run loses outside the pool"), left_out_in_words(frame, measure)
+    draw = partial(left_out_forest, frame, measure=measure)
+    return [Chart("left-out", title, words, frame, draw)]
+
+
+def depths_chart(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
+    """Relevant documents by the pool's depth; no chart without a pool."""
+    import pandas as pd
+
+    frame = pd.DataFrame(rows, columns=["depth", "n_judged", "n_relevant", "n_new_relevant"])
+    if frame.empty:
+        return []
+    title, draw = _("Relevant documents by the pool's depth"), partial(relevant_by_depth, frame)
+    return [Chart("depths", title, depths_in_words(frame), frame, draw)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.readers.rows import storable
 from results.computing import request_result
-from results.kinds import Chart, Computed, register_kind
+from results.kinds import Chart, Computed, Given, register_kind
 from results.models import Result
 from results.tables import Count, Record, Row, Table, Text, Value, sentence
 from retrieval.audit.collection import audit_collection
@@ -28,7 +28,6 @@ from work.models import Job
 if TYPE_CHECKING:
     from accounts.models import User
     from annotation.uploads import SentFile
-    from work.execution import RunningJob
 
 AUDIT = "audit_collection"
 Kind = CollectionFile.Kind
@@ -52,7 +51,7 @@ def request_audit(
     return request_result(
         kind=AuditKind(),
         subject=collection,
-        inputs=files,
+        chosen={"files": files},
         settings={"claims": dict(claims)} if claims else {},
         actor=actor,
     )
@@ -160,18 +159,12 @@ class AuditKind(CollectionKind):
             )
         return files
 
-    def compute(
-        self,
-        subject: Collection,
-        inputs: Sequence[CollectionFile],
-        settings: Mapping[str, Any],
-        running: RunningJob,
-    ) -> Computed:
-        with files_on_disk(inputs) as paths:
+    def compute(self, given: Given[Collection]) -> Computed:
+        with files_on_disk(given.inputs) as paths:
             for path in paths:
                 require_bearable(path)
-            claims = settings.get("claims")
-            audit = audit_collection(paths, claims=claims, progress=running.progress(_("file")))
+            claims = given.settings.get("claims")
+            audit = audit_collection(paths, claims=claims, progress=given.progress(_("file")))
         return Computed(record=storable(audit.record()), facts={"n_files": len(audit.files)})
 
     def finish(self, subject: Collection, inputs: Sequence[CollectionFile]) -> None:

@@ -14,8 +14,10 @@ from results.kinds import ResultKind
 from results.models import Result
 from retrieval.exceptions import CollectionUnfit, RetrievalError
 from retrieval.models import Collection, CollectionFile, ResultFile
+from retrieval.result_kinds.settings import QRELS, RUNS, settings_of
 
 ROWS_AT_ONCE = 2000
+Kind = CollectionFile.Kind
 
 
 class CollectionKind(ResultKind[Collection]):
@@ -28,6 +30,25 @@ class CollectionKind(ResultKind[Collection]):
         if (collection := known.first()) is None:
             raise CollectionUnfit(_("The collection was deleted meanwhile."))
         return collection
+
+    def find_subject(self, name: str) -> Collection:
+        if (collection := Collection.objects.filter(slug=name).first()) is None:
+            raise CollectionUnfit(f"There is no collection {name}.", code="unknown_collection")
+        return collection
+
+    def offer_inputs(self, subject: Collection) -> Mapping[str, Sequence[CollectionFile]]:
+        """The usable files, people's first, by the name of the input."""
+        files = list(subject.files.usable().defer("faults").people_first())
+        return {name: [file for file in files if self.fits(name, file)] for name in self.inputs}
+
+    def fits(self, name: str, file: CollectionFile) -> bool:
+        """Whether a file can be chosen for an input."""
+        return file.kind == (Kind.QRELS if name == "qrels" else Kind.RUN)
+
+    def name_input(self, row: CollectionFile) -> str:
+        if row.made_by == CollectionFile.MadeBy.SIMULATED:
+            return _("{name} (simulated workers)").format(name=row.name)
+        return f"{row.name} ({row.family})" if row.family else row.name
 
     def load_inputs(self, subject: Collection, keys: Sequence[int]) -> Sequence[CollectionFile]:
         files = list(subject.files.usable().filter(pk__in=keys).order_by("kind", "name"))
@@ -52,6 +73,21 @@ class CollectionKind(ResultKind[Collection]):
                 made_by=file.made_by,
                 sha256=file.sha256,
             )
+
+
+class RunsKind(CollectionKind):
+    """A kind of results of runs under qrels, by the settings of an evaluation."""
+
+    inputs = {"qrels": QRELS, "runs": RUNS}
+    fields_of_errors = {
+        "unknown_measure": ("others", "measures"),
+        "no_measure": ("measures",),
+        "unknown_primary": ("primary",),
+        "not_binary": ("test",),
+    }
+
+    def check_settings(self, settings: Mapping[str, Any]) -> None:
+        settings_of(settings)
 
 
 def write_rows(model: type[models.Model], rows: Iterable[Mapping[str, Any]]) -> None:

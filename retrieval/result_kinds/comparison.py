@@ -12,24 +12,22 @@ from django.utils.translation import gettext_lazy, ngettext
 from error_codes import CodedText
 from presentation.numbers import format_estimate, format_number
 from presentation.phrases import join_names
-from results.computing import request_result
-from results.kinds import Chart, Computed, register_kind
+from results.kinds import Chart, Chosen, Computed, Given, register_kind
 from results.models import Result
+from results.settings import Inputs
 from results.tables import Count, Estimate, PValue, Record, Row, Table, Text, Value, sentence
 from retrieval.charts.rankings import MOST_DRAWN, means_chart
 from retrieval.exceptions import RunsUnfit
 from retrieval.few_runs import few_runs_sentence
 from retrieval.models import CollectionFile, FileTopic, ResultType
 from retrieval.rankings import ComparisonSettings, compare_qrels
-from retrieval.result_kinds.base import CollectionKind
-from retrieval.result_kinds.evaluation import settings_of
+from retrieval.result_kinds.base import Kind, RunsKind
+from retrieval.result_kinds.settings import RUNS, settings_of
+from retrieval.result_kinds.settings import ComparisonSettings as QrelsSettings
 from retrieval.stored_files import assessors_grades, opened_files
 
 if TYPE_CHECKING:
-    from accounts.models import User
     from retrieval.models import Collection
-    from work.execution import RunningJob
-    from work.models import Job
 
 COMPARE = "compare_collection_qrels"
 FEWEST = 2
@@ -37,7 +35,6 @@ MOST_SWAPS = 3
 MOST_SENTENCES = 6
 CHOSEN = ("rbo_p", "rbo_ties", "n_resamples", "n_draws")
 """Settings of a comparison that have defaults."""
-Kind = CollectionFile.Kind
 MEASURE, RUN = Text(gettext_lazy("Measure")), Text(gettext_lazy("Run"))
 QRELS, TOPICS = gettext_lazy("Qrels"), Count(gettext_lazy("Topics"))
 PAIR = {"measure": MEASURE, "first": Text(QRELS), "second": Text(gettext_lazy("Against"))}
@@ -72,34 +69,6 @@ def comparison_settings(
         machines=tuple(machines),
         **{name: rules[name] for name in CHOSEN if name in rules},
         judgments={one.name: one.judgments for one in files if one.kind == Kind.QRELS},
-    )
-
-
-def request_comparison(
-    *,
-    collection: Collection,
-    qrels: Sequence[CollectionFile],
-    runs: Sequence[CollectionFile],
-    rules: Mapping[str, Any],
-    actor: User | None,
-    assessors: CollectionFile | None = None,
-) -> Job:
-    """Have runs ranked under several qrels in the background; RunsUnfit where it is impossible.
-
-    `assessors` is a file of several assessors' grades, which needs no qrels beside it.
-    """
-    if len(qrels) < FEWEST and assessors is None:
-        raise RunsUnfit(
-            _("Choose two qrels or more: what is asked is how far they agree."),
-            code="too_few_qrels",
-        )
-    if len(runs) < FEWEST:
-        raise RunsUnfit(_("Choose two runs or more: one has no ranking."), code="too_few_runs")
-    _require_common_topic([*qrels, *([assessors] if assessors else [])])
-    comparison_settings(rules, qrels)
-    files = [*qrels, *([assessors] if assessors else []), *runs]
-    return request_result(
-        kind=ComparisonKind(), subject=collection, inputs=files, settings=rules, actor=actor
     )
 
 
@@ -208,7 +177,7 @@ def _list_warnings(result: Result) -> str:
 
 
 @register_kind
-class ComparisonKind(CollectionKind):
+class ComparisonKind(RunsKind):
     """Runs ranked under several qrels; sentences are about the first primary measure."""
 
     name = ResultType.COMPARISON.value
@@ -216,6 +185,24 @@ class ComparisonKind(CollectionKind):
     job = COMPARE
     job_label = gettext_lazy("Comparing qrels")
     form = 7
+    settings = QrelsSettings
+    inputs = {
+        "qrels": Inputs(
+            label=gettext_lazy("Qrels to compare"),
+            several=True,
+            begins_with_all=True,
+            is_required=False,
+        ),
+        "assessors": Inputs(
+            label=gettext_lazy("Several assessors' grades"),
+            help=gettext_lazy(
+                "How far any two of them agree, and what one of them alone would have said of the "
+                "runs; other qrels may be left out."
+            ),
+            is_required=False,
+        ),
+        "runs": RUNS,
+    }
     tables = {
         "rankings_compared": Table(
             gettext_lazy("How alike the rankings are"),
@@ -347,6 +334,31 @@ class ComparisonKind(CollectionKind):
         ),
     }
 
+    def fits(self, name: str, file: CollectionFile) -> bool:
+        return file.kind == Kind.ASSESSORS if name == "assessors" else super().fits(name, file)
+
+    def explain_missing(self, offered: Chosen) -> str:
+        n_sets = len(offered["qrels"])
+        if len(offered["runs"]) >= FEWEST and (n_sets >= FEWEST or offered["assessors"]):
+            return ""
+        text = _(
+            "A comparison needs two runs and two qrels, of two assessors, rounds or rules, or one "
+            "file with several assessors' grades."
+        )
+        return sentence("comparison_needs", text)
+
+    def check_request(self, chosen: Chosen, settings: Mapping[str, Any]) -> None:
+        sets = [*chosen["qrels"], *chosen["assessors"]]
+        if len(chosen["qrels"]) < FEWEST and not chosen["assessors"]:
+            raise RunsUnfit(
+                _("Choose two qrels or more: what is asked is how far they agree."),
+                code="too_few_qrels",
+            )
+        if len(chosen["runs"]) < FEWEST:
+            raise RunsUnfit(_("Choose two runs or more: one has no ranking."), code="too_few_runs")
+        _require_common_topic(sets)
+        comparison_settings(settings, chosen["qrels"])
+
     def describe_inputs(self, subject: Collection, inputs: Sequence[CollectionFile]) -> list[Any]:
         # A file that is described anew, as another assessor's, is compared anew.
         described = [
@@ -354,25 +366,19 @@ class ComparisonKind(CollectionKind):
         ]
         return [*super().describe_inputs(subject, inputs), described]
 
-    def compute(
-        self,
-        subject: Collection,
-        inputs: Sequence[CollectionFile],
-        settings: Mapping[str, Any],
-        running: RunningJob,
-    ) -> Computed:
-        with opened_files(inputs) as (runs, qrels):
-            chosen = comparison_settings(settings, inputs)
+    def compute(self, given: Given[Collection]) -> Computed:
+        with opened_files(given.inputs) as (runs, qrels):
+            chosen = comparison_settings(given.settings, given.inputs)
             compared = compare_qrels(
                 runs,
                 qrels,
                 chosen,
-                assessors=assessors_grades(inputs),
-                progress=running.progress(_("qrels")),
+                assessors=assessors_grades(given.inputs),
+                progress=given.progress(_("qrels")),
             )
         record = compared.record()
         return Computed(
-            record=record | {"qrels": _describe_qrels(record, inputs)},
+            record=record | {"qrels": _describe_qrels(record, given.inputs)},
             facts={"n_topics": compared.n_topics},
             notes=compared.notes,
             seed=chosen.evaluation.seed,

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from presentation.files import reason_of
-from results.computing import request_result
-from results.kinds import Computed, register_kind
+from error_codes import CodedText
+from results.kinds import Chosen, Computed, Given, register_kind
 from results.models import Result
 from retrieval.evaluation import evaluate_runs
-from retrieval.evaluation_records import Evaluation, RunsCompared, RunValues, Settings
+from retrieval.evaluation_records import Evaluation, RunsCompared, RunValues
 from retrieval.exceptions import CollectionUnfit, RunsUnfit
 from retrieval.models import (
     CollectionFile,
@@ -28,16 +27,15 @@ from retrieval.models import (
     TopicValue,
     WeightedResult,
 )
-from retrieval.result_kinds.base import CollectionKind, write_rows
+from retrieval.result_kinds.base import Kind, RunsKind, write_rows
+from retrieval.result_kinds.settings import EvaluationSettings, settings_of
 from retrieval.stored_files import opened_files
 from retrieval.weighted_means import WeightedMeans, topic_weights, weighted_means
-from stats.ranking import Measure, measure
+from stats.ranking import Measure
 
 if TYPE_CHECKING:
-    from accounts.models import User
     from retrieval.models import Collection
     from work.execution import RunningJob
-    from work.models import Job
 
 EVALUATE = "evaluate_collection"
 MOST_VALUES = 3_000_000
@@ -45,67 +43,8 @@ WEIGHTS = "weights"
 """Of the rules: the sample by whose probabilities topics are weighed."""
 
 
-def settings_of(rules: Mapping[str, Any]) -> Settings:
-    """Settings by their plain values; RunsUnfit where they cannot be used together."""
-    try:
-        measures = _measures(rules["measures"])
-        primary = _measures(rules.get("primary", ()))
-    except ValueError as error:
-        raise RunsUnfit(f"{reason_of(error)}.", code="unknown_measure") from None
-    if not measures:
-        raise RunsUnfit(_("Choose at least one measure."), code="no_measure")
-    if unknown := [one.name for one in primary if one not in measures]:
-        raise RunsUnfit(
-            _("{name} is primary and no measure of this evaluation.").format(name=unknown[0]),
-            code="unknown_primary",
-        )
-    if rules.get("test") == "mcnemar" and not all(one.is_binary for one in measures):
-        raise RunsUnfit(
-            _("McNemar's test compares values of 0 and 1: of Success alone."), code="not_binary"
-        )
-    return Settings(
-        measures=measures,
-        primary=primary,
-        ties=rules.get("ties", "falling"),
-        single_precision=rules.get("single_precision", True),
-        missing=rules.get("missing", "common"),
-        leave_out_without_relevant=rules.get("leave_out_without_relevant", False),
-        test=rules.get("test") or None,
-        confidence=rules.get("confidence", 0.95),
-        seed=rules.get("seed", 0),
-    )
-
-
-def _measures(names: Sequence[str]) -> tuple[Measure, ...]:
-    return tuple(dict.fromkeys(measure(name) for name in names))
-
-
-def request_evaluation(
-    *,
-    collection: Collection,
-    qrels: CollectionFile,
-    runs: Sequence[CollectionFile],
-    rules: Mapping[str, Any],
-    actor: User | None,
-) -> Job:
-    """Have runs evaluated in the background; RunsUnfit where that cannot be done."""
-    settings = settings_of(rules)
-    if not runs:
-        raise RunsUnfit(_("Choose at least one run."))
-    if len(settings.measures) * len(runs) * qrels.n_topics > MOST_VALUES:
-        raise CollectionUnfit(
-            _("These are more than {n} values by topic. Choose fewer runs or measures.").format(
-                n=f"{MOST_VALUES:,}"
-            )
-        )
-    files = [qrels, *runs]
-    return request_result(
-        kind=EvaluationKind(), subject=collection, inputs=files, settings=rules, actor=actor
-    )
-
-
 @register_kind
-class EvaluationKind(CollectionKind):
+class EvaluationKind(RunsKind):
     """Runs evaluated against qrels. Values per topic are rows: pages and the API page them."""
 
     name = ResultType.EVALUATION.value
@@ -113,16 +52,41 @@ class EvaluationKind(CollectionKind):
     job = EVALUATE
     job_label = gettext_lazy("Evaluating runs")
     form = 2
+    settings = EvaluationSettings
 
-    def compute(
-        self,
-        subject: Collection,
-        inputs: Sequence[CollectionFile],
-        settings: Mapping[str, Any],
-        running: RunningJob,
-    ) -> Computed:
-        evaluation = _evaluated(inputs, settings, running)
-        weighted = _weighted(subject, evaluation, settings)
+    def offer_inputs(self, subject: Collection) -> Mapping[str, Sequence[CollectionFile]]:
+        several = subject.files.usable().filter(kind=Kind.ASSESSORS)
+        return {**super().offer_inputs(subject), "assessors": several}
+
+    def explain_missing(self, offered: Chosen) -> str:
+        if not offered["runs"]:
+            text = _("An evaluation needs runs and qrels; there are no runs yet.")
+            return CodedText(text, code="no_runs")
+        if offered["qrels"]:
+            return ""
+        if offered["assessors"]:
+            text = _(
+                "An evaluation needs one grade of each document; there are only several assessors' "
+                "grades yet. Make qrels of them by a rule."
+            )
+            return CodedText(text, code="only_assessors")
+        text = _("An evaluation needs runs and qrels; there are no qrels yet.")
+        return CodedText(text, code="no_qrels")
+
+    def check_request(self, chosen: Chosen, settings: Mapping[str, Any]) -> None:
+        if not chosen["runs"]:
+            raise RunsUnfit(_("Choose at least one run."))
+        n_values = len(settings["measures"]) * len(chosen["runs"]) * chosen["qrels"][0].n_topics
+        if n_values > MOST_VALUES:
+            raise CollectionUnfit(
+                _("These are more than {n} values by topic. Choose fewer runs or measures.").format(
+                    n=f"{MOST_VALUES:,}"
+                )
+            )
+
+    def compute(self, given: Given[Collection]) -> Computed:
+        evaluation = _evaluated(given.inputs, given.settings, given.running)
+        weighted = _weighted(given.subject, evaluation, given.settings)
         return Computed(
             facts={
                 "n_topics": len(evaluation.topics),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
@@ -10,25 +11,22 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from error_codes import CodedText
 from presentation.numbers import format_estimate, format_number
-from results.computing import request_result
-from results.kinds import Chart, Computed, register_kind
+from results.kinds import Chart, Chosen, Computed, Given, register_kind
 from results.models import Result
+from results.settings import Inputs
 from results.tables import Estimate, PValue, Row, Table, Text, Value, sentence
 from retrieval.charts.rankings import means_chart
 from retrieval.exceptions import RunsUnfit
 from retrieval.few_runs import few_runs_sentence
 from retrieval.models import CollectionFile, ResultType
-from retrieval.result_kinds.base import CollectionKind
-from retrieval.result_kinds.evaluation import settings_of
+from retrieval.result_kinds.base import Kind, RunsKind
+from retrieval.result_kinds.settings import QRELS, RUNS, MachineSettings, settings_of
 from retrieval.reuse.machine import NO_SUM, compare_machine
 from retrieval.run_order import SIGNIFICANT
 from retrieval.stored_files import opened_files
 
 if TYPE_CHECKING:
-    from accounts.models import User
     from retrieval.models import Collection
-    from work.execution import RunningJob
-    from work.models import Job
 
 COMPARE_MACHINE = "compare_collection_machine"
 RUN, MEASURE = Text(gettext_lazy("Run")), Text(gettext_lazy("Measure"))
@@ -37,30 +35,6 @@ PARTS = {
     "people": (gettext_lazy("people"), "people_mean"),
     "calibrated": (gettext_lazy("calibrated"), "calibrated"),
 }
-
-
-def request_machine(
-    *,
-    collection: Collection,
-    qrels: CollectionFile,
-    machine: CollectionFile,
-    runs: Sequence[CollectionFile],
-    rules: Mapping[str, Any],
-    actor: User | None,
-) -> Job:
-    """Compare a machine's labels with people's; `rules` name runs that share its model."""
-    settings_of(rules)
-    if machine == qrels:
-        raise RunsUnfit(_("Choose people's qrels, and a machine's."))
-    if not runs:
-        raise RunsUnfit(_("Choose at least one run."))
-    return request_result(
-        kind=MachineKind(),
-        subject=collection,
-        inputs=[qrels, machine, *runs],
-        settings={**rules, "people": qrels.name, "machine": machine.name},
-        actor=actor,
-    )
 
 
 def _find_measure(result: Result) -> str:
@@ -76,7 +50,7 @@ def _select_estimates(result: Result) -> list[Row]:
 
 
 @register_kind
-class MachineKind(CollectionKind):
+class MachineKind(RunsKind):
     """What a machine's labels make of the runs, compared with people's of a sample."""
 
     name = ResultType.MACHINE.value
@@ -84,6 +58,19 @@ class MachineKind(CollectionKind):
     job = COMPARE_MACHINE
     job_label = gettext_lazy("Comparing a machine")
     form = 3
+    settings = MachineSettings
+    inputs = {
+        "qrels": replace(QRELS, stored_as="people"),
+        "machine": Inputs(label=gettext_lazy("Qrels by a machine"), stored_as="machine"),
+        "runs": RUNS,
+        "sharing": Inputs(
+            label=gettext_lazy("Runs whose systems share its model"),
+            several=True,
+            is_required=False,
+            is_subset=True,
+            stored_as="sharing",
+        ),
+    }
     tables = {
         "machine_and_people": Table(
             gettext_lazy("Means by machine and by people"),
@@ -131,28 +118,43 @@ class MachineKind(CollectionKind):
         ),
     }
 
-    def compute(
-        self,
-        subject: Collection,
-        inputs: Sequence[CollectionFile],
-        settings: Mapping[str, Any],
-        running: RunningJob,
-    ) -> Computed:
-        with opened_files(inputs) as (runs, qrels):
+    def fits(self, name: str, file: CollectionFile) -> bool:
+        if name in ("qrels", "machine"):
+            is_machine = file.made_by == CollectionFile.MadeBy.MACHINE
+            return file.kind == Kind.QRELS and is_machine == (name == "machine")
+        return super().fits(name, file)
+
+    def explain_missing(self, offered: Chosen) -> str:
+        if all(offered[name] for name in ("runs", "qrels", "machine")):
+            return ""
+        text = _(
+            "This needs runs, qrels by people of a sample, and qrels that say they are by a "
+            "machine: open such a file by its name on Runs and qrels, and say so at “Judged by”."
+        )
+        return sentence("machine_needs", text)
+
+    def check_request(self, chosen: Chosen, settings: Mapping[str, Any]) -> None:
+        if chosen["machine"] == chosen["qrels"]:
+            raise RunsUnfit(_("Choose people's qrels, and a machine's."))
+        if not chosen["runs"]:
+            raise RunsUnfit(_("Choose at least one run."))
+
+    def compute(self, given: Given[Collection]) -> Computed:
+        with opened_files(given.inputs) as (runs, qrels):
             compared = compare_machine(
                 runs,
-                qrels[settings["people"]],
-                qrels[settings["machine"]],
-                settings.get("sharing", []),
-                settings_of(settings),
-                sample=settings.get("sample") or None,
-                progress=running.progress(_("run")),
+                qrels[given.settings["people"]],
+                qrels[given.settings["machine"]],
+                given.settings.get("sharing", []),
+                settings_of(given.settings),
+                sample=given.settings.get("sample") or None,
+                progress=given.progress(_("run")),
             )
         return Computed(
             record=compared.record(),
             facts={"n_topics": compared.n_topics_both},
             notes=compared.notes,
-            seed=settings.get("seed", 0),
+            seed=given.settings.get("seed", 0),
         )
 
     def answer(self, result: Result) -> str:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from presentation.files import reason_of
 from results.computing import request_result
-from results.kinds import Computed, register_kind
+from results.kinds import Computed, Given, register_kind
 from results.models import Result
 from retrieval.collection_files import files_on_disk
 from retrieval.exceptions import CollectionUnfit, PoolUnfit
@@ -104,7 +104,7 @@ def request_pool(
         )
     _require_few(_n_targets(files, sources, rules), plan, len(sources))
     return request_result(
-        kind=PoolKind(), subject=collection, inputs=files, settings=rules, actor=actor
+        kind=PoolKind(), subject=collection, chosen={"files": files}, settings=rules, actor=actor
     )
 
 
@@ -143,18 +143,12 @@ class PoolKind(CollectionKind):
     job_label = gettext_lazy("Making a pool")
     form = 2
 
-    def compute(
-        self,
-        subject: Collection,
-        inputs: Sequence[CollectionFile],
-        settings: Mapping[str, Any],
-        running: RunningJob,
-    ) -> Computed:
-        pool, lint = _pool_and_lint(inputs, settings, running)
+    def compute(self, given: Given[Collection]) -> Computed:
+        pool, lint = _pool_and_lint(given.inputs, given.settings, given.running)
         require_candidates(pool)
         return Computed(
             facts={"n_topics": len(pool.targets)},
-            seed=int(settings.get("seed", 0)),
+            seed=int(given.settings.get("seed", 0)),
             write_rows=lambda result: write_pool_rows(result, pool, lint),
         )
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from results.computing import request_result
-from results.kinds import Computed, register_kind
+from results.kinds import Computed, Given, register_kind
 from results.models import Result
 from retrieval.collection_files import files_on_disk
 from retrieval.exceptions import PoolUnfit
@@ -52,7 +52,7 @@ def request_sample(
     if rules.get("predictor") and [file.kind in SOURCES for file in files] != [True]:
         raise PoolUnfit(_("A predictor looks at one run, or at one source of embeddings."))
     return request_result(
-        kind=TargetsKind(), subject=collection, inputs=files, settings=rules, actor=actor
+        kind=TargetsKind(), subject=collection, chosen={"files": files}, settings=rules, actor=actor
     )
 
 
@@ -65,15 +65,9 @@ class TargetsKind(CollectionKind):
     job = SAMPLE_TARGETS
     job_label = gettext_lazy("Drawing targets")
 
-    def compute(
-        self,
-        subject: Collection,
-        inputs: Sequence[CollectionFile],
-        settings: Mapping[str, Any],
-        running: RunningJob,
-    ) -> Computed:
-        sample = _drawn(inputs, settings, running)
-        kept = {name: value for name, value in settings.items() if name != "values"}
+    def compute(self, given: Given[Collection]) -> Computed:
+        sample = _drawn(given.inputs, given.settings, given.running)
+        kept = {name: value for name, value in given.settings.items() if name != "values"}
         return Computed(
             settings=kept | {"column": sample.column, "signature": sample.signature},
             facts={"n_topics": len(sample.targets)},

@@ -1,16 +1,20 @@
 """A collection with every result that its pages show."""
 
+from typing import Any
+
 from accounts.models import Team, User
 from console.collections.reports import request_report
+from results.computing import request_result
+from results.kinds import ResultKind
 from results.models import Result
 from retrieval.models import Collection, CollectionFile
 from retrieval.pool_studies import request_study
 from retrieval.result_kinds.audit import request_audit
-from retrieval.result_kinds.comparison import request_comparison
-from retrieval.result_kinds.evaluation import request_evaluation
-from retrieval.result_kinds.machine import request_machine
+from retrieval.result_kinds.comparison import ComparisonKind
+from retrieval.result_kinds.evaluation import EvaluationKind
+from retrieval.result_kinds.machine import MachineKind
 from retrieval.result_kinds.pool import request_pool
-from retrieval.result_kinds.reuse import request_reuse
+from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.result_kinds.targets import request_sample
 from tests.retrieval.collections import add_file, filled_collection, qrels_text
 from work.execution import run_job
@@ -29,18 +33,24 @@ def evaluated_collection(team: Team, owner: User) -> Collection:
     collection.files.filter(name__in=["bm25", "rm3"]).update(family="lexical")
     files = collection.files.all()
     qrels, runs = files.get(name="qrels.txt"), list(files.runs())
-    common = {"collection": collection, "actor": owner}
-    of_runs = {**common, "runs": runs, "rules": RULES}
+    dense = [one for one in runs if one.name == "dense"]
+
+    def request(kind: ResultKind[Collection], depth: int | None = None, **chosen: Any) -> Job:
+        settings = RULES | ({"pool_depth": depth} if depth else {})
+        return request_result(
+            kind=kind,
+            subject=collection,
+            chosen={"runs": runs, **chosen},
+            settings=settings,
+            actor=owner,
+        )
+
     jobs = [
-        request_evaluation(qrels=qrels, **of_runs),
-        request_comparison(qrels=list(files.qrels()), **of_runs),
-        request_reuse(qrels=qrels, **of_runs | {"rules": RULES | {"pool_depth": 10}}),
-        request_machine(
-            qrels=second,
-            machine=machine,
-            **of_runs | {"rules": RULES | {"sharing": ["dense"]}},
-        ),
-        request_audit(files=[qrels, second, *runs], **common),
+        request(EvaluationKind(), qrels=[qrels]),
+        request(ComparisonKind(), qrels=list(files.qrels()), assessors=[]),
+        request(ReuseKind(), 10, qrels=[qrels]),
+        request(MachineKind(), qrels=[second], machine=[machine], sharing=dense),
+        request_audit(files=[qrels, second, *runs], collection=collection, actor=owner),
     ]
     for job in jobs:
         run_job(job.pk)

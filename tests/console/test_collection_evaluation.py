@@ -158,7 +158,7 @@ def test_what_cannot_be_evaluated_is_refused_at_its_field(rosa, collection, more
     assert answer.status_code == 422
     form = answer.context["form"]
     assert field_codes(form) == {field: [code]}
-    assert form.has_advanced_errors == (field in form.ADVANCED)
+    assert form.has_advanced_errors == (field in form.advanced)
     page = answer.content.decode()
     assert page.count('<details class="fold" open><summary>') == form.has_advanced_errors
     assert not Result.objects.exists()

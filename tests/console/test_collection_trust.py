@@ -23,9 +23,9 @@ from retrieval.models import (
     PoolSlot,
     PoolStudy,
 )
-from retrieval.pool_provenance import find_pool_depth
 from retrieval.result_kinds.comparison import list_compared
 from retrieval.result_kinds.pool import request_pool
+from retrieval.reuse.collection_files import find_pool_depth
 from retrieval.reuse.machine import NO_SUM
 from tests.annotation.studies import rating_study, ticked_study
 from tests.codes import codes_of, field_codes, message_codes

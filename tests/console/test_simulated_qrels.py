@@ -10,7 +10,7 @@ from retrieval.collection_files import describe_file
 from retrieval.collections import create_collection
 from retrieval.exports.assessors import assessor_lines, provenance_rows
 from retrieval.exports.qrels import judgment_source, qrel_rows, stream_qrels, study_qrels
-from retrieval.models import CollectionFile
+from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.study_qrels import OWN, request_study_qrels
 from tests.annotation.studies import make_simulated, tick, ticked_study
 from tests.codes import codes_on
@@ -119,18 +119,16 @@ def test_qrels_made_in_a_collection_say_who_judged(
 def test_merged_qrels_and_choices_of_files_keep_the_mark(rosa, researcher, collection, tmp_path):
     from django.core.management import call_command
 
-    from console.collections.evaluation_form import choices_of, usable_files
-
     own = "t1 simulated-A1 d1 1\nt1 A2 d1 1\nt1 A2 d2 0\n"
     file = add_file(collection, "own.txt", own)
     assert (file.kind, file.made_by) == ("assessors", "simulated")
     rosa.post(reverse("console:collection-file-qrels", args=["tracks", file.pk]), {"rule": "any"})
     merged = collection.files.get(kind="qrels")
     assert merged.made_by == "simulated"
-    [(_key, name)] = choices_of(usable_files(collection), CollectionFile.Kind.QRELS)
+    name = ReuseKind().name_input(collection.files.get(kind="qrels"))
     assert name != merged.name
     describe_file(file=merged, actor=researcher, made_by="people")
-    [(_key, name)] = choices_of(usable_files(collection), CollectionFile.Kind.QRELS)
+    name = ReuseKind().name_input(collection.files.get(kind="qrels"))
     assert name == merged.name
     (tmp_path / "own.txt").write_text(own)
     output = tmp_path / "merged.txt"

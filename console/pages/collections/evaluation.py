@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
@@ -16,7 +15,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.audit import record
 from accounts.roles import Permission
-from console.collections.evaluation_form import EvaluationForm
 from console.collections.evaluation_view import (
     EvaluationView,
     means_table,
@@ -24,7 +22,13 @@ from console.collections.evaluation_view import (
     weighted_table,
 )
 from console.pages.collections.collection import collection_for, collection_page
-from console.pages.collections.results import failed_arguments, job_of, version_for
+from console.pages.collections.results import (
+    begin_form,
+    failed_arguments,
+    job_of,
+    request_by_form,
+    version_for,
+)
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
 from console.pages.study import may, person
@@ -33,11 +37,11 @@ from presentation.plain import table_csv
 from presentation.row_files import FORMS as ROW_FORMS
 from presentation.spreadsheets import frame_csv
 from results.computing import sign_result
+from results.forms import ResultForm
 from results.models import Result
 from retrieval.evaluation_rows import StoredEvaluation
-from retrieval.exceptions import RetrievalError
 from retrieval.models import ResultType
-from retrieval.result_kinds.evaluation import EVALUATE, request_evaluation
+from retrieval.result_kinds.evaluation import EVALUATE, EvaluationKind
 
 KIND = ResultType.EVALUATION
 JSON, TEX, CSV = "application/json", "application/x-tex", "text/csv; charset=utf-8"
@@ -49,28 +53,15 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: members of the team, but for who adjudicates blind; those who may analyse request."""
     is_post = request.method == "POST"
     collection = collection_for(request, slug, Permission.ANALYSE if is_post else Permission.VIEW)
-    form = EvaluationForm(collection, request.POST if is_post else None)
-    if is_post and form.is_valid():
-        try:
-            request_evaluation(
-                collection=collection,
-                qrels=form.qrels_file,
-                runs=form.run_files,
-                rules=form.rules,
-                actor=person(request),
-            )
-        except RetrievalError as refused:
-            form.add_error(None, ValidationError(str(refused), code=refused.code))
-        else:
-            messages.success(request, _("Evaluating in the background; this page follows it."))
-            return redirect("console:collection-evaluation", slug)
+    form = ResultForm(EvaluationKind(), collection, request.POST if is_post else None)
+    if is_post and request_by_form(form, person(request)):
+        messages.success(request, _("Evaluating in the background; this page follows it."))
+        return redirect("console:collection-evaluation", slug)
     job = job_of(collection, EVALUATE)
     versions = Result.objects.of(collection, KIND)
     version = version_for(request, versions)
-    if not is_post and (arguments := failed_arguments(job)):
-        form.begin_with(arguments)
-    elif not is_post and version is not None:
-        form.begin_with_result(version)
+    if not is_post:
+        begin_form(form, version, failed_arguments(job))
     context = {
         "form": form if may(request, Permission.ANALYSE) else None,
         "problem": "" if version else form.problem_when_empty,

@@ -1,21 +1,61 @@
-"""How deep each run was pooled, if this site made the pool that the qrels' study judged."""
+"""Reuse estimated from a collection's files, with what this site knows of their pool."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median_high
+from typing import Any
 
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
+from presentation.progress import Progress
 from results.models import Result
-from retrieval.exceptions import RunsUnfit
+from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
 from retrieval.models import CollectionFile, PoolReplacement, PoolSlot, PoolStudy
 from retrieval.result_kinds.pool import source_name
-from retrieval.reuse.records import Provenance
+from retrieval.result_kinds.settings import settings_of
+from retrieval.reuse.records import Provenance, Reusability
+from retrieval.reuse.reusability import reusability
+from retrieval.stored_files import opened_files
 
 Kind = CollectionFile.Kind
+
+
+def estimate_reuse(
+    files: Sequence[CollectionFile], settings: Mapping[str, Any], progress: Progress
+) -> Reusability:
+    """Leave each run and each family out of the pool that the files' runs made."""
+    outside = settings.get("outside", [])
+    depth: int | None = settings.get("pool_depth")
+    provenance = None if depth else find_provenance(files, outside)
+    if not depth and provenance is None:
+        depth = find_pool_depth(files)
+    with opened_files(files) as (runs, qrels):
+        [(name, grades)] = qrels.items()
+        try:
+            return reusability(
+                runs,
+                grades,
+                depth,
+                group_runs(files, outside),
+                settings_of(settings),
+                outside=outside,
+                provenance=provenance,
+                progress=progress,
+            )
+        except PoolDepthUnknown:
+            raise PoolDepthUnknown(_ask_for_depth(name)) from None
+
+
+def group_runs(files: Sequence[CollectionFile], outside: Sequence[str]) -> dict[str, list[str]]:
+    """The pooled runs of each family."""
+    families: dict[str, list[str]] = defaultdict(list)
+    for file in files:
+        if file.kind == Kind.RUN and file.family and file.name not in outside:
+            families[file.family].append(file.name)
+    return dict(families)
 
 
 def find_pool_depth(files: Sequence[CollectionFile]) -> int | None:
@@ -96,3 +136,14 @@ def _name_sources(files: Sequence[CollectionFile], made: Result) -> dict[str, st
             name = source_name(run)
             sources[run.name] = "" if name in taken else name
     return sources
+
+
+def _ask_for_depth(qrels: str) -> str:
+    """What the page's form needs where files do not show how deep their pool was."""
+    return _(
+        "Not all first documents of the runs are in {qrels}, so the files do not show how deep the "
+        "pool was. Under “Depth of the pool”, type how many of each run's first documents were "
+        "pooled, such as 10; where every run begins with its own target, which is never pooled, "
+        "one more. If only some of the runs were pooled, tick the others under “Runs that were "
+        "not pooled”."
+    ).format(qrels=qrels)

@@ -1,0 +1,77 @@
+"""Compute a result of any kind, as its page does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from presentation.text_tables import text_report, text_table
+from results.computing import find_job_result, request_result
+from results.kinds import ResultKind, result_kinds
+from results.settings import list_settings
+from results.shown import ShownResult
+from work.execution import run_job
+from work.models import Job
+
+
+class Command(BaseCommand):
+    help = "Compute a result, such as `compute_result reuse COLLECTION`, and print it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
+        for name, kind in result_kinds().items():
+            if kind.inputs:
+                of_kind = kinds.add_parser(name, help=str(kind.title))
+                of_kind.add_argument("subject", help="short name, such as a collection's")
+                for each, one in kind.inputs.items():
+                    one.add_option(of_kind, each)
+                for each, (described, default) in list_settings(kind.settings).items():
+                    described.add_option(of_kind, each, default)
+                of_kind.add_argument("--json", action="store_true", help="print JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        kind = result_kinds()[options["kind"]]
+        try:
+            subject = kind.find_subject(options["subject"])
+            chosen = _choose(kind, kind.offer_inputs(subject), options)
+            settings = {name: options[name] for name in list_settings(kind.settings)}
+            job = request_result(
+                kind=kind, subject=subject, chosen=chosen, settings=settings, actor=None
+            )
+        except kind.refusals as refused:
+            raise CommandError(str(refused)) from refused
+        run_job(job.pk)
+        job.refresh_from_db()
+        if job.state != Job.State.DONE:
+            raise CommandError(job.message or f"Job {job.pk} is {job.get_state_display()}.")
+        self._print(ShownResult(find_job_result(kind, job)), as_json=options["json"])
+
+    def _print(self, shown: ShownResult, *, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps(shown.export() | shown.summarize(), indent=1))
+            return
+        tables = (
+            f"{fold.title}\n"
+            + text_table([one.title for one in fold.table.columns], fold.table.rows)
+            for fold in shown.folds
+        )
+        self.stdout.write(text_report([shown.answer, *shown.details, *tables], shown.notes))
+
+
+def _choose(kind: ResultKind[Any], offered: Any, options: dict[str, Any]) -> dict[str, list[Any]]:
+    """The rows of the names that were given, or those that a form begins with."""
+    chosen: dict[str, list[Any]] = {}
+    for name, one in kind.inputs.items():
+        rows = {row.name: row for row in offered[name]}
+        given = options[name]
+        if given is None:
+            chosen[name] = list(rows.values()) if one.begins_with_all else []
+            continue
+        names = given if isinstance(given, list) else [given]
+        if unknown := [each for each in names if each not in rows]:
+            known = ", ".join(rows) or "none"
+            raise CommandError(f"--{name}: there is no {unknown[0]}. There are: {known}.")
+        chosen[name] = [rows[each] for each in names]
+    return chosen

@@ -1,0 +1,302 @@
+"""Settings of a kind of results: a dataclass whose fields make the form, the API's schema, the
+command's options and the documentation.
+
+    @dataclass(frozen=True, kw_only=True)
+    class ReuseSettings:
+        pool_depth: int | None = setting(None, Integer(_("Depth of the pool"), least=1))
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from rest_framework import serializers
+
+if TYPE_CHECKING:
+    from django.db import models
+    from django_stubs_ext import StrOrPromise
+
+Choices = Sequence[tuple[Any, "StrOrPromise"]]
+# Between names, not inside of one's brackets.
+SEPARATOR = re.compile(r"[;\n]|,(?![^()]*\))")
+MOST_NAMES = 100
+LONGEST_NAME = 200
+
+
+def setting(default: Any, described: Setting) -> Any:
+    """A field of a settings dataclass."""
+    made = {"default_factory": lambda: list(default)} if isinstance(default, list | tuple) else {}
+    return field(**(made or {"default": default}), metadata={"setting": described})
+
+
+def list_settings(settings: type) -> dict[str, tuple[Setting, Any]]:
+    """Each setting of a dataclass with its default."""
+    found = {}
+    for one in fields(settings):
+        default = one.default if one.default_factory is MISSING else one.default_factory()
+        found[one.name] = (one.metadata["setting"], default)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting(ABC):
+    """What a setting is called, and which values it takes; advanced ones are folded away."""
+
+    label: StrOrPromise
+    help: StrOrPromise = ""
+    is_advanced: bool = False
+
+    def form_fields(self, name: str, default: Any, subject: models.Model) -> dict[str, forms.Field]:
+        """The fields of a form, usually one; none if there is nothing to choose."""
+        return {name: self.form_field(default)}
+
+    @abstractmethod
+    def form_field(self, default: Any) -> forms.Field:
+        """The field of a form."""
+
+    def read(self, name: str, data: Mapping[str, Any], default: Any) -> Any:
+        """The value that a form's cleaned data holds."""
+        value = data.get(name)
+        return default if value in (None, "") else value
+
+    def begin(self, name: str, value: Any) -> dict[str, Any]:
+        """What the form's fields begin with for a value."""
+        return {name: value}
+
+    @abstractmethod
+    def api_field(self, default: Any) -> serializers.Field[Any, Any, Any, Any]:
+        """The field of an API's input."""
+
+    @abstractmethod
+    def add_option(self, parser: ArgumentParser, name: str, default: Any) -> None:
+        """Add the option of a command."""
+
+    def _texts(self) -> dict[str, Any]:
+        return {"label": self.label, "help_text": self.help, "required": False}
+
+
+def name_option(name: str) -> str:
+    """A setting as an option of a command: `--pool-depth`."""
+    return f"--{name.replace('_', '-')}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Setting):
+    """A number within limits; whole unless it `is_fraction`."""
+
+    least: float | None = None
+    most: float | None = None
+    is_fraction: bool = False
+
+    def form_field(self, default: Any) -> forms.Field:
+        kind = forms.FloatField if self.is_fraction else forms.IntegerField
+        return kind(min_value=self.least, max_value=self.most, initial=default, **self._texts())
+
+    def api_field(self, default: Any) -> serializers.Field[Any, Any, Any, Any]:
+        kind = serializers.FloatField if self.is_fraction else serializers.IntegerField
+        limits = {"min_value": self.least, "max_value": self.most}
+        given = {name: value for name, value in limits.items() if value is not None}
+        return kind(default=default, allow_null=default is None, help_text=self.label, **given)
+
+    def add_option(self, parser: ArgumentParser, name: str, default: Any) -> None:
+        kind = float if self.is_fraction else int
+        parser.add_argument(name_option(name), type=kind, default=default, help=str(self.label))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag(Setting):
+    """Yes or no. A form may ask the opposite question, in a field of another name."""
+
+    asked_as: str = ""
+
+    def form_fields(self, name: str, default: Any, subject: models.Model) -> dict[str, forms.Field]:
+        return {self.asked_as or name: self.form_field(default)}
+
+    def form_field(self, default: Any) -> forms.Field:
+        return forms.BooleanField(initial=default != bool(self.asked_as), **self._texts())
+
+    def read(self, name: str, data: Mapping[str, Any], default: Any) -> Any:
+        return bool(data.get(self.asked_as or name)) != bool(self.asked_as)
+
+    def begin(self, name: str, value: Any) -> dict[str, Any]:
+        return {self.asked_as or name: bool(value) != bool(self.asked_as)}
+
+    def api_field(self, default: Any) -> serializers.Field[Any, Any, Any, Any]:
+        return serializers.BooleanField(default=default)
+
+    def add_option(self, parser: ArgumentParser, name: str, default: Any) -> None:
+        from argparse import BooleanOptionalAction
+
+        parser.add_argument(
+            name_option(name), action=BooleanOptionalAction, default=default, help=str(self.label)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Setting):
+    """One of several values; those of a subject are found when its form is shown."""
+
+    choices: Choices = ()
+    offer: Callable[[Any], Choices] | None = None
+
+    def form_fields(self, name: str, default: Any, subject: models.Model) -> dict[str, forms.Field]:
+        if self.offer is None:
+            return {name: self.form_field(default)}
+        offered = [(str(value), title) for value, title in self.offer(subject)]
+        if not offered:
+            return {}
+        choices = [*self.choices, *offered]
+        return {name: forms.ChoiceField(choices=choices, initial=default, **self._texts())}
+
+    def form_field(self, default: Any) -> forms.Field:
+        choices = [("" if value is None else value, title) for value, title in self.choices]
+        return forms.ChoiceField(choices=choices, initial=default, **self._texts())
+
+    def read(self, name: str, data: Mapping[str, Any], default: Any) -> Any:
+        value = super().read(name, data, default)
+        return int(value) if self.offer is not None and value is not None else value
+
+    def api_field(self, default: Any) -> serializers.Field[Any, Any, Any, Any]:
+        if self.offer is not None:
+            return serializers.IntegerField(required=False, min_value=1, help_text=self.help)
+        choices = [value for value, _title in self.choices if value is not None]
+        return serializers.ChoiceField(choices=choices, default=default, allow_null=default is None)
+
+    def add_option(self, parser: ArgumentParser, name: str, default: Any) -> None:
+        if self.offer is None:
+            choices = [value for value, _title in self.choices if value is not None]
+            parser.add_argument(
+                name_option(name), choices=choices, default=default, help=str(self.label)
+            )
+        else:
+            parser.add_argument(name_option(name), type=int, help=str(self.label))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names(Setting):
+    """A list of names, such as measures: the common ones to tick, others to type."""
+
+    common: Sequence[str] = ()
+    begins_with: Sequence[str] = ()
+    """What a form begins with, if that is not the default."""
+    others_label: StrOrPromise = ""
+    others_name: str = "others"
+
+    def form_fields(self, name: str, default: Any, subject: models.Model) -> dict[str, forms.Field]:
+        if not self.common:
+            return {name: self.form_field(default)}
+        return {
+            name: forms.MultipleChoiceField(
+                label=self.label,
+                required=False,
+                choices=[(one, one) for one in self.common],
+                initial=list(default),
+                widget=forms.CheckboxSelectMultiple,
+            ),
+            self.others_name: forms.CharField(
+                label=self.others_label, help_text=self.help, required=False, max_length=1000
+            ),
+        }
+
+    def form_field(self, default: Any) -> forms.Field:
+        return forms.CharField(
+            max_length=1000, initial=", ".join(self.begins_with or default), **self._texts()
+        )
+
+    def read(self, name: str, data: Mapping[str, Any], default: Any) -> Any:
+        if not self.common:
+            return split_names(data.get(name, ""))
+        return [*data.get(name, []), *split_names(data.get(self.others_name, ""))]
+
+    def begin(self, name: str, value: Any) -> dict[str, Any]:
+        if not self.common:
+            return {name: ", ".join(value)}
+        typed = [one for one in value if one not in self.common]
+        ticked = [one for one in value if one in self.common]
+        return {name: ticked, self.others_name: ", ".join(typed)}
+
+    def api_field(self, default: Any) -> serializers.Field[Any, Any, Any, Any]:
+        return serializers.ListField(
+            child=serializers.CharField(max_length=LONGEST_NAME),
+            default=list(default),
+            max_length=MOST_NAMES,
+        )
+
+    def add_option(self, parser: ArgumentParser, name: str, default: Any) -> None:
+        parser.add_argument(
+            name_option(name), nargs="+", metavar="NAME", default=default, help=str(self.label)
+        )
+
+
+def split_names(text: str) -> list[str]:
+    """Names with commas, semicolons or line breaks between."""
+    return [name.strip() for name in SEPARATOR.split(text) if name.strip()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """Files, or other rows of the subject, that a result is computed from.
+
+    Attributes
+    ----------
+    several : bool
+        Whether several can be chosen.
+    begins_with_all : bool
+        Whether all are chosen at first, instead of the first one or none.
+    is_required : bool
+        Whether a form refuses to do without.
+    is_subset : bool
+        Whether they are some of another input, which the settings name.
+    stored_as : str
+        The setting that holds the names of what was chosen; empty if none does.
+    """
+
+    label: StrOrPromise
+    help: StrOrPromise = ""
+    several: bool = False
+    begins_with_all: bool = False
+    is_required: bool = True
+    is_subset: bool = False
+    stored_as: str = ""
+
+    def form_field(self, choices: Choices) -> forms.Field:
+        """The field of a form; keys of rows are its values."""
+        keys = [key for key, _title in choices]
+        texts = {"label": self.label, "help_text": self.help, "required": self.is_required}
+        if self.several:
+            return forms.MultipleChoiceField(
+                choices=choices,
+                widget=forms.CheckboxSelectMultiple,
+                initial=keys if self.begins_with_all else [],
+                **texts,
+            )
+        if not self.is_required:
+            choices = [("", _("none")), *choices]
+        return forms.ChoiceField(choices=choices, initial=keys[0] if keys else "", **texts)
+
+    def api_field(self) -> serializers.Field[Any, Any, Any, Any]:
+        """The field of an API's input; names are its values."""
+        if self.several:
+            return serializers.ListField(
+                child=serializers.CharField(),
+                required=False,
+                help_text="Names; all of them without it." if self.begins_with_all else "Names.",
+            )
+        return serializers.CharField(required=self.is_required, help_text="A name.")
+
+    def add_option(self, parser: ArgumentParser, name: str) -> None:
+        """The option of a command; names are its values."""
+        parser.add_argument(
+            name_option(name),
+            nargs="+" if self.several else None,
+            required=self.is_required and not self.begins_with_all,
+            metavar="NAME",
+            help=str(self.label),
+        )
