@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from accounts.teams import create_team
 from annotation.models import AgreementCoefficient, RoundCoefficient
+from annotation.study_results import AGREEMENT, compute
 from console.collections.conclusions import Conclusions
-from console.results import AGREEMENT, compute
 from results.computing import request_result
 from results.models import Result
 from retrieval.collection_files import describe_file
