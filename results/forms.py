@@ -53,7 +53,7 @@ class ResultForm(forms.Form):
             self.initial[name] = chosen if one.several else next(iter(chosen), "")
         for name, (described, _default) in self.declared.items():
             if name in settings:
-                self.initial |= described.begin(name, settings[name])
+                self.initial.update(described.begin(name, settings[name]))
 
     def begin_with_result(self, result: Result, keys: Sequence[int]) -> None:
         """Offer the choices of a result of these inputs, and the inputs that came since."""
@@ -93,10 +93,10 @@ class ResultForm(forms.Form):
     @property
     def chosen(self) -> dict[str, list[Any]]:
         """The rows that were chosen, by the name of the input."""
-        chosen = {}
-        for name, one in self.kind.inputs.items():
-            value = self.cleaned_data.get(name) or []
-            keys = value if one.several else [value] if value else []
+        chosen: dict[str, list[Any]] = {}
+        for name in self.kind.inputs:
+            value: str | list[str] = self.cleaned_data.get(name) or []
+            keys = [value] if isinstance(value, str) else value
             rows = {str(row.pk): row for row in self.offered.get(name, [])}
             chosen[name] = [rows[key] for key in keys]
         return chosen

@@ -32,8 +32,10 @@ LONGEST_NAME = 200
 
 def setting(default: Any, described: Setting) -> Any:
     """A field of a settings dataclass."""
-    made = {"default_factory": lambda: list(default)} if isinstance(default, list | tuple) else {}
-    return field(**(made or {"default": default}), metadata={"setting": described})
+    metadata = {"setting": described}
+    if isinstance(default, list | tuple):
+        return field(default_factory=lambda: list(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def list_settings(settings: type) -> dict[str, tuple[Setting, Any]]:
@@ -96,13 +98,14 @@ class Number(Setting):
     is_fraction: bool = False
 
     def form_field(self, default: Any) -> forms.Field:
-        kind = forms.FloatField if self.is_fraction else forms.IntegerField
-        return kind(min_value=self.least, max_value=self.most, initial=default, **self._texts())
+        kind: type[forms.Field] = forms.FloatField if self.is_fraction else forms.IntegerField
+        limits: dict[str, Any] = {"min_value": self.least, "max_value": self.most}
+        return kind(initial=default, **limits, **self._texts())
 
     def api_field(self, default: Any) -> serializers.Field[Any, Any, Any, Any]:
         kind = serializers.FloatField if self.is_fraction else serializers.IntegerField
         limits = {"min_value": self.least, "max_value": self.most}
-        given = {name: value for name, value in limits.items() if value is not None}
+        given: dict[str, Any] = {name: one for name, one in limits.items() if one is not None}
         return kind(default=default, allow_null=default is None, help_text=self.label, **given)
 
     def add_option(self, parser: ArgumentParser, name: str, default: Any) -> None:
@@ -269,7 +272,8 @@ class Inputs:
     def form_field(self, choices: Choices) -> forms.Field:
         """The field of a form; keys of rows are its values."""
         keys = [key for key, _title in choices]
-        texts = {"label": self.label, "help_text": self.help, "required": self.is_required}
+        texts: dict[str, Any] = {"label": self.label, "help_text": self.help}
+        texts["required"] = self.is_required
         if self.several:
             return forms.MultipleChoiceField(
                 choices=choices,

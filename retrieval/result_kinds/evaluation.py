@@ -55,7 +55,7 @@ class EvaluationKind(RunsKind):
     settings = EvaluationSettings
 
     def offer_inputs(self, subject: Collection) -> Mapping[str, Sequence[CollectionFile]]:
-        several = subject.files.usable().filter(kind=Kind.ASSESSORS)
+        several = list(subject.files.usable().filter(kind=Kind.ASSESSORS))
         return {**super().offer_inputs(subject), "assessors": several}
 
     def explain_missing(self, offered: Chosen) -> str:
