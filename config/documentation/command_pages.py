@@ -26,6 +26,7 @@ ABOUT = {
     "marketplace": "Running a marketplace",
     "metrics": "Metrics and judges",
     "replications": "Published studies",
+    "results": "Computed results",
     "retrieval": "Test collections",
     "simulation": "Simulated users",
     "validation": "Metrics, judges and systems held against people",
