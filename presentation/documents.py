@@ -210,7 +210,7 @@ class Table:
             for cell in row
             if isinstance(cell, Number | P) and cell.missing
         )
-        return {reason: _letter(number) for number, reason in enumerate(reasons)}
+        return {reason: name_letter(number) for number, reason in enumerate(reasons)}
 
     def reasons(self, *, is_defined: bool) -> list[str]:
         """By its letter, each reason why a defined number has no interval, or why one is
@@ -406,6 +406,7 @@ def _high(cell: Cell) -> float | None:
     return cell.high if isinstance(cell, Number) else None
 
 
-def _letter(number: int) -> str:
+def name_letter(number: int) -> str:
+    """The letter of a reason: a, b to z, then aa."""
     over, rest = divmod(number, len(ascii_lowercase))
     return (ascii_lowercase[over - 1] if over else "") + ascii_lowercase[rest]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from presentation.documents import Cell, Number, P, cell_text
+from presentation.documents import Cell, Number, P, cell_text, name_letter
 
 # A terminal obeys them: they change its colours, its title, what stands above.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -45,21 +45,39 @@ def _cell_line(cell: Cell) -> str:
     if isinstance(cell, Number | P) and cell.missing:
         missing = f"undefined: {cell.missing}"
         text = missing if cell.value is None else f"{text} (no interval: {cell.missing})"
+    return _clean(text)
+
+
+def _clean(text: str) -> str:
     return CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """The header and the rows, a line each, in columns as wide as their longest cell.
 
-    >>> print(text_table(("run", "mean"), [("bm25", Number(0.413)), ("dense", Number(0.5))]))
+    Below them, by letters, why numbers are undefined or have no interval.
+
+    >>> missing = Number(None, reason="no topic")
+    >>> print(text_table(("run", "mean"), [("bm25", Number(0.413)), ("dense", missing)]))
     run    mean
     bm25   0.41
-    dense  0.50
+    dense  undefined (a)
+    (a) no topic
     """
-    lines = [list(header), *([_cell_line(cell) for cell in row] for row in rows)]
+    letters: dict[str, str] = {}
+    lines = [list(header), *([_lettered(cell, letters) for cell in row] for row in rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
     padded = (
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     )
-    return "\n".join(padded)
+    reasons = (f"({letter}) {_clean(reason)}" for reason, letter in letters.items())
+    return "\n".join([*padded, *reasons])
+
+
+def _lettered(cell: Cell, letters: dict[str, str]) -> str:
+    """A cell, with the letter of the reason if it is undefined or has no interval."""
+    if not (isinstance(cell, Number | P) and cell.missing):
+        return _clean(cell_text(cell))
+    letter = letters.setdefault(cell.missing, name_letter(len(letters)))
+    return f"{'undefined' if cell.value is None else cell_text(cell)} ({letter})"

@@ -24,10 +24,12 @@ def test_a_number_without_a_value_or_an_interval_has_the_reason():
     ]
     assert text_table(["a"], [[cell] for cell in cells]).splitlines()[1:] == [
         "0.500 [0.250, 0.750]",
-        "0.500 (no interval: one topic)",
-        "undefined: no topic",
+        "0.500 (a)",
+        "undefined (b)",
         "<.001",
         "12,345",
+        "(a) one topic",
+        "(b) no topic",
     ]
 
 
