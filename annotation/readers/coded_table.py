@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.headers import MOST_COLUMNS, refuse_columns
 from annotation.readers.report import MOST_PLACES, ReadingReport
 from annotation.readers.rows import Row, TableSource, unstorable
 from annotation.readers.tables import OpenTable, opened_for_command
@@ -24,6 +25,8 @@ from presentation.spreadsheets import from_cell
 
 LONGEST = 1000
 MOST_LISTED = 20
+# Cells of records of JSON that have different fields.
+MOST_ABSENT = 100_000_000
 
 Mask = NDArray[np.bool_]
 Integers = NDArray[np.intp]
@@ -260,24 +263,41 @@ def read_table(
         )
 
 
+def _sparse(numbers: list[int], values: list[Any], n: int) -> Words:
+    """A column of n rows with these values in the rows with these numbers, and else empty."""
+    column = coded(values)
+    if len(numbers) == n:
+        return column
+    words = column.words if "" in column.words else [*column.words, ""]
+    codes = np.full(n, words.index(""), dtype=np.intp)
+    codes[numbers] = column.codes
+    return Words(codes, words)
+
+
 def _nested_table(table: OpenTable) -> CodedTable:
     """The fields of records, which may be lists and objects; an absent one is empty."""
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, tuple[list[int], list[Any]]] = {}
     lines: list[int] = []
     records: list[str] = []
+    texts: dict[str, str] = {}
+    n_cells = 0
     for row in table.records():
         for name, value in row.fields.items():
-            if name not in columns:
-                columns[name] = [""] * len(lines)
-            columns[name].append(value)
+            numbers, values = columns.setdefault(name, ([], []))
+            numbers.append(len(lines))
+            # One copy of equal texts, of which a file of Parquet may have gigabytes.
+            values.append(texts.setdefault(value, value) if type(value) is str else value)
         lines.append(row.line)
         records.append(row.record)
-        for values in columns.values():
-            if len(values) < len(lines):
-                values.append("")
+        n_cells += len(row.fields)
+        if len(columns) > MOST_COLUMNS:
+            raise refuse_columns(table.path, len(columns), MOST_COLUMNS, line=row.line)
+        if len(lines) * len(columns) - n_cells > MOST_ABSENT:
+            problem = f"its records have {len(columns):,} different fields, most of them few."
+            raise row.refuse(problem, code="too_many_columns")
     return CodedTable(
         table.path,
-        {name: coded(values) for name, values in columns.items()},
+        {name: _sparse(*column, len(lines)) for name, column in columns.items()},
         np.arange(len(lines)),
         lines,
         records,

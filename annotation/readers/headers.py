@@ -135,15 +135,20 @@ def _require_usable(path: Path, names: Sequence[str], line: int, sheet: str) -> 
         if (problem := unstorable(name)) is not None:
             raise ImportRefused(path, problem, line=line, sheet=sheet)
     if len(names) > MOST_COLUMNS:
-        text = _("it has {n} columns; {most} fit.").format(
-            n=f"{len(names):,}", most=f"{MOST_COLUMNS:,}"
-        )
-        raise ImportRefused(path, text, line=line, sheet=sheet, code="too_many_columns")
+        raise refuse_columns(path, len(names), MOST_COLUMNS, line=line, sheet=sheet)
     repeated = sorted(name for name, n in Counter(names).items() if n > 1)
     if repeated:
         text = _("columns appear twice: {names}. Give each a name of its own.")
         text = text.format(names=listed_names(repeated))
         raise ImportRefused(path, text, line=line, sheet=sheet, code="repeated_columns")
+
+
+def refuse_columns(
+    path: Path, n: int, most: int, *, line: int = 1, sheet: str = ""
+) -> ImportRefused:
+    """The error for a table with too many columns."""
+    text = _("it has {n} columns; {most} fit.").format(n=f"{n:,}", most=f"{most:,}")
+    return ImportRefused(path, text, line=line, sheet=sheet, code="too_many_columns")
 
 
 def require_columns(

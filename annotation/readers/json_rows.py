@@ -51,7 +51,9 @@ class _ArrayText:
 
     def __init__(self, path: Path, lines: TextIO) -> None:
         self._path, self._lines = path, lines
-        self._decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+        self._decoder = json.JSONDecoder(
+            parse_constant=_refuse_constant, object_pairs_hook=_distinct_fields
+        )
         self._text, self._position, self._is_whole = "", 0, False
         self._n_before, self._line = 0, 1
 
@@ -266,7 +268,9 @@ def is_page(fields: Mapping[str, Any]) -> bool:
 
 def json_object(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=_distinct_fields
+        )
     except (RecursionError, ValueError) as error:
         raise not_json(path, error, line, begins=line) from None
     if not isinstance(value, dict):
@@ -281,6 +285,8 @@ def not_json(
     if isinstance(error, json.JSONDecodeError):
         problem = f"this is not JSON: {error.msg}, column {error.colno}."
         return ImportRefused(path, problem, line=begins + error.lineno - 1, code="not_json")
+    if isinstance(error, _RepeatedField):
+        return ImportRefused(path, error.problem, line=line, code=error.problem.code)
     is_deep = isinstance(error, RecursionError)
     reason = "it is nested too deeply" if is_deep else str(error)
     code = "too_deep" if is_deep else "not_json"
@@ -289,6 +295,23 @@ def not_json(
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value")
+
+
+class _RepeatedField(ValueError):
+    """An object has a field twice, of which a dictionary would keep the last without a word."""
+
+    def __init__(self, name: str) -> None:
+        text = _("the field '{name}' is twice in one object. Leave one of them out.")
+        self.problem = CodedText(text.format(name=name[:LONGEST_ID]), "repeated_field")
+        super().__init__(self.problem)
+
+
+def _distinct_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        counts = Counter(name for name, _value in pairs)
+        raise _RepeatedField(counts.most_common(1)[0][0])
+    return fields
 
 
 def _unfit(value: Any, depth: int = 0) -> CodedText | None:

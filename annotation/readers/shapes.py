@@ -26,6 +26,7 @@ SHAPES: tuple[Shape, ...] = ("long", "annotators", "systems", "items", "pairs", 
 Where = Mapping[str, Sequence[str]]
 SIDES = ("model_a", "model_b", "winner")
 MOST_NAMED = 8
+EMPTY_LIST = CodedText("its list has no elements", "empty_list")
 POSITION, KEY, RECORD = "position", "key", "record"
 
 
@@ -157,11 +158,21 @@ def flat_records(cells: CodedTable, columns: Sequence[str], reading: Reading) ->
     if not _has_nested(cells):
         return cells
     flat = nested_to_rows(cells, columns)
+    _note_empty_lists(cells, flat, reading)
     text = _("{rows} rows were made of {n} records, whose columns are {paths}.").format(
         rows=f"{len(flat):,}", n=f"{len(cells):,}", paths=_listed(list(flat.inside.values()))
     )
     reading.report.note(CodedText(text, "nested_records"))
     return flat
+
+
+def _note_empty_lists(cells: CodedTable, flat: CodedTable, reading: Reading) -> None:
+    """Count the records of which no row was made."""
+    is_empty = ~np.isin(cells.rows, flat.rows)
+    places = cells.places(is_empty)
+    for n, place in enumerate(places):
+        rest = int(is_empty.sum()) - len(places) if n == 0 else 0
+        reading.report.leave_out(EMPTY_LIST, place, n=1 + rest)
 
 
 def _is_plain(cells: CodedTable, name: str) -> bool:

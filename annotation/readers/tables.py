@@ -20,6 +20,7 @@ from annotation.readers.archives import temporary_folder, unpacked
 from annotation.readers.delimited import OnFault, TextTable
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, ODS, FileFormat, find_format
+from annotation.readers.headers import MOST_COLUMNS, refuse_columns
 from annotation.readers.json_rows import (
     fit_row,
     flatten_row,
@@ -28,19 +29,19 @@ from annotation.readers.json_rows import (
     json_object,
     json_page,
 )
+from annotation.readers.parquet import parquet_rows
 from annotation.readers.pictures import NoPictures, PictureSource
 from annotation.readers.report import ReadingReport
-from annotation.readers.rows import Row, TableSource, cell_text
+from annotation.readers.rows import Row, TableSource
 from annotation.readers.spreadsheets import sheet_names, sheet_rows
 from annotation.readers.text_files import copy_as_utf8, refuse_encoding, text_encoding
 from error_codes import CodedText
-from presentation.files import plain_file, reason_of
+from presentation.files import plain_file
 
 MOST_UNPACKED_BYTES = 1024**3
 """Of an upload."""
 MOST_BYTES_OF_COMMANDS = 64 * 1024**3
 MOST_MAPPED_COLUMNS = 500
-PARQUET_BATCH = 1000
 DELIMITER_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -81,6 +82,7 @@ class OpenTable:
     form: FileFormat
     pictures: PictureSource
     source: TableSource
+    most_bytes: int = MOST_UNPACKED_BYTES
 
     @property
     def has_pictures(self) -> bool:
@@ -154,30 +156,15 @@ class OpenTable:
     def _opened_text(self) -> TextIO:
         return self.content.open(encoding=text_encoding("utf-8"), newline="")
 
-    def _parquet_records(self, leave_out: OnFault) -> Iterator[Row]:
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
-
-        source, n = self.source, 0
-        try:
-            with ParquetFile(self.content) as table:
-                for batch in table.iter_batches(batch_size=PARQUET_BATCH):
-                    for fields in batch.to_pylist():
-                        n += 1
-                        source.report.n_rows += 1
-                        yield Row(self.path, n, _plain(fields), record=f"{n:,}", source=source)
-        except (ArrowException, OSError, ValueError, OverflowError) as error:
-            if isinstance(error, ImportRefused):
-                raise
-            problem = _("it is not a Parquet file that can be read: {error}.")
-            raise ImportRefused(
-                self.path, problem.format(error=reason_of(error)[:200]), code="not_parquet"
-            ) from None
+    def _parquet_records(self, _leave_out: OnFault) -> Iterator[Row]:
+        return parquet_rows(self.path, self.content, self.source, most_bytes=self.most_bytes)
 
     def rows(self, faults: Faults) -> Iterator[Row]:
         """The rows with flat cells for the pages; a fault that ends the file is the last one."""
+        names: set[str] = set()
         try:
             for record in self.records(on_fault=faults.add):
+                names.update(record.fields)
                 try:
                     flat = list(flatten_row(record)) if self.is_nested else [record]
                 except ImportRefused as fault:
@@ -185,9 +172,9 @@ class OpenTable:
                     faults.add(fault)
                     continue
                 if len(record.fields) > MOST_MAPPED_COLUMNS:
-                    text = _("it has {n} columns; {most} fit.")
-                    text = text.format(n=len(record.fields), most=MOST_MAPPED_COLUMNS)
-                    raise ImportRefused(self.path, text, line=1, code="too_many_columns")
+                    raise refuse_columns(self.path, len(record.fields), MOST_MAPPED_COLUMNS)
+                if len(names) > MOST_COLUMNS:
+                    raise refuse_columns(self.path, len(names), MOST_COLUMNS)
                 self.report.n_rows += len(flat) - 1
                 yield from flat
         except ImportRefused as refused:
@@ -264,17 +251,6 @@ def _fit_rows(rows: Iterator[Row], columns: Sequence[str], leave_out: OnFault) -
             yield row
 
 
-def _plain(value: Any) -> Any:
-    """What Parquet holds as JSON would: times as text, bytes not at all."""
-    if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, bytes):
-        return ""
-    return value if isinstance(value, str | int | float | bool | None) else cell_text(value)
-
-
 @contextmanager
 def opened_table(
     path: Path,
@@ -309,7 +285,7 @@ def opened_table(
             content = copy_as_utf8(content, name, form.encoding, folder)
         is_alone = isinstance(inside.pictures, NoPictures)
         with_pictures = (pictures or inside.pictures) if is_alone else inside.pictures
-        yield OpenTable(name, content, form, with_pictures, source)
+        yield OpenTable(name, content, form, with_pictures, source, most_bytes)
 
 
 @contextmanager

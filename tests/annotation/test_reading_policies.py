@@ -318,3 +318,17 @@ def test_a_binary_scale_in_words_needs_its_positive_value(tmp_path):
     assert found == answer("compare_systems", path, *options)
     with refused_naming(TableRefused, "'Yes'", "'no', 'yes'"):
         command_output("compare_systems", path.with_name("words.csv"), *options, "--positive=Yes")
+
+
+def test_records_with_an_empty_list_of_labels_are_counted(tmp_path):
+    path = tmp_path / "nested.json"
+    both = [{"who": "Ann", "label": "yes"}, {"who": "Bob", "label": "no"}]
+    lists = [both, [], both, [], [], [], [], None]
+    path.write_text(json.dumps([{"item": str(n), "labels": each} for n, each in enumerate(lists)]))
+    found = answer("agreement", path, *NOMINAL)
+    assert found["n_judgments"] == 4
+    assert (found["reading"]["n_rows"], found["reading"]["n_used"]) == (8, 2)
+    left_out = {each["code"]: each for each in found["reading"]["left_out"]}
+    assert left_out["empty_list"]["n"] == 5
+    assert left_out["empty_list"]["places"] == ["record 2", "record 4", "record 5"]
+    assert left_out["missing_label"]["n"] == 1

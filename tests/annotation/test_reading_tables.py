@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import time
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.readers.coded_table import read_table
 from annotation.readers.file_faults import Faults
 from annotation.readers.report import ReadingReport
 from annotation.readers.tables import (
@@ -382,3 +384,69 @@ def test_what_an_ods_file_keeps_in_memory_is_limited(write: Any) -> None:
     for repeated in (row, CELLS.decode() * 13):
         with refused(ImportRefused, "row_too_large"):
             read_rows(write("a.ods", as_ods(ROWS, repeated)))
+
+
+def test_long_texts_of_parquet_are_not_all_in_memory(write: Any) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    text, codes = "x" * 2**20, pa.array([0] * 2000, pa.int32())
+    content = io.BytesIO()
+    pq.write_table(pa.table({"a": pa.DictionaryArray.from_arrays(codes, [text])}), content)
+    path = write("a.parquet", content.getvalue())
+    tracemalloc.start()
+    assert sum(len(row.fields["a"]) for row in each_row(path)) == 2000 * 2**20
+    assert len(read_table(path)) == 2000
+    _now, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 200 * 2**20
+    faults = Faults()
+    with opened_table(path) as table:
+        assert len([row.line for row in table.rows(faults)]) < 2000
+    assert [fault.code for fault in faults.first] == ["unpacked_too_large"]
+
+
+def test_cells_of_parquet_are_limited_and_no_column_is_dropped(write: Any) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = {
+        "unpacked_too_large": pa.table({"a": pa.repeat("", 1_100_000)}),
+        "repeated_columns": pa.table([pa.array(["1"]), pa.array(["2"])], names=["a", "a"]),
+    }
+    for code, table in tables.items():
+        content = io.BytesIO()
+        pq.write_table(table, content)
+        path = write("a.parquet", content.getvalue())
+        with refused(ImportRefused, code), opened_table(path, most_bytes=2**20) as opened:
+            list(opened.records())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"Ann": {"a": 1, "b": 1}, "Ann": {"a": 2, "b": 2}, "Bob": {"a": 1, "b": 1}}',
+        '{"Ann": {"a": 1, "a": 2, "b": 1}, "Bob": {"a": 1, "b": 1}}',
+        '[{"a": 1, "b": {"c": 1, "c": 2}}]',
+        '{"a": 1, "a": 2}\n{"a": 1}\n',
+    ],
+)
+def test_a_field_that_an_object_has_twice_is_refused(write: Any, content: str) -> None:
+    """The first of two labels was dropped without a count."""
+    for name in ("a.json", "a.jsonl"):
+        if "\n" in content or name == "a.json":
+            with refused(ImportRefused, "repeated_field", line=1):
+                read_rows(write(name, content))
+
+
+def test_records_with_ever_new_fields_cannot_fill_the_memory(write: Any) -> None:
+    path = write("a.jsonl", "".join(f'{{"field {n}": {n}}}\n' for n in range(17_000)))
+    faults = Faults()
+    with opened_table(path) as table:
+        assert sum(1 for _row in table.rows(faults)) < 17_000
+    assert [fault.code for fault in faults.first] == ["too_many_columns"]
+    with refused(ImportRefused, "too_many_columns"):
+        read_table(path)
+    table = read_table(write("b.jsonl", '{"a": "x"}\n{"b": ""}\n{"a": "x", "b": 1}\n'))
+    columns = {name: words.to_list() for name, words in table.columns.items()}
+    assert columns == {"a": ["x", "", "x"], "b": ["", "", 1]}
