@@ -293,7 +293,7 @@ def _nested_table(table: OpenTable) -> CodedTable:
         if len(columns) > MOST_COLUMNS:
             raise refuse_columns(table.path, len(columns), MOST_COLUMNS, line=row.line)
         if len(lines) * len(columns) - n_cells > MOST_ABSENT:
-            problem = f"its records have {len(columns):,} different fields, most of them few."
+            problem = f"the records have {len(columns):,} fields, of which each lacks most."
             raise row.refuse(problem, code="too_many_columns")
     return CodedTable(
         table.path,
