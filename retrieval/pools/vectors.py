@@ -177,6 +177,9 @@ def _read_names(path: Path, n_rows: int) -> tuple[list[str], int]:
     """The names of so many rows, and how many there are: those beyond them are only counted."""
     names, n_names = _Names(path), 0
     for line, text in each_text_line(path, PoolFileFaults):
+        # A blank line is left out by the reader; here it is a row without a name.
+        for _blank in range(n_names + 1, min(line, n_rows + 1)):
+            names.take("")
         n_names = line
         if line <= n_rows:
             names.take(text.strip())
