@@ -5,7 +5,7 @@ from django.shortcuts import redirect
 
 from accounts.models import Membership, User
 from annotation.models import Study
-from console.pages.studies import studies
+from hits.pages.studies import studies
 from marketplace.web.worker.access import worker_of
 
 

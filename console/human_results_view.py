@@ -13,8 +13,8 @@ from django.utils.translation import ngettext
 
 from annotation.assignment_prices import AssignmentPrice
 from annotation.models import AgreementCoefficient, Question
+from annotation.pages.agreement_view import alphas_of
 from annotation.simulated_answers import Raters, raters_of
-from console.agreement_view import alphas_of
 from console.distributions import Distribution, distributions_of
 from console.result_sentences import Scale, Standing, p_text
 from console.spans import Axis, Span
@@ -321,7 +321,9 @@ class HumanResultsView:
     @cached_property
     def alphas(self) -> list[AgreementCoefficient]:
         """Krippendorff's alpha with all submissions and, where some are flagged, without those."""
-        of_question = alphas_of(self.version).filter(question__name=self.question)
+        of_question = alphas_of(self.version.study, self.version.round).filter(
+            question__name=self.question
+        )
         return sorted(of_question, key=lambda row: not row.with_flagged)
 
     @property

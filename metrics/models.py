@@ -12,9 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import Team
 from annotation.counts import counted
 from annotation.models import Candidate, Study
+from annotation.score_settings import LONGEST_SIGNATURE
 from work.models import Leased
-
-LONGEST_SIGNATURE = 500
 
 
 class ScoringRunQuerySet(models.QuerySet["ScoringRun"]):

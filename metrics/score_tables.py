@@ -24,8 +24,8 @@ from annotation.readers.policies import (
 )
 from annotation.readers.report import place_of_line
 from annotation.readers.rows import Row
+from annotation.score_settings import LONGEST_SIGNATURE
 from error_codes import CodedText
-from metrics.models import LONGEST_SIGNATURE
 from metrics.stored_scores import write_scores
 
 LONGEST = 64

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +17,11 @@ from annotation.models import Candidate, StoredMapping, Study, Upload
 from annotation.readers.column_mapping import NAMES, Use, plain_name
 from annotation.readers.file_faults import Faults
 from annotation.readers.mapped_files import profile_table
-from annotation.readers.policies import Missing, Policies, Reading, Repeats, Unmatched
+from annotation.readers.policies import Reading
 from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import OpenTable
+from annotation.score_settings import KIND, ScoreSettings, ScoreUse
 from annotation.uploads import columns_digest, keep_mapping, note_faults, opened_upload
 from metrics.score_tables import (
     ScoreColumns,
@@ -37,21 +35,7 @@ if TYPE_CHECKING:
 
     from work.execution import RunningJob
 
-KIND = "scores"
 ROWS_SHOWN, METRICS_SHOWN = 30, 50
-
-
-class ScoreUse(StrEnum):
-    """What a column of a table of scores holds."""
-
-    ITEM = "item"
-    SYSTEM = "system"
-    CANDIDATE = "candidate"
-    SCORE = "score"
-    METRIC = "metric"
-    VALUE = "value"
-    SIGNATURE = "signature"
-    REASON = "reason"
 
 
 LIKELY: dict[ScoreUse, tuple[str, ...]] = {
@@ -65,85 +49,13 @@ LIKELY: dict[ScoreUse, tuple[str, ...]] = {
 }
 
 
-def label_of_use(use: str) -> str:
-    """What people call a use."""
-    return {
-        ScoreUse.ITEM: _("Item"),
-        ScoreUse.SYSTEM: _("System"),
-        ScoreUse.CANDIDATE: _("Name of the candidate"),
-        ScoreUse.SCORE: _("Scores of a metric"),
-        ScoreUse.METRIC: _("Name of the metric"),
-        ScoreUse.VALUE: _("Score of the metric in the row"),
-        ScoreUse.SIGNATURE: _("Signature"),
-        ScoreUse.REASON: _("Why there is no score"),
-    }[ScoreUse(use)]
-
-
-@dataclass(frozen=True)
-class ScoreSettings:
-    """The uses of columns, metrics of which lower is better, the signature of all rows, and the
-    policies."""
-
-    uses: Mapping[str, str] = field(default_factory=dict)
-    lower: tuple[str, ...] = ()
-    signature: str = ""
-    missing: Missing = "words"
-    repeats: Repeats = "refuse"
-    unmatched: Unmatched = "refuse"
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> ScoreSettings:
-        """What `plain` made of them."""
-        return cls(**{**values, "lower": tuple(values.get("lower", ()))})
-
-    @property
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self) | {"lower": list(self.lower)}
-
-    @property
-    def policies(self) -> Policies:
-        return Policies(missing=self.missing, repeats=self.repeats, unmatched=self.unmatched)
-
-    def columns(self, use: ScoreUse) -> tuple[str, ...]:
-        return tuple(name for name, each in self.uses.items() if each == use)
-
-    def signature_for(self, upload: Upload) -> str:
-        """That of the rows that name none."""
-        return self.signature or f"imported|file:{upload.file_name}"
-
-    def score_columns(self) -> ScoreColumns:
-        names: dict[str, Any] = {
-            use.value: next(iter(self.columns(use)), "")
-            for use in ScoreUse
-            if use != ScoreUse.SCORE
-        }
-        return ScoreColumns(values=self.columns(ScoreUse.SCORE), **names)
-
-    def problems(self) -> list[str]:
-        """What keeps the table from being read, in sentences."""
-        chosen = Counter(self.uses.values())
-        problems = [
-            _("Only one column can be “{use}”.").format(use=label_of_use(use))
-            for use in ScoreUse
-            if use != ScoreUse.SCORE and chosen[use] > 1
-        ]
-        if not chosen[ScoreUse.ITEM]:
-            problems.append(_("Choose the column that is “Item”."))
-        if not (chosen[ScoreUse.SYSTEM] or chosen[ScoreUse.CANDIDATE]):
-            problems.append(_("Choose the column that is the system, or the candidate's name."))
-        is_long = chosen[ScoreUse.METRIC] or chosen[ScoreUse.VALUE]
-        if chosen[ScoreUse.SCORE] and is_long:
-            problems.append(
-                _("Either columns are a metric's scores each, or a row names its metric; not both.")
-            )
-        elif not chosen[ScoreUse.SCORE] and not (
-            chosen[ScoreUse.METRIC] and chosen[ScoreUse.VALUE]
-        ):
-            problems.append(
-                _("Choose the columns of scores; or those of the metric's name and its score.")
-            )
-        return problems
+def score_columns(settings: ScoreSettings) -> ScoreColumns:
+    names: dict[str, Any] = {
+        use.value: next(iter(settings.columns(use)), "")
+        for use in ScoreUse
+        if use != ScoreUse.SCORE
+    }
+    return ScoreColumns(values=settings.columns(ScoreUse.SCORE), **names)
 
 
 def guess_score_uses(first: Mapping[str, str]) -> dict[str, str]:
@@ -227,7 +139,7 @@ def _read(
     upload: Upload, table: OpenTable, chosen: ScoreSettings, faults: Faults, running: RunningJob
 ) -> tuple[ScoreTable, ReadingReport]:
     """The scores of a table, and the report of reading it for them."""
-    columns = chosen.score_columns()
+    columns = score_columns(chosen)
     # The columns were counted by the same table before.
     report = table.source.report = ReadingReport(notes=list(table.report.notes))
     rows: Iterator[Row] = iter(_passing(running, upload.n_rows or 0)(table.rows(faults)))

@@ -11,10 +11,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import Candidate, Study
+from annotation.score_settings import LONGEST_SIGNATURE
 from annotation.versions import count_scores_change
 from metrics.batches import Content, chunks, content_of, grouped
 from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, ParameterRefused, get_code
-from metrics.models import LONGEST_SIGNATURE, Score, ScoringRun
+from metrics.models import (
+    Score,
+    ScoringRun,
+)
 from metrics.run_leases import RunLease, leased
 from metrics.scorers import scorer as scorers
 from metrics.scorers.errors import ScorerError

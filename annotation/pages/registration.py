@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Value
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery, Value
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.roles import Permission
-from annotation.models import Adjudication, AgreementVersion, LabelSet, Protocol, Upload
+from annotation.agreement_versions import agreement_fingerprint
+from annotation.models import (
+    Adjudication,
+    AgreementCoefficient,
+    AgreementVersion,
+    LabelSet,
+    Protocol,
+    Study,
+    Upload,
+)
+from annotation.pages.overview import Figure, register_figures, study_kind
 from annotation.pages.stages import (
     ANSWER,
     PREPARE,
@@ -23,12 +34,13 @@ from annotation.pages.stages import (
     result_state,
 )
 from annotation.pages.study import study_for
+from annotation.pages.uploads import upload_for
 from annotation.study_jobs import LABEL, RESULT
 from annotation.study_results import AGREEMENT
 from console.api.endpoint import register_subject
 from console.job_permissions import JobAccess, register_job_access
-from console.pages.uploads import upload_for
 from console.stages import ACTIVE, DONE, LATER, NEEDS_YOU
+from console.templatetags.numbers import coefficient, interval, words
 
 if TYPE_CHECKING:
     from annotation.study_sizes import CountedStudy
@@ -93,6 +105,50 @@ def _downloads(study: CountedStudy, facts: Facts) -> State:
     return (DONE if study.n_judgments else LATER), ""
 
 
+def _size_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
+    yield Figure(_("Items"), f"{study.n_items:,}", study_kind(study), "items")
+
+
+def _judgment_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
+    n = study.n_submissions
+    basis = ngettext("in %(shown)s submission", "in %(shown)s submissions", n) % {"shown": f"{n:,}"}
+    yield Figure(_("Judgments"), f"{study.n_judgments:,}", basis, "items")
+
+
+def _alpha_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
+    for row in _alphas(study):
+        label = _("Alpha, %(question)s") % {"question": row.question.name}
+        yield Figure(label, *_alpha_text(row), "agreement")
+
+
+def _alphas(study: Study) -> list[AgreementCoefficient]:
+    """Alpha of the first questions, in every condition."""
+    rows = AgreementCoefficient.objects.filter(
+        version__study=study, version__fingerprint=agreement_fingerprint(study)
+    )
+    alphas = rows.alphas(F("version__first_round")).filter(by="", with_flagged=True)
+    newest_first = list(alphas.order_by("-version", "pk")[:MOST_QUESTIONS])
+    # The same judgments may have been computed before.
+    return [row for row in newest_first if row.version_id == newest_first[0].version_id]
+
+
+def _alpha_text(row: AgreementCoefficient) -> tuple[str, str]:
+    size = row.n_items
+    n = ngettext("n = %(n)s candidate", "n = %(n)s candidates", size) % {"n": f"{size:,}"}
+    if row.value is None:
+        reason = _("undefined: %(reason)s") % {"reason": words(row.reason)}
+        return "–", f"{reason}; {n}"
+    return coefficient(row.value), f"{interval(row)}, {n}"
+
+
+for place, list_figures in (
+    (10, _size_figures),
+    (30, _judgment_figures),
+    (50, _alpha_figures),
+):
+    register_figures(place, list_figures)
+# Alphas of so many questions are figures.
+MOST_QUESTIONS = 4
 register_counts(_stage_counts)
 for stage in (
     StudyStage("items", gettext_lazy("Items"), PREPARE, 10, _items),

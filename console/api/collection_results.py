@@ -18,7 +18,10 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from console.api.collection_records import content_of
 from console.api.endpoint import Endpoint, Input, address_of
-from console.api.jobs import JobSerializer, job_record
+from console.api.job_records import (
+    JobSerializer,
+    job_record,
+)
 from console.api.operations import lists, reads, stretches, writes
 from console.api.pagination import page, stretch
 from console.collections.target_forms import MOST_TARGETS, PREDICTORS, TargetsForm

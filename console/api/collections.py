@@ -10,7 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from console.api.endpoint import Endpoint, Filters
-from console.api.jobs import JobSerializer, job_record
+from console.api.job_records import (
+    JobSerializer,
+    job_record,
+)
 from console.api.operations import lists, reads
 from console.api.pagination import page
 from retrieval.file_readings import subject_of

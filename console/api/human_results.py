@@ -10,8 +10,8 @@ from rest_framework.exceptions import NotFound
 from accounts.roles import Permission
 from annotation.assignment_prices import AssignmentPrice, assignment_price
 from annotation.models import Study
+from annotation.pages.agreement_view import alphas_of
 from annotation.simulated_answers import has_simulated
-from console.agreement_view import alphas_of
 from console.api.endpoint import Endpoint, Filters
 from console.human_results_view import PAIR_FIELDS, SYSTEM_FIELDS, HumanResultsView
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
@@ -182,7 +182,7 @@ class _Rows:
         self.pairs = list(HumanResultsPair.objects.filter(version=version))
         self.bins = list(HumanResultsBin.objects.filter(version=version))
         self.study_questions = {one.name: one for one in version.study.questions.all()}
-        self.alphas = list(alphas_of(version).select_related("question"))
+        self.alphas = list(alphas_of(version.study, version.round).select_related("question"))
 
     def of(self, kind: str, names: list[str]) -> list[Any]:
         return [row for row in getattr(self, kind) if row.question in names]

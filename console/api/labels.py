@@ -13,14 +13,18 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from annotation.adjudications import decide
+from annotation.api.candidates import (
+    CandidateName,
+    SystemName,
+)
+from annotation.api.jobs import accepted
 from annotation.label_sets import METHODS, METHODS_AT_LEVEL
 from annotation.models import Adjudication, Candidate, Label, LabelSet, Question, Study
 from annotation.simulated_answers import has_simulated
 from annotation.study_jobs import LABEL, request_study_job
-from console.api.candidates import CandidateName, SystemName
 from console.api.endpoint import Endpoint, Input
 from console.api.human_results import SIMULATED
-from console.api.jobs import JobSerializer, accepted
+from console.api.job_records import JobSerializer
 from console.api.operations import lists, reads, stretches, writes
 from console.api.pagination import page, stretch
 

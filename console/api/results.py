@@ -14,8 +14,10 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from annotation.agreement_versions import current_agreement
+from annotation.api.jobs import accepted
 from annotation.disputes import adjudication_queue
 from annotation.models import AgreementCoefficient, Study
+from annotation.pages.adjudication import QueueSelection
 from annotation.pages.job_progress import job_of
 from annotation.simulated_answers import has_simulated
 from annotation.study_jobs import RESULT, request_study_job
@@ -34,9 +36,8 @@ from console.api.human_results import (
     HumanResultsSerializer,
     results_record,
 )
-from console.api.jobs import JobSerializer, accepted
+from console.api.job_records import JobSerializer
 from console.api.operations import being_computed, reads, writes
-from console.pages.adjudication import QueueSelection
 from console.study_results import outcome_of
 from console.validation_view import correlations_of
 from validation.human_results import current_human_results

@@ -12,10 +12,10 @@ from rest_framework.response import Response
 from accounts.models import AuditEntry, Team
 from accounts.roles import Permission
 from accounts.teams import create_own_team, set_wage_floor
+from annotation.pages.teams import readable_entry
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.operations import lists, reads, writes
 from console.api.pagination import page
-from console.pages.teams import readable_entry
 
 
 class TeamSerializer(serializers.ModelSerializer[Team]):

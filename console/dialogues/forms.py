@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.names import require_visible
-from console.upload_forms import teams_to_import_into
+from annotation.pages.upload_forms import teams_to_import_into
 from simulation.models import (
     DialogueReport,
     DialogueStudy,

@@ -18,49 +18,7 @@ RESULT_PAGES = {
 PAGES_WITH_CHARTS = RESULT_PAGES | {"audit": ResultType.AUDIT.value}
 
 of_a_study: list[URLPattern | URLResolver] = [
-    path("", pages.studies.study, name="study"),
-    path("archive/", pages.studies.archive, name="archive"),
-    path("search/", pages.study_search.search, name="search"),
-    path("restore/", pages.studies.restore, name="restore"),
-    path("items/", pages.items.items, name="items"),
-    path("items/add/", pages.uploads.add_items, name="add-items"),
-    path("scores/add/", pages.score_uploads.add_scores, name="add-scores"),
-    path("scores/new/", pages.scoring.scoring, name="scoring"),
-    path(
-        "scores/requests/<int:request_id>/", pages.scoring.scoring_request, name="scoring-request"
-    ),
-    path(
-        "scores/requests/<int:request_id>/confirm/",
-        pages.scoring.scoring_confirm,
-        name="scoring-confirm",
-    ),
-    path("items/<int:item_id>/", pages.items.item, name="item"),
-    path("submissions/<int:submission_id>/flag/", pages.items.flag, name="flag"),
-    path("submissions/<int:submission_id>/unflag/", pages.items.unflag, name="unflag"),
     path("results/", pages.human_results.results, name="results"),
-    path("agreement/", pages.agreement.agreement, name="agreement"),
-    path("agreement/annotators/", pages.agreement.annotators, name="annotators"),
-    path("agreement/disagreement/", pages.agreement.disagreement, name="disagreement"),
-    path("agreement/<slug:chart>.<slug:form>", pages.agreement.picture, name="agreement-picture"),
-    path("adjudication/", pages.adjudication.adjudication, name="adjudication"),
-    path("adjudication/<int:candidate_id>/", pages.adjudication.decision, name="decision"),
-    path(
-        "adjudication/<int:candidate_id>/comments/", pages.dispute_comments.add, name="comment-add"
-    ),
-    path(
-        "adjudication/comments/<int:comment_id>/edit/",
-        pages.dispute_comments.edit,
-        name="comment-edit",
-    ),
-    path(
-        "adjudication/comments/<int:comment_id>/delete/",
-        pages.dispute_comments.delete,
-        name="comment-delete",
-    ),
-    path("reasons/", pages.reasons.reasons, name="reasons"),
-    path("labels/", pages.labels.labels, name="labels"),
-    path("labels/make/", pages.labels.label, name="label"),
-    path("labels/<int:version>.<slug:form>", pages.labels.label_set, name="label-set"),
     path("validation/", pages.validation.validation, name="validation"),
     path(
         "validation/<slug:chart>.<slug:form>", pages.validation.picture, name="validation-picture"
@@ -69,22 +27,6 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("report/", pages.validation.report, name="report"),
     path("report/<str:name>", pages.validation.report_file, name="report-file"),
     path("score/", pages.validation.score, name="score"),
-    path("members/", pages.members.study_members, name="members"),
-    path("members/invite/", pages.members.invite_to_study, name="study-invite"),
-    path(
-        "members/invitations/<int:invitation_id>/revoke/",
-        pages.members.revoke_of_study,
-        name="study-invitation-revoke",
-    ),
-    path(
-        "members/<int:member_id>/role/", pages.members.change_study_role, name="study-member-role"
-    ),
-    path(
-        "members/<int:member_id>/remove/",
-        pages.members.remove_from_study,
-        name="study-member-remove",
-    ),
-    path("give/", pages.members.give_study, name="give"),
     path("downloads/", pages.downloads.downloads, name="downloads"),
     path("simulated-users/", pages.dialogue_studies.dialogues, name="dialogues"),
     path(
@@ -97,27 +39,8 @@ of_a_study: list[URLPattern | URLResolver] = [
 ]
 
 of_a_team: list[URLPattern | URLResolver] = [
-    path("", pages.teams.team, name="team"),
-    path("wage-floor/", pages.teams.wage_floor, name="wage-floor"),
-    path("audit-log/", pages.teams.audit_log, name="audit-log"),
-    path("audit-log.csv", pages.teams.audit_log_file, name="audit-log-file"),
     path("tokens/", pages.tokens.tokens, name="team-tokens"),
     path("tokens/<int:token_id>/revoke/", pages.tokens.revoke, name="team-token-revoke"),
-    path("judges/", pages.judge_connections.judge_connections, name="judge-connections"),
-    path(
-        "judges/<int:connection_id>/close/",
-        pages.judge_connections.close,
-        name="judge-connection-close",
-    ),
-    path("invite/", pages.members.invite_to_team, name="invite"),
-    path(
-        "invitations/<int:invitation_id>/revoke/",
-        pages.members.revoke_of_team,
-        name="invitation-revoke",
-    ),
-    path("members/<int:member_id>/role/", pages.members.change_role, name="member-role"),
-    path("members/<int:member_id>/remove/", pages.members.remove, name="member-remove"),
-    path("members/<int:member_id>/password/", pages.members.password_link, name="member-password"),
 ]
 
 of_a_collection: list[URLPattern | URLResolver] = [
@@ -234,17 +157,8 @@ of_a_recommender: list[URLPattern | URLResolver] = [
 ]
 
 of_the_site: list[URLPattern | URLResolver] = [
-    path("", pages.studies.studies, name="studies"),
     path("login/", pages.sign_in.login, name="login"),
     path("logout/", pages.sign_in.logout, name="logout"),
-    path("new-study/", pages.uploads.new_study, name="new-study"),
-    path("uploads/<uuid:token>/", pages.uploads.upload, name="upload"),
-    path("uploads/<uuid:token>/progress/", pages.uploads.upload_progress, name="upload-progress"),
-    path("uploads/<uuid:token>/picture/", pages.uploads.upload_picture, name="upload-picture"),
-    path("uploads/<uuid:token>/read/", pages.uploads.read_upload_again, name="upload-read"),
-    path("uploads/<uuid:token>/columns/", pages.uploads.map_upload, name="upload-map"),
-    path("uploads/<uuid:token>/import/", pages.uploads.import_upload_now, name="upload-import"),
-    path("uploads/<uuid:token>/discard/", pages.uploads.discard_upload, name="upload-discard"),
     path("collections/", collection_pages.listing.collections, name="collections"),
     path("new-collection/", collection_pages.listing.new_collection, name="new-collection"),
     path("collections/<slug:slug>/", include(of_a_collection)),
@@ -267,14 +181,5 @@ of_the_site: list[URLPattern | URLResolver] = [
     path("recommenders/", experiment_pages.recommenders.recommenders, name="recommenders"),
     path("new-recommender/", experiment_pages.recommenders.new_recommender, name="new-recommender"),
     path("recommenders/<int:key>/", include(of_a_recommender)),
-    path("how-many/", pages.sizes.how_many, name="how-many"),
-    path("how-many/topics-or-assessors/", pages.sizes.pilot, name="how-many-pilot"),
-    path("how-many/curve.<slug:form>", pages.sizes.curve, name="how-many-curve"),
-    path("teams/", pages.teams.teams, name="teams"),
-    path("new-team/", pages.teams.new_team, name="new-team"),
-    path("invitation/", pages.invitations.accept, name="accept"),
-    path("invitation/join/", pages.invitations.join_signed_in, name="join"),
-    path("invitation/join/new/", pages.invitations.join_anew, name="join-anew"),
-    path("invited/<str:token>/", pages.invitations.invitation, name="invitation"),
     path("pictures/<str:sha256>", pages.downloads.picture, name="picture"),
 ]

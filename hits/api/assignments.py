@@ -17,10 +17,11 @@ from rest_framework.response import Response
 from accounts.audit import record
 from accounts.models import User
 from accounts.roles import Permission
+from annotation.api.jobs import accepted
 from annotation.models import Study
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import Conflict
-from console.api.jobs import JobSerializer, accepted
+from console.api.job_records import JobSerializer
 from console.api.operations import lists, writes
 from console.api.pagination import page
 from hits.appeals import answer_appeal

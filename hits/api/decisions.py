@@ -14,7 +14,7 @@ from accounts.roles import Permission
 from annotation.models import Study
 from console.api.endpoint import Endpoint, Input
 from console.api.errors import Conflict
-from console.api.jobs import JobSerializer
+from console.api.job_records import JobSerializer
 from console.api.operations import reads, writes
 from hits.api.assignments import (
     DoneSerializer,

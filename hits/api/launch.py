@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from console.api.endpoint import Endpoint, Input
 from console.api.errors import Conflict
-from console.api.jobs import JobSerializer
+from console.api.job_records import JobSerializer
 from console.api.operations import lists, writes
 from console.api.pagination import page
 from hits.api.batches import (

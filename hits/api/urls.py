@@ -47,6 +47,8 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("drafts/send/", endpoints.decisions.Send.as_view(), name="drafts-send"),
     path("drafts/retry/", endpoints.decisions.Retry.as_view(), name="drafts-retry"),
     path("budget/", endpoints.connections.StudyBudget.as_view(), name="study-budget"),
+    path("", endpoints.studies.OneStudy.as_view(), name="study"),
+    path("archive/", endpoints.studies.Archive.as_view(), name="archive"),
 ]
 
 of_a_team: list[URLPattern | URLResolver] = [
@@ -57,4 +59,21 @@ of_a_team: list[URLPattern | URLResolver] = [
         name="connection",
     ),
     path("budget/", endpoints.connections.TeamBudget.as_view(), name="budget"),
+]
+
+of_the_site: list[URLPattern | URLResolver] = [
+    path("studies/", endpoints.studies.Studies.as_view(), name="studies"),
+]
+
+former: list[URLPattern | URLResolver] = [
+    path(
+        "studies/",
+        endpoints.studies.Studies.as_view(http_method_names=["get", "head"]),
+        name="api-study-list",
+    ),
+    path(
+        "studies/<slug:slug>/",
+        endpoints.studies.OneStudy.as_view(http_method_names=["get", "head"]),
+        name="api-study-detail",
+    ),
 ]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from django.db.models import Count, Min
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
+from annotation.pages.annotator_work import DeskWork
 from hits.pages.review_desk import (
     APPROVED,
     REJECTED,
@@ -25,20 +25,6 @@ IN_WORDS: dict[str, Promise] = {
 }
 
 
-@dataclass(frozen=True)
-class DeskWork:
-    """An annotator's assignments in one of the desk's lists, and the first of them."""
-
-    list_name: str
-    n: int
-    first: int
-    worker_id: str
-
-    @property
-    def words(self) -> str:
-        return str(IN_WORDS[self.list_name]) % {"n": f"{self.n:,}"}
-
-
 def desk_work(study: Study, annotators: Collection[str]) -> dict[str, Sequence[DeskWork]]:
     """By pseudonym, in the order of the desk's lists."""
     work: defaultdict[str, list[DeskWork]] = defaultdict(list)
@@ -48,5 +34,6 @@ def desk_work(study: Study, annotators: Collection[str]) -> dict[str, Sequence[D
         rows = listed.filter(submission__annotator__pseudonym__in=annotators)
         counts = rows.order_by().values_list(*names).annotate(n=Count("pk"), first=Min("pk"))
         for name, worker_id, n, first in counts:
-            work[name].append(DeskWork(list_name, n, first, worker_id))
+            words = str(IN_WORDS[list_name]) % {"n": f"{n:,}"}
+            work[name].append(DeskWork(list_name, n, first, worker_id, words))
     return dict(work)

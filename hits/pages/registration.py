@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
@@ -10,6 +10,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.roles import Permission
 from annotation.assignment_prices import register_assignment_price
+from annotation.pages.annotator_work import register_annotator_work
+from annotation.pages.overview import Figure, register_figures
 from annotation.pages.stages import (
     COLLECT as COLLECT_GROUP,
 )
@@ -36,6 +38,7 @@ from console.job_permissions import JobAccess, register_job_access
 from console.stages import ACTIVE, DONE, LATER, NEEDS_YOU
 from hits.costs import latest_assignment_price
 from hits.jobs import APPLY_CHANGES
+from hits.pages.annotator_work import desk_work
 from hits.pages.progress import progress_in
 from hits.progress import progress_counts
 from work.models import Job
@@ -83,6 +86,17 @@ def _review(study: CountedStudy, facts: Facts) -> State:
     return (DONE if progress.n_collected else LATER), ""
 
 
+def _progress_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
+    progress = progress_in(facts)
+    if progress.n_hits:
+        basis = _("of %(total)s") % {"total": f"{progress.n_hits:,}"}
+        yield Figure(_("HITs published"), f"{progress.n_published:,}", basis, "launch")
+        basis = _("of %(total)s on offer") % {"total": f"{progress.n_offered:,}"}
+        yield Figure(_("Assignments collected"), f"{progress.n_collected:,}", basis, "answers")
+
+
+register_figures(20, _progress_figures)
+register_annotator_work(desk_work)
 register_counts(progress_counts)
 for stage in (
     StudyStage("launch", gettext_lazy("Launch"), PREPARE, 30, _launch),

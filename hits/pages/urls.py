@@ -72,6 +72,10 @@ of_a_study: list[URLPattern | URLResolver] = [
         pages.review_rules.delete_reason,
         name="review-reason-delete",
     ),
+    path("", pages.studies.study, name="study"),
+    path("archive/", pages.studies.archive, name="archive"),
+    path("search/", pages.search.search, name="search"),
+    path("restore/", pages.studies.restore, name="restore"),
 ]
 
 of_a_team: list[URLPattern | URLResolver] = [
@@ -95,4 +99,5 @@ of_the_site: list[URLPattern | URLResolver] = [
     path("trials/<str:token>", pages.trials.trial_page, name="trial-page"),
     path("trials/<str:token>/mturk/externalSubmit", pages.trials.trial_sent, name="trial-sent"),
     path("letter-keys/", pages.review_rules.letter_keys, name="letter-keys"),
+    path("", pages.studies.studies, name="studies"),
 ]

@@ -16,3 +16,20 @@ of_a_team: list[URLPattern | URLResolver] = [
         name="judge-connection",
     ),
 ]
+
+of_a_study: list[URLPattern | URLResolver] = [
+    path("scores/", endpoints.scores.Runs.as_view(), name="scoring-runs"),
+    path("scores/<int:run_id>/", endpoints.scores.Scores.as_view(), name="scores"),
+    path("metrics/", endpoints.scoring.Metrics.as_view(), name="metrics"),
+    path("scoring-requests/", endpoints.scoring.ScoringRequests.as_view(), name="scoring-requests"),
+    path(
+        "scoring-requests/<int:request_id>/",
+        endpoints.scoring.OneScoringRequest.as_view(),
+        name="scoring-request",
+    ),
+    path(
+        "scoring-requests/<int:request_id>/confirm/",
+        endpoints.scoring.Confirmation.as_view(),
+        name="scoring-confirm",
+    ),
+]

@@ -1,15 +1,45 @@
-"""Who may control the jobs of collections."""
+"""What retrieval adds to pages of studies, and who may control the jobs of collections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpRequest
 
 from accounts.roles import Permission
+from annotation.models import Study
+from annotation.pages.label_files import LabelFile, register_label_file
+from annotation.pages.overview import register_panel
+from console.access import may, person
 from console.api.endpoint import register_subject
 from console.job_permissions import JobAccess, register_job_access
 from console.pages.collections.collection import collection_for
 from retrieval.deletion import DELETE_COLLECTION
+from retrieval.exports.qrels import has_qrels, stream_label_qrels
+from retrieval.models import Collection
 from retrieval.result_kinds.audit import AUDIT
 from retrieval.result_kinds.comparison import COMPARE
 from retrieval.result_kinds.evaluation import EVALUATE
 from retrieval.result_kinds.machine import COMPARE_MACHINE
 from retrieval.result_kinds.reuse import ESTIMATE_REUSE
+
+if TYPE_CHECKING:
+    from annotation.study_sizes import CountedStudy
+
+
+def _collections(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | None:
+    """The collections that the study's judgments are in; rating studies are in none."""
+    if study.kind == Study.Kind.RATING or not may(request, Permission.VIEW_SYSTEMS):
+        return None
+    visible = Collection.objects.visible_to(person(request))
+    return {"collections": list(visible.filter(studies=study.pk))}
+
+
+register_panel("retrieval/_study_collections.html", _collections)
+register_label_file(
+    "txt",
+    LabelFile("text/plain; charset=utf-8", stream_label_qrels, word="qrels", is_offered=has_qrels),
+)
 
 for kind in (EVALUATE, COMPARE, COMPARE_MACHINE, ESTIMATE_REUSE, AUDIT):
     register_job_access(kind, JobAccess(control=Permission.ANALYSE))

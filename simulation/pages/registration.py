@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, Subquery
 from django.utils.translation import gettext_lazy
 
 from accounts.roles import Permission
+from annotation.pages.overview import register_study_kind
 from annotation.pages.stages import (
     ANSWER,
     Facts,
@@ -34,6 +35,17 @@ def _dialogue_counts() -> dict[str, Any]:
     return {"kind_of_dialogues": Subquery(kinds[:1]), "has_dialogue_report": Exists(reports)}
 
 
+OF_DIALOGUES = {
+    DialogueStudy.Kind.SWITCHING: gettext_lazy("Keep, take another or leave"),
+    DialogueStudy.Kind.OUTCOMES: gettext_lazy("Ticks among what dialogues ended with"),
+}
+
+
+def _kind(facts: Facts) -> str:
+    kind = facts["kind_of_dialogues"]
+    return str(OF_DIALOGUES[DialogueStudy.Kind(kind)]) if kind else ""
+
+
 def _dialogues(study: CountedStudy, facts: Facts) -> State | None:
     if facts["kind_of_dialogues"] is None:
         return None
@@ -41,6 +53,7 @@ def _dialogues(study: CountedStudy, facts: Facts) -> State | None:
     return result_state(is_possible=bool(study.n_judgments), is_computed=is_computed)
 
 
+register_study_kind(_kind)
 register_counts(_dialogue_counts)
 register_stage(
     StudyStage(

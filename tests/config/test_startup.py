@@ -50,4 +50,4 @@ def test_a_view_that_is_missing_is_found(module):
 def test_a_view_has_the_attributes_of_its_function():
     assert LazyView("marketplace.api.dispatch", "requester_api").csrf_exempt is True
     with pytest.raises(AttributeError):
-        _ = LazyView("console.pages.studies", "studies").csrf_exempt
+        _ = LazyView("hits.pages.studies", "studies").csrf_exempt

@@ -15,9 +15,9 @@ from annotation.study_results import (
 )
 from console.code_names import CODE_NAMES
 from console.result_figures import describe_tests
-from console.study_search import MOST_FOUND
 from console.templatetags.numbers import interval
 from hits.models import Appeal, Assignment, Batch, Hit
+from hits.pages.study_search import MOST_FOUND
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
 from tests.codes import message_codes

@@ -89,7 +89,7 @@ def test_texts_of_templates_code_and_scorers_are_collected():
     messages = collected_messages()
     of_file = {location: message.id for message in messages for location, _ in message.locations}
     assert {
-        "templates/console/studies.html",
+        "hits/templates/hits/studies.html",
         "console/stages.py",
         "hits/templates/hits/review.html",
     } < set(of_file)

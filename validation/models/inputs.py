@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from metrics.models import LONGEST_SIGNATURE
+from annotation.score_settings import LONGEST_SIGNATURE
 from validation.models.fields import name_field
 from validation.models.versions import OfVersion
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy
 
 from accounts.roles import Permission
+from annotation.pages.overview import Figure, register_figures
 from annotation.pages.stages import (
     ANSWER,
     Facts,
@@ -19,7 +21,10 @@ from annotation.pages.stages import (
 )
 from annotation.study_results import RESULTS, VALIDATION
 from console.models import ValidationOutcome
+from console.result_figures import leader_figures, top_group_figures
+from console.study_results import current_version
 from validation.models import HumanResults
+from validation.rows import StoredResults
 
 if TYPE_CHECKING:
     from annotation.study_sizes import CountedStudy
@@ -42,6 +47,19 @@ def _validation(study: CountedStudy, facts: Facts) -> State:
     return result_state(is_possible=is_possible, is_computed=facts[VALIDATION])
 
 
+def _leader_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
+    for label, value, rests_on in leader_figures(study):
+        yield Figure(label, value, rests_on, "results")
+
+
+def _metric_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
+    if (version := current_version(study)) is not None:
+        for label, value, rests_on in top_group_figures(StoredResults(version)):
+            yield Figure(label, value, rests_on, "validation")
+
+
+register_figures(40, _leader_figures)
+register_figures(60, _metric_figures)
 register_counts(_result_counts)
 for stage in (
     StudyStage("results", gettext_lazy("Results"), ANSWER, 60, _results, Permission.VIEW_SYSTEMS),

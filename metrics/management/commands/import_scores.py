@@ -7,8 +7,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.plain_table import add_policies, reading_of
 from annotation.models import Study
 from annotation.readers.policies import REPEATS, Unmatched
+from annotation.score_settings import LONGEST_SIGNATURE
 from metrics.imports import import_scores
-from metrics.models import LONGEST_SIGNATURE
 
 
 class Command(BaseCommand):

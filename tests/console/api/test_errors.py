@@ -64,7 +64,7 @@ def test_what_nobody_expected_is_json_too(study, program, monkeypatch):
     def fail(*args, **kwargs):
         raise RuntimeError
 
-    monkeypatch.setattr("console.api.studies.rename_study", fail)
+    monkeypatch.setattr("hits.api.studies.rename_study", fail)
     program.raise_request_exception = False
     answer = program.send("patch", WHERE, {"title": "x"})
     assert (answer.status_code, answer.json()["code"]) == (500, "internal_server_error")

@@ -1,0 +1,100 @@
+"""What is judged: items with their candidates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Prefetch, Q
+from django.shortcuts import get_object_or_404
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.roles import Permission
+from annotation.api.candidates import (
+    CandidateName,
+    SystemName,
+)
+from annotation.models import Candidate, Item
+from console.api.endpoint import Endpoint, Filters
+from console.api.operations import reads, stretches
+from console.api.pagination import stretch
+
+
+class CandidateSerializer(serializers.ModelSerializer[Candidate]):
+    key = CandidateName(source="*", help_text="A blind name for users who may not view systems.")
+    system = SystemName(
+        source="*", allow_null=True, help_text="Null for users who may not view systems."
+    )
+    position = serializers.SerializerMethodField(
+        help_text="Null for users who may not view systems."
+    )
+    picture = serializers.CharField(
+        source="picture.sha256", default=None, allow_null=True, help_text="At /pictures/…"
+    )
+
+    class Meta:
+        model = Candidate
+        fields = ["id", "key", "system", "text", "picture", "position"]
+
+    def get_position(self, row: Candidate) -> int | None:
+        permissions = self.context["request"]._request.permissions
+        return row.position if Permission.VIEW_SYSTEMS in permissions else None
+
+
+class ItemSerializer(serializers.ModelSerializer[Item]):
+    picture = serializers.CharField(
+        source="picture.sha256", default=None, allow_null=True, help_text="At /pictures/…"
+    )
+    candidates = CandidateSerializer(many=True)
+    n_submissions = serializers.IntegerField()
+
+    class Meta:
+        model = Item
+        fields = [
+            *("id", "key", "condition", "context", "reference", "picture", "position"),
+            *("n_submissions", "candidates"),
+        ]
+
+
+class ItemFilters(Filters):
+    q = serializers.CharField(required=False, help_text="Words in the key or the context.")
+    key = serializers.CharField(required=False, max_length=200)
+    condition = serializers.CharField(required=False, max_length=64)
+
+
+class Items(Endpoint):
+    @stretches("list_items", ItemSerializer, filters=ItemFilters)
+    def get(self, request: Request, slug: str) -> Response:
+        """The items of a study with their candidates, in the order in which they came.
+
+        Access: whoever has a role in the study.
+        """
+        study = self.study(slug)
+        rows = _items(self.permissions).filter(study=study)
+        filters: dict[str, Any] = self.filters(ItemFilters)
+        if words := filters.pop("q", ""):
+            rows = rows.filter(Q(key__icontains=words) | Q(context__icontains=words))
+        return stretch(request, rows.filter(**filters), ItemSerializer)
+
+
+class OneItem(Endpoint):
+    @reads("get_item", ItemSerializer)
+    def get(self, request: Request, slug: str, item_id: int) -> Response:
+        """An item with its candidates.
+
+        Access: whoever has a role in the study.
+        """
+        study = self.study(slug)
+        row = get_object_or_404(_items(self.permissions), study=study, pk=item_id)
+        return Response(ItemSerializer(row, context={"request": request}).data)
+
+
+def _items(permissions: frozenset[Permission]) -> Any:
+    """With all that is answered, in as many statements for a thousand as for one. The order of
+    candidates tells no system to users who may not view systems."""
+    order = "position" if Permission.VIEW_SYSTEMS in permissions else "blind_key"
+    candidates = Candidate.objects.defer("picture__content").select_related("picture")
+    candidates = candidates.order_by("item", order, "pk")
+    rows = Item.objects.defer("picture__content").select_related("picture").counted()
+    return rows.prefetch_related(Prefetch("candidates", queryset=candidates))

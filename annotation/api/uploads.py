@@ -1,0 +1,365 @@
+"""Files on their way into a study: sent, read, mapped, imported."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, get_args
+from uuid import UUID
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.names import require_visible
+from accounts.roles import Permission
+from annotation.label_uploads import LabelSettings
+from annotation.models import Study, Upload
+from annotation.pages.label_upload_view import TOOL_NAMES
+from annotation.pages.upload_view import (
+    import_problems,
+    preview_of,
+)
+from annotation.protocols.templates import template_names
+from annotation.readers.column_mapping import ColumnMapping, Use
+from annotation.readers.policies import REPEATS, Missing, Unmatched
+from annotation.readers.tool_exports.recognition import LabelUse
+from annotation.score_settings import (
+    ScoreSettings,
+    ScoreUse,
+)
+from annotation.uploads import (
+    jobs_of_upload,
+    request_import,
+    request_reading,
+    set_mapping,
+    store_upload,
+)
+from console.api.endpoint import Endpoint, Input, address_of
+from console.api.errors import Conflict
+from console.api.job_records import JobSerializer
+from console.api.operations import reads, writes
+
+
+class UploadInput(Input):
+    """A file, and the study it is added to or the new one it makes."""
+
+    file = serializers.FileField(allow_empty_file=True, max_length=255)
+    study = serializers.SlugField(required=False, help_text="To add items to.")
+    title = serializers.CharField(
+        required=False, max_length=128, help_text="Of a new study.", validators=[require_visible]
+    )
+    team = serializers.SlugField(required=False, help_text="Whose the new study is.")
+    template = serializers.ChoiceField(
+        choices=template_names(), required=False, help_text="Protocol of the new study."
+    )
+    content = serializers.ChoiceField(
+        choices=Upload.Content.choices,
+        default=Upload.Content.ITEMS,
+        help_text="Items; labels collected elsewhere, which make a new study; or scores of a "
+        "study's candidates.",
+    )
+    tool = serializers.ChoiceField(
+        choices=list(TOOL_NAMES), required=False, help_text="That labels come from, if known."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Of one study, or of a new one; scores of one, labels of a new one."""
+        content = attrs["content"]
+        if content == Upload.Content.SCORES and "study" not in attrs:
+            raise serializers.ValidationError({"study": [_("Scores are of a study: name it.")]})
+        if content == Upload.Content.LABELS and ("study" in attrs or "template" in attrs):
+            text = _("Labels make a study of their own: send its title, and no template.")
+            raise serializers.ValidationError({"content": [text]})
+        if "tool" in attrs and content != Upload.Content.LABELS:
+            raise serializers.ValidationError({"tool": [_("Only labels come from a tool.")]})
+        of_new = {"title", "team", "template"} & attrs.keys()
+        if ("study" in attrs and of_new) or ("study" not in attrs and "title" not in attrs):
+            raise serializers.ValidationError("Send either study, or the title of a new one.")
+        return attrs
+
+
+class ColumnSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    first = serializers.CharField(help_text="Its first value.")
+
+
+class FaultSerializer(serializers.Serializer[Any]):
+    line = serializers.IntegerField(allow_null=True)
+    column = serializers.CharField(allow_null=True)
+    problem = serializers.CharField()
+    place = serializers.CharField(default="", help_text="Line, record or row of a sheet.")
+
+
+class LeftOutSerializer(serializers.Serializer[Any]):
+    """Rows or values that are not used, for one reason."""
+
+    code = serializers.CharField()
+    reason = serializers.CharField()
+    n = serializers.IntegerField()
+    places = serializers.ListField(child=serializers.CharField(), help_text="The first three.")
+
+
+class NoteSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    text = serializers.CharField()
+
+
+class FaultGroupSerializer(serializers.Serializer[Any]):
+    """Equal faults: the first one's problem, their number and the first places."""
+
+    code = serializers.CharField()
+    column = serializers.CharField(allow_blank=True)
+    problem = serializers.CharField()
+    value = serializers.CharField(allow_blank=True)
+    n = serializers.IntegerField()
+    places = serializers.ListField(child=serializers.CharField())
+
+
+class ReadingSerializer(serializers.Serializer[Any]):
+    """Counts of the last reading: rows read = rows used + rows left out."""
+
+    n_rows = serializers.IntegerField()
+    n_used = serializers.IntegerField()
+    left_out = LeftOutSerializer(many=True, help_text="Rows.")
+    parts = LeftOutSerializer(many=True, help_text="Values of rows that are used.")
+    missing = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Missing labels by their word in the file."
+    )
+    notes = NoteSerializer(many=True, help_text="What was guessed or skipped.")
+    policies = serializers.DictField(child=serializers.CharField())
+    faults = FaultGroupSerializer(many=True)
+
+
+class PreviewSerializer(serializers.Serializer[Any]):
+    """What the mapping makes of the file."""
+
+    problems = serializers.ListField(child=serializers.CharField(), help_text="Of the mapping.")
+    n_items = serializers.IntegerField()
+    n_responses = serializers.IntegerField()
+    n_systems = serializers.IntegerField()
+    n_faults = serializers.IntegerField()
+
+
+class MappingSerializer(serializers.Serializer[Any]):
+    uses = serializers.DictField(child=serializers.ChoiceField(choices=list(Use)))
+    systems = serializers.DictField(child=serializers.CharField())
+
+
+class QuestionOverrideSerializer(serializers.Serializer[Any]):
+    """What is said of a question of labels; what is empty is found in the answers."""
+
+    level = serializers.CharField(allow_blank=True)
+    low = serializers.CharField(allow_blank=True)
+    high = serializers.CharField(allow_blank=True)
+    wording = serializers.CharField(allow_blank=True)
+
+
+class LabelSettingsSerializer(serializers.Serializer[Any]):
+    """How labels are read: what their fields hold, and what their questions are."""
+
+    tool = serializers.CharField(allow_blank=True)
+    uses = serializers.DictField(child=serializers.ChoiceField(choices=list(LabelUse)))
+    answers = serializers.CharField(allow_blank=True)
+    questions = serializers.DictField(child=QuestionOverrideSerializer())
+    keeps_names = serializers.BooleanField()
+
+
+class ScoreSettingsSerializer(serializers.Serializer[Any]):
+    """What columns of scores hold, and of which metrics lower is better."""
+
+    uses = serializers.DictField(child=serializers.ChoiceField(choices=list(ScoreUse)))
+    lower = serializers.ListField(child=serializers.CharField())
+    signature = serializers.CharField(allow_blank=True)
+    missing = serializers.ChoiceField(choices=get_args(Missing))
+    repeats = serializers.ChoiceField(choices=REPEATS)
+    unmatched = serializers.ChoiceField(choices=get_args(Unmatched))
+
+
+class UploadSerializer(serializers.ModelSerializer[Upload]):
+    token = serializers.UUIDField()
+    columns = ColumnSerializer(many=True)
+    mapping = serializers.SerializerMethodField(help_text="Empty until the file is read.")
+    faults = FaultSerializer(many=True, help_text="The first of them, each at its cell.")
+    reading = serializers.SerializerMethodField(help_text="None until the file is read.")
+    preview = serializers.SerializerMethodField(help_text="Of items.")
+    label_settings = serializers.SerializerMethodField(help_text="Of labels.")
+    score_settings = serializers.SerializerMethodField(help_text="Of scores.")
+    summary = serializers.DictField(help_text="What labels or scores come to, once read.")
+    problems = serializers.SerializerMethodField(help_text="What keeps it from being imported.")
+    job = serializers.SerializerMethodField(help_text="What was last done with it.")
+    study = serializers.CharField(source="result.slug", default=None, allow_null=True)
+
+    class Meta:
+        model = Upload
+        fields = [
+            *("token", "file_name", "n_bytes", "title", "n_rows", "columns", "mapping"),
+            *("is_mapping_known", "faults", "n_faults", "preview", "job", "study", "created_at"),
+            *("content", "label_settings", "score_settings", "summary", "problems", "reading"),
+        ]
+
+    @extend_schema_field(ReadingSerializer(allow_null=True))
+    def get_reading(self, upload: Upload) -> Any:
+        return upload.reading or None
+
+    @extend_schema_field(MappingSerializer)
+    def get_mapping(self, upload: Upload) -> Any:
+        is_items = upload.content == Upload.Content.ITEMS
+        return ColumnMapping.of(upload.mapping if is_items else {}).plain
+
+    @extend_schema_field(LabelSettingsSerializer(allow_null=True))
+    def get_label_settings(self, upload: Upload) -> Any:
+        if upload.content != Upload.Content.LABELS:
+            return None
+        return LabelSettings.of(upload.mapping).plain
+
+    @extend_schema_field(ScoreSettingsSerializer(allow_null=True))
+    def get_score_settings(self, upload: Upload) -> Any:
+        if upload.content != Upload.Content.SCORES:
+            return None
+        return ScoreSettings.of(upload.mapping).plain
+
+    def get_problems(self, upload: Upload) -> list[str]:
+        return [] if _is_settled(upload) else import_problems(upload)
+
+    @extend_schema_field(PreviewSerializer(allow_null=True))
+    def get_preview(self, upload: Upload) -> Any:
+        if _is_settled(upload) or upload.content != Upload.Content.ITEMS:
+            return None
+        return PreviewSerializer(preview_of(upload)).data
+
+    @extend_schema_field(JobSerializer(allow_null=True))
+    def get_job(self, upload: Upload) -> Any:
+        job = jobs_of_upload(upload).first()
+        return JobSerializer(job).data if job else None
+
+
+class Uploads(Endpoint):
+    parser_classes = [MultiPartParser]
+
+    @writes("upload_file", UploadInput, UploadSerializer, status=HTTPStatus.CREATED)
+    def post(self, request: Request) -> Response:
+        """Send a file of items, of labels collected elsewhere, or of scores. It is read in the
+        background, a small one at once; then say what its columns hold, and import it.
+
+        Access: those who may edit the study, or the team's studies; of scores, those who may
+        analyse the study.
+        """
+        body = self.input(UploadInput)
+        tool = body.get("tool", "")
+        upload = store_upload(
+            file=body["file"],
+            uploaded_by=self.person,
+            content=body["content"],
+            mapping={"tool": tool} if body["content"] == Upload.Content.LABELS else None,
+            **self._destination(body),
+        )
+        request_reading(upload=upload, requested_by=self.person)
+        return upload_answer(request, upload, HTTPStatus.CREATED)
+
+    def _destination(self, body: dict[str, Any]) -> dict[str, Any]:
+        if "study" in body:
+            is_scores = body["content"] == Upload.Content.SCORES
+            needed = Permission.ANALYSE if is_scores else Permission.EDIT
+            study = self.study(body["study"], needed)
+            return {"study": Study.objects.select_related("team").get(pk=study.pk)}
+        team = self.team_to_edit(body.get("team"))
+        texts = {"title": body["title"], "template": body.get("template", "")}
+        return {"team": team} | texts
+
+
+class OneUpload(Endpoint):
+    @reads("get_upload", UploadSerializer)
+    def get(self, request: Request, token: UUID) -> Response:
+        """What is in a file, and what the mapping makes of it.
+
+        Access: who uploaded the file, and those who may edit the team's studies.
+        """
+        return upload_answer(request, self.subject("upload", str(token)))
+
+    @writes("discard_upload", None, None, status=HTTPStatus.NO_CONTENT)
+    def delete(self, request: Request, token: UUID) -> Response:
+        """Forget a file.
+
+        Access: as for the upload.
+        """
+        self.subject("upload", str(token)).delete()
+        return Response(status=HTTPStatus.NO_CONTENT)
+
+
+class MappingInput(Input):
+    uses = serializers.DictField(
+        child=serializers.ChoiceField(choices=list(Use)), help_text="By the column's name."
+    )
+    systems = serializers.DictField(
+        child=serializers.CharField(max_length=200),
+        required=False,
+        default=dict,
+        help_text="By the name of a column of responses: the system that they are of.",
+    )
+
+
+class Mapping(Endpoint):
+    @writes("map_upload", MappingInput, UploadSerializer)
+    def put(self, request: Request, token: UUID) -> Response:
+        """Say what the columns are.
+
+        Access: as for the upload.
+        """
+        upload = waiting_for(self.subject("upload", str(token)), Upload.Content.ITEMS)
+        body = self.input(MappingInput)
+        known = {column["name"] for column in upload.columns}
+        if unknown := sorted(body["uses"].keys() - known):
+            raise serializers.ValidationError({"uses": [f"No columns: {', '.join(unknown)}."]})
+        set_mapping(upload=upload, mapping=ColumnMapping.of(body))
+        return upload_answer(request, upload)
+
+
+class ImportInput(Input):
+    leaves_out = serializers.BooleanField(
+        default=False, help_text="Import what is right, without rows at fault."
+    )
+
+
+class Import(Endpoint):
+    @writes("import_upload", ImportInput, UploadSerializer, status=HTTPStatus.ACCEPTED)
+    def post(self, request: Request, token: UUID) -> Response:
+        """Import a file by its mapping: all of it or nothing. A small one is imported at once.
+
+        Access: as for the upload.
+        """
+        upload = _waiting(self.subject("upload", str(token)))
+        leaves_out = self.input(ImportInput)["leaves_out"]
+        if problems := import_problems(upload):
+            raise serializers.ValidationError({"mapping": problems})
+        request_import(upload=upload, requested_by=self.person, leaves_out=leaves_out)
+        return upload_answer(request, upload, HTTPStatus.ACCEPTED)
+
+
+def _is_settled(upload: Upload) -> bool:
+    """Whether there is nothing to say of it: it is not read yet, or imported."""
+    return upload.n_rows is None or upload.result is not None
+
+
+def waiting_for(upload: Upload, content: str) -> Upload:
+    """Conflict for a file that holds something else, too."""
+    if upload.content != content:
+        raise Conflict(_("The file holds {content}.").format(content=upload.content))
+    return _waiting(upload)
+
+
+def _waiting(upload: Upload) -> Upload:
+    """Conflict for what is not read yet, could not be read, or is imported already."""
+    if upload.result is not None:
+        raise Conflict("The file is imported already.")
+    if upload.n_rows is None:
+        raise Conflict("The file is not read: look at its job and its faults.")
+    return upload
+
+
+def upload_answer(request: Request, upload: Upload, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    row = Upload.objects.select_related("study", "result").get(pk=upload.pk)
+    headers = {"Location": address_of(request, "upload", row.token)}
+    return Response(UploadSerializer(row).data, status=status, headers=headers)

@@ -1,0 +1,70 @@
+"""The addresses of this app under /api/v1/."""
+
+from django.urls import URLPattern, URLResolver, path
+
+from lazy_views import LazyPackage
+
+endpoints = LazyPackage("annotation.api")
+
+of_a_study: list[URLPattern | URLResolver] = [
+    path("jobs/", endpoints.jobs.Jobs.as_view(), name="jobs"),
+    path("jobs/<int:job_id>/", endpoints.jobs.OneJob.as_view(), name="job"),
+    path("jobs/<int:job_id>/stop/", endpoints.jobs.Stop.as_view(), name="job-stop"),
+    path("jobs/<int:job_id>/resume/", endpoints.jobs.Resume.as_view(), name="job-resume"),
+    path("items/", endpoints.items.Items.as_view(), name="items"),
+    path("items/<int:item_id>/", endpoints.items.OneItem.as_view(), name="item"),
+    path("submissions/", endpoints.judgments.Submissions.as_view(), name="submissions"),
+    path(
+        "submissions/<int:submission_id>/",
+        endpoints.judgments.OneSubmission.as_view(),
+        name="submission",
+    ),
+    path("submissions/<int:submission_id>/flag/", endpoints.judgments.Flag.as_view(), name="flag"),
+    path("judgments/", endpoints.judgments.Judgments.as_view(), name="judgments"),
+    path("protocols/", endpoints.protocols.Protocols.as_view(), name="protocols"),
+    path("protocols/<int:number>/", endpoints.protocols.OneProtocol.as_view(), name="protocol"),
+    path("protocols/draft/", endpoints.protocols.Draft.as_view(), name="protocol-draft"),
+    path("protocols/check/", endpoints.protocols.Check.as_view(), name="protocol-check"),
+    path("protocols/publish/", endpoints.protocols.Publishing.as_view(), name="protocol-publish"),
+    path("comments/", endpoints.comments.Comments.as_view(), name="comments"),
+    path("comments/<int:comment_id>/", endpoints.comments.OneComment.as_view(), name="comment"),
+    path("team/", endpoints.members.TeamOfStudy.as_view(), name="team-of-study"),
+    path("members/", endpoints.members.StudyMembers.as_view(), name="study-members"),
+    path("members/<int:member_id>/", endpoints.members.StudyMember.as_view(), name="study-member"),
+    path("invitations/", endpoints.members.StudyInvitations.as_view(), name="study-invitations"),
+    path(
+        "invitations/<int:invitation_id>/",
+        endpoints.members.StudyInvitation.as_view(),
+        name="study-invitation",
+    ),
+]
+
+of_a_team: list[URLPattern | URLResolver] = [
+    path("members/", endpoints.members.TeamMembers.as_view(), name="team-members"),
+    path("members/<int:member_id>/", endpoints.members.TeamMember.as_view(), name="team-member"),
+    path("invitations/", endpoints.members.TeamInvitations.as_view(), name="team-invitations"),
+    path(
+        "invitations/<int:invitation_id>/",
+        endpoints.members.TeamInvitation.as_view(),
+        name="team-invitation",
+    ),
+]
+
+of_the_site: list[URLPattern | URLResolver] = [
+    path("uploads/", endpoints.uploads.Uploads.as_view(), name="uploads"),
+    path("uploads/<uuid:token>/", endpoints.uploads.OneUpload.as_view(), name="upload"),
+    path(
+        "uploads/<uuid:token>/mapping/", endpoints.uploads.Mapping.as_view(), name="upload-mapping"
+    ),
+    path(
+        "uploads/<uuid:token>/label-settings/",
+        endpoints.upload_settings.LabelSettingsEndpoint.as_view(),
+        name="upload-label-settings",
+    ),
+    path(
+        "uploads/<uuid:token>/score-settings/",
+        endpoints.upload_settings.ScoreSettingsEndpoint.as_view(),
+        name="upload-score-settings",
+    ),
+    path("uploads/<uuid:token>/import/", endpoints.uploads.Import.as_view(), name="upload-import"),
+]

@@ -1,0 +1,200 @@
+"""The queue in which someone decides what annotators did not agree on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.roles import Permission
+from annotation.adjudications import decide
+from annotation.agreement import rounds_of
+from annotation.disagreement import default_threshold
+from annotation.disputes import Dispute, adjudication_queue
+from annotation.exceptions import DecisionRefused
+from annotation.models import AgreementVersion, Candidate, DisputeComment, Question, Study
+from annotation.models.comments import LONGEST_COMMENT
+from annotation.pages.forms import DecisionForm
+from annotation.pages.job_progress import job_of
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from annotation.study_results import AGREEMENT
+from console.access import person
+from console.forms import problems_of
+
+MOST_LISTED = 20
+MOST_COMMENTS = 100
+
+
+@require_safe
+def adjudication(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: whoever has a role in the study."""
+    study = study_for(request, slug)
+    if not study.n_judgments:
+        return study_page(request, study, "annotation/adjudication")
+    # The queue is read from the agreement computed last; a newer one is made meanwhile.
+    job = job_of(request, study, AGREEMENT)
+    is_computed = job is None or AgreementVersion.objects.of(study).exists()
+    context = {"job": job, "is_computed": is_computed}
+    if context["is_computed"]:
+        context |= _queue(request.GET, study)
+    return study_page(request, study, "annotation/adjudication", context)
+
+
+def _queue(values: QueryDict, study: Study) -> dict[str, Any]:
+    """The stretch of the queue that the address names, with the form of its first candidate."""
+    selection, with_decided = QueueSelection.of(study, values), "decided" in values
+    queue = adjudication_queue(
+        selection.question,
+        round=selection.round,
+        threshold=selection.threshold,
+        with_decided=with_decided,
+        skip=selection.skip,
+        most=1 + MOST_LISTED,
+    )
+    first, *others = queue.disputes or (None,)
+    about = (selection.question, selection.round)
+    return {
+        "questions": selection.questions,
+        "question": selection.question,
+        "rounds": selection.rounds,
+        "round": selection.round,
+        "queue": queue,
+        "percent": 100 * queue.threshold,
+        "threshold_problem": selection.threshold_problem,
+        "skipped": selection.skip,
+        "next_skip": selection.skip + 1,
+        "decided": with_decided,
+        "waiting": others,
+        # Whoever has decided one goes on to the next without looking for the form.
+        **(_first(*about, first, "skip" in values) if first else {}),
+    }
+
+
+def _first(question: Question, round: int, dispute: Dispute, takes_focus: bool) -> dict[str, Any]:
+    """The dispute to decide now, with its form and what colleagues said of it."""
+    pictures = Candidate.objects.select_related("item__picture", "picture")
+    candidate = pictures.defer("picture__content", "item__picture__content").get(
+        pk=dispute.candidate_id
+    )
+    decision = dispute.decision
+    initial = {"value": _as_choice(decision.value), "note": decision.note} if decision else {}
+    form = DecisionForm(question, initial=initial, takes_focus=takes_focus)
+    comments = DisputeComment.objects.about(candidate, question, round)
+    return {
+        "dispute": dispute,
+        "candidate": candidate,
+        "form": form,
+        "comments": comments.select_related("written_by")[:MOST_COMMENTS],
+        "longest_comment": LONGEST_COMMENT,
+    }
+
+
+def _as_choice(value: float) -> str:
+    return str(int(value)) if value.is_integer() else str(value)
+
+
+@require_POST
+def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse:
+    """Access: those who may adjudicate."""
+    study = study_for(request, slug, Permission.ADJUDICATE)
+    candidate = get_object_or_404(Candidate, item__study=study, pk=candidate_id)
+    selection = QueueSelection.of(study, request.POST)
+    form = DecisionForm(selection.question, request.POST)
+    if form.is_valid():
+        _decide(request, candidate, selection, form.cleaned_data)
+    else:
+        text = " ".join([_("Nothing was decided."), problems_of(form)])
+        messages.error(request, text, extra_tags="nothing_decided")
+    return redirect(queue_address(slug, request.POST, selection))
+
+
+def _decide(
+    request: HttpRequest, candidate: Candidate, selection: QueueSelection, values: dict[str, Any]
+) -> None:
+    try:
+        decide(
+            candidate=candidate,
+            question=selection.question,
+            value=float(values["value"]),
+            decided_by=person(request),
+            round=selection.round,
+            note=values["note"],
+        )
+    except DecisionRefused as refused:
+        messages.error(request, str(refused), extra_tags=refused.code)
+    else:
+        names = {"candidate": candidate.blind_name, "item": candidate.item.key}
+        messages.success(request, _("%(candidate)s of %(item)s is decided.") % names)
+
+
+def queue_address(slug: str, values: QueryDict, selection: QueueSelection) -> str:
+    """The queue as the form that was sent shows it."""
+    more = {
+        "skip": values.get("skip", "0"),
+        "question": selection.question.name,
+        "round": selection.round,
+    }
+    more |= {name: values[name] for name in ("threshold", "decided") if values.get(name)}
+    return reverse("console:adjudication", args=[slug], query=more)
+
+
+@dataclass(frozen=True)
+class QueueSelection:
+    """What an address or a form names of a study's queue; Http404 where that is not there."""
+
+    questions: list[Question]
+    question: Question
+    rounds: list[int]
+    round: int
+    threshold: float
+    skip: int
+    threshold_problem: str
+
+    @classmethod
+    def of(cls, study: Study, values: QueryDict) -> QueueSelection:
+        """The question and round that are named; else the first of each."""
+        questions, rounds = list(study.questions.all()), rounds_of(study) or [1]
+        name = values.get("question") or (questions[0].name if questions else None)
+        question = next((one for one in questions if one.name == name), None)
+        if question is None:
+            raise Http404(f"There is no question {name}.")
+        round_text = values.get("round")
+        round = _number(round_text) if round_text else rounds[0]
+        if round not in rounds:
+            raise Http404(f"There is no round {round}.")
+        skip = _number(values.get("skip", "0"))
+        text = values.get("threshold", "").strip()
+        share = _share(text)
+        threshold = default_threshold(question) if share is None else share
+        problem = _threshold_problem(text, threshold) if text and share is None else ""
+        return cls(questions, question, rounds, round, threshold, skip, problem)
+
+
+def _share(text: str) -> float | None:
+    """A share from 0 to below 1; None for whatever else an address holds."""
+    try:
+        share = float(text)
+    except ValueError:
+        return None
+    return share if 0 <= share < 1 else None
+
+
+def _threshold_problem(text: str, instead: float) -> str:
+    sentence = _(
+        "The threshold “%(text)s” is not a share from 0 to below 1; the one of the scale is used: "
+        "%(share)s."
+    )
+    return sentence % {"text": text[:40], "share": f"{instead:g}"}
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 6 else 0

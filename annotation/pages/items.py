@@ -1,0 +1,98 @@
+"""What is judged: the items of a study, and one item with everyone's judgments side by side.
+A submission in doubt is flagged beside its judgments."""
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.roles import Permission
+from annotation.flags import flag_submissions, unflag_submissions
+from annotation.models import Item, Submission
+from annotation.models.judgments import SubmissionQuerySet
+from annotation.pages.forms import FlagForm
+from annotation.pages.judgments import candidates_with_judgments
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from console.access import (
+    may,
+    person,
+)
+from console.forms import problems_of
+from console.tables import search_words, sort_key, stretch_of
+
+COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
+
+
+@require_safe
+def items(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: whoever has a role in the study."""
+    study = study_for(request, slug)
+    rows = Item.objects.filter(study=study)
+    if words := search_words(request):
+        rows = rows.filter(Q(key__icontains=words) | Q(context__icontains=words))
+    key = sort_key(request, COLUMNS, "position")
+    page = stretch_of(request, rows.counted(), key)
+    return study_page(
+        request, study, "annotation/items", {"page": page, "sort": key, "words": words}
+    )
+
+
+@require_safe
+def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
+    """Access: whoever has a role in the study."""
+    study = study_for(request, slug)
+    row = get_object_or_404(Item.objects.select_related("picture"), study=study, pk=item_id)
+    submissions = row.submissions.select_related("annotator", "assignment")
+    beside = Item.objects.filter(study=study)
+    # The order that they were imported in is that of the systems.
+    order = "position" if may(request, Permission.VIEW_SYSTEMS) else "blind_key"
+    candidates = list(row.candidates.select_related("picture").order_by(order, "pk"))
+    context = {
+        "section": "items",
+        "item": row,
+        "candidates": candidates,
+        "questions": candidates_with_judgments(row, candidates),
+        "flag_form": FlagForm(auto_id=False),
+        "submissions": submissions.order_by("round", "pk"),
+        "before": beside.preceding(row),
+        "after": beside.following(row),
+    }
+    return study_page(request, study, "annotation/item", context)
+
+
+@require_POST
+def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
+    """Access: those who may review."""
+    submissions = _submission(request, slug, submission_id)
+    item_id = get_object_or_404(submissions).item_id
+    form = FlagForm(request.POST)
+    if form.is_valid():
+        reason = form.cleaned_data["reason"]
+        flag_submissions(submissions=submissions, reason=reason, actor=person(request))
+        text = _("The submission is flagged; it counts until it is rejected.")
+        messages.success(request, text, extra_tags="flagged")
+    else:
+        text = _("Nothing was flagged: say why it is in doubt.")
+        messages.error(request, f"{text} {problems_of(form)}", extra_tags="not_flagged")
+    return redirect("console:item", slug, item_id)
+
+
+@require_POST
+def unflag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
+    """Access: those who may review."""
+    submissions = _submission(request, slug, submission_id)
+    item_id = get_object_or_404(submissions).item_id
+    unflag_submissions(submissions=submissions, actor=person(request))
+    return redirect("console:item", slug, item_id)
+
+
+def _submission(request: HttpRequest, slug: str, submission_id: int) -> SubmissionQuerySet:
+    """The one submission, where it is of the study and the study may be seen."""
+    return Submission.objects.of(study_for(request, slug, Permission.REVIEW)).filter(
+        pk=submission_id
+    )

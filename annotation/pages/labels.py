@@ -1,0 +1,76 @@
+"""Versioned sets of labels: making one, listing them, taking one away."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.roles import Permission
+from annotation.agreement import rounds_of
+from annotation.exceptions import StudyUnfit
+from annotation.models import LabelSet
+from annotation.pages.forms import LabelSetForm
+from annotation.pages.label_files import label_file
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from annotation.study_jobs import LABEL, jobs_of, request_study_job
+from console.access import person
+from console.pages.downloads import record_export
+from console.tables import page_of
+
+
+@require_safe
+def labels(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: whoever has a role in the study."""
+    study = study_for(request, slug)
+    sets = LabelSet.objects.of(study).select_related("question", "created_by")
+    context = {
+        "page": page_of(request, sets.order_by("-version")),
+        "form": LabelSetForm(study, rounds_of(study)) if study.n_judgments else None,
+        "job": jobs_of(study).of_kind(LABEL).first(),
+        "has_qrels": bool((qrels := label_file("txt")) and qrels.is_offered(study)),
+    }
+    return study_page(request, study, "annotation/labels", context)
+
+
+@require_POST
+def label(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may analyse."""
+    study = study_for(request, slug, Permission.ANALYSE)
+    form = LabelSetForm(study, rounds_of(study), request.POST)
+    if form.is_valid():
+        names = [form.arguments["question"], form.arguments["method"]]
+        request_study_job(
+            study=study,
+            kind=LABEL,
+            names=names,
+            arguments={"rule": form.arguments},
+            requested_by=person(request),
+        )
+    else:
+        text = _("No labels were made: choose a question and a method it allows.")
+        messages.error(request, text, extra_tags="no_labels")
+    return redirect("console:labels", slug)
+
+
+@require_safe
+def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpResponseBase:
+    """Access: those who may export."""
+    study = study_for(request, slug, Permission.EXPORT)
+    sets = LabelSet.objects.of(study).select_related("study", "question")
+    row = get_object_or_404(sets, version=version)
+    if (file := label_file(form)) is None:
+        raise Http404(f"There is no form {form}.")
+    try:
+        response = StreamingHttpResponse(file.write(row), content_type=file.content_type)
+    except StudyUnfit as unfit:
+        messages.error(request, str(unfit), extra_tags=unfit.code)
+        return redirect("console:labels", slug)
+    name = f"{study.slug}-{file.word}-{version}.{form}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    record_export(request, study, name)
+    return response

@@ -1,0 +1,218 @@
+"""Who is in a team or has a role in a study: invited, given another role, removed."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.exceptions import AccountsError
+from accounts.links import absolute
+from accounts.models import Membership, Team
+from accounts.roles import PERMISSIONS, Permission, Role
+from accounts.teams import appointable_roles, remove_member, set_role
+from annotation.access import give_to_team, remove_study_member, set_study_role
+from annotation.exceptions import AnnotationError
+from annotation.invitations import invite, revoke
+from annotation.models import Invitation, Study, StudyMembership
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from annotation.password_links import link_for_member
+from console.access import person, team_for
+from console.forms import problems_of
+from console.team_forms import InvitationForm, RoleForm
+
+REFUSALS = (AccountsError, AnnotationError)
+
+
+@require_POST
+def invite_to_team(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may manage the team."""
+    team, permissions = team_for(request, slug, Permission.MANAGE)
+    form = InvitationForm(request.POST, roles=appointable_roles(permissions))
+    _invite(request, team, form)
+    return redirect("console:team", slug)
+
+
+@require_POST
+def revoke_of_team(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
+    """Access: those who may manage the team."""
+    team, _permissions = team_for(request, slug, Permission.MANAGE)
+    _revoke(request, get_object_or_404(Invitation, team=team, pk=invitation_id))
+    return redirect("console:team", slug)
+
+
+@require_POST
+def change_role(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
+    """Access: those who may manage the team; owners are an owner's to change."""
+    team, permissions = team_for(request, slug, Permission.MANAGE)
+    member = get_object_or_404(Membership, team=team, pk=member_id)
+    form = RoleForm(request.POST, roles=appointable_roles(permissions))
+    try:
+        if not form.is_valid():
+            raise AccountsError(problems_of(form))
+        set_role(team=team, user=member.user, role=form.choice, actor=person(request))
+        messages.success(request, _("The role was changed."))
+    except AccountsError as error:
+        messages.error(request, str(error), extra_tags=error.code)
+    return redirect("console:team", slug)
+
+
+@require_POST
+def remove(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
+    """Access: those who may manage the team, and members for themselves."""
+    team, _permissions = team_for(request, slug)
+    member = get_object_or_404(Membership, team=team, pk=member_id)
+    try:
+        remove_member(member=member, actor=person(request))
+    except AccountsError as error:
+        messages.error(request, str(error), extra_tags=error.code)
+        return redirect("console:team", slug)
+    name = member.user.get_username()
+    messages.success(request, _("%(name)s is no longer in the team.") % {"name": name})
+    remaining = StudyMembership.objects.filter(user=member.user_id, study__team=team)
+    if titles := [str(title) for title in remaining.values_list("study__title", flat=True)]:
+        text = _("%(name)s still has access to: %(studies)s. It ends on “Who has access” there.")
+        messages.warning(request, text % {"name": name, "studies": ", ".join(titles)})
+    is_self = member.user_id == person(request).pk
+    return redirect("console:teams") if is_self else redirect("console:team", slug)
+
+
+@require_POST
+def password_link(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
+    """Access: those who may manage the team, for accounts that its invitations made."""
+    team, _permissions = team_for(request, slug, Permission.MANAGE)
+    member = get_object_or_404(Membership, team=team, pk=member_id)
+    try:
+        link = link_for_member(member=member, actor=person(request))
+        words = _("With this link %(name)s sets a new password, once and within a day.")
+        _store_link(request, team, link, words % {"name": member.user.get_username()})
+    except AccountsError as error:
+        messages.error(request, str(error), extra_tags=error.code)
+    return redirect("console:team", slug)
+
+
+@require_safe
+def study_members(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: whoever has a role in the study; invitations are for those who may share it."""
+    study = study_for(request, slug)
+    invitations = Invitation.objects.open().filter(study=study).select_related("invited_by")
+    context = {
+        "section": "members",
+        "of_team": members_of_its_team(request, study),
+        "members": study.memberships.select_related("user").order_by("user__username"),
+        "roles": StudyMembership.ROLES,
+        "invitations": invitations,
+        "invitation_form": InvitationForm(roles=StudyMembership.ROLES),
+        "teams": [] if study.team_id else _teams_for_studies(request),
+        "link": request.session.pop(f"link:study:{study.pk}", None),
+    }
+    return study_page(request, study, "annotation/members", context)
+
+
+@require_POST
+def invite_to_study(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may manage the study."""
+    study = study_for(request, slug, Permission.MANAGE)
+    _invite(request, study, InvitationForm(request.POST, roles=StudyMembership.ROLES))
+    return redirect("console:members", slug)
+
+
+@require_POST
+def revoke_of_study(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
+    """Access: those who may manage the study."""
+    study = study_for(request, slug, Permission.MANAGE)
+    _revoke(request, get_object_or_404(Invitation, study=study, pk=invitation_id))
+    return redirect("console:members", slug)
+
+
+@require_POST
+def change_study_role(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
+    """Access: those who may manage the study."""
+    study = study_for(request, slug, Permission.MANAGE)
+    member = get_object_or_404(StudyMembership, study=study, pk=member_id)
+    form = RoleForm(request.POST, roles=StudyMembership.ROLES)
+    if form.is_valid():
+        set_study_role(study=study, user=member.user, role=form.choice, actor=person(request))
+        messages.success(request, _("The role was changed."))
+    else:
+        messages.error(request, problems_of(form))
+    return redirect("console:members", slug)
+
+
+@require_POST
+def remove_from_study(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
+    """Access: those who may manage the study."""
+    study = study_for(request, slug, Permission.MANAGE)
+    member = get_object_or_404(StudyMembership, study=study, pk=member_id)
+    remove_study_member(member=member, actor=person(request))
+    messages.success(request, _("The role in this study ended."))
+    return redirect("console:members", slug)
+
+
+@require_POST
+def give_study(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: the owner of a study that no team has, for a team they work in."""
+    study = study_for(request, slug, Permission.OWN)
+    team = get_object_or_404(Team.objects.of(person(request)), slug=request.POST.get("team", ""))
+    try:
+        give_to_team(study=study, team=team, actor=person(request))
+        messages.success(request, _("The study belongs to %(team)s now.") % {"team": team})
+    except REFUSALS as error:
+        messages.error(request, str(error), extra_tags=error.code)
+    return redirect("console:members", slug)
+
+
+def members_of_its_team(request: HttpRequest, study: Study) -> list[Membership]:
+    """The members of the study's team, whom only that team sees."""
+    if study.team is None or not Team.objects.of(person(request)).contains(study.team):
+        return []
+    return list(study.team.memberships.select_related("user").order_by("user__username"))
+
+
+def _teams_for_studies(request: HttpRequest) -> list[Team]:
+    """The teams whose studies one may edit, and so add to."""
+    roles = [role for role in Role if Permission.EDIT in PERMISSIONS[role]]
+    mine = Membership.objects.filter(user=person(request).pk, role__in=roles)
+    return list(Team.objects.filter(pk__in=mine.values("team")))
+
+
+def _invite(request: HttpRequest, to: Team | Study, form: InvitationForm) -> None:
+    """Invite, and keep the link for the page that follows, which displays it once."""
+    try:
+        if not form.is_valid():
+            raise AccountsError(problems_of(form))
+        email = form.cleaned_data["email"]
+        link = invite(
+            to=to, email=email, role=form.choice, actor=person(request), link_of=invitation_link
+        )
+    except REFUSALS as error:
+        messages.error(request, str(error), extra_tags=error.code)
+        return
+    if link:
+        words = _("Pass this link on to %(email)s. It works once, within a week.")
+        _store_link(request, to, link, words % {"email": email})
+    else:
+        messages.success(request, _("The invitation is on its way to %(to)s.") % {"to": email})
+
+
+def _revoke(request: HttpRequest, invitation: Invitation) -> None:
+    try:
+        revoke(invitation=invitation, actor=person(request))
+        messages.success(request, _("The invitation was taken back."))
+    except AnnotationError as error:
+        messages.error(request, str(error), extra_tags=error.code)
+
+
+def _store_link(request: HttpRequest, of: Team | Study, link: str, words: str) -> None:
+    key = f"link:{of.pk}" if isinstance(of, Team) else f"link:study:{of.pk}"
+    request.session[key] = {"address": link, "words": words}
+
+
+def invitation_link(token: str) -> str:
+    return absolute(reverse("console:invitation", args=[token]))

@@ -1,0 +1,206 @@
+"""What the pages of new studies and uploaded files ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import Team, User
+from accounts.names import require_visible
+from accounts.roles import PERMISSIONS, Permission
+from annotation.models import Study, Upload
+from annotation.pages.label_upload_view import TOOL_NAMES
+from annotation.pages.protocol_templates import (
+    purpose_of,
+    title_of,
+)
+from annotation.protocols.templates import template_names
+from annotation.readers.column_mapping import ColumnMapping, Use
+from annotation.readers.formats import DELIMITERS, FileFormat
+from annotation.readers.text_files import ENCODINGS
+
+FROM_FILE, FROM_TEMPLATE, FROM_COPY, FROM_LABELS = "file", "template", "copy", "labels"
+ACCEPTED = ".csv,.tsv,.txt,.xlsx,.xlsm,.json,.jsonl,.ndjson,.parquet,.zip,.gz"
+DELIMITER_NAMES = {
+    ",": _("commas"),
+    ";": _("semicolons"),
+    "\t": _("tabs"),
+    "|": _("vertical bars"),
+}
+
+
+def file_field(**options: Any) -> forms.FileField:
+    widget = forms.ClearableFileInput(attrs={"accept": ACCEPTED})
+    return forms.FileField(
+        label=_("File"),
+        widget=widget,
+        help_text=_(
+            "CSV, Excel, ODS, JSON, JSON Lines, Parquet, or a zip with a table and pictures."
+        ),
+        allow_empty_file=True,
+        **options,
+    )
+
+
+def teams_to_import_into(user: User) -> list[Team]:
+    """The teams in which a user may make studies."""
+    roles = [role for role, permissions in PERMISSIONS.items() if Permission.EDIT in permissions]
+    rows = Team.objects.filter(memberships__user=user.pk, memberships__role__in=roles)
+    return list(rows.order_by("name"))
+
+
+class StudyField(forms.ModelChoiceField[Study]):
+    """A study, by the name that people know it by."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        return f"{obj.title} ({obj.slug})"
+
+
+class NewStudyForm(forms.Form):
+    """What a study is called, whose it is, and what it begins with."""
+
+    title = forms.CharField(
+        label=_("Name of the study"), max_length=128, validators=[require_visible]
+    )
+    team = forms.ChoiceField(
+        label=_("Who sees it"),
+        required=False,
+        help_text=_(
+            "A team's members, by their roles. A study stays with the team it is given to."
+        ),
+    )
+    begin = forms.ChoiceField(
+        label=_("Begin with"),
+        choices=[
+            (FROM_FILE, _("A file of items")),
+            (FROM_TEMPLATE, _("A template alone; items later")),
+            (FROM_COPY, _("A copy of another study: its items and protocol, no answers")),
+            (
+                FROM_LABELS,
+                _("Labels that were collected elsewhere: agreement, results, datasheets"),
+            ),
+        ],
+        initial=FROM_FILE,
+        widget=forms.RadioSelect,
+    )
+    file = file_field(required=False)
+    template = forms.ChoiceField(
+        label=_("What annotators are asked"),
+        required=False,
+        help_text=_("It can be changed on the Protocol page until the study is launched."),
+    )
+    tool = forms.ChoiceField(
+        label=_("Collected with"),
+        required=False,
+        choices=[("", _("find out from the file")), *TOOL_NAMES.items()],
+    )
+    source = StudyField(label=_("Study to copy"), queryset=Study.objects.none(), required=False)
+
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+        self._teams = {str(team.pk): team for team in teams_to_import_into(user)}
+        teams = [(key, team.name) for key, team in self._teams.items()]
+        _choices(self, "team", [*teams, ("", _("Only you"))])
+        if teams:
+            self.fields["team"].initial = self._team_of_last_study(user) or teams[0][0]
+        names = [(name, title_of(name)) for name in template_names()]
+        _choices(self, "template", [("", _("one question, 0 to 100: how appropriate")), *names])
+        sources = Study.objects.visible_to(user).order_by("title", "pk")
+        field = self.fields["source"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = sources
+
+    def _team_of_last_study(self, user: User) -> str:
+        """Whose the newest study is that this person made for one of the teams."""
+        made = Study.objects.filter(owner=user.pk, team__in=list(self._teams))
+        return str(made.order_by("-pk").values_list("team", flat=True).first() or "")
+
+    @property
+    def template_purposes(self) -> list[tuple[str, str, str]]:
+        """Each template with its title, and what it is for."""
+        return [(name, title_of(name), purpose_of(name)) for name in template_names()]
+
+    @property
+    def chosen_team(self) -> Team | None:
+        return self._teams.get(self.cleaned_data.get("team", ""))
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        begin = data.get("begin")
+        needed = {FROM_FILE: "file", FROM_TEMPLATE: "template", FROM_COPY: "source"}
+        needed[FROM_LABELS] = "file"
+        problems = {
+            "file": _("Choose a file."),
+            "template": _("Choose a template."),
+            "source": _("Choose a study."),
+        }
+        name = needed.get(str(begin))
+        if name and not data.get(name) and name not in self.errors:
+            self.add_error(name, forms.ValidationError(problems[name], code="missing"))
+        return data
+
+
+def _choices(form: forms.Form, name: str, choices: list[Any]) -> None:
+    field = form.fields[name]
+    assert isinstance(field, forms.ChoiceField)
+    field.choices = choices
+
+
+class FileForm(forms.Form):
+    """A file of items."""
+
+    file = file_field()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+
+
+class ReadingForm(forms.Form):
+    """How a file is read, where that was found wrongly."""
+
+    encoding = forms.ChoiceField(
+        label=_("Encoding"), required=False, choices=[(name, name) for name in ENCODINGS]
+    )
+    delimiter = forms.ChoiceField(
+        label=_("Between columns"),
+        required=False,
+        choices=[(each, DELIMITER_NAMES[each]) for each in DELIMITERS],
+    )
+    sheet = forms.ChoiceField(label=_("Sheet"), required=False)
+    table = forms.ChoiceField(label=_("File in the zip"), required=False)
+
+    def __init__(self, form: FileFormat, *args: Any, **kwargs: Any) -> None:
+        initial = {
+            name: getattr(form, name) for name in ("encoding", "delimiter", "sheet", "table")
+        }
+        super().__init__(*args, **{"label_suffix": "", "initial": initial} | kwargs)
+        _choices(self, "sheet", [(name, name) for name in form.sheets])
+        _choices(self, "table", [(name, name) for name in form.tables])
+        if form.encoding and form.encoding not in ENCODINGS:
+            _choices(self, "encoding", [(name, name) for name in (form.encoding, *ENCODINGS)])
+        unused = {
+            "encoding": not form.encoding,
+            "delimiter": not form.delimiter,
+            "sheet": len(form.sheets) < 2,
+            "table": len(form.tables) < 2,
+        }
+        for name in (name for name, is_unused in unused.items() if is_unused):
+            del self.fields[name]
+
+    @property
+    def choice(self) -> FileFormat:
+        return FileFormat(**{name: value for name, value in self.cleaned_data.items() if value})
+
+
+def posted_mapping(upload: Upload, data: Any) -> ColumnMapping:
+    """What a page says that the columns are; what is no use is not used."""
+    uses, systems = {}, {}
+    for n, column in enumerate(upload.columns):
+        use, system = data.get(f"use-{n}", ""), data.get(f"system-{n}", "").strip()
+        if use in list(Use):
+            uses[column["name"]] = Use(use)
+            if use == Use.RESPONSE and system:
+                systems[column["name"]] = system[:200]
+    return ColumnMapping(uses, systems)

@@ -1,0 +1,224 @@
+"""An uploaded file as its page shows it: columns, the first items, what it would come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.models import User
+from annotation.label_uploads import LabelSettings
+from annotation.models import Upload
+from annotation.pages.upload_forms import DELIMITER_NAMES
+from annotation.readers.column_mapping import (
+    ColumnMapping,
+    Use,
+    label_of,
+    mapping_faults,
+    mapping_warnings,
+)
+from annotation.readers.drafts import PictureDraft
+from annotation.readers.file_faults import Fault, Faults
+from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, ODS, PARQUET, FileFormat
+from annotation.readers.mapped_items import MappedItems
+from annotation.readers.pictures import NamesOfPictures
+from annotation.readers.rows import Row
+from annotation.score_settings import KIND as SCORES
+from annotation.score_settings import ScoreSettings
+from annotation.uploads import keep_mapping, request_reading
+from error_codes import CodedText
+
+ITEMS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class ColumnRow:
+    """A column, its first value, and what it is said to be."""
+
+    n: int
+    name: str
+    first: str
+    use: Use | None
+    system: str
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a mapping makes of the file's first rows, and of all of them in numbers."""
+
+    problems: Sequence[str]
+    warnings: Sequence[CodedText]
+    shown: Page[Any]
+    faults: list[Fault]
+    n_faults: int
+    notes: list[str]
+    n_items: int
+    n_responses: int
+    n_systems: int
+    n_uneven: int
+    is_whole: bool
+    n_sample: int
+    has_responses: bool
+
+    @property
+    def is_possible(self) -> bool:
+        return not self.problems and self.n_items > 0
+
+    @property
+    def sentence(self) -> str:
+        """What the import would come to."""
+        n = self.n_items
+        items = ngettext("%(n)s item", "%(n)s items", n) % {"n": f"{n:,}"}
+        n = self.n_responses
+        responses = ngettext("%(n)s response", "%(n)s responses", n) % {"n": f"{n:,}"}
+        n = self.n_systems
+        if not n:
+            return _("{items} with {responses}").format(items=items, responses=responses)
+        systems = ngettext("%(n)s system", "%(n)s systems", n) % {"n": f"{n:,}"}
+        return _("{items} with {responses} of {systems}").format(
+            items=items, responses=responses, systems=systems
+        )
+
+
+def column_rows(upload: Upload) -> list[ColumnRow]:
+    mapping = ColumnMapping.of(upload.mapping)
+    return [
+        ColumnRow(
+            n,
+            column["name"],
+            column["first"],
+            mapping.uses.get(column["name"]),
+            mapping.system_of(column["name"]),
+        )
+        for n, column in enumerate(upload.columns)
+    ]
+
+
+def uses() -> list[tuple[str, str]]:
+    """Every use with its label, for a select."""
+    return [(str(use), label_of(use)) for use in Use]
+
+
+def preview_of(upload: Upload, page: str = "") -> Preview:
+    """Made of the rows that are stored with the upload, never of the file."""
+    mapping, faults = ColumnMapping.of(upload.mapping), Faults()
+    problems = mapping_faults(mapping, has_pictures=upload.has_pictures)
+    path = Path(upload.file_name)
+    rows = [Row(path, line, fields, is_csv=is_csv) for line, fields, is_csv in upload.sample]
+    items = MappedItems(
+        rows if not problems else (),
+        mapping,
+        path=path,
+        faults=faults,
+        pictures=NamesOfPictures(),
+        is_pool=upload.kind == "alternatives",
+    )
+    is_whole = len(rows) == upload.n_rows
+    shown: Page[Any] = Paginator(list(items), ITEMS_SHOWN).get_page(page)
+    shown.object_list = [_item(item) for item in shown.object_list]
+    counts = (
+        (len(items), items.n_candidates, items.n_systems)
+        if is_whole or problems
+        else _counts(upload, mapping)
+    )
+    known = {(each["line"], each["column"], each["problem"]) for each in upload.faults}
+    new = [each for each in faults.first if (each.line, each.column, each.problem) not in known]
+    warnings = mapping_warnings(mapping) if not problems else []
+    notes = [f"{note}." for note in items.notes() if note not in warnings]
+    notes += items.report().omissions()
+    return Preview(
+        problems,
+        warnings,
+        shown,
+        [*(Fault(**each) for each in upload.faults), *new],
+        upload.n_faults + len(new) + faults.n_more,
+        notes if is_whole else [],
+        *counts,
+        n_uneven=items.n_uneven if is_whole else 0,
+        is_whole=is_whole,
+        n_sample=len(rows),
+        has_responses=any(mapping.columns(use) for use in (Use.RESPONSE, Use.CANDIDATE_PICTURE)),
+    )
+
+
+def _counts(upload: Upload, mapping: ColumnMapping) -> tuple[int, int, int]:
+    """Items, responses and systems of the whole file, by what its columns hold."""
+    columns = {column["name"]: column for column in upload.columns}
+    n_rows = upload.n_rows or 0
+    named = mapping.column(Use.ITEM) or (None if mapping.is_wide else mapping.column(Use.CONTEXT))
+    n_items = columns[named]["n_distinct"] if named else n_rows
+    if mapping.is_wide:
+        responses = mapping.columns(Use.RESPONSE)
+        return n_items, sum(columns[name]["n_filled"] for name in responses), len(responses)
+    system = mapping.column(Use.SYSTEM)
+    return n_items, n_rows, columns[system]["n_distinct"] if system else 0
+
+
+def _item(item: Any) -> dict[str, Any]:
+    letters = [ascii_uppercase[n % 26] for n in range(len(item.candidates))]
+    pictures = [_name(candidate.picture) for candidate in item.candidates]
+    candidates = list(zip(letters, item.candidates, pictures, strict=True))
+    return {"item": item, "picture": _name(item.picture), "candidates": candidates}
+
+
+def _name(picture: PictureDraft | None) -> str:
+    """What the file calls a picture that `NamesOfPictures` stands for."""
+    return picture.content.removeprefix(NamesOfPictures.MARK).decode() if picture else ""
+
+
+def format_in_words(upload: Upload) -> str:
+    """How the file was read, such as “CSV with semicolons, UTF-8”."""
+    form = FileFormat.of(upload.form)
+    names = {
+        EXCEL: _("Excel"),
+        ODS: _("OpenDocument"),
+        JSON: _("JSON"),
+        JSON_LINES: _("JSON Lines"),
+        PARQUET: _("Parquet"),
+    }
+    if form.kind == CSV:
+        delimiter = DELIMITER_NAMES.get(form.delimiter, form.delimiter)
+        parts = [_("CSV with {delimiter} between columns").format(delimiter=delimiter)]
+    else:
+        parts = [names.get(form.kind, "")]
+    if form.encoding:
+        encoding = form.encoding
+        parts.append(encoding.upper() if encoding.startswith("utf") else encoding.capitalize())
+    if form.sheet:
+        parts.append(_("sheet “{name}”").format(name=form.sheet))
+    if form.table:
+        parts.append(_("{name} in the zip").format(name=form.table))
+    return ", ".join(parts)
+
+
+def map_anew(row: Upload, mapping: dict[str, Any], person: User) -> bool:
+    """Keep what is said of labels or scores; whether that was said before. What comes of it shows
+    when the file is read by it."""
+    if mapping == row.mapping:
+        return True
+    row.mapping = mapping
+    row.is_mapping_known = False
+    if row.content == Upload.Content.LABELS:
+        chosen = LabelSettings.of(mapping)
+        if "uses" in mapping and not chosen.problems():
+            keep_mapping(row, chosen.tool)
+    elif not ScoreSettings.of(mapping).problems():
+        keep_mapping(row, SCORES)
+    request_reading(upload=row, requested_by=person)
+    return False
+
+
+def import_problems(row: Upload) -> list[str]:
+    """What of the file, or of what is said of it, keeps it from being imported."""
+    if row.content == Upload.Content.ITEMS:
+        return list(preview_of(row).problems)
+    is_labels = row.content == Upload.Content.LABELS
+    chosen = LabelSettings.of(row.mapping) if is_labels else ScoreSettings.of(row.mapping)
+    text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", row.n_faults)
+    return [*chosen.problems(), *([text % {"n": f"{row.n_faults:,}"}] if row.n_faults else [])]

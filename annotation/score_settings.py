@@ -1,0 +1,103 @@
+"""What an uploaded table of scores holds, as somebody says of its columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Upload
+from annotation.readers.policies import Missing, Policies, Repeats, Unmatched
+
+KIND = "scores"
+LONGEST_SIGNATURE = 500
+
+
+class ScoreUse(StrEnum):
+    """What a column of a table of scores holds."""
+
+    ITEM = "item"
+    SYSTEM = "system"
+    CANDIDATE = "candidate"
+    SCORE = "score"
+    METRIC = "metric"
+    VALUE = "value"
+    SIGNATURE = "signature"
+    REASON = "reason"
+
+
+def label_of_use(use: str) -> str:
+    """What people call a use."""
+    return {
+        ScoreUse.ITEM: _("Item"),
+        ScoreUse.SYSTEM: _("System"),
+        ScoreUse.CANDIDATE: _("Name of the candidate"),
+        ScoreUse.SCORE: _("Scores of a metric"),
+        ScoreUse.METRIC: _("Name of the metric"),
+        ScoreUse.VALUE: _("Score of the metric in the row"),
+        ScoreUse.SIGNATURE: _("Signature"),
+        ScoreUse.REASON: _("Why there is no score"),
+    }[ScoreUse(use)]
+
+
+@dataclass(frozen=True)
+class ScoreSettings:
+    """The uses of columns, metrics of which lower is better, the signature of all rows, and the
+    policies."""
+
+    uses: Mapping[str, str] = field(default_factory=dict)
+    lower: tuple[str, ...] = ()
+    signature: str = ""
+    missing: Missing = "words"
+    repeats: Repeats = "refuse"
+    unmatched: Unmatched = "refuse"
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> ScoreSettings:
+        """What `plain` made of them."""
+        return cls(**{**values, "lower": tuple(values.get("lower", ()))})
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self) | {"lower": list(self.lower)}
+
+    @property
+    def policies(self) -> Policies:
+        return Policies(missing=self.missing, repeats=self.repeats, unmatched=self.unmatched)
+
+    def columns(self, use: ScoreUse) -> tuple[str, ...]:
+        return tuple(name for name, each in self.uses.items() if each == use)
+
+    def signature_for(self, upload: Upload) -> str:
+        """That of the rows that name none."""
+        return self.signature or f"imported|file:{upload.file_name}"
+
+    def problems(self) -> list[str]:
+        """What keeps the table from being read, in sentences."""
+        chosen = Counter(self.uses.values())
+        problems = [
+            _("Only one column can be “{use}”.").format(use=label_of_use(use))
+            for use in ScoreUse
+            if use != ScoreUse.SCORE and chosen[use] > 1
+        ]
+        if not chosen[ScoreUse.ITEM]:
+            problems.append(_("Choose the column that is “Item”."))
+        if not (chosen[ScoreUse.SYSTEM] or chosen[ScoreUse.CANDIDATE]):
+            problems.append(_("Choose the column that is the system, or the candidate's name."))
+        is_long = chosen[ScoreUse.METRIC] or chosen[ScoreUse.VALUE]
+        if chosen[ScoreUse.SCORE] and is_long:
+            problems.append(
+                _("Either columns are a metric's scores each, or a row names its metric; not both.")
+            )
+        elif not chosen[ScoreUse.SCORE] and not (
+            chosen[ScoreUse.METRIC] and chosen[ScoreUse.VALUE]
+        ):
+            problems.append(
+                _("Choose the columns of scores; or those of the metric's name and its score.")
+            )
+        return problems

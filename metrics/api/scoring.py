@@ -1,0 +1,270 @@
+"""Scoring by any metric with its settings, judges included: estimated, confirmed, done."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any
+
+from django import forms
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.roles import Permission
+from annotation.models import Study
+from console.api.endpoint import Endpoint, Input, address_of
+from console.api.errors import Conflict
+from console.api.job_records import (
+    JobSerializer,
+    job_record,
+)
+from console.api.operations import lists, reads, writes
+from console.api.pagination import page
+from metrics.models import ScoringRequest
+from metrics.pages.scoring import (
+    request_by_form,
+    scoring_form,
+)
+from metrics.scorers.registry import SCORERS
+from metrics.scoring_requests import confirm_request, last_job_of
+from metrics.study_judges import is_judge
+
+KINDS: list[tuple[type[forms.Field], str]] = [
+    (forms.BooleanField, "boolean"),
+    (forms.FloatField, "number"),
+    (forms.DecimalField, "number"),
+    (forms.IntegerField, "integer"),
+    (forms.ChoiceField, "choice"),
+    (forms.ModelChoiceField, "choice"),
+]
+
+
+class SettingSerializer(serializers.Serializer[Any]):
+    """A setting of a metric, and what it is where none is sent."""
+
+    name = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    kind = serializers.ChoiceField(choices=["boolean", "number", "integer", "choice", "text"])
+    is_required = serializers.BooleanField()
+    default = serializers.CharField(allow_null=True)
+    choices = serializers.ListField(child=serializers.CharField(), help_text="Of a choice.")
+
+
+class MetricSerializer(serializers.Serializer[Any]):
+    """A metric. Those that ask a language model cost money, and are for who may spend."""
+
+    name = serializers.CharField()
+    summary = serializers.CharField()
+    is_judge = serializers.BooleanField()
+    settings = SettingSerializer(many=True)
+
+
+class Metrics(Endpoint):
+    @reads("list_metrics", MetricSerializer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """The metrics that the study can be scored by, each with its settings.
+
+        Access: those who may analyse; judges are listed for those who may spend.
+        """
+        study = self.study(slug, Permission.ANALYSE)
+        may_spend = Permission.SPEND in self.permissions
+        names = [name for name in SCORERS if may_spend or not is_judge(name)]
+        rows = [_metric(study, name) for name in names]
+        return Response(MetricSerializer(rows, many=True).data)
+
+
+def _metric(study: Study, name: str) -> dict[str, Any]:
+    form = scoring_form(study, name)
+    settings = [_setting(form, *named) for named in form.fields.items()]
+    summary = SCORERS[name].summary
+    return {"name": name, "summary": summary, "is_judge": is_judge(name), "settings": settings}
+
+
+def _setting(form: forms.Form, name: str, field: forms.Field) -> dict[str, Any]:
+    kind = next((kind for known, kind in KINDS if isinstance(field, known)), "text")
+    initial = form.get_initial_for_field(field, name)
+    choices = [str(getattr(value, "value", value)) for value, _label in _choices(field)]
+    return {
+        "name": name,
+        "label": str(field.label),
+        "kind": kind,
+        "is_required": field.required and initial is None,
+        "default": None if initial is None else str(initial),
+        "choices": choices,
+    }
+
+
+def _choices(field: forms.Field) -> list[tuple[Any, Any]]:
+    choices: Any = field.choices if isinstance(field, forms.ChoiceField) else []
+    return list(choices)
+
+
+class ScoringRequestRowSerializer(serializers.ModelSerializer[ScoringRequest]):
+    """What scoring takes, and once it is confirmed, what it took; amounts are null for who may not
+    see money."""
+
+    parameters = serializers.DictField(help_text="Said otherwise than by default.")
+    connection = serializers.CharField(allow_null=True, help_text="Of a judge.")
+    estimate = serializers.DictField(allow_null=True, help_text="Null until it is estimated.")
+    spent_usd = serializers.SerializerMethodField()
+    requested_by = serializers.CharField(allow_null=True)
+
+    class Meta:
+        model = ScoringRequest
+        fields = [
+            *("id", "metric", "parameters", "connection", "model", "max_usd", "max_requests"),
+            *("estimate", "n_requests", "spent_usd", "requested_by", "created_at"),
+            "confirmed_at",
+        ]
+
+    def get_spent_usd(self, row: ScoringRequest) -> str | None:
+        return f"{row.spent_usd:.6f}" if self._may_see_money else None
+
+    def to_representation(self, row: ScoringRequest) -> dict[str, Any]:
+        record: dict[str, Any] = super().to_representation(row)
+        return record if self._may_see_money else _without_amounts(record)
+
+    @property
+    def _may_see_money(self) -> bool:
+        return Permission.VIEW_MONEY in self.context["request"]._request.permissions
+
+
+def _without_amounts(record: dict[str, Any]) -> dict[str, Any]:
+    estimate = record["estimate"]
+    if estimate and estimate.get("estimate"):
+        estimate = estimate | {"estimate": estimate["estimate"] | {"usd": None}}
+    return record | {"max_usd": None, "estimate": estimate}
+
+
+class ScoringRequestSerializer(ScoringRequestRowSerializer):
+    """A request with its job."""
+
+    job = serializers.SerializerMethodField(help_text="What estimates, or scores.")
+
+    class Meta(ScoringRequestRowSerializer.Meta):
+        fields = [*ScoringRequestRowSerializer.Meta.fields, "job"]
+
+    @extend_schema_field(JobSerializer(allow_null=True))
+    def get_job(self, row: ScoringRequest) -> Any:
+        job = last_job_of(row)
+        return job_record(self.context["request"], job) if job else None
+
+
+class ScoringRequestInput(Input):
+    """A metric and its settings, as `metrics/` lists them; what is left out is by default."""
+
+    metric = serializers.ChoiceField(choices=list(SCORERS))
+    settings = serializers.DictField(
+        required=False,
+        default=dict,
+        child=serializers.JSONField(allow_null=True),
+        help_text="A judge needs a connection, a model, prices and a cap.",
+    )
+
+
+class ScoringRequests(Endpoint):
+    @lists("list_scoring_requests", ScoringRequestRowSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """What scoring was asked for, newest first.
+
+        Access: those who may analyse; of judges, those who may spend.
+        """
+        rows = ScoringRequest.objects.of(self.study(slug, Permission.ANALYSE))
+        if Permission.SPEND not in self.permissions:
+            rows = rows.filter(connection=None)
+        related = rows.select_related("connection", "requested_by")
+        return page(request, related, ScoringRequestRowSerializer)
+
+    @writes(
+        "request_scoring",
+        ScoringRequestInput,
+        ScoringRequestSerializer,
+        status=HTTPStatus.ACCEPTED,
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Have it found out what scoring would take; nothing is scored before it is confirmed.
+
+        Access: those who may analyse; by judges, those who may spend, too.
+        """
+        study, body = self.study(slug, Permission.ANALYSE), self.input(ScoringRequestInput)
+        metric: str = body["metric"]
+        if is_judge(metric):
+            study = self.study(slug, Permission.SPEND)
+        form = _filled(study, metric, body["settings"])
+        row = request_by_form(study, metric, form, self.person)
+        return _answer(request, study, row)
+
+
+def _filled(study: Study, metric: str, settings: dict[str, Any]) -> Any:
+    """The page's form with these settings; a 400 with each that is at fault."""
+    start = scoring_form(study, metric)
+    if unknown := sorted(settings.keys() - start.fields.keys()):
+        text = _("There is no such setting: {names}.").format(names=", ".join(unknown))
+        raise serializers.ValidationError({"settings": [text]})
+    initial = {
+        name: start.get_initial_for_field(field, name) for name, field in start.fields.items()
+    }
+    data = {name: _posted(value) for name, value in (initial | settings).items()}
+    form = scoring_form(study, metric, data)
+    if not form.is_valid():
+        errors = {
+            "settings" if name == "__all__" else f"settings.{name}": list(map(str, problems))
+            for name, problems in form.errors.items()
+        }
+        raise serializers.ValidationError(errors)
+    return form
+
+
+def _posted(value: Any) -> Any:
+    """As a browser would send it, which is what a form's field expects."""
+    if value is None or isinstance(value, list | dict):
+        return ""
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+class OneScoringRequest(Endpoint):
+    @reads("get_scoring_request", ScoringRequestSerializer)
+    def get(self, request: Request, slug: str, request_id: int) -> Response:
+        """What scoring would take, or how far it is.
+
+        Access: those who may analyse; of judges, those who may spend, too.
+        """
+        row = _request_of(self, slug, request_id)
+        return Response(ScoringRequestSerializer(row, context={"request": request}).data)
+
+
+class Confirmation(Endpoint):
+    @writes(
+        "confirm_scoring", None, ScoringRequestSerializer, status=HTTPStatus.ACCEPTED, spends=True
+    )
+    def post(self, request: Request, slug: str, request_id: int) -> Response:
+        """Have it scored, once, within its caps; its job is stopped and resumed as others are.
+
+        Access: those who may analyse; by judges, those who may spend, too.
+        """
+        row = _request_of(self, slug, request_id)
+        if row.estimate is None:
+            raise Conflict(_("It is not estimated: look at its job."))
+        confirm_request(request=row, actor=self.person)
+        return _answer(request, row.study, row)
+
+
+def _request_of(endpoint: Endpoint, slug: str, request_id: int) -> ScoringRequest:
+    study = endpoint.study(slug, Permission.ANALYSE)
+    rows = ScoringRequest.objects.of(study).select_related("connection", "requested_by")
+    row = get_object_or_404(rows, pk=request_id)
+    if row.connection_id is not None:
+        endpoint.study(slug, Permission.SPEND)
+    row.study = study
+    return row
+
+
+def _answer(request: Request, study: Study, row: ScoringRequest) -> Response:
+    row.refresh_from_db()
+    headers = {"Location": address_of(request, "scoring-request", study.slug, row.pk)}
+    data = ScoringRequestSerializer(row, context={"request": request}).data
+    return Response(data, status=HTTPStatus.ACCEPTED, headers=headers)

@@ -1,0 +1,135 @@
+"""Scoring by any metric with its parameters: what it would take, then doing it, under a cap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.models import User
+from accounts.roles import Permission
+from annotation.models import Study
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from console.access import person
+from console.pages.validation import has_references, needing_references
+from metrics.exceptions import MetricsError
+from metrics.models import ScoringRequest
+from metrics.models_here import has_model
+from metrics.pages.scoring_forms import (
+    JudgeForm,
+    ParametersForm,
+)
+from metrics.scorers.registry import SCORERS
+from metrics.scoring_requests import (
+    confirm_request,
+    last_job_of,
+    most_under_way,
+    request_plan,
+)
+from metrics.study_judges import is_judge
+
+REQUESTS_SHOWN = 20
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def scoring(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may analyse; by judges, those who may spend, too."""
+    study = study_for(request, slug, Permission.ANALYSE)
+    metric = request.GET.get("metric", "")
+    if metric and metric not in SCORERS:
+        raise Http404(f"There is no metric {metric}.")
+    if is_judge(metric):
+        study = study_for(request, slug, Permission.SPEND)
+    data = request.POST if request.method == "POST" else None
+    form = scoring_form(study, metric, data) if metric and has_model(metric) else None
+    if form is not None and request.method == "POST" and form.is_valid():
+        try:
+            row = request_by_form(study, metric, form, person(request))
+        except MetricsError as refused:
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
+        else:
+            return redirect("console:scoring-request", slug, row.pk)
+    return study_page(request, study, "metrics/scoring", _context(study, metric, form))
+
+
+def scoring_form(study: Study, metric: str, data: Any = None) -> ParametersForm | JudgeForm:
+    """What scoring by a metric is to be told."""
+    return JudgeForm(study, metric, data) if is_judge(metric) else ParametersForm(metric, data)
+
+
+def request_by_form(
+    study: Study, metric: str, form: ParametersForm | JudgeForm, user: User
+) -> ScoringRequest:
+    """Have what a valid form says estimated."""
+    if isinstance(form, JudgeForm):
+        reference = form.settings_reference()
+        row, _job = request_plan(
+            study=study,
+            metric=metric,
+            parameters={"settings": reference} if reference else {},
+            requested_by=user,
+            connection=form.cleaned_data["connection"],
+            **form.of_judges,
+        )
+    else:
+        row, _job = request_plan(
+            study=study, metric=metric, parameters=form.parameters, requested_by=user
+        )
+    return row
+
+
+def _context(study: Any, metric: str, form: Any) -> dict[str, Any]:
+    return {
+        "section": "validation",
+        "metric": metric,
+        "entry": SCORERS.get(metric),
+        "metrics": [(name, has_model(name)) for name in SCORERS],
+        "entries": SCORERS.items(),
+        "lacks_model": bool(metric) and not has_model(metric),
+        "lacks_references": metric in needing_references() and not has_references(study),
+        "form": form,
+        "is_judge": is_judge(metric),
+        "has_connection": isinstance(form, JudgeForm)
+        and study.team is not None
+        and form.fields["connection"].queryset.exists(),  # type: ignore[attr-defined]
+        "requests": ScoringRequest.objects.of(study).select_related("connection")[:REQUESTS_SHOWN],
+    }
+
+
+def _request_for(request: HttpRequest, slug: str, request_id: int) -> ScoringRequest:
+    """A request of the study; those of judges are for those who may spend."""
+    study = study_for(request, slug, Permission.ANALYSE)
+    rows = ScoringRequest.objects.of(study).select_related("connection")
+    row = get_object_or_404(rows, pk=request_id)
+    if row.connection_id is not None:
+        study = study_for(request, slug, Permission.SPEND)
+    row.study = study
+    return row
+
+
+@require_safe
+@never_cache
+def scoring_request(request: HttpRequest, slug: str, request_id: int) -> HttpResponse:
+    """Access: those who may analyse; of judges, those who may spend, too."""
+    row = _request_for(request, slug, request_id)
+    context = {"section": "validation", "row": row, "job": last_job_of(row)}
+    context["n_under_way"] = most_under_way()
+    return study_page(request, row.study, "metrics/scoring_request", context)  # type: ignore[arg-type]
+
+
+@require_POST
+def scoring_confirm(request: HttpRequest, slug: str, request_id: int) -> HttpResponse:
+    """Access: those who may analyse; by judges, those who may spend, too."""
+    row = _request_for(request, slug, request_id)
+    if confirm_request(request=row, actor=person(request)):
+        messages.success(request, _("Scoring in the background; this page follows it."))
+    return redirect("console:scoring-request", slug, row.pk)

@@ -1,0 +1,29 @@
+"""The addresses of the pages of this app."""
+
+from django.urls import URLPattern, URLResolver, path
+
+from lazy_views import LazyPackage
+
+pages = LazyPackage("metrics.pages")
+
+of_a_study: list[URLPattern | URLResolver] = [
+    path("scores/add/", pages.score_uploads.add_scores, name="add-scores"),
+    path("scores/new/", pages.scoring.scoring, name="scoring"),
+    path(
+        "scores/requests/<int:request_id>/", pages.scoring.scoring_request, name="scoring-request"
+    ),
+    path(
+        "scores/requests/<int:request_id>/confirm/",
+        pages.scoring.scoring_confirm,
+        name="scoring-confirm",
+    ),
+]
+
+of_a_team: list[URLPattern | URLResolver] = [
+    path("judges/", pages.judge_connections.judge_connections, name="judge-connections"),
+    path(
+        "judges/<int:connection_id>/close/",
+        pages.judge_connections.close,
+        name="judge-connection-close",
+    ),
+]
