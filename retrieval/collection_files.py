@@ -140,7 +140,8 @@ def _problem_of_columns(kind: str, start: bytes) -> str:
     found = guess_kind(start)
     if found is None or KINDS[found] == kind or is_json(start):
         return ""
-    width = len(find_layout(start, found).columns)
+    layout = find_layout(start, found)
+    width = 0 if layout.is_table else len(layout.columns)
     if kind == Kind.RUN and width == 4:
         return _(
             "it has four columns, as qrels have (topic iteration docno grade); a run has six. "

@@ -25,7 +25,10 @@ WHITE = "\t\n\r\f\v"
 def problem_of_text(start: bytes) -> str:
     """Why bytes are not the start of a text; empty where they are one."""
     if (noun := _noun(start)) is not None:
-        return CodedText(_("it is {noun}, and not text.").format(noun=noun), code="not_text")
+        text = _("it is {noun}, and not text.").format(noun=noun)
+        if start.startswith(b"PAR1") or noun == _("an Excel workbook"):
+            text += " " + _("Save it as CSV with a header.")
+        return CodedText(text, code="not_text")
     if _is_binary(start):
         text = _("it is not text: too much of it cannot be read as characters.")
         return CodedText(text, code="not_text")
@@ -46,7 +49,7 @@ def _noun(start: bytes) -> str | None:
     if start.startswith(b"%PDF"):
         return _("a PDF document")
     if start.startswith(b"PAR1"):
-        return _("Parquet, as embeddings are")
+        return _("Parquet")
     if start.startswith(b"\x93NUMPY"):
         return _("an array of NumPy")
     return None

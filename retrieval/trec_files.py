@@ -30,7 +30,7 @@ from retrieval.exports.marks import SIMULATED
 from retrieval.file_kinds import LOOKED_AT, problem_of_text
 from retrieval.run_ranks import contradicting
 from retrieval.trec_blocks import BYTE_ORDER_MARK, Columns, columns_of, read_in_blocks
-from retrieval.trec_json import Named, each_record
+from retrieval.trec_json import Named, each_record, each_table_record
 from retrieval.trec_layouts import TREC, UTF16, FileKind, Layout, find_layout, guess_kind
 from stats.arguments import Floats, Integers
 from stats.ranking.judged_lists import HIGHEST_GRADE, LOWEST_GRADE, in_single_precision
@@ -323,7 +323,12 @@ def _lines_of(path: Path, file: IO[bytes], layout: Layout) -> _Lines:
     lines = _Lines(layout)
     faults: list[tuple[int | None, CodedText]] = []
     if layout.is_json:
-        for number, (place, named) in enumerate(each_record(path, file, layout.kind), 1):
+        records = (
+            each_table_record(path, layout.kind, lines.table)
+            if layout.is_table
+            else each_record(path, file, layout.kind)
+        )
+        for number, (place, named) in enumerate(records, 1):
             if (problem := lines.take_named(number, named)) is not None:
                 faults.append((None, CodedText(f"{place}: {problem}", problem.code)))
                 if len(faults) == MOST_FAULTS:
@@ -360,12 +365,15 @@ class _Lines:
         self.has_repeats = False
         self.ranks: list[float] = []
         self.comments = ReadingReport()
+        self.table = ReadingReport()
         self.n_decimal = 0
 
     def report(self) -> ReadingReport:
         """What was read, and what was left out."""
         reading = _report(self.layout, len(self.values) + self.comments.n_rows)
-        reading.left_out = self.comments.left_out
+        reading.left_out = self.comments.left_out | self.table.left_out
+        reading.n_rows += sum(each.n for each in self.table.left_out.values())
+        reading.notes += self.table.notes
         if self.n_decimal:
             text = (
                 f"{count_of(self.n_decimal, 'grade')} with decimals, such as 1.0: read as whole "

@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from annotation.exceptions import ImportRefused
+from annotation.readers import tables
+from annotation.readers.report import ReadingReport
 from error_codes import CodedText
 from retrieval.exceptions import TrecFileFaults
 from retrieval.trec_layouts import FileKind, column_name
@@ -54,6 +57,19 @@ def each_record(path: Path, file: IO[bytes], kind: FileKind) -> Iterator[tuple[s
     else:
         for number, record in enumerate(value, 1):
             yield f"record {number}", _named(path, None, record, kind)
+
+
+def each_table_record(
+    path: Path, kind: FileKind, report: ReadingReport
+) -> Iterator[tuple[str, Named]]:
+    """The same of the rows of a CSV table with a header; the report has notes on the table."""
+    try:
+        for row in tables.each_row(path, report=report):
+            fields = Pairs((name, row.text(name).strip()) for name in row.fields)
+            yield row.place.lower(), _named(path, row.line, fields, kind)
+    except ImportRefused as refused:
+        text = CodedText(refused.problem, refused.code)
+        raise TrecFileFaults(path, [(refused.line, text)]) from None
 
 
 def _each_line(

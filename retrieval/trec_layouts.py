@@ -44,12 +44,16 @@ NUMERIC = re.compile(rb"[+-]?(?:[\d.]|inf|nan)", re.I)
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a file's lines, and the number of the line that names them, 0 without one."""
+    """The columns of a file's lines, and the number of the line that names them, 0 without one.
+
+    `is_json` is of records, and `is_table` of those that are rows of a CSV table.
+    """
 
     kind: FileKind
     columns: tuple[str, ...]
     header_line: int = 0
     is_json: bool = False
+    is_table: bool = False
 
     @property
     def value_column(self) -> str:
@@ -95,6 +99,8 @@ def find_layout(start: bytes, kind: FileKind) -> Layout:
     if is_json(start):
         value = "score" if kind == "run" else "grade"
         return Layout(kind, ("topic", "docno", value), is_json=True)
+    if columns := _csv_header(start, kind):
+        return Layout(kind, columns, is_json=True, is_table=True)
     trec = Layout(kind, TREC[kind])
     rows = list(islice(_rows(start, trec), LINES_LOOKED_AT))
     if not rows:
@@ -145,9 +151,29 @@ def _header(cells: list[bytes], kind: FileKind) -> tuple[str, ...]:
     return columns if is_complete and has_value else ()
 
 
+def _csv_header(start: bytes, kind: FileKind) -> tuple[str, ...]:
+    """The columns of runs and qrels that the header of a CSV table names, if it has them all.
+
+    Excel's line `sep=;` may be before it.
+    """
+    lines = start.split(b"\n", 2)
+    first = lines[1] if lines[0].lower().startswith(b"sep=") and len(lines) > 1 else lines[0]
+    for delimiter in (b",", b";"):
+        names = [column_name(cell.decode(errors="replace")) for cell in first.split(delimiter)]
+        if kind != "run" and "grade" not in names:
+            names = ["grade" if name == "score" else name for name in names]
+        needed = {"topic", "docno", "score" if kind == "run" else "grade"}
+        if kind == "qrels_jg":
+            needed.add("iteration")
+        columns = tuple(name for name in names if name)
+        if needed <= {*columns} and len({*columns}) == len(columns):
+            return columns
+    return ()
+
+
 def column_name(text: str) -> str:
     """The column that a header or a field of JSON names, such as topic for `query-id`."""
-    return COLUMN_OF_NAME.get(re.sub(r"[-_ ]", "", text.strip().casefold()), "")
+    return COLUMN_OF_NAME.get(re.sub(r"[-_ ]", "", text.strip().strip('"').casefold()), "")
 
 
 def guess_kind(start: bytes) -> FileKind | None:
@@ -155,9 +181,9 @@ def guess_kind(start: bytes) -> FileKind | None:
     if is_json(start):
         return _guess_json_kind(start)
     run, qrels = find_layout(start, "run"), find_layout(start, "qrels")
-    if run.header_line and {"rank", "tag"} & set(run.columns):
+    if (run.header_line or run.is_table) and {"rank", "tag"} & set(run.columns):
         return "run"
-    if qrels.header_line:
+    if qrels.header_line or qrels.is_table:
         return "qrels"
     for layout in (run, qrels):
         rows = [cells for _number, cells in _rows(start, layout)]

@@ -54,6 +54,43 @@ PIECES = ["1", "07", "d1", "é", "#", "2.5", "-1e-3", "1_0", "+1", "inf", "nan",
 GAPS = [" ", " ", " ", " ", "\t", "  ", "\r", "\x0b"]
 
 
+@pytest.mark.parametrize("delimiter", [",", ";"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_tables_with_a_header_are_read_as_lines_are(file, delimiter, encoding):
+    run_rows = ["", "query_id,doc_id,score,rank,note", "1,b,2.5,1,x", "1,a,-1e-3,2,", ",,,,"]
+    grade_rows = ['"query-id","corpus-id","score"', "1,a,1.0", '"#2","b c",0']
+
+    def table(name, rows):
+        text = "\r\n".join(rows).strip().replace(",", delimiter)
+        return file(name, text.encode(encoding))
+
+    path = table("run.csv", run_rows)
+    run, plain = read_run(path), read_run(file("plain", RUN))
+    assert kind_of_file(path) == "run"
+    assert (run.topics, run.documents) == (plain.topics, plain.documents)
+    np.testing.assert_array_equal(run.score, plain.score)
+    assert (run.reading.n_rows, run.reading.n_used) == (3, 2)
+    assert [*run.reading.left_out] == ["blank_row"]
+    path = table("qrels.csv", grade_rows)
+    qrels = read_qrels(path)
+    assert kind_of_file(path) == "qrels"
+    assert (qrels.topics, qrels.documents) == (["#2", "1"], ["a", "b c"])
+    assert qrels.grade[qrels.topic].tolist() == [0, 1]
+    assert "decimal_grades" in [note.code for note in qrels.reading.notes]
+
+
+def test_faults_of_tables_name_the_line(file):
+    content = "query_id;doc_id;score\n1;a;1,5\n1;b;2\n1;b;3\n"
+    with refused(TrecFileFaults) as caught:
+        read_run(file("run.csv", content))
+    assert [problem.code for _line, problem in caught.value.faults] == ["score", "twice"]
+    assert "line 2" in str(caught.value)
+    with refused(TrecFileFaults) as caught:
+        read_run(file("run.csv", "query_id;doc_id;score\n1;a;1;2\n"))
+    [(line, problem)] = caught.value.faults
+    assert (line, problem.code) == (2, "field_count")
+
+
 def odd_run(rng: np.random.Generator) -> str:
     """Mostly lines as they should be, with white space and cells that may not be."""
     lines = []
