@@ -266,7 +266,7 @@ def test_a_collection_is_made_filled_and_evaluated_by_the_keyboard(page, team):
     assert accessibility_problems(page) == []
     page.get_by_role("link", name="RR@10").press("Enter")
     expect(page.locator(".said-first")).to_contain_text("RR@10")
-    assert Collection.objects.get().versions.count() == 1
+    assert Collection.objects.get().results.count() == 1
 
 
 def cut_choices(page):
