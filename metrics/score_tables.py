@@ -164,10 +164,14 @@ class _ScoreReader:
             self.repeated.setdefault(key, [self.table.values[key]]).append(value)
             return
         if is_again:
-            line = row.line if self.repeats == "first" else self.lines[key]
+            is_missing = math.isnan(self.table.values[key])
+            # A missing score is none of several.
+            takes = is_missing if is_missing != math.isnan(value) else self.repeats == "last"
+            line = self.lines[key] if takes else row.line
             self._leave_out(REPEATED, place_of_line(line))
-            if self.repeats == "first":
+            if not takes:
                 return
+            self.table.reasons.pop(key, None)
         self.table.values[key] = value
         self.lines[key] = row.line
         reason = row.optional(self.columns.reason) if self.columns.reason else ""

@@ -453,14 +453,7 @@ def settle_repeats(
     if repeats == "refuse":
         raise _repeated(table, keys, again, int(first[inverse[int(np.argmax(again))]]))
     if repeats in ("first", "last"):
-        chosen = ~again
-        if repeats == "last":
-            latest = np.zeros(len(first), dtype=np.intp)
-            latest[inverse] = kept
-            chosen = np.zeros(len(codes), dtype=np.bool_)
-            chosen[latest] = True
-        table.keep(chosen, REPEATED)
-        return [values[chosen] for values in columns], kept[chosen]
+        return _chosen(table, columns, inverse, len(first), is_last=repeats == "last")
     if repeats == "mean" and any(values.dtype == object for values in columns):
         raise AnnotationError(
             "--repeats mean needs numbers. For categories, choose first, last or majority.",
@@ -473,6 +466,33 @@ def settle_repeats(
     table.report.note(repeats_note(n, repeats))
     table.cells = table.cells.keep(~again)
     return settled, kept
+
+
+def _chosen(
+    table: Table, columns: Sequence[NDArray[Any]], groups: Integers, n: int, *, is_last: bool
+) -> tuple[list[NDArray[Any]], Integers]:
+    """Each group's first or last value of each column, of those that are known, and its row."""
+
+    def choose(rows: Integers, chosen: Integers) -> Integers:
+        # Of several assignments to one place, the last one holds.
+        rows = rows if is_last else rows[::-1]
+        chosen[groups[rows]] = rows
+        return chosen
+
+    every = choose(np.arange(len(groups)), np.zeros(n, dtype=np.intp))
+    settled, is_used = [], np.zeros(len(groups), dtype=np.bool_)
+    for values in columns:
+        known = np.flatnonzero(values == values)  # NaN is not
+        chosen = choose(known, every.copy())
+        is_used[chosen[groups[known]]] = True
+        settled.append(values[chosen])
+    # A group without any value has a row all the same.
+    has_used = np.zeros(n, dtype=np.bool_)
+    has_used[groups[is_used]] = True
+    is_used[every[~has_used]] = True
+    table.keep(is_used, REPEATED)
+    kept = np.sort(every)
+    return [values[groups[kept]] for values in settled], kept
 
 
 def combined_codes(keys: Sequence[Words]) -> Integers:

@@ -15,6 +15,7 @@ from annotation.readers.policies import Policies, Reading
 from annotation.readers.shapes import Columns
 from tests.annotation.importing import command_output
 from tests.codes import codes_of, refused, refused_naming
+from validation import plain_table as correlation
 
 FIELD = Path(__file__).parent / "field"
 LABELS = ("--item=item", "--annotator=who", "--value=label")
@@ -211,6 +212,18 @@ def test_repeated_outputs_of_a_system_are_averaged_or_chosen(tmp_path):
         )["correlations"]
         found = answer("correlate", path, *options, f"--repeats={repeats}")["correlations"]
         assert found[0]["value"] == pytest.approx(expected[0]["value"])
+
+
+def test_a_missing_value_is_none_of_several(tmp_path):
+    rows = ("0,x,NA,.1", "0,x,3,", "0,x,5,.3", "0,x,,", "1,x,2,.2", "1,y,4,.1", "2,y,,.3")
+    path = table(tmp_path / "outputs.csv", *rows, header="item,system,human,m")
+    columns = correlation.Columns(("human",), ("m",), ("item",), ("system",))
+    for repeats, values, n_used in (("first", [3, 0.1], 5), ("last", [5, 0.3], 4)):
+        reading = Reading(Policies(repeats=repeats))
+        frame = correlation.read_outputs(path, columns, reading)
+        assert frame[["human", "metric m"]].to_numpy()[0].tolist() == values
+        assert len(frame) == 4
+        assert (reading.report.n_rows, reading.report.n_used) == (7, n_used)
 
 
 @pytest.mark.parametrize("name", ["case", "onefloat"])

@@ -174,6 +174,14 @@ def test_one_of_repeated_scores_counts(write, repeats, value, n_left_out):
         assert codes_of(report.notes) == [f"repeats_{repeats}"]
 
 
+@pytest.mark.parametrize(("repeats", "value"), [("first", 1), ("last", 3)])
+def test_a_missing_score_is_none_of_several(write, repeats, value):
+    rows = [f"d0,alpha,nll,{cell}" for cell in ("NA", "1", "3", "")]
+    stored, report = read_by(write, *rows, repeats=repeats)
+    assert stored == {("nll", "d0", "alpha"): value}
+    assert (report.n_used, report.missing.total()) == (1, 2)
+
+
 def test_rows_about_unknown_candidates_can_be_left_out(write):
     rows = ["d0,alpha,nll,1", "d7,alpha,nll,2", "d0,gamma,nll,3"]
     stored, report = read_by(write, *rows, unmatched="leave-out")
