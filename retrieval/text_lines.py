@@ -46,7 +46,6 @@ def each_text_line(
 
     The report counts blank lines as left out.
     """
-    report = report or ReadingReport()
     number = 0
     try:
         file = plain_file(path).open("rb")
@@ -58,9 +57,10 @@ def each_text_line(
                         f"it is longer than {LONGEST_LINE:,} characters.", code="too_long"
                     )
                     raise refused(path, [(number, problem)])
-                report.n_rows += 1
-                if line.isspace():
-                    report.leave_out(BLANK_ROW, place_of_line(number))
+                if report is not None:
+                    report.n_rows += 1
+                    if line.isspace():
+                        report.leave_out(BLANK_ROW, place_of_line(number))
                 else:
                     yield number, line.removesuffix("\n")
     except OSError as error:
