@@ -41,6 +41,7 @@ from console.api.endpoint import Endpoint, Input, address_of
 from console.api.errors import Conflict
 from console.api.job_records import JobSerializer
 from console.api.operations import reads, writes
+from console.api.reading import ReadingSerializer
 
 
 class UploadInput(Input):
@@ -91,46 +92,6 @@ class FaultSerializer(serializers.Serializer[Any]):
     column = serializers.CharField(allow_null=True)
     problem = serializers.CharField()
     place = serializers.CharField(default="", help_text="Line, record or row of a sheet.")
-
-
-class LeftOutSerializer(serializers.Serializer[Any]):
-    """Rows or values that are not used, for one reason."""
-
-    code = serializers.CharField()
-    reason = serializers.CharField()
-    n = serializers.IntegerField()
-    places = serializers.ListField(child=serializers.CharField(), help_text="The first three.")
-
-
-class NoteSerializer(serializers.Serializer[Any]):
-    code = serializers.CharField()
-    text = serializers.CharField()
-
-
-class FaultGroupSerializer(serializers.Serializer[Any]):
-    """Equal faults: the first one's problem, their number and the first places."""
-
-    code = serializers.CharField()
-    column = serializers.CharField(allow_blank=True)
-    problem = serializers.CharField()
-    value = serializers.CharField(allow_blank=True)
-    n = serializers.IntegerField()
-    places = serializers.ListField(child=serializers.CharField())
-
-
-class ReadingSerializer(serializers.Serializer[Any]):
-    """Counts of the last reading: rows read = rows used + rows left out."""
-
-    n_rows = serializers.IntegerField()
-    n_used = serializers.IntegerField()
-    left_out = LeftOutSerializer(many=True, help_text="Rows.")
-    parts = LeftOutSerializer(many=True, help_text="Values of rows that are used.")
-    missing = serializers.DictField(
-        child=serializers.IntegerField(), help_text="Missing labels by their word in the file."
-    )
-    notes = NoteSerializer(many=True, help_text="What was guessed or skipped.")
-    policies = serializers.DictField(child=serializers.CharField())
-    faults = FaultGroupSerializer(many=True)
 
 
 class PreviewSerializer(serializers.Serializer[Any]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,6 +17,7 @@ from console.api.job_records import (
 )
 from console.api.operations import lists, reads
 from console.api.pagination import page
+from console.api.reading import CountsSerializer
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile
 from work.models import Job
@@ -40,14 +42,19 @@ class CollectionFileSerializer(serializers.ModelSerializer[CollectionFile]):
         slug_field="slug", read_only=True, allow_null=True, help_text="Whose judgments it is."
     )
     is_usable = serializers.BooleanField(help_text="Whether it was read, and without a fault.")
+    reading = serializers.SerializerMethodField(help_text="Of runs and qrels, once they are read.")
 
     class Meta:
         model = CollectionFile
         fields = [
             *("id", "kind", "name", "family", "made_by", "assessor", "round", "rule", "study"),
             *("file_name", "n_bytes", "sha256", "n_lines", "n_topics", "n_documents"),
-            *("n_relevant", "n_unjudged", "n_faults", "is_usable", "created_at"),
+            *("n_relevant", "n_unjudged", "n_faults", "is_usable", "reading", "created_at"),
         ]
+
+    @extend_schema_field(CountsSerializer(allow_null=True))
+    def get_reading(self, file: CollectionFile) -> dict[str, Any] | None:
+        return file.reading or None
 
 
 class CollectionFilters(Filters):

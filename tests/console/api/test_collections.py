@@ -78,6 +78,8 @@ def test_collections_and_files_are_listed(reader, tracks):
     files = reader.get(f"{TRACKS}files/?kind=run").json()["results"]
     assert [file["name"] for file in files] == ["bm25", "dense", "rm3"]
     assert {file["family"] for file in files} == {"lexical", ""}
+    for file in files:
+        assert file["reading"]["n_rows"] == file["reading"]["n_used"] == file["n_lines"]
 
 
 def test_an_evaluation_is_asked_for_and_followed(reader, tracks):
