@@ -73,6 +73,31 @@ def test_missing_words_are_counted_and_named(tmp_path, name, word):
     assert kept["n_judgments"] == (36 if word else len(rows))
 
 
+def test_a_missing_number_is_counted_and_an_infinite_one_is_refused(tmp_path):
+    path = FIELD / "16-nan-texts" / "num.csv"
+    with refused(TableRefused, "not_finite") as caught:
+        answer("agreement", path, *LABELS, "--level=interval")
+    assert (caught.value.line, caught.value.field) == (19, "label")
+    finite = table(tmp_path / "num.csv", *path.read_text().splitlines()[1:-1])
+    found = answer("agreement", finite, *LABELS, "--level=interval")
+    assert found["n_judgments"] == 16
+    assert found["reading"]["missing"] == {"NaN": 1}
+
+
+@pytest.mark.parametrize("options", [(), ("--shape=annotators",)])
+def test_a_column_per_annotator_becomes_a_row_per_label(options):
+    path = FIELD / "22-qualtrics" / "wide.csv"
+    found = answer("agreement", path, "--item=item", "--level=nominal", *options)
+    assert [found[name] for name in ("n_items", "n_annotators", "n_judgments")] == [10, 3, 29]
+    wide = pd.read_csv(path).melt("item", var_name="who", value_name="label").dropna()
+    long = read_labels(path, Columns(("item",)), kind="number")
+    labels = zip(map(int, long.items), long.annotators, long.values, strict=True)
+    assert set(labels) == set(wide.itertuples(index=False, name=None))
+    assert found["reading"]["missing"] == {"": 1}
+    assert found["reading"]["policies"]["shape"] == "annotators"
+    assert note_codes(found) == ["columns_are_annotators"]
+
+
 def test_null_does_not_move_alpha(tmp_path):
     """As in the factuality labels of xsum_hallucination_annotations, which have 33 NULL."""
     rows = ("0,A,yes", "0,B,yes", "1,A,no", "1,B,no", "2,A,NA", "2,B,yes", "3,A,NULL", "3,B,no")
