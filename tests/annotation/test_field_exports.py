@@ -305,3 +305,11 @@ def test_words_for_no_label_are_missing_unless_they_are_wanted(tmp_path: Path) -
     assert counts(draft.report) == {"no_answer": 2}
     kept = read_draft(path, "csv", fields, policies=Policies(missing="empty"))
     assert answers_to(kept, "v")["0", "B"] == "NULL"
+
+
+def test_items_that_look_alike_are_noted() -> None:
+    fields = FieldNames(item=("item",), annotator="who", values=("label",))
+    policies = Policies(repeats="first")
+    draft = read_draft(FIELD / "28-ids" / "ids.csv", "csv", fields, policies=policies)
+    assert "look_alike_items" in note_codes(draft.report)
+    assert {"007", "7"} < {item.key for item in draft.items}

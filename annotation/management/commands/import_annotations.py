@@ -1,7 +1,7 @@
 import json as json_format
 from argparse import ArgumentTypeError
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from django.core.management.base import CommandParser
 from django.db import transaction
@@ -9,10 +9,10 @@ from django.db import transaction
 from annotation.exceptions import FileFaults
 from annotation.imports import ImportResult, import_study
 from annotation.management.importer import StudyImportCommand, owner_named, team_named
-from annotation.management.plain_table import column_and_value
+from annotation.management.plain_table import add_policies, column_and_value, reading_of
 from annotation.models import Question
 from annotation.readers.drafts import StudyDraft
-from annotation.readers.policies import REPEATS, Missing, Policies
+from annotation.readers.policies import REPEATS
 from annotation.readers.rows import MOST
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
@@ -65,21 +65,7 @@ class Command(StudyImportCommand):
             "--leave-out", action="append", default=[], metavar="QUESTION",
             help="whose answers are not imported",
         )  # fmt: skip
-        parser.add_argument(
-            "--repeats", choices=REPEATS, default=REPEATS[0],
-            help="which of the answers that an annotator gave to a question about an item more "
-            "than once is imported (default: refuse the file)",
-        )  # fmt: skip
-        parser.add_argument(
-            "--missing", choices=get_args(Missing), default="words",
-            help="in cells of tables read NA, N/A, None, null, NaN, - and empty cells as missing "
-            "(default), or only empty ones",
-        )  # fmt: skip
-        parser.add_argument(
-            "--merge-categories", action="store_true",
-            help="count categories as one that differ only by case, space or Unicode form, or as "
-            "1 and 1.0",
-        )  # fmt: skip
+        add_policies(parser, repeats=REPEATS, has_categories=True)
         parser.add_argument(
             "--keep-names", action="store_true",
             help="annotators keep the names of the file, which are pseudonyms already",
@@ -123,11 +109,7 @@ def _import(
             written=frozenset(options["written"]),
             without=frozenset(options["leave_out"]),
         ),
-        policies=Policies(
-            missing=options["missing"],
-            repeats=options["repeats"],
-            categories="merged" if options["merge_categories"] else "as-written",
-        ),
+        policies=reading_of(options).policies,
         answers=options["answers"],
         keep_names=options["keep_names"],
     )

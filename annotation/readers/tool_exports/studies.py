@@ -19,7 +19,7 @@ from annotation.readers.drafts import (
     SubmissionDraft,
     WrittenDraft,
 )
-from annotation.readers.policies import Policies
+from annotation.readers.policies import Policies, note_look_alikes
 from annotation.readers.pooled_batch import read_pooled_batch
 from annotation.readers.pooled_hits import is_pooled_batch
 from annotation.readers.report import ReadingReport
@@ -156,6 +156,9 @@ def read_export(export: Export, entries: list[Entry], settings: QuestionSettings
     settings = replace(settings, wordings=wordings | dict(settings.wordings))
     unify_answers(export, entries, settings)
     passes = _passes(entries)
+    for what, at in (("items", 0), ("annotators", 1)):
+        found = list(dict.fromkeys(str(each[at]) for each in passes))
+        note_look_alikes(export.report, found, what=what, code=f"look_alike_{what}")
     settle_repeats(export, passes.values())
     columns = columns_of(export, entries, settings)
     items = _items(export, entries)
