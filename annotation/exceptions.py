@@ -58,8 +58,9 @@ class FileRefused(AnnotationError):
         self.path, self.problem, self.line, self.field = path, problem, line, field
         self.record, self.sheet = record, sheet
         name = path.name or str(path)
-        position = f"{self.place} of {name}" if self.place else name
-        where = f"{position}, field {field}" if field else position
+        where = _("{place} of {file}").format(place=self.place, file=name) if self.place else name
+        if field:
+            where = _("{place}, field {name}").format(place=where, name=field)
         self.statement = f"{where}: {problem}"
         coded = problem.code if isinstance(problem, CodedText) else ""
         super().__init__(f"{self.statement}{self.advice}", code=code or coded)
@@ -68,10 +69,10 @@ class FileRefused(AnnotationError):
     def place(self) -> str:
         """Where in the file: a line, a record of a JSON array or a row of a sheet; or ""."""
         if self.record:
-            return f"Record {self.record}"
+            return _("Record {n}").format(n=self.record)
         if self.sheet and self.line:
-            return f"Row {self.line} of sheet '{self.sheet}'"
-        return f"Line {self.line}" if self.line else ""
+            return _("Row {n} of sheet '{sheet}'").format(n=self.line, sheet=self.sheet)
+        return _("Line {n}").format(n=self.line) if self.line else ""
 
 
 class ImportRefused(FileRefused):

@@ -17,6 +17,9 @@ RetrievalError
 from collections.abc import Sequence
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from error_codes import CorrectableError
 
 MOST_PLACES = 3
@@ -48,12 +51,12 @@ class FileFaults(RetrievalError):
             for problem, lines in list(lines_of.items())[: self.MOST_LISTED]
         ]
         if (n_more := len(lines_of) - len(lines)) > 0:
-            lines.append(f"... and {n_more:,} more.")
+            lines.append(_("... and {n} more.").format(n=f"{n_more:,}"))
         lines += [hint] if hint else []
         self.lines = [line for line, _problem in self.faults]
         self.codes = [getattr(problem, "code", "") for _line, problem in self.faults]
         code = next(iter(self.codes), "")
-        super().__init__("\n".join([*lines, "Nothing was computed."]), code=code)
+        super().__init__("\n".join([*lines, _("Nothing was computed.")]), code=code)
 
 
 def _place(lines: Sequence[int | None], name: str) -> str:
@@ -61,9 +64,12 @@ def _place(lines: Sequence[int | None], name: str) -> str:
     named = [f"{line}" for line in lines if line is not None]
     if not named:
         return name
-    more = f" and {len(named) - MOST_PLACES:,} more" if len(named) > MOST_PLACES else ""
-    noun = "Line" if len(named) == 1 else "Lines"
-    return f"{noun} {', '.join(named[:MOST_PLACES])}{more} of {name}"
+    shown = ", ".join(named[:MOST_PLACES])
+    if (n := len(named) - MOST_PLACES) > 0:
+        text = _("Lines {lines} and {n} more of {file}")
+        return text.format(lines=shown, n=f"{n:,}", file=name)
+    text = ngettext("Line {lines} of {file}", "Lines {lines} of {file}", len(named))
+    return text.format(lines=shown, file=name)
 
 
 class NothingToAudit(RetrievalError):

@@ -146,7 +146,7 @@ def faults_as_text(faults: Faults) -> str:
     """Every fault on a line of its own, and how many more there are."""
     lines = []
     for fault in faults.first:
-        where = [_("line {n}").format(n=fault.line)] if fault.line else []
+        where = [fault.place] if fault.place else []
         where += [_("column {name}").format(name=fault.column)] if fault.column else []
         value = f" ({json.dumps(fault.value, ensure_ascii=False)})" if fault.value else ""
         lines.append(f"  {', '.join(where)}{value}: {fault.problem}".replace("  : ", "  "))

@@ -42,6 +42,7 @@ MOST_UNPACKED_BYTES = 1024**3
 """Of an upload."""
 MOST_BYTES_OF_COMMANDS = 64 * 1024**3
 MOST_MAPPED_COLUMNS = 500
+TAB_ENDINGS = (".tsv", ".tab")
 DELIMITER_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -279,7 +280,7 @@ def opened_table(
         source.has_decimal_commas = form.kind in {EXCEL, ODS} or (
             form.kind == CSV and form.delimiter != ","
         )
-        _note_guesses(form, chosen, source.report)
+        _note_guesses(name, form, chosen, source.report)
         content = inside.path
         if form.encoding not in {"", "utf-8"}:
             content = copy_as_utf8(content, name, form.encoding, folder)
@@ -299,15 +300,16 @@ def _renaming(content: Path, name: Path) -> Iterator[None]:
         raise ImportRefused(name, refused.problem, line=refused.line, code=refused.code) from None
 
 
-def _note_guesses(form: FileFormat, chosen: FileFormat, report: ReadingReport) -> None:
+def _note_guesses(name: Path, form: FileFormat, chosen: FileFormat, report: ReadingReport) -> None:
     """Notes on what was found that another choice could read in another way."""
-    if form.encoding not in {"", "utf-8"}:
+    if form.encoding not in {"", "utf-8", chosen.encoding}:
         text = _("The file is read as {encoding} text. If letters are wrong, save it as UTF-8.")
         report.note(CodedText(text.format(encoding=form.encoding), "encoding_guessed"))
-    if form.kind == CSV and form.delimiter != ",":
+    expected = {",", chosen.delimiter, "\t" if kind_of(name) in TAB_ENDINGS else ","}
+    if form.kind == CSV and form.delimiter not in expected:
         text = _("Columns are separated by {delimiter}.")
-        name = DELIMITER_NAMES.get(form.delimiter, form.delimiter)
-        report.note(CodedText(text.format(delimiter=name), "delimiter_guessed"))
+        delimiter = DELIMITER_NAMES.get(form.delimiter, form.delimiter)
+        report.note(CodedText(text.format(delimiter=delimiter), "delimiter_guessed"))
     if len(form.sheets) > 1:
         text = _("Sheet '{sheet}' is read, the first of {n}.")
         if chosen.sheet:
