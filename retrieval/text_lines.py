@@ -61,8 +61,7 @@ def each_text_line(
                     report.n_rows += 1
                     if line.isspace():
                         report.leave_out(BLANK_ROW, place_of_line(number))
-                else:
-                    yield number, line.removesuffix("\n")
+                yield number, line.removesuffix("\n")
     except OSError as error:
         problem = CodedText(f"it cannot be read: {error.strerror or error}.", code="unreadable")
         raise refused(path, [(None, problem)]) from None
