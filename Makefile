@@ -44,10 +44,10 @@ SECONDS ?= 90
 .PHONY: run test test-all test-slow test-postgres test-browser docs docs-serve pictures tutorial notebooks machines image bare long check check-style check-types check-imports check-site messages demo format clean
 
 run: $(INSTALLED)
-	$(PYTHON) -m console.environment
+	$(PYTHON) -m config.environment
 	$(MANAGE) migrate --verbosity 0
 	$(MANAGE) load_samples
-	$(PYTHON) -m console.environment remember
+	$(PYTHON) -m config.environment remember
 	$(MANAGE) serve
 
 # Each of the JOBS has a core: libraries that would use all cores would wait for each other.

@@ -16,6 +16,8 @@ AnnotationError
 ├── CommentRefused         a comment without words, too long, or somebody else's
 ├── DecisionRefused        a value off the scale, a round without judgments, another study
 ├── FrameUnfit             no frame is frozen under that fingerprint, or it was changed
+├── FolderUnusable         results cannot be written to a folder
+├── LicenseUnknown         a license's name has a form that no license's has
 └── InvitationVoid         a link that was used, revoked or made too long ago, or never was one
 """
 
@@ -186,3 +188,17 @@ class InvitationVoid(AnnotationError):
 
 class FrameUnfit(AnnotationError):
     """No frame is frozen under that fingerprint, or what is there was changed."""
+
+
+class FolderUnusable(AnnotationError):
+    """Results cannot be written to a folder."""
+
+
+class LicenseUnknown(AnnotationError):
+    """A license's name has a form that no license's has."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(
+            f"'{name[:64]}' is not the name of a license as Hugging Face has them, such as "
+            f"{', '.join(known)}."
+        )

@@ -153,7 +153,7 @@ REPAIRS = (
     ),
     Mutant(
         "environment: SITE_URL is forgotten",
-        "console/environment.py",
+        "config/environment.py",
         'REMEMBERED = ("SITE_URL", "DATABASE_URL",',
         'REMEMBERED = ("DATABASE_URL",',
         "tests/console/test_environment.py",

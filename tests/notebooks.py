@@ -147,7 +147,7 @@ def _prepare_site(url: str) -> str:
     """Somebody with a team and a study that is judged and scored; their token."""
     from accounts.models import User
     from annotation.access import give_to_team
-    from console.samples import load_sample_studies
+    from config.samples import load_sample_studies
     from hits.enrolment import enrol_requester
     from hits.loop import Marketplace, run_loop
     from metrics.study_scores import named_scorer, score_study

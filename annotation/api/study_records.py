@@ -10,6 +10,8 @@ from annotation.access import loaded_permissions
 from annotation.models import Question, Study
 from console.access import within_scopes
 
+SIMULATED = "Whether any answer of the study is simulated, and so nobody's opinion."
+
 
 class QuestionSerializer(serializers.ModelSerializer[Question]):
     class Meta:

@@ -37,6 +37,12 @@ of_a_study: list[URLPattern | URLResolver] = [
         endpoints.members.StudyInvitation.as_view(),
         name="study-invitation",
     ),
+    path("files/", endpoints.downloads.Files.as_view(), name="files"),
+    path("files/<str:name>", endpoints.downloads.OneFile.as_view(), name="file"),
+    path("adjudications/", endpoints.labels.Adjudications.as_view(), name="adjudications"),
+    path("label-sets/", endpoints.labels.LabelSets.as_view(), name="label-sets"),
+    path("label-sets/<int:version>/", endpoints.labels.OneLabelSet.as_view(), name="label-set"),
+    path("label-sets/<int:version>/labels/", endpoints.labels.Labels.as_view(), name="labels"),
 ]
 
 of_a_team: list[URLPattern | URLResolver] = [
@@ -48,6 +54,8 @@ of_a_team: list[URLPattern | URLResolver] = [
         endpoints.members.TeamInvitation.as_view(),
         name="team-invitation",
     ),
+    path("", endpoints.teams.OneTeam.as_view(), name="team"),
+    path("audit-log/", endpoints.teams.AuditLog.as_view(), name="audit-log"),
 ]
 
 of_the_site: list[URLPattern | URLResolver] = [
@@ -67,4 +75,5 @@ of_the_site: list[URLPattern | URLResolver] = [
         name="upload-score-settings",
     ),
     path("uploads/<uuid:token>/import/", endpoints.uploads.Import.as_view(), name="upload-import"),
+    path("teams/", endpoints.teams.Teams.as_view(), name="teams"),
 ]

@@ -11,6 +11,7 @@ from accounts.roles import Permission
 from annotation.agreement import rounds_of
 from annotation.exceptions import StudyUnfit
 from annotation.models import LabelSet
+from annotation.pages.downloads import record_export
 from annotation.pages.forms import LabelSetForm
 from annotation.pages.label_files import label_file
 from annotation.pages.study import (
@@ -19,7 +20,6 @@ from annotation.pages.study import (
 )
 from annotation.study_jobs import LABEL, jobs_of, request_study_job
 from console.access import person
-from console.pages.downloads import record_export
 from console.tables import page_of
 
 

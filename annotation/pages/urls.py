@@ -53,6 +53,8 @@ of_a_study: list[URLPattern | URLResolver] = [
         name="study-member-remove",
     ),
     path("give/", pages.members.give_study, name="give"),
+    path("downloads/", pages.downloads.downloads, name="downloads"),
+    path("<str:name>", pages.downloads.download, name="download"),
 ]
 
 of_a_team: list[URLPattern | URLResolver] = [
@@ -86,4 +88,5 @@ of_the_site: list[URLPattern | URLResolver] = [
     path("invitation/join/", pages.invitations.join_signed_in, name="join"),
     path("invitation/join/new/", pages.invitations.join_anew, name="join-anew"),
     path("invited/<str:token>/", pages.invitations.invitation, name="invitation"),
+    path("pictures/<str:sha256>", pages.downloads.picture, name="picture"),
 ]

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 
 from accounts.roles import Permission
+from annotation.api.study_records import SIMULATED
 from annotation.assignment_prices import AssignmentPrice, assignment_price
 from annotation.models import Study
 from annotation.pages.agreement_view import alphas_of
@@ -120,9 +121,6 @@ class ResultQuestionSerializer(serializers.ModelSerializer[HumanResultsQuestion]
             *("question", "measure", "comparison", "scale_low", "scale_high", "n_judgments"),
             *("n_items", "n_annotators", "n_items_with", "answer", "advice", "agreement"),
         ]
-
-
-SIMULATED = "Whether any answer of the study is simulated, and so nobody's opinion."
 
 
 class HumanResultsSerializer(serializers.Serializer[Any]):

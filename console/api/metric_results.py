@@ -10,11 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.roles import Permission
+from annotation.api.study_records import SIMULATED
 from annotation.models import Study
 from annotation.simulated_answers import has_simulated
 from annotation.study_results import VALIDATION
 from console.api.endpoint import Endpoint, Filters
-from console.api.human_results import SIMULATED
 from console.api.operations import being_computed, reads
 from console.api.results import CorrelationSerializer, is_pending
 from console.best_metrics import BestMetrics

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from annotation.agreement_versions import current_agreement
 from annotation.api.jobs import accepted
+from annotation.api.study_records import SIMULATED
 from annotation.disputes import adjudication_queue
 from annotation.models import AgreementCoefficient, Study
 from annotation.pages.adjudication import QueueSelection
@@ -31,7 +32,6 @@ from annotation.study_results import (
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import ComputingFailed
 from console.api.human_results import (
-    SIMULATED,
     HumanResultsFilters,
     HumanResultsSerializer,
     results_record,

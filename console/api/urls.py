@@ -21,19 +21,10 @@ of_a_study: list[URLPattern | URLResolver] = [
         name="validation-rows",
     ),
     path("disputes/", endpoints.results.Disputes.as_view(), name="disputes"),
-    path("adjudications/", endpoints.labels.Adjudications.as_view(), name="adjudications"),
-    path("label-sets/", endpoints.labels.LabelSets.as_view(), name="label-sets"),
-    path("label-sets/<int:version>/", endpoints.labels.OneLabelSet.as_view(), name="label-set"),
-    path("label-sets/<int:version>/labels/", endpoints.labels.Labels.as_view(), name="labels"),
     path("results/", endpoints.results.Results.as_view(), name="results"),
-    path("files/", endpoints.downloads.Files.as_view(), name="files"),
-    path("files/<str:name>", endpoints.downloads.OneFile.as_view(), name="file"),
 ]
 
-of_a_team: list[URLPattern | URLResolver] = [
-    path("", endpoints.teams.OneTeam.as_view(), name="team"),
-    path("audit-log/", endpoints.teams.AuditLog.as_view(), name="audit-log"),
-]
+of_a_team: list[URLPattern | URLResolver] = []
 
 of_a_collection: list[URLPattern | URLResolver] = [
     path("", endpoints.collections.OneCollection.as_view(), name="collection"),
@@ -95,7 +86,6 @@ of_the_site: list[URLPattern | URLResolver] = [
     path("experiments/<slug:slug>/", include(of_an_experiment)),
     path("catalogues/", endpoints.experiments.Catalogues.as_view(), name="catalogues"),
     path("recommenders/", endpoints.experiments.Recommenders.as_view(), name="recommenders"),
-    path("teams/", endpoints.teams.Teams.as_view(), name="teams"),
 ]
 
 # From before there were versions: they answer as the same addresses of version 1 do.

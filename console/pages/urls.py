@@ -27,7 +27,6 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("report/", pages.validation.report, name="report"),
     path("report/<str:name>", pages.validation.report_file, name="report-file"),
     path("score/", pages.validation.score, name="score"),
-    path("downloads/", pages.downloads.downloads, name="downloads"),
     path("simulated-users/", pages.dialogue_studies.dialogues, name="dialogues"),
     path(
         "simulated-users/<slug:chart>.<slug:form>/picture/",
@@ -35,7 +34,6 @@ of_a_study: list[URLPattern | URLResolver] = [
         name="dialogues-picture",
     ),
     path("simulated-users/<str:name>", pages.dialogue_studies.download, name="dialogues-download"),
-    path("<str:name>", pages.downloads.download, name="download"),
 ]
 
 of_a_team: list[URLPattern | URLResolver] = [
@@ -181,5 +179,4 @@ of_the_site: list[URLPattern | URLResolver] = [
     path("recommenders/", experiment_pages.recommenders.recommenders, name="recommenders"),
     path("new-recommender/", experiment_pages.recommenders.new_recommender, name="new-recommender"),
     path("recommenders/<int:key>/", include(of_a_recommender)),
-    path("pictures/<str:sha256>", pages.downloads.picture, name="picture"),
 ]

@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
+from annotation.pages.downloads import record_export
 from annotation.pages.study import study_for
 from console.access import person
-from console.pages.downloads import record_export
 from error_codes import CodedText
 from hits.exceptions import HitsError
 from hits.models import RecruiterCall, Recruitment

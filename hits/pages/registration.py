@@ -9,7 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.roles import Permission
+from annotation.assignment_ids import register_assignment_ids
 from annotation.assignment_prices import register_assignment_price
+from annotation.dataset_tables import DatasetTable, register_dataset_count, register_dataset_table
 from annotation.pages.annotator_work import register_annotator_work
 from annotation.pages.overview import Figure, register_figures
 from annotation.pages.stages import (
@@ -37,7 +39,12 @@ from annotation.study_jobs import (
 from console.job_permissions import JobAccess, register_job_access
 from console.stages import ACTIVE, DONE, LATER, NEEDS_YOU
 from hits.costs import latest_assignment_price
+from hits.exports import (
+    marketplace_ids,
+    public_submission_rows,
+)
 from hits.jobs import APPLY_CHANGES
+from hits.models import Assignment
 from hits.pages.annotator_work import desk_work
 from hits.pages.progress import progress_in
 from hits.progress import progress_counts
@@ -96,6 +103,19 @@ def _progress_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
 
 
 register_figures(20, _progress_figures)
+register_assignment_ids(marketplace_ids)
+register_dataset_table(
+    DatasetTable(
+        30,
+        "submissions",
+        "each annotator's pass over an item: times, status, version of the protocol; "
+        "rejected ones too",
+        public_submission_rows,
+    )
+)
+register_dataset_count(
+    "assignments", lambda study: Assignment.objects.filter(hit__batch__study=study).count()
+)
 register_annotator_work(desk_work)
 register_counts(progress_counts)
 for stage in (

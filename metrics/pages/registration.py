@@ -6,9 +6,11 @@ from typing import Any
 from django.db.models import Exists, OuterRef
 
 from accounts.roles import Permission
+from annotation.dataset_tables import DatasetTable, register_dataset_table
 from annotation.pages.stages import register_counts
 from annotation.study_jobs import PLAN_SCORE, SCORE
 from console.job_permissions import JobAccess, register_job_access
+from metrics.exports import score_rows
 from metrics.models import ScoringRun
 from metrics.scoring_requests import asks_an_endpoint
 from metrics.study_judges import is_judge
@@ -30,6 +32,15 @@ def _to_read(job: Job) -> Collection[Permission]:
     return {Permission.VIEW_MONEY} if asks_judge and job.state != Job.State.DONE else set()
 
 
+register_dataset_table(
+    DatasetTable(
+        50,
+        "scores",
+        "each automatic metric's score, with its signature; an undefined one is null",
+        score_rows,
+        lambda study: ScoringRun.objects.of(study).exists(),
+    )
+)
 register_counts(_score_counts)
 for kind, page in ((SCORE, "validation"), (PLAN_SCORE, "scoring")):
     register_job_access(kind, JobAccess(page, Permission.ANALYSE, _to_resume, _to_read))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.http import HttpRequest
 
 from accounts.roles import Permission
+from annotation.dataset_tables import DatasetTable, register_dataset_table
 from annotation.models import Study
 from annotation.pages.label_files import LabelFile, register_label_file
 from annotation.pages.overview import register_panel
@@ -15,8 +16,9 @@ from console.api.endpoint import register_subject
 from console.job_permissions import JobAccess, register_job_access
 from console.pages.collections.collection import collection_for
 from retrieval.deletion import DELETE_COLLECTION
-from retrieval.exports.qrels import has_qrels, stream_label_qrels
+from retrieval.exports.qrels import has_qrels, qrel_rows, stream_label_qrels
 from retrieval.models import Collection
+from retrieval.pages.dataset_card import collection_section, has_judged_qrels
 from retrieval.result_kinds.audit import AUDIT
 from retrieval.result_kinds.comparison import COMPARE
 from retrieval.result_kinds.evaluation import EVALUATE
@@ -35,6 +37,16 @@ def _collections(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | 
     return {"collections": list(visible.filter(studies=study.pk))}
 
 
+register_dataset_table(
+    DatasetTable(
+        60,
+        "qrels",
+        "relevance of each candidate (document) to its item (topic), by majority",
+        qrel_rows,
+        has_judged_qrels,
+        collection_section,
+    )
+)
 register_panel("retrieval/_study_collections.html", _collections)
 register_label_file(
     "txt",

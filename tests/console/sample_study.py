@@ -4,7 +4,7 @@ import numpy as np
 
 from annotation.models import Annotator, Judgment, Study, Submission
 from annotation.versions import count_judgments_change
-from console.samples import load_sample_studies
+from config.samples import load_sample_studies
 from metrics.study_scores import named_scorer, score_study
 
 # Those of the sample that need no model.

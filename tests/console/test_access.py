@@ -23,12 +23,12 @@ from accounts.roles import PERMISSIONS, Role, Scope
 from annotation.models import Adjudication, Candidate, Study, Submission
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.versions import current_document, freeze, save_draft
+from annotation.study_files import study_downloads
 from annotation.study_jobs import COLLECT, LABEL, REVIEW, SCORE
 from annotation.study_results import (
     RESULTS,
     compute,
 )
-from console.downloads import DOWNLOADS
 from console.job_permissions import needed_to_control
 from hits.models import DraftDecision
 from marketplace.people.enrolment import issue_access_key
@@ -343,7 +343,7 @@ def test_no_page_leads_a_role_where_it_may_not_go(study, users, role):
 def places_of_a_study() -> list[str]:
     """Every page and file of the study."""
     pages = [address(name) for name in [*PAGES_OF_A_STUDY, *API_OF_A_STUDY]]
-    return pages + [reverse("console:download", args=["mine", name]) for name in DOWNLOADS]
+    return pages + [reverse("console:download", args=["mine", name]) for name in study_downloads()]
 
 
 @pytest.mark.slow

@@ -22,8 +22,8 @@ from annotation.study_results import (
     REPORT,
     compute,
 )
+from config.demonstration import write_report
 from console.datasheet import answer_of, datasheet_document
-from console.demonstration import write_report
 from console.human_evaluation_datasheet import SLIDER, UNKNOWN, heds_document
 from console.study_facts import StudyFacts
 from hits.models import Statement

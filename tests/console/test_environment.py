@@ -4,7 +4,11 @@ import environ
 import pytest
 from cryptography.fernet import Fernet
 
-from console.environment import add_setting, remember_settings, write_environment
+from config.environment import (
+    add_setting,
+    remember_settings,
+    write_environment,
+)
 
 
 @pytest.fixture

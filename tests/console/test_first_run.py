@@ -14,11 +14,16 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from accounts.models import User
+from annotation.exceptions import FolderUnusable
 from annotation.models import Study, Submission
-from console.demonstration import demonstrate
-from console.exceptions import FolderUnusable
-from console.first_run import prepare_accounts, prepare_key, prepare_samples, prepare_team
-from console.samples import Crowd
+from config.demonstration import demonstrate
+from config.first_run import (
+    prepare_accounts,
+    prepare_key,
+    prepare_samples,
+    prepare_team,
+)
+from config.samples import Crowd
 from hits.enrolment import enrol_requester
 from hits.exceptions import HitsError
 from hits.local_site import prepare_database, served_site

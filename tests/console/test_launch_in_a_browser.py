@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import Team, User
 from annotation.imports import import_study
 from annotation.readers.responses import read_responses
-from console.samples import FOLDER
+from config.samples import FOLDER
 from hits.models import Batch, Hit
 from marketplace.models import Hit as MarketplaceHit
 from tests.accessibility import accessibility_problems

@@ -118,7 +118,7 @@ def free_port() -> int:
 # In the place of the samples: the account and the key that the commands need.
 PREPARATION = """
 from django.conf import settings
-from console.first_run import prepare_accounts, prepare_key
+from config.first_run import prepare_accounts, prepare_key
 from hits.local_site import served_site
 with served_site() as url:
     prepare_key(url)

@@ -19,16 +19,19 @@ from django.urls import reverse
 from accounts.models import User
 from annotation.agreement import study_agreement
 from annotation.agreement_records import agreement_records
+from annotation.dataset_card import LICENSES
 from annotation.dispute_comments import add_comment
+from annotation.exceptions import LicenseUnknown
 from annotation.frames import judgment_frame
 from annotation.item_samples import record_item_sample
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Item, Judgment, Study, Submission
 from annotation.simulated_answers import simulation_notice
+from annotation.study_files import (
+    file_names,
+    row_downloads,
+)
 from annotation.study_results import require_agreement
-from console.dataset_card import LICENSES
-from console.downloads import ROW_DOWNLOADS, file_names
-from console.exceptions import LicenseUnknown
 from console.study_results import require_validation
 from console.validation_view import correlations_of
 from metrics.frames import score_frame
@@ -91,7 +94,7 @@ OF_SOME = {"qrels", "provenance", "checks", "practice"}
 def test_the_three_forms_have_the_same_rows(rosa, full_study):
     import pyarrow.parquet as pq
 
-    for base in set(ROW_DOWNLOADS) - OF_SOME:
+    for base in set(row_downloads()) - OF_SOME:
         as_csv = list(csv.reader(io.StringIO(content_of(rosa, full_study, f"{base}.csv").decode())))
         lines = content_of(rosa, full_study, f"{base}.jsonl").decode().splitlines()
         records = [json.loads(line) for line in lines]
@@ -124,7 +127,7 @@ def test_columns_of_parquet_have_types_though_nothing_is_in_them(researcher):
     import pyarrow.parquet as pq
 
     study = rated_study(owner=researcher)
-    file = ROW_DOWNLOADS["submissions"].rows(study)
+    file = row_downloads()["submissions"].rows(study)
     table = pq.read_table(io.BytesIO(b"".join(row_parquet(file))))
     types = {field.name: str(field.type) for field in table.schema}
     assert types["accepted_at"] == "timestamp[us, tz=UTC]"

@@ -1,7 +1,10 @@
 import pytest
 
 from annotation.models import Judgment, Study
-from console.samples import load_sample_answers, sample_metrics
+from config.samples import (
+    load_sample_answers,
+    sample_metrics,
+)
 from metrics.models import ScoringRun
 from metrics.prompts import prompt_effects, system_scores
 

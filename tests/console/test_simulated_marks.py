@@ -11,7 +11,7 @@ from annotation.exports import judgment_rows, labels_csv
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import LabelSet, Study, Submission
 from annotation.simulated_answers import Raters, raters_of
-from console.downloads import ROW_DOWNLOADS
+from annotation.study_files import row_downloads
 from presentation.row_files import row_csv, row_jsonl
 from retrieval.exports.qrels import judgment_source
 from retrieval.exports.released_layout import write_released_layout
@@ -40,8 +40,8 @@ def study() -> Study:
 def test_every_table_of_answers_has_the_mark(study: Study) -> None:
     for name in OF_ANSWERS:
         source = ticked_with_answers() if name in ("qrels", "provenance") else study
-        assert "simulated" in ROW_DOWNLOADS[name].rows(source).columns, name
-    assert set(ROW_DOWNLOADS) - set(OF_ANSWERS) == {"practice", "comments", "items", "scores"}
+        assert "simulated" in row_downloads()[name].rows(source).columns, name
+    assert set(row_downloads()) - set(OF_ANSWERS) == {"practice", "comments", "items", "scores"}
 
 
 def ticked_with_answers() -> Study:

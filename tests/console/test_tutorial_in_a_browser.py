@@ -10,7 +10,10 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 
-from console.first_run import TEST_FUNDS_USD, prepare_samples
+from config.first_run import (
+    TEST_FUNDS_USD,
+    prepare_samples,
+)
 from hits.enrolment import enrol_requester
 from hits.loop import Marketplace
 from tests.browsers import PATIENCE_MS, opened_page, sign_in

@@ -48,7 +48,7 @@ class Image:
 
     @property
     def password(self):
-        """What `python -m console.environment` made up."""
+        """What `python -m config.environment` made up."""
         return re.search(r"^SAMPLE_PASSWORD=(.+)$", (STORED / "site.env").read_text(), re.M)[1]
 
     def command(self, *words):
@@ -116,7 +116,7 @@ def image():
     for path in STORED.iterdir():
         path.unlink()
     try:
-        image.run("python", "-m", "console.environment")
+        image.run("python", "-m", "config.environment")
         image.run("python", "manage.py", "migrate", "--verbosity", "0")
         image.run("python", "manage.py", "load_samples")
         bound = [each.replace("0.0.0.0:8000", f"127.0.0.1:{port}") for each in command]

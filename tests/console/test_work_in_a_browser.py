@@ -22,7 +22,7 @@ from annotation.protocols.records import (
 )
 from annotation.protocols.versions import freeze, save_draft
 from annotation.readers.responses import read_responses
-from console.samples import FOLDER
+from config.samples import FOLDER
 from hits.collect import collect_batch
 from hits.endpoints import connect
 from hits.enrolment import enrol_requester, enrol_worker

@@ -60,7 +60,7 @@ def site(template: Path, folder: Path) -> Iterator[None]:
     from django.conf import settings
     from django.db import connection, connections
 
-    from console import first_run
+    from config import first_run
     from hits.local_site import served_site
 
     database = folder / "page.sqlite3"

@@ -31,7 +31,10 @@ from annotation.protocols.records import (
 )
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import save_draft
-from console.downloads import DOWNLOADS, file_names
+from annotation.study_files import (
+    file_names,
+    study_download,
+)
 from hits import requester_api
 from hits.checked_pages import checks_on
 from hits.collect import collect_batch
@@ -264,10 +267,10 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_lets_a_held_worker_go_
     assert WorkerClearance.objects.get().cleared_by == desk.owner
 
     assert {"checks.csv", "written.csv"} <= set(file_names(study))
-    rows = "".join(DOWNLOADS["checks.csv"].write(study)).splitlines()
+    rows = "".join(study_download("checks.csv").write(study)).splitlines()
     assert len(rows) == 1 + 2 * 5 * 4
     assert rows[1].startswith(f"{study.slug},1,d0,")
-    assert words in "".join(DOWNLOADS["written.csv"].write(study))
+    assert words in "".join(study_download("written.csv").write(study))
 
 
 def test_the_desk_names_who_shared_a_device_with_its_numbers(client, desk, ann, bob, monkeypatch):

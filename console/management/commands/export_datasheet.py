@@ -4,9 +4,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.agreement_versions import compute_agreement
+from annotation.exceptions import FolderUnusable
 from annotation.models import Study
 from console.datasheet_files import DATASHEETS, datasheet_file
-from console.exceptions import FolderUnusable
 from presentation.formats import make_folder, write_files
 
 

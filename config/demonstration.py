@@ -4,16 +4,23 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+from annotation.exceptions import FolderUnusable
 from annotation.models import Study
+from annotation.study_files import (
+    file_names,
+    study_download,
+)
 from annotation.study_results import (
     AGREEMENT,
     compute,
 )
+from config.samples import (
+    Crowd,
+    load_sample_studies,
+    work_on_samples,
+)
 from console.datasheet import whole_report
-from console.downloads import DOWNLOADS, file_names
-from console.exceptions import FolderUnusable
 from console.report_files import REPORT_FILES
-from console.samples import Crowd, load_sample_studies, work_on_samples
 from hits.enrolment import enrol_requester
 from hits.local_site import served_site
 from hits.loop import Marketplace
@@ -54,7 +61,7 @@ def _write_studies(studies: list[Study], folder: Path) -> list[Path]:
         names = file_names(study)
         for name in names:
             path = folder / f"{study.slug}-{name}"
-            write_whole(path, DOWNLOADS[name].write(study))
+            write_whole(path, study_download(name).write(study))
             files.append(path)
         if "scores.csv" in names:
             files.append(write_report(study, folder))

@@ -12,8 +12,16 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from annotation.models import Study
-from console.environment import PATH, add_setting
-from console.samples import Crowd, load_sample_answers, load_sample_studies, work_on_samples
+from config.environment import (
+    PATH,
+    add_setting,
+)
+from config.samples import (
+    Crowd,
+    load_sample_answers,
+    load_sample_studies,
+    work_on_samples,
+)
 from hits.endpoints import AccessKey, connect, translated_errors
 from hits.enrolment import enrol_requester, enrol_worker
 from hits.exceptions import MarketplaceRefused

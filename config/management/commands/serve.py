@@ -7,7 +7,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import positive
-from console.first_run import ANALYST, RESEARCHER, WORKER
+from config.first_run import (
+    ANALYST,
+    RESEARCHER,
+    WORKER,
+)
 from work.exceptions import AddressUnfit
 from work.site import require_free, serve_site
 

@@ -5,8 +5,8 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.agreement import study_agreement
 from annotation.models import Judgment, Study, Submission
-from console.demonstration import demonstrate
-from console.samples import Crowd
+from config.demonstration import demonstrate
+from config.samples import Crowd
 from hits.local_site import prepare_database
 from presentation.counts import count_of
 from presentation.progress import bar

@@ -18,12 +18,12 @@ from annotation.api.candidates import (
     SystemName,
 )
 from annotation.api.jobs import accepted
+from annotation.api.study_records import SIMULATED
 from annotation.label_sets import METHODS, METHODS_AT_LEVEL
 from annotation.models import Adjudication, Candidate, Label, LabelSet, Question, Study
 from annotation.simulated_answers import has_simulated
 from annotation.study_jobs import LABEL, request_study_job
 from console.api.endpoint import Endpoint, Input
-from console.api.human_results import SIMULATED
 from console.api.job_records import JobSerializer
 from console.api.operations import lists, reads, stretches, writes
 from console.api.pagination import page, stretch

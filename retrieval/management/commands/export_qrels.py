@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from annotation.assignment_ids import assignment_ids
 from annotation.label_sets import CATEGORICAL, Rule, make_label_set
 from annotation.models import LabelSet, Study
 from annotation.readers.report import FileReadings
-from hits.exports import marketplace_ids
 from presentation.counts import count_of
 from presentation.files import write_whole
 from presentation.row_files import row_csv
@@ -138,7 +138,7 @@ def _other_files(
             write_whole(assessors, assessor_lines(source))
             yield assessors
         if provenance:
-            rows = provenance_rows(source, find_ids=marketplace_ids)
+            rows = provenance_rows(source, find_ids=assignment_ids)
             write_whole(provenance, row_csv(rows))
             yield provenance
         if reasons:
@@ -150,7 +150,7 @@ def _other_files(
                 released_layout,
                 catalogue=catalogue,
                 pool=pool,
-                find_ids=marketplace_ids,
+                find_ids=assignment_ids,
                 readings=readings,
             )
 

@@ -14,16 +14,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.roles import Permission
+from annotation.pages.downloads import (
+    file_names_for,
+    streamed,
+)
 from annotation.pages.job_progress import job_of
+from annotation.study_files import study_download, study_downloads
 from annotation.study_results import is_stored
 from console.api.endpoint import Endpoint
 from console.api.errors import ComputingFailed
 from console.api.operations import PENDING, READ_ERRORS, being_computed, reads
-from console.downloads import DOWNLOADS
-from console.pages.downloads import file_names_for, streamed
 from work.models import Job
 
-CONTENT_TYPES = {file.content_type.partition(";")[0] for file in DOWNLOADS.values()}
+CONTENT_TYPES = {file.content_type.partition(";")[0] for file in study_downloads().values()}
 FILES: dict[Any, Any] = {(200, name): OpenApiTypes.BINARY for name in sorted(CONTENT_TYPES)}
 # What is JSON is described as JSON.
 FILES[200, "application/json"] = OpenApiTypes.ANY
@@ -54,7 +57,7 @@ class Files(Endpoint):
                 "url": request.build_absolute_uri(reverse("console:api:file", args=[slug, name])),
             }
             for name in file_names_for(self.plain_request, study)
-            for file in [DOWNLOADS[name]]
+            for file in [study_download(name)]
         ]
         return Response(FileSerializer(rows, many=True).data)
 
@@ -73,7 +76,7 @@ class OneFile(Endpoint):
         study = self.study(slug, Permission.EXPORT)
         if name not in file_names_for(self.plain_request, study):
             raise Http404(f"There is no file {name}.")
-        result = DOWNLOADS[name].result
+        result = study_download(name).result
         if result and (job := job_of(self.plain_request, study, result)):
             if job.state == Job.State.FAILED:
                 raise ComputingFailed(job.message)

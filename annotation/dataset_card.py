@@ -10,15 +10,15 @@ import yaml
 from django.db.models import QuerySet
 
 from annotation.agreement_versions import current_agreement
+from annotation.dataset_tables import about_table, table_sections
+from annotation.exceptions import LicenseUnknown
 from annotation.models import AgreementCoefficient, AgreementVersion, Protocol, Study
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import current_document
 from annotation.simulated_answers import simulation_notice
-from console.exceptions import LicenseUnknown
 from presentation.counts import count_of
 from presentation.row_files import RowFile
-from retrieval.exports.qrels import judgment_source, sizes_of
 
 UNKNOWN_LICENSE = "unknown"
 # Those that data are mostly given under, by the names that Hugging Face has for them.
@@ -29,16 +29,6 @@ LICENSES = (
 LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,63}")
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
 LARGER = "1M<n<10M"
-ABOUT = {
-    "judgments": "each judgment that was not rejected: what an annotator answered about a "
-    "candidate under a question",
-    "items": "each candidate with what annotators were shown",
-    "submissions": "each annotator's pass over an item: times, status, version of the protocol; "
-    "rejected ones too",
-    "labels": "one label a candidate by a rule, for each label set",
-    "scores": "each automatic metric's score, with its signature; an undefined one is null",
-    "qrels": "relevance of each candidate (document) to its item (topic), by majority",
-}
 
 
 def require_license(name: str) -> str:
@@ -63,7 +53,7 @@ def dataset_card(
         "## Tables\n\n" + "\n".join(_table_lines(tables)),
         _loading(tables),
         _protocol(document, None if version is None else version.number),
-        *([_collection(study)] if "qrels" in tables else []),
+        *table_sections(study, tables),
         _agreement(study),
         "## Annotators\n\nAnnotators stand under pseudonyms, which differ by study. The dataset "
         "has no account of a marketplace, no payment, and no words that annotators wrote.",
@@ -118,7 +108,7 @@ def _table_lines(tables: Mapping[str, RowFile]) -> list[str]:
     lines = ["| table | holds | columns |", "|---|---|---|"]
     for name, table in tables.items():
         columns = ", ".join(f"`{column}` ({kind})" for column, kind in table.columns.items())
-        lines.append(f"| `{name}` | {ABOUT[name]} | {columns} |")
+        lines.append(f"| `{name}` | {about_table(name)} | {columns} |")
     return lines
 
 
@@ -158,42 +148,6 @@ def _scale(question: ProtocolQuestion) -> str:
     ends = (question.low_label, question.middle_label, question.high_label)
     labels = [f"“{_line(end)}”" for end in ends if end]
     return f"From {' over '.join(labels[:-1])} to {labels[-1]}." if len(labels) > 1 else ""
-
-
-def _collection(study: Study) -> str:
-    """The sizes of the test collection, without the target counted as relevant and with it."""
-    source = judgment_source(study)
-    sizes = sizes_of(source)
-    rows = (
-        ("Topics assessed", sizes.n_assessed, None),
-        ("Topics with a relevant document", sizes.n_with_relevant, sizes.n_assessed),
-        ("Judged documents", sizes.n_judgments, None),
-        ("Relevant documents", sizes.n_relevant, sizes.n_relevant + sizes.n_assessed),
-        ("Relevant per topic that has any", sizes.mean_relevant, sizes.mean_relevant + 1),
-        ("Relevant per topic, of all", sizes.mean_relevant_of_all, sizes.mean_relevant_of_all + 1),
-        ("Judged per topic", sizes.judged_per_topic, None),
-        ("Share of judged documents that are relevant", sizes.prevalence, None),
-    )
-    cells = (f"| {name} | {_count(a)} | {_count(b)} |" for name, a, b in rows)
-    histogram = ", ".join(f"{n} in {count:,}" for n, count in sizes.histogram.items())
-    return "\n\n".join(
-        [
-            "## Test collection",
-            f"Qrels by {source.rule} of the assessors, round {source.round}. A topic is an item, a "
-            "document a candidate; with the target counted, each topic has one relevant document "
-            "more, which nobody judged.",
-            "\n".join(["| | judged | with the target |", "|---|---|---|", *cells]),
-            f"Relevant documents by topic: {histogram}.",
-        ]
-    )
-
-
-def _count(value: float | None) -> str:
-    if value is None:
-        return ""
-    if value != value:
-        return "undefined"
-    return f"{value:,.0f}" if value == int(value) else f"{value:.3f}"
 
 
 def _agreement(study: Study) -> str:

@@ -3,7 +3,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from console.first_run import prepare_key, prepare_samples
+from config.first_run import (
+    prepare_key,
+    prepare_samples,
+)
 from hits.local_site import served_site
 from hits.loop import Marketplace
 from presentation.progress import bar

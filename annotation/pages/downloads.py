@@ -20,22 +20,30 @@ from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
 from annotation.audit import record_in
-from annotation.exceptions import StudyUnfit
+from annotation.dataset_card import (
+    LICENSES,
+    UNKNOWN_LICENSE,
+)
+from annotation.dataset_folder import dataset_zip
+from annotation.exceptions import LicenseUnknown, StudyUnfit
 from annotation.models import Picture, Study
 from annotation.pages.job_progress import job_of
 from annotation.pages.study import (
     study_for,
     study_page,
 )
+from annotation.study_files import (
+    DATASET,
+    Download,
+    file_names,
+    is_of_judgments,
+    study_download,
+)
 from annotation.study_results import is_stored
 from console.access import (
     page_permissions,
     person,
 )
-from console.dataset_card import LICENSES, UNKNOWN_LICENSE
-from console.dataset_folder import dataset_zip
-from console.downloads import DATASET, DOWNLOADS, OF_JUDGMENTS, Download, file_names
-from console.exceptions import LicenseUnknown
 from console.pages.pictures import as_picture
 from work.models import Job
 
@@ -46,14 +54,14 @@ def downloads(request: HttpRequest, slug: str) -> HttpResponse:
     study = study_for(request, slug, Permission.EXPORT)
     tables: dict[str, list[tuple[str, str, Download, bool]]] = {}
     for name in file_names_for(request, study):
-        file = DOWNLOADS[name]
+        file = study_download(name)
         base, _, form = name.partition(".")
-        is_there = bool(study.n_judgments) or base not in OF_JUDGMENTS
+        is_there = bool(study.n_judgments) or not is_of_judgments(name)
         is_there = is_there and (not file.result or is_stored(study, file.result))
         tables.setdefault(base, []).append((name, form, file, is_there))
     dataset = tables.pop("dataset", [])
     context = {"tables": list(tables.items()), "dataset": dataset, "licenses": LICENSES}
-    return study_page(request, study, "downloads", context)
+    return study_page(request, study, "annotation/downloads", context)
 
 
 @require_safe
@@ -62,7 +70,7 @@ def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     study = study_for(request, slug, Permission.EXPORT)
     if name not in file_names_for(request, study):
         raise Http404(f"There is no download {name}.")
-    file = DOWNLOADS[name]
+    file = study_download(name)
     if file.result and (job := job_of(request, study, file.result)):
         return _not_computed(job)
     try:
@@ -75,7 +83,7 @@ def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
 def streamed(request: HttpRequest, study: Study, name: str) -> StreamingHttpResponse:
     """A file as it is written, which the audit log knows of."""
     content = _content(request, study, name)
-    response = StreamingHttpResponse(content, content_type=DOWNLOADS[name].content_type)
+    response = StreamingHttpResponse(content, content_type=study_download(name).content_type)
     response["Content-Disposition"] = f'attachment; filename="{study.slug}-{name}"'
     record_export(request, study, name)
     return response
@@ -85,7 +93,7 @@ def _content(request: HttpRequest, study: Study, name: str) -> Iterator[str] | I
     """The file; a dataset's card names the license that the person chose."""
     if name == DATASET:
         return dataset_zip(study, request.GET.get("license") or UNKNOWN_LICENSE)
-    return DOWNLOADS[name].write(study)
+    return study_download(name).write(study)
 
 
 def _not_computed(job: Job) -> HttpResponse:
@@ -101,7 +109,7 @@ def _not_computed(job: Job) -> HttpResponse:
 def file_names_for(request: HttpRequest, study: Study) -> list[str]:
     """The files that the study has and the person may read, as `study_for` found."""
     permissions = page_permissions(request)
-    return [name for name in file_names(study) if DOWNLOADS[name].permission in permissions]
+    return [name for name in file_names(study) if study_download(name).permission in permissions]
 
 
 def record_export(request: HttpRequest, study: Study, name: str) -> None:

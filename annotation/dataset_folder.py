@@ -12,38 +12,20 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from django.db.models import Count, Q
 
-from annotation.exports import item_rows, judgment_rows, label_rows
-from annotation.models import Candidate, Judgment, Label, Study, Submission
-from console.dataset_card import UNKNOWN_LICENSE, dataset_card, require_license
-from console.exceptions import FolderUnusable
-from hits.exports import public_submission_rows
-from hits.models import Assignment
-from metrics.exports import score_rows
-from metrics.models import ScoringRun
+from annotation.dataset_card import (
+    UNKNOWN_LICENSE,
+    dataset_card,
+    require_license,
+)
+from annotation.dataset_tables import counts_of_apps, dataset_tables
+from annotation.exceptions import FolderUnusable
+from annotation.models import Candidate, Judgment, Study, Submission
 from presentation.files import write_whole
 from presentation.row_files import PartBuffer, RowFile, row_parquet
-from retrieval.exports.qrels import has_qrels, qrel_rows
 
 # A dataset of the same study is the same file, whenever it was made.
 TIME = (1980, 1, 1, 0, 0, 0)
 CARD = "README.md"
-
-
-def dataset_tables(study: Study) -> dict[str, RowFile]:
-    """The tables that have rows, by name; those of judgments and items always."""
-    tables = {
-        "judgments": judgment_rows(study),
-        "items": item_rows(study),
-        "submissions": public_submission_rows(study),
-    }
-    if Label.objects.filter(label_set__study=study).exists():
-        tables["labels"] = label_rows(study)
-    if ScoringRun.objects.of(study).exists():
-        tables["scores"] = score_rows(study)
-    judged = Judgment.objects.of(study).accepted().filter(submission__round=1)
-    if has_qrels(study) and judged.exists():
-        tables["qrels"] = qrel_rows(study)
-    return tables
 
 
 def dataset_counts(study: Study) -> dict[str, int]:
@@ -60,7 +42,7 @@ def dataset_counts(study: Study) -> dict[str, int]:
         "candidates": Candidate.objects.filter(item__study=study).count(),
         "items": study.items.count(),
         "questions": study.questions.count(),
-        "assignments": Assignment.objects.filter(hit__batch__study=study).count(),
+        **counts_of_apps(study),
     }
 
 

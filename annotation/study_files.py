@@ -1,0 +1,225 @@
+"""The files that a study offers to take away. Each app registers its own in a module
+`study_files`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from django.db.models import BooleanField, Exists, ExpressionWrapper
+from django.utils.functional import Promise
+from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext_lazy as _
+
+from accounts.roles import Permission
+from annotation.agreement_records import agreement_records
+from annotation.dataset_folder import dataset_zip
+from annotation.exports import (
+    check_rows,
+    comment_rows,
+    item_rows,
+    judgment_rows,
+    label_rows,
+    written_rows,
+)
+from annotation.models import (
+    CheckAnswer,
+    DisputeComment,
+    LabelSet,
+    Study,
+    Submission,
+    WrittenAnswer,
+)
+from annotation.simulated_answers import has_simulated
+from annotation.study_results import AGREEMENT, require_agreement
+from presentation.row_files import FORMS, RowFile
+
+JSON, TEXT = "application/json", "text/plain; charset=utf-8"
+DATASET = "dataset.zip"
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file: its type, what it holds, its content bit by bit, the result it waits for, if any, and
+    what one must be allowed beside exporting."""
+
+    content_type: str
+    about: str | Promise
+    write: Callable[[Study], Iterator[str] | Iterator[bytes]]
+    result: str = ""
+    permission: Permission = Permission.EXPORT
+
+
+@dataclass(frozen=True)
+class RowDownload:
+    """A table that is offered in every form: what it holds, and what reading it needs beside
+    exporting."""
+
+    about: str | Promise
+    rows: Callable[[Study], RowFile]
+    permission: Permission = Permission.EXPORT
+
+    def forms(self, name: str) -> dict[str, Download]:
+        """The download in each form, by the file's name."""
+        return {
+            f"{name}.{form}": Download(
+                content_type, self.about, self._writer(write), permission=self.permission
+            )
+            for form, (content_type, write) in FORMS.items()
+        }
+
+    def _writer(
+        self, write: Callable[[RowFile], Iterator[str] | Iterator[bytes]]
+    ) -> Callable[[Study], Iterator[str] | Iterator[bytes]]:
+        return lambda study: write(self.rows(study))
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Of which studies a file or table is offered, and its place among the others.
+
+    `rows` is true of a study that has something to write, asked of all files in one statement;
+    `fits` is asked once for all files that share it. Files of judgments are empty without any.
+    """
+
+    place: int
+    rows: Callable[[Study], Any] | None = None
+    fits: Callable[[Study], bool] | None = None
+    is_of_judgments: bool = False
+
+
+@dataclass
+class _Files:
+    tables: dict[str, RowDownload] = field(default_factory=dict)
+    files: dict[str, Download] = field(default_factory=dict)
+    offers: dict[str, Offer] = field(default_factory=dict)
+
+
+_registered = _Files()
+
+
+def register_table(name: str, table: RowDownload, offer: Offer) -> None:
+    """Offer a table in every form."""
+    _registered.tables[name] = table
+    for file_name, download in table.forms(name).items():
+        register_file(file_name, download, offer)
+
+
+def register_file(name: str, download: Download, offer: Offer) -> None:
+    _registered.files[name] = download
+    _registered.offers[name] = offer
+
+
+def row_downloads() -> Mapping[str, RowDownload]:
+    """The tables by name."""
+    _import_files()
+    return _registered.tables
+
+
+def study_downloads() -> Mapping[str, Download]:
+    """All files by name, in the order of pages."""
+    _import_files()
+    files, offers = _registered.files, _registered.offers
+    return {name: files[name] for name in sorted(files, key=lambda name: offers[name].place)}
+
+
+def study_download(name: str) -> Download:
+    _import_files()
+    return _registered.files[name]
+
+
+def is_of_judgments(name: str) -> bool:
+    """Whether there is nothing in the file before something was judged."""
+    return _registered.offers[name].is_of_judgments
+
+
+def file_names(study: Study) -> list[str]:
+    """The files that a study has; whether there is something in them is one statement."""
+    names, offers = list(study_downloads()), _registered.offers
+    asked = {f"has_{offer.place}": offer.rows(study) for offer in offers.values() if offer.rows}
+    has: dict[str, Any] = dict(Study.objects.filter(pk=study.pk).values(**asked).get())
+    fits = {offer.fits: offer.fits(study) for offer in offers.values() if offer.fits}
+    return [
+        name
+        for name in names
+        for offer in [offers[name]]
+        if has.get(f"has_{offer.place}", True) and (offer.fits is None or fits[offer.fits])
+    ]
+
+
+@cache
+def _import_files() -> None:
+    autodiscover_modules("study_files")
+
+
+def agreement_json(study: Study) -> Iterator[str]:
+    """Coefficients with what they rest on, and every pair of annotators."""
+    version = require_agreement(study)
+    source = {"study": study.slug, "simulated": has_simulated(study)}
+    yield json.dumps(source | agreement_records(version), indent=1)
+
+
+def _has_words(study: Study) -> Any:
+    words = WrittenAnswer.objects.filter(submission__item__study=study)
+    reasons = Submission.objects.of(study).exclude(justification="")
+    either = Exists(words.order_by()) | Exists(reasons.order_by())
+    return ExpressionWrapper(either, output_field=BooleanField())
+
+
+def _has_checks(study: Study) -> Exists:
+    return Exists(CheckAnswer.objects.filter(submission__item__study=study).order_by())
+
+
+register_table(
+    "judgments",
+    RowDownload(_("every judgment but rejected ones, one long table"), judgment_rows),
+    Offer(10, is_of_judgments=True),
+)
+register_table(
+    "written",
+    RowDownload(
+        _("every answer in words, and every reason"), written_rows, Permission.VIEW_WORKERS
+    ),
+    Offer(30, _has_words),
+)
+register_table(
+    "checks",
+    RowDownload(_("every answer to a quality check"), check_rows, Permission.VIEW_WORKERS),
+    Offer(
+        40,
+        lambda study: Exists(CheckAnswer.objects.filter(submission__item__study=study).order_by()),
+    ),
+)
+register_table(
+    "comments",
+    RowDownload(_("what colleagues said about disputes"), comment_rows),
+    Offer(60, lambda study: Exists(DisputeComment.objects.of(study).order_by())),
+)
+register_table(
+    "items",
+    RowDownload(_("every candidate with what annotators were shown"), item_rows),
+    Offer(70),
+)
+register_table(
+    "labels",
+    RowDownload(_("the labels of every label set"), label_rows),
+    Offer(80, lambda study: Exists(LabelSet.objects.of(study).order_by())),
+)
+register_file(
+    "agreement.json",
+    Download(JSON, _("coefficients with intervals and signatures"), agreement_json, AGREEMENT),
+    Offer(160, is_of_judgments=True),
+)
+register_file(
+    DATASET,
+    Download(
+        "application/zip",
+        _("a dataset with its card, which the library datasets of Hugging Face loads"),
+        dataset_zip,
+        AGREEMENT,
+    ),
+    Offer(180, is_of_judgments=True),
+)

@@ -1,0 +1,73 @@
+"""The validation of a study as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import BooleanField, Exists, ExpressionWrapper
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import ItemSample, Study
+from annotation.simulated_answers import has_simulated
+from annotation.study_files import (
+    JSON,
+    Download,
+    Offer,
+    RowDownload,
+    register_file,
+    register_table,
+)
+from annotation.study_results import VALIDATION
+from console.study_results import require_validation
+from console.validation_view import correlations_of
+from metrics.models import ScoringRun
+from validation.analysis.records import plain
+from validation.exports import sampled_item_rows
+from validation.rows import StoredResults
+
+
+def validation_json(study: Study) -> Iterator[str]:
+    """Every correlation, at every level and in every condition; none while scores are missing."""
+    outcome = require_validation(study)
+    simulated = has_simulated(study)
+    source = {"study": study.slug, "input": outcome.fingerprint, "simulated": simulated}
+    if (version := outcome.version) is None:
+        empty = {"report": None, "reason": outcome.reason} | source
+        yield json.dumps(empty | {"rows": []}, indent=1)
+        return
+    results = StoredResults(version, with_variants=True)
+    names = ("aggregation", "round", "n_resamples", "seed")
+    rules = {name: version.rules[name] for name in names}
+    rows = [plain(row) for row in correlations_of(results)]
+    yield json.dumps({"report": version.number} | source | rules | {"rows": rows}, indent=1)
+
+
+def _has_scores(study: Study) -> Exists:
+    return Exists(ScoringRun.objects.of(study).order_by())
+
+
+def _has_scores_and_sample(study: Study) -> Any:
+    both = _has_scores(study) & Exists(ItemSample.objects.of(study).order_by())
+    return ExpressionWrapper(both, output_field=BooleanField())
+
+
+register_table(
+    "sampled",
+    RowDownload(
+        _("ratings beside scores, with the batch and the probability of each item"),
+        sampled_item_rows,
+    ),
+    Offer(100, _has_scores_and_sample, is_of_judgments=True),
+)
+register_file(
+    "validation.json",
+    Download(
+        JSON,
+        _("every correlation, at every level and in every condition"),
+        validation_json,
+        VALIDATION,
+    ),
+    Offer(170, _has_scores, is_of_judgments=True),
+)
