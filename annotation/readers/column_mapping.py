@@ -232,6 +232,27 @@ def guess_mapping(
     return _without_key_of_rows(guessed, n_rows, n_distinct or {})
 
 
+def guess_reasons(guessed: ColumnMapping, codes: Collection[str] = ()) -> dict[str, CodedText]:
+    """Why `guess_mapping` gave each column its use, in a sentence with a code."""
+    return {name: _guess_reason(name, use, guessed, codes) for name, use in guessed.uses.items()}
+
+
+def _guess_reason(name: str, use: Use, guessed: ColumnMapping, codes: Collection[str]) -> CodedText:
+    if plain_name(name) in NAMES[use]:
+        text = _("Columns with such a name usually are “{use}”.").format(use=label_of(use))
+        return CodedText(text, "usual_name")
+    if use is Use.RESPONSE and RESPONSES.match(name.removeprefix("Input.")):
+        text = _("Its name contains that of the system {system}.")
+        return CodedText(text.format(system=guessed.system_of(name)), "named_after_system")
+    if use is Use.RESPONSE:
+        return CodedText(_("A column of answers rates it."), "rated_by_column")
+    if use is Use.ITEM and name in codes:
+        return CodedText(_("Each row has a code in it, such as T01."), "codes")
+    if use is Use.ITEM:
+        return CodedText(_("It names the dialogues of another column."), "names_dialogues")
+    return CodedText(_("It has a text for each item."), "text_per_item")
+
+
 def is_code(value: object) -> bool:
     """Whether a cell may name an item, such as T01, ctx-7 or 12: a short word with a digit that is
     no fraction.

@@ -22,6 +22,7 @@ from annotation.readers.column_mapping import (
     ColumnMapping,
     Use,
     guess_mapping,
+    guess_reasons,
     mapping_faults,
     mapping_warnings,
 )
@@ -488,6 +489,7 @@ def test_a_command_names_the_system_of_each_column(tmp_path: Path) -> None:
     options = ["--system=x=alpha", "--system=y=beta", "--json"]
     dry = json.loads(command_output("import_items", path, "--dry-run", *options, study="s"))
     assert (dry["items"], dry["systems"], Study.objects.count()) == (1, 2, 0)
+    assert {each["code"] for each in dry["reasons"].values()} <= {"usual_name"}
     command_output("import_items", path, *options, study="s")
     assert set(Candidate.objects.values_list("system", flat=True)) == {"alpha", "beta"}
     # A template makes a study of its kind.
@@ -506,6 +508,23 @@ def test_bad_rows_are_left_out_only_if_asked(tmp_path: Path) -> None:
     assert re.findall(r"line (\d), column (\w+)", message) == [("2", "item"), ("3", "system")]
     command_output("import_items", path, "--leave-out", study="s")
     assert list(Item.objects.values_list("key", flat=True)) == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "codes", "reasons"),
+    [
+        (["item_id", "prompt", "output", "model"], [], ["usual_name"] * 3),
+        (["T", "question", "response_a", "bot answer"], ["T"],
+         ["codes", "usual_name", "named_after_system", "named_after_system"]),
+        (["HITId", "Input.context", "Input.alpha", "Answer.good_alpha"], [],
+         ["usual_name", "usual_name", "rated_by_column"]),
+    ],
+)  # fmt: skip
+def test_guesses_have_reasons(columns: list[str], codes: list[str], reasons: list[str]) -> None:
+    counts = dict.fromkeys(columns, 3)
+    guessed = guess_mapping(columns, n_rows=3, n_distinct=counts, codes=codes)
+    found = guess_reasons(guessed, codes)
+    assert [found[name].code for name in columns if name in found] == reasons
 
 
 @pytest.mark.django_db

@@ -14,7 +14,7 @@ from annotation.management.importer import (
 )
 from annotation.models import Study
 from annotation.protocols.templates import read_protocol
-from annotation.readers.column_mapping import ColumnMapping, Use, guess_mapping
+from annotation.readers.column_mapping import ColumnMapping, Use, guess_mapping, guess_reasons
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import DELIMITERS, FileFormat
 from annotation.readers.mapped_files import (
@@ -26,6 +26,7 @@ from annotation.readers.mapped_files import (
 from annotation.readers.pictures import Folder
 from annotation.readers.tables import OpenTable, opened_table
 from annotation.readers.text_files import ENCODINGS
+from error_codes import CodedText
 
 USES = ", ".join(Use)
 
@@ -67,10 +68,16 @@ class Command(StudyImportCommand):
         if not file.is_file():
             raise CommandError(f"There is no file at {file}.", returncode=2)
         with opened_table(file, _form(options), pictures=Folder(file.parent)) as table:
-            mapping = _mapping(table, options)
-            self._import(table, mapping, options)
+            mapping, reasons = _mapping(table, options)
+            self._import(table, mapping, reasons, options)
 
-    def _import(self, table: OpenTable, mapping: ColumnMapping, options: dict[str, Any]) -> None:
+    def _import(
+        self,
+        table: OpenTable,
+        mapping: ColumnMapping,
+        reasons: dict[str, CodedText],
+        options: dict[str, Any],
+    ) -> None:
         protocol = read_protocol(options["protocol"]) if options["protocol"] else None
         study = Study.objects.filter(slug=options["study"]).first()
         is_pool = protocol is not None and any(
@@ -87,6 +94,9 @@ class Command(StudyImportCommand):
             )
         summary = {
             "mapping": mapping.plain,
+            "reasons": {
+                name: {"code": reason.code, "text": reason} for name, reason in reasons.items()
+            },
             "items": len(items),
             "candidates": items.n_candidates,
             "systems": items.n_systems,
@@ -132,7 +142,10 @@ def _form(options: dict[str, Any]) -> FileFormat:
     return FileFormat(encoding=encoding, delimiter=delimiter, sheet=options["sheet"])
 
 
-def _mapping(table: OpenTable, options: dict[str, Any]) -> ColumnMapping:
+def _mapping(
+    table: OpenTable, options: dict[str, Any]
+) -> tuple[ColumnMapping, dict[str, CodedText]]:
+    """The mapping that the options say or, without --map, a guess with the reason of each use."""
     profile = profile_table(table)
     columns = [column.name for column in profile.columns]
     systems = dict(_pair(text, "--system", columns, 0) for text in options["system"])
@@ -149,9 +162,11 @@ def _mapping(table: OpenTable, options: dict[str, Any]) -> ColumnMapping:
             codes=profile.codes,
         )
         responses = dict.fromkeys(systems, Use.RESPONSE)
-        return ColumnMapping({**guessed.uses, **responses}, systems).among(columns)
+        mapping = ColumnMapping({**guessed.uses, **responses}, systems).among(columns)
+        reasons = guess_reasons(guessed, profile.codes)
+        return mapping, {name: reasons[name] for name in reasons if name not in systems}
     uses = {column: Use(use) for use, column in pairs} | dict.fromkeys(systems, Use.RESPONSE)
-    return ColumnMapping(uses, systems).among(columns)
+    return ColumnMapping(uses, systems).among(columns), {}
 
 
 def _pair(text: str, option: str, columns: list[str], position: int) -> tuple[str, str]:
