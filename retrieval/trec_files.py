@@ -326,7 +326,7 @@ def _lines_of(path: Path, file: IO[bytes], layout: Layout) -> _Lines:
         records = (
             each_table_record(path, layout.kind, lines.table)
             if layout.is_table
-            else each_record(path, file, layout.kind)
+            else each_record(path, file, layout.kind, lines.table)
         )
         for number, (place, named) in enumerate(records, 1):
             if (problem := lines.take_named(number, named)) is not None:

@@ -22,14 +22,20 @@ from retrieval.trec_layouts import FileKind, column_name
 MOST_BYTES = 128 * 1024**2
 """Of JSON that is read as a whole: its objects take ten times as much memory."""
 Named = dict[str, str]
+NO_DOCUMENTS = CodedText("the topic has no documents", "no_documents")
 
 
 class Pairs(list[tuple[str, Any]]):
     """The names and values of an object; of a dictionary, those that are there twice are lost."""
 
 
-def each_record(path: Path, file: IO[bytes], kind: FileKind) -> Iterator[tuple[str, Named]]:
-    """Where each record is, and its topic, docno and value as texts."""
+def each_record(
+    path: Path, file: IO[bytes], kind: FileKind, report: ReadingReport
+) -> Iterator[tuple[str, Named]]:
+    """Where each record is, and its topic, docno and value as texts.
+
+    The report counts topics without documents.
+    """
     first = file.readline(MOST_BYTES + 1)
     try:
         value = _loaded(first)
@@ -51,6 +57,8 @@ def each_record(path: Path, file: IO[bytes], kind: FileKind) -> Iterator[tuple[s
                 problem = 'its value is not an object of documents, such as {"d1": 1}.'
                 text = CodedText(f"topic {topic[:40]}: {problem}", "not_object")
                 raise TrecFileFaults(path, [(None, text)])
+            if not documents:
+                report.leave_out(NO_DOCUMENTS, f"topic {topic[:40]}")
             for document, each in documents:
                 named = {"topic": topic, "docno": document, _value_column(kind): _text(each)}
                 yield f"topic {topic[:40]}, document {document[:40]}", named

@@ -302,3 +302,11 @@ def test_a_collections_page_says_what_was_read_of_a_file(collection):
     ):
         file = add_file(collection, name, content)
         assert (file.kind, file.is_usable) == (kind, True)
+
+
+@pytest.mark.parametrize("read", [read_run, read_qrels])
+def test_a_topic_without_documents_is_counted(file, read):
+    reading = read(file("f.json", '{"q1": {"d1": 1}, "q2": {}, "q3": {}}')).reading
+    assert (reading.n_rows, reading.n_used) == (3, 1)
+    left_out = reading.left_out["no_documents"]
+    assert (left_out.n, left_out.places) == (2, ["topic q2", "topic q3"])
