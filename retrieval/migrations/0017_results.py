@@ -12,6 +12,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        # SQLite makes a table anew without a removed column, with its constraints.
+        migrations.RemoveConstraint(
+            model_name='collectionversion',
+            name='number_once_a_collection_and_kind',
+        ),
         migrations.RemoveField(
             model_name='assessordesign',
             name='version',
