@@ -16,9 +16,9 @@ from annotation.models import AgreementCoefficient, Question
 from annotation.pages.agreement_view import alphas_of
 from annotation.simulated_answers import Raters, raters_of
 from console.distributions import Distribution, distributions_of
-from console.result_sentences import Scale, Standing, p_text
+from console.result_sentences import Scale, Standing
 from console.spans import Axis, Span
-from console.templatetags.numbers import coefficient, interval, percent
+from console.templatetags.numbers import coefficient, interval, p_text, percent
 from error_codes import CodedText
 from presentation.phrases import join_names
 from validation.analysis.human_results import ALL, CONDITION, COUNTS, PROTOCOL, UNFLAGGED

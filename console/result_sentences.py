@@ -10,11 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.simulated_answers import Raters
-
-# Pages of collections import `p_text` from here until they move.
-from console.templatetags.numbers import p_text as p_text
-from console.templatetags.numbers import percent
+from console.templatetags.numbers import p_text, percent
 from error_codes import CodedText
+from presentation.phrases import shorten_names
 from validation.analysis.human_results import PREFERRED, SHARE
 from validation.analysis.rated_systems import ORDER
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
@@ -25,7 +23,6 @@ from validation.documents.rated_systems import (
     rivals_of,
 )
 from validation.documents.scale_limits import on_scale
-from validation.documents.terms import short_list
 
 MOST_UNDECIDED = 4
 MOST_LINES = 3
@@ -136,7 +133,7 @@ class Standing:
                 return CodedText(text, "undecided")
             text = _("None of the %(n)d systems is shown to be better than another.")
             return CodedText(text % {"n": len(self.systems)}, "none_better")
-        names = short_list(self.rivals)
+        names = shorten_names(self.rivals)
         text = _("%(raters)s put %(best)s first so far, but %(rivals)s may be as good or better.")
         return CodedText(text % (values | {"rivals": names}), "rivals")
 
@@ -187,7 +184,7 @@ class Standing:
             return CodedText(text % {"n": n}, "too_few_items")
         if not self.rivals:
             return CodedText(_("ahead of every other"), "best")
-        text = _("%(rivals)s may be as good") % {"rivals": short_list(self.rivals)}
+        text = _("%(rivals)s may be as good") % {"rivals": shorten_names(self.rivals)}
         return CodedText(text, "rivals")
 
     @property
@@ -239,7 +236,7 @@ class Standing:
                 "%(one)s is better than %(others)s (largest p %(p)s, adjusted for %(k)d "
                 "comparisons)."
             )
-        others = short_list(by)
+        others = shorten_names(by)
         return text % {"one": one, "others": others, "p": p_text(largest), "k": len(self.pairs)}
 
     def _undecided(self) -> Iterator[CodedText]:
@@ -268,7 +265,7 @@ class Standing:
                 "comparisons, or on so few items.",
                 len(alone),
             )
-            text %= {"named": short_list(alone), "k": len(self.pairs)}
+            text %= {"named": shorten_names(alone), "k": len(self.pairs)}
             yield CodedText(text, "without_zero")
 
     def _open_pair(self, a: str, b: str, pair: RatedPairRecord) -> str:

@@ -10,11 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from django.db import models
-from django.utils.module_loading import autodiscover_modules
 
+from console.registrations import app_modules
 from presentation.theme import Picture
 from results.settings import Inputs
 from results.tables import Table
@@ -159,6 +161,14 @@ class ResultKind(ABC, Generic[Subject]):
     def keep_inputs(self, result: Result, inputs: Sequence[Any]) -> None:
         """Store which inputs the result was computed from."""
 
+    def list_kept_inputs(self, result: Result) -> Sequence[int]:
+        """The keys of the inputs that a result was computed from, and that are still there."""
+        return ()
+
+    def prefer_inputs(self, subject: Subject) -> Mapping[str, Sequence[int | None]]:
+        """Keys of inputs that the form of a first result begins with, by the input's name."""
+        return {}
+
     def finish(self, subject: Subject, inputs: Sequence[Any]) -> None:
         """What else is done in the transaction that stores a result."""
 
@@ -200,6 +210,8 @@ def result_kinds() -> Mapping[str, ResultKind[Any]]:
 
 @cache
 def _import_kinds() -> None:
-    """Import each app's package `result_kinds` when a kind is first looked up: it brings the
-    statistics with it."""
-    autodiscover_modules("result_kinds")
+    """Import the modules of each app's package `result_kinds` when a kind is first looked up: they
+    bring the statistics with them."""
+    for package in app_modules("result_kinds"):
+        for module in iter_modules(package.__path__, f"{package.__name__}."):
+            import_module(module.name)

@@ -35,7 +35,9 @@ TESTS_OF_MODELS = [
 ]
 collect_ignore = [] if HAS_MODELS else TESTS_OF_MODELS
 ROOMS_THAT_COMPUTE = ("stats/", "metrics/scorers/", "tests/stats/", "tests/metrics/scorers/")
-PAGES = re.compile(r"tests/(accounts/|console/test_(?!openapi)|marketplace/|hits/test_worker_page)")
+PAGES = re.compile(
+    r"tests/(accounts/|console/test_(?!openapi)|marketplace/|hits/test_worker_page|retrieval/pages/)"
+)
 DATABASE = {"db", "transactional_db", "live_server", "stored_for_module"}
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 

@@ -41,6 +41,13 @@ def register_subject(kind: str, find: Finder) -> None:
     _finders[kind] = find
 
 
+def find_subject(kind: str, request: HttpRequest, name: str, permission: Permission) -> Any:
+    """What an app registered as the subject of that kind and name: 404 if it is not visible, 403
+    if role or scopes are too small."""
+    load_registrations()
+    return _finders[kind](request, name, permission)
+
+
 class ShallowJSON(JSONParser):
     """JSON that is not nested deeper than what stores and renders it can follow."""
 
@@ -106,10 +113,8 @@ class Endpoint(APIView):
         return self.plain_request.permissions  # type: ignore[attr-defined,no-any-return]
 
     def subject(self, kind: str, name: str, permission: Permission = Permission.VIEW) -> Any:
-        """What an app registered as the subject of that kind and name: 404 if it is not visible,
-        403 if role or scopes are too small."""
-        load_registrations()
-        found = _finders[kind](self.plain_request, name, permission)
+        """A subject, which is checked again before a stored answer is given out."""
+        found = find_subject(kind, self.plain_request, name, permission)
         self.checks.append((kind, name, permission))
         return found
 

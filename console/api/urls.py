@@ -26,45 +26,6 @@ of_a_study: list[URLPattern | URLResolver] = [
 
 of_a_team: list[URLPattern | URLResolver] = []
 
-of_a_collection: list[URLPattern | URLResolver] = [
-    path("", endpoints.collections.OneCollection.as_view(), name="collection"),
-    path("files/", endpoints.collections.CollectionFiles.as_view(), name="collection-files"),
-    path("jobs/", endpoints.collections.CollectionJobs.as_view(), name="collection-jobs"),
-    path(
-        "jobs/<int:job_id>/",
-        endpoints.collections.OneCollectionJob.as_view(),
-        name="collection-job",
-    ),
-    path(
-        "evaluations/",
-        endpoints.collection_results.Evaluations.as_view(),
-        name="collection-evaluations",
-    ),
-    path(
-        "evaluations/<int:number>/topics/",
-        endpoints.collection_results.TopicValues.as_view(),
-        name="collection-topics",
-    ),
-    path(
-        "targets/", endpoints.collection_results.TargetSamples.as_view(), name="collection-targets"
-    ),
-    path(
-        "targets/<int:number>/drawn/",
-        endpoints.collection_results.SampledTargets.as_view(),
-        name="collection-drawn",
-    ),
-    path(
-        "<slug:kind>/",
-        endpoints.collection_results.CollectionResults.as_view(),
-        name="collection-results",
-    ),
-    path(
-        "<slug:kind>/<int:number>/",
-        endpoints.collection_results.OneCollectionResult.as_view(),
-        name="collection-result",
-    ),
-]
-
 of_an_experiment: list[URLPattern | URLResolver] = [
     path("", endpoints.experiments.OneExperiment.as_view(), name="experiment"),
     path("runs/", endpoints.runs.Runs.as_view(), name="runs"),
@@ -80,8 +41,6 @@ of_the_site: list[URLPattern | URLResolver] = [
     path("", endpoints.own.Root.as_view(), name="root"),
     path("me/", endpoints.own.Own.as_view(), name="me"),
     path("schema/", endpoints.own.Schema.as_view(api_version="1"), name="schema"),
-    path("collections/", endpoints.collections.Collections.as_view(), name="collections"),
-    path("collections/<slug:slug>/", include(of_a_collection)),
     path("experiments/", endpoints.experiments.Experiments.as_view(), name="experiments"),
     path("experiments/<slug:slug>/", include(of_an_experiment)),
     path("catalogues/", endpoints.experiments.Catalogues.as_view(), name="catalogues"),

@@ -12,6 +12,7 @@ from accounts.roles import Permission
 from annotation.assignment_ids import register_assignment_ids
 from annotation.assignment_prices import register_assignment_price
 from annotation.dataset_tables import DatasetTable, register_dataset_count, register_dataset_table
+from annotation.launched_batches import LaunchedBatch, register_launched_batches
 from annotation.pages.annotator_work import register_annotator_work
 from annotation.pages.overview import Figure, register_figures
 from annotation.pages.stages import (
@@ -44,7 +45,7 @@ from hits.exports import (
     public_submission_rows,
 )
 from hits.jobs import APPLY_CHANGES
-from hits.models import Assignment
+from hits.models import Assignment, Batch
 from hits.pages.annotator_work import desk_work
 from hits.pages.progress import progress_in
 from hits.progress import progress_counts
@@ -149,3 +150,9 @@ for kind, page, control in (
     register_job_access(kind, JobAccess(page=page, control=control, to_read=_to_read))
 register_job_access(MEASURE, JobAccess(page="review"))
 register_assignment_price(latest_assignment_price)
+
+
+@register_launched_batches
+def _list_launched_batches(studies: Collection[int]) -> list[LaunchedBatch]:
+    batches = Batch.objects.filter(study__in=studies).started().order_by("pk")
+    return [LaunchedBatch(*row) for row in batches.values_list("pk", "study", "round")]

@@ -1,4 +1,4 @@
-"""What retrieval adds to pages of studies, and who may control the jobs of collections."""
+"""What retrieval adds to pages of studies; collections as subjects of results, jobs and the API."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from annotation.pages.overview import register_panel
 from console.access import may, person
 from console.api.endpoint import register_subject
 from console.job_permissions import JobAccess, register_job_access
-from console.pages.collections.collection import collection_for
+from results.pages import SubjectPages, register_pages
 from retrieval.deletion import DELETE_COLLECTION
 from retrieval.exports.qrels import has_qrels, qrel_rows, stream_label_qrels
 from retrieval.models import Collection
+from retrieval.pages.collection import collection_for, collection_page
 from retrieval.pages.dataset_card import collection_section, has_judged_qrels
 from retrieval.result_kinds.audit import AUDIT
 from retrieval.result_kinds.comparison import COMPARE
@@ -57,3 +58,7 @@ for kind in (EVALUATE, COMPARE, COMPARE_MACHINE, ESTIMATE_REUSE, AUDIT):
     register_job_access(kind, JobAccess(control=Permission.ANALYSE))
 register_job_access(DELETE_COLLECTION, JobAccess(control=Permission.OWN))
 register_subject("collection", collection_for)
+register_pages(
+    "collection",
+    SubjectPages(collection_page, "retrieval/base.html", "console:collection-table"),
+)

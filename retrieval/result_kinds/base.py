@@ -13,7 +13,7 @@ from annotation.exceptions import AnnotationError
 from results.kinds import ResultKind
 from results.models import Result
 from retrieval.exceptions import CollectionUnfit, RetrievalError
-from retrieval.models import Collection, CollectionFile, ResultFile
+from retrieval.models import Collection, CollectionFile, ResultFile, ResultType
 from retrieval.result_kinds.settings import QRELS, RUNS, settings_of
 
 ROWS_AT_ONCE = 2000
@@ -73,6 +73,16 @@ class CollectionKind(ResultKind[Collection]):
                 made_by=file.made_by,
                 sha256=file.sha256,
             )
+
+    def list_kept_inputs(self, result: Result) -> Sequence[int]:
+        files = ResultFile.objects.filter(version=result).exclude(file=None)
+        return list(files.values_list("file", flat=True))
+
+    def prefer_inputs(self, subject: Collection) -> Mapping[str, Sequence[int | None]]:
+        """The qrels that were evaluated last."""
+        evaluated = Result.objects.of(subject, ResultType.EVALUATION)[:1]
+        qrels = ResultFile.objects.filter(version__in=list(evaluated), kind=Kind.QRELS)
+        return {"qrels": list(qrels.values_list("file", flat=True))}
 
 
 class RunsKind(CollectionKind):

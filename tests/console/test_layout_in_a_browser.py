@@ -33,7 +33,6 @@ from tests.annotation.studies import rate, rating_study
 from tests.browsers import opened_page, sign_in
 from tests.console.addresses import PAGES_OF_A_COLLECTION, address
 from tests.console.conftest import PASSWORD
-from tests.console.evaluated_collection import evaluated_collection
 from tests.console.filled import (
     add_assignment,
     add_batch,
@@ -43,6 +42,7 @@ from tests.console.filled import (
 )
 from tests.pictures import keep_picture
 from tests.retrieval.collections import add_file, filled_collection, qrels_text, run_text
+from tests.retrieval.evaluated_collection import evaluated_collection
 from tests.simulation.answered import answer_outcomes, answer_switching
 from tests.simulation.stored import RULES, stored_experiment
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from django.utils.translation import gettext
 
+from presentation.phrases import shorten_names
 from stats.ceilings import NoCeiling
 from tests.codes import codes_of
 from tests.validation.validation_tables import random_tables
@@ -18,7 +19,6 @@ from validation.documents.comparison_tables import comparisons_table
 from validation.documents.metrics_answers import metrics_answers
 from validation.documents.scale_limits import CUT_DIFFERENCES, difference_within
 from validation.documents.tables import NO_SHARE_INTERVAL, ceiling_warnings, ceilings_table
-from validation.documents.terms import short_list
 from validation.results import TableResults
 from validation.summary import lines_of
 
@@ -190,7 +190,7 @@ def test_other_values_are_counted_by_tenths_of_the_scale(high: float, values: li
     ],
 )
 def test_a_list_of_many_names_ends_with_how_many_others_there_are(names, text):
-    assert short_list(names) == text
+    assert shorten_names(names) == text
 
 
 def test_an_unreliable_ceiling_is_said_to_be_so_on_the_page_in_tables_and_lines():

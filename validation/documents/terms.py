@@ -1,14 +1,11 @@
 """The field's words for levels, coefficients, tests and reasons."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_noop as _
 
-from presentation.phrases import join_names
 from validation.analysis.records import Inputs
-
-MOST_LISTED = 3
 
 
 class Words(Mapping[str, str]):
@@ -157,15 +154,6 @@ def statistic(coefficient: str, level: str) -> str:
 def percent_text(share: float) -> str:
     """A level of confidence, such as 95 % or 97.5 %."""
     return f"{100 * share:g} %"
-
-
-def short_list(names: Sequence[str]) -> str:
-    """a, b and c; of more than three the first two, and how many others there are."""
-    rest = len(names) - MOST_LISTED + 1
-    if rest < 2:
-        return join_names(list(names))
-    others = ngettext("%(n)d other", "%(n)d others", rest) % {"n": rest}
-    return join_names([*names[: MOST_LISTED - 1], others])
 
 
 def name_of(words: Mapping[str, str], name: str) -> str:

@@ -1,0 +1,118 @@
+"""What endpoints of results share: their serializers, and requests for results by name.
+
+Endpoints of a kind of subjects inherit `ResultsEndpoint`; what a request may hold follows from the
+declared inputs and settings (`input_class`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+from django.db import models
+from django.utils.translation import gettext as _
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from console.api.endpoint import Endpoint, Input, address_of
+from console.api.job_records import job_record
+from results.computing import request_result, sign_result
+from results.kinds import ResultKind
+from results.models import Result
+from results.settings import Inputs, list_settings
+from work.models import Job
+
+
+class ResultRowSerializer(serializers.ModelSerializer[Result]):
+    """A computed result, which never changes."""
+
+    kind = serializers.CharField()
+    n_topics = serializers.IntegerField(source="facts.n_topics", default=0)
+    settings = serializers.DictField()
+    signature = serializers.SerializerMethodField(help_text="Settings and files, on one line.")
+
+    class Meta:
+        model = Result
+        fields = [
+            *("number", "kind", "created_at", "n_topics", "seed", "settings", "fingerprint"),
+            "signature",
+        ]
+
+    def get_signature(self, version: Result) -> str:
+        return sign_result(version)
+
+
+class ShownResultSerializer(ResultRowSerializer):
+    """A result with what the page says of it, and its tables."""
+
+    answer = serializers.CharField(help_text="The first sentence of its page.")
+    details = serializers.ListField(child=serializers.CharField())
+    tables = serializers.DictField(
+        child=serializers.ListField(child=serializers.DictField()),
+        help_text="Rows by the table's name; each kind of result has its own.",
+    )
+    notes = serializers.ListField(child=serializers.CharField())
+
+    class Meta(ResultRowSerializer.Meta):
+        fields = [*ResultRowSerializer.Meta.fields, "answer", "details", "tables", "notes"]
+
+
+@cache
+def input_class(declared: type[ResultKind[Any]]) -> type[Input]:
+    """What a request for a result may hold: inputs by name, and settings."""
+    kind = declared()
+    fields: dict[str, Any] = {name: one.api_field() for name, one in kind.inputs.items()}
+    for name, (described, default) in list_settings(kind.settings).items():
+        fields[name] = described.api_field(default)
+    doc = f"What the page “{kind.title}” asks for; what is left out is as its form begins with."
+    return type(f"{kind.name.title()}Input", (Input,), {**fields, "__doc__": doc})
+
+
+class ResultsEndpoint(Endpoint):
+    """Results of a kind of subjects; `job_address` is the name of the address of their jobs."""
+
+    job_address: ClassVar[str]
+
+    def request_by_names(
+        self,
+        request: Request,
+        slug: str,
+        subject: models.Model,
+        kind: ResultKind[Any],
+        values: dict[str, Any],
+    ) -> Response:
+        """The job of a result of these inputs, by name, and settings."""
+        offered = kind.offer_inputs(subject)
+        chosen = {
+            name: choose_inputs(offered[name], values.pop(name, None), name, one)
+            for name, one in kind.inputs.items()
+        }
+        job = request_result(
+            kind=kind, subject=subject, chosen=chosen, settings=values, actor=self.person
+        )
+        return self.accept(request, slug, job)
+
+    def accept(self, request: Request, slug: str, job: Job) -> Response:
+        """The answer of a request for a result: 202, the job, and its address."""
+        where = address_of(request, self.job_address, slug, job.pk)
+        headers = {"Location": where, "Retry-After": "2"}
+        return Response(job_record(request, job), status=HTTPStatus.ACCEPTED, headers=headers)
+
+
+def choose_inputs(
+    offered: Sequence[Any], named: str | list[str] | None, field: str, one: Inputs
+) -> list[Any]:
+    """The rows of these names, or those that a form begins with; a 400 for an unknown name."""
+    if named is None:
+        return list(offered) if one.begins_with_all else []
+    names = [named] if isinstance(named, str) else named
+    rows = {row.name: row for row in offered}
+    if unknown := [name for name in names if name not in rows]:
+        text = _("{name} is none of the usable files: {names}.").format(
+            name=unknown[0], names=", ".join(rows) or _("there are none")
+        )
+        raise serializers.ValidationError({field: [text]})
+    return [rows[name] for name in dict.fromkeys(names)]

@@ -1,0 +1,252 @@
+"""Pages of results that are shown as declared: form, answer, charts and tables.
+
+An app that has subjects registers how their pages are shown, and names the views in its addresses:
+
+    register_subject("collection", collection_for)
+    pages = SubjectPages(collection_page, "retrieval/base.html", "console:collection-table")
+    register_pages("collection", pages)
+
+    results = LazyPackage("results")
+    path("reuse/", results.pages.result_page, {"subject": "collection", "kind": "reuse"})
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.audit import record
+from accounts.models import User
+from accounts.roles import Permission
+from console.access import may, person
+from console.api.endpoint import find_subject
+from console.pages.pictures import FORMS as PICTURE_FORMS
+from console.pages.pictures import picture_in
+from presentation.latex import table_latex
+from presentation.plain import table_csv
+from presentation.spreadsheets import frame_csv
+from results.computing import name_subject, request_result
+from results.forms import ResultForm
+from results.kinds import Chart, ResultKind, result_kinds
+from results.models import Result, ResultQuerySet
+from results.shown import ShownResult
+from work.models import Job
+
+CONTENT_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "tex": "application/x-tex",
+    "json": "application/json",
+}
+
+
+class ShowPage(Protocol):
+    """Shows a page of a subject by a template of its app."""
+
+    def __call__(
+        self,
+        request: HttpRequest,
+        subject: Any,
+        template: str,
+        context: dict[str, Any],
+        /,
+        *,
+        stage: str,
+        status: int,
+    ) -> HttpResponse: ...
+
+
+@dataclass(frozen=True)
+class SubjectPages:
+    """The pages of a kind of subjects: its template `result` extends `results/result.html`.
+
+    Attributes
+    ----------
+    base : str
+        The template that pages extend, with the blocks `heading` and `content`.
+    table : str
+        The name of the address of tables.
+    """
+
+    show: ShowPage
+    base: str
+    table: str
+
+
+_pages: dict[str, SubjectPages] = {}
+
+
+def register_pages(subject: str, pages: SubjectPages) -> None:
+    """Let results of subjects of that kind have pages."""
+    _pages[subject] = pages
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def result_page(
+    request: HttpRequest, slug: str, subject: str, kind: str, page: str = "result"
+) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind; those who may analyse request."""
+    is_post = request.method == "POST"
+    permission = Permission.ANALYSE if is_post else Permission.VIEW
+    found = find_subject(subject, request, slug, permission)
+    declared = find_kind(kind)
+    form = ResultForm(declared, found, request.POST if is_post else None)
+    if is_post and request_by_form(form, person(request)):
+        messages.success(request, _("Computing in the background; this page follows it."))
+        return redirect(request.path)
+    job = find_job(found, declared.job)
+    results = Result.objects.of(found, declared.name)
+    result = choose_version(request, results)
+    if not is_post:
+        begin_form(form, result, failed_arguments(job))
+    pages = _pages[subject]
+    context = {
+        "base": pages.base,
+        "title": declared.title,
+        "form": form if may(request, Permission.ANALYSE) else None,
+        "problem": "" if result else form.problem_when_empty,
+        "view": ShownResult(result) if result else None,
+        "versions": results,
+        "job": job,
+        "slug": slug,
+        "table_address": pages.table,
+    }
+    status = 422 if form.errors else 200
+    return pages.show(request, found, "result", context, stage=f"{subject}-{page}", status=status)
+
+
+@require_safe
+def picture(
+    request: HttpRequest, slug: str, subject: str, kind: str, chart: str, form: str
+) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind. A chart of a result, as
+    specification, data or file."""
+    found = find_subject(subject, request, slug, Permission.VIEW)
+    result = find_result(request, found, kind)
+    charts = {one.name: one for one in ShownResult(result).charts}
+    return draw_chart(request, charts.get(chart), name=f"{slug}-{chart}", form=form)
+
+
+def draw_chart(request: HttpRequest, chart: Chart | None, *, name: str, form: str) -> HttpResponse:
+    """A chart in one of the forms of pictures; 404 if there is none."""
+    if chart is None or form not in PICTURE_FORMS:
+        raise Http404(f"There is no chart {name}.{form}.")
+    return picture_in(
+        form, request, name=name, draw=chart.draw, data=lambda: frame_csv(chart.frame)
+    )
+
+
+@require_safe
+def table(
+    request: HttpRequest, slug: str, subject: str, kind: str, name: str, form: str
+) -> HttpResponse:
+    """Access: those who may export. A table of a result, or all of them as JSON."""
+    found = find_subject(subject, request, slug, Permission.EXPORT)
+    if form not in CONTENT_TYPES:
+        raise Http404(f"There is no table {name}.{form}.")
+    result = find_result(request, found, kind)
+    content = "".join(_write_table(ShownResult(result), name, form))
+    response = HttpResponse(content, content_type=CONTENT_TYPES[form])
+    name_download(request, response, found, f"{slug}-{kind}-{result.number}-{name}.{form}")
+    return response
+
+
+def name_download(
+    request: HttpRequest, response: HttpResponseBase, subject: Any, name: str, **details: Any
+) -> None:
+    """Give a response the name of its file, and put a GET in the team's audit log."""
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    if request.method == "GET":
+        record(
+            team=subject.team,
+            actor=person(request),
+            action="export",
+            subject=subject.slug,
+            details={"file": name} | details,
+        )
+
+
+def find_kind(name: str) -> ResultKind[Any]:
+    """The declared kind of that name; 404 if there is none that pages show."""
+    kind = result_kinds().get(name)
+    if kind is None or not kind.tables:
+        raise Http404(f"There are no results called {name}.")
+    return kind
+
+
+def find_result(request: HttpRequest, subject: models.Model, kind: str) -> Result:
+    """The result of a kind that the address names, or the newest; 404 if there is none."""
+    result = choose_version(request, Result.objects.of(subject, find_kind(kind).name))
+    if result is None:
+        raise Http404(f"There is no result of {kind} yet.")
+    return result
+
+
+def choose_version(request: HttpRequest, versions: ResultQuerySet) -> Result | None:
+    """The version that the address names, or the newest; 404 if none has that number."""
+    number = request.GET.get("version")
+    if number is None:
+        return next(iter(versions), None)
+    version = next((one for one in versions if str(one.number) == number), None)
+    if version is None:
+        raise Http404(f"There is no result {number}.")
+    return version
+
+
+def find_job(subject: models.Model, kind: str) -> Job | None:
+    """The last job of that kind, unless it is done: its result is displayed then."""
+    job = Job.objects.about(name_subject(subject)).of_kind(kind).first()
+    return None if job is None or job.state == Job.State.DONE else job
+
+
+def failed_arguments(job: Job | None) -> dict[str, Any]:
+    """The request of a job that failed, which its form offers again; empty for any other."""
+    return dict(job.arguments) if job is not None and job.state == Job.State.FAILED else {}
+
+
+def request_by_form(form: ResultForm, actor: User) -> bool:
+    """Request the result that a form asks for; whether it was requested, or has errors."""
+    if not form.is_valid():
+        return False
+    kind, settings = form.kind, form.settings
+    try:
+        request_result(
+            kind=kind, subject=form.subject, chosen=form.chosen, settings=settings, actor=actor
+        )
+    except kind.refusals as refused:
+        form.add_error(None, ValidationError(str(refused), code=getattr(refused, "code", "")))
+    return not form.errors
+
+
+def begin_form(form: ResultForm, result: Result | None, failed: Mapping[str, Any]) -> None:
+    """Offer what was chosen last; for a first result, what the kind prefers."""
+    if failed:
+        form.begin_with(failed)
+    elif result is not None:
+        form.begin_with_result(result, form.kind.list_kept_inputs(result))
+    else:
+        for name, keys in form.kind.prefer_inputs(form.subject).items():
+            form.prefer(name, keys)
+
+
+def _write_table(shown: ShownResult, name: str, form: str) -> Iterator[str]:
+    if form == "json" and name == "all":
+        yield json.dumps(shown.export(), indent=1)
+    elif name not in shown.tables:
+        raise Http404(f"There is no table {name}.")
+    elif form == "json":
+        yield json.dumps(shown.rows[name.replace("-", "_")], indent=1)
+    else:
+        yield (table_csv if form == "csv" else table_latex)(shown.tables[name])

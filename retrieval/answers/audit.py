@@ -1,0 +1,260 @@
+"""An audit's files as its page shows them: what can be used, and what is wrong, file by file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from console.code_names import code_name
+from presentation.documents import Column, Number, Table
+from results.models import Result
+from results.tables import Row
+from retrieval.audit.text import SIZES
+from retrieval.result_kinds.audit import SEVERITIES, list_claims
+
+FILE = Column(gettext_noop("File"), is_number=False)
+HISTOGRAM = " histogram"
+SECTIONS = {
+    "sizes": gettext_noop("as they are"),
+    "sizes histogram": gettext_noop("as they are"),
+    "sizes_cleaned": gettext_noop("cleaned: each picture once, never the target"),
+    "sizes_cleaned histogram": gettext_noop("cleaned: each picture once, never the target"),
+    "repeats": gettext_noop("pictures more than once in a row"),
+    "own_targets": gettext_noop("targets in their own pool"),
+    "hubs": gettext_noop("hubs"),
+    "hubs largest": gettext_noop("largest hubs"),
+    "self_consistency": gettext_noop("the same picture judged twice"),
+}
+NUMBERS = {
+    "n_topics": gettext_noop("topics"),
+    "n_documents": gettext_noop("documents"),
+    "n_lines": gettext_noop("lines"),
+    "n_rows": gettext_noop("rows"),
+    "n_negative": gettext_noop("grades below 0"),
+    "n_tied": gettext_noop("documents that are tied with another"),
+    "n_infinite": gettext_noop("infinite scores"),
+    "n_targets": gettext_noop("targets"),
+    "n_alternatives": gettext_noop("alternatives"),
+    "n_empty_rows": gettext_noop("rows without a judgment"),
+    "n_hits": gettext_noop("HITs"),
+    "n_workers": gettext_noop("workers"),
+    "n_slots": gettext_noop("slots"),
+    "n_pairs": gettext_noop("pairs"),
+    "n_different": gettext_noop("judged differently"),
+    "n_judged": gettext_noop("judged"),
+    "n_distinct": gettext_noop("distinct"),
+    "n_assessors": gettext_noop("assessors"),
+    "n_judged_by_several": gettext_noop("documents with several grades"),
+    "n_surplus": gettext_noop("slots too many"),
+    "n_within_block": gettext_noop("repeated within a block of positions"),
+    "n_ticked": gettext_noop("of them ticked"),
+    "unique_least": gettext_noop("different pictures of a row, fewest"),
+    "unique_most": gettext_noop("different pictures of a row, most"),
+    "unique_mean": gettext_noop("different pictures of a row, mean"),
+    "n": gettext_noop("number"),
+    "share_of_slots": gettext_noop("share of slots"),
+    "relevance": gettext_noop("share relevant"),
+    "relevance_elsewhere": gettext_noop("share relevant of other documents"),
+    "least_share": gettext_noop("from which share of the targets on"),
+    "ci_low": gettext_noop("interval from"),
+    "ci_high": gettext_noop("to"),
+    "ci_method": gettext_noop("interval by"),
+}
+CLAIM_TITLES = {
+    "assessed": gettext_noop("topics assessed"),
+    "with_relevant": gettext_noop("topics with a relevant document"),
+    "mean_relevant": gettext_noop("relevant documents a topic"),
+    "judged_per_topic": gettext_noop("judged documents a topic"),
+    "prevalence": gettext_noop("share of judged documents that are relevant"),
+}
+
+
+class AuditedFileView:
+    """A file with its findings, claims and numbers."""
+
+    def __init__(self, number: int, file: Row) -> None:
+        self.number, self.file = number, file
+        self.refused, self.defects, self.notes = (
+            [_show_finding(one) for one in file["findings"] if one["severity"] == severity]
+            for severity in SEVERITIES
+        )
+
+    @cached_property
+    def facts(self) -> list[Fact]:
+        """What was counted of the file, with the section of each number."""
+        return list(_list_facts(self.file["facts"]))
+
+    @property
+    def kind(self) -> str:
+        return {
+            "judged pools": _("judged pools"),
+            "alternatives": _("alternatives"),
+            "dialogue starts": _("dialogue starts"),
+            "batch": _("a Mechanical Turk batch"),
+            "qrels": _("qrels"),
+            "assessors": _("several assessors' grades"),
+            "run": _("a run"),
+            "unknown": _("not recognised, not audited"),
+        }[self.file["kind"]]
+
+    @property
+    def sign(self) -> str:
+        """As the stages' signs: done, look, needs you."""
+        if self.is_unknown:
+            return "later"
+        return "needs-you" if self.refused else "warning" if self.defects else "done"
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing was looked at, and nothing may be said to be well."""
+        return bool(self.file["kind"] == "unknown")
+
+    @property
+    def finding(self) -> str:
+        """What is wrong, in a few words."""
+        if self.file["kind"] == "unknown":
+            return self.kind
+        if self.refused:
+            n = len(self.refused)
+            text = ngettext("%(n)d line refused", "%(n)d lines refused", n) % {"n": n}
+        elif self.defects:
+            n = len(self.defects)
+            text = ngettext("%(n)d kind of defect", "%(n)d kinds of defects", n) % {"n": n}
+        else:
+            text = _("no defect")
+        return f"{self.kind}: {text}"
+
+    @property
+    def numbers(self) -> list[Table]:
+        """What was counted: a table for each section that has rows, and one of single numbers."""
+        single = [one for one in self.facts if one.row is None]
+        tables = [self._single(single)] if single else []
+        rows = sorted(
+            (one for one in self.facts if one.row is not None), key=lambda one: one.section
+        )
+        for section, of_section in groupby(rows, key=lambda one: one.section):
+            tables.append(self._section(section, list(of_section)))
+        return tables
+
+    def _single(self, facts: list[Fact]) -> Table:
+        name = f"numbers-{self.number}"
+        rows = [
+            (words_of(one.section), name_of(one), fact_cell(one))
+            for one in facts
+            if one.value is not None and one.value != ""
+        ]
+        columns = (
+            Column(_("Of"), is_number=False),
+            Column(_("Name"), is_number=False),
+            Column(_("Value")),
+        )
+        caption = _("Counted in {name}").format(name=self.file["file"])
+        return Table(name, caption, columns, rows)
+
+    def _section(self, section: str, facts: list[Fact]) -> Table:
+        names = list(dict.fromkeys(one.name for one in facts))
+        by_row: dict[int, dict[str, Fact]] = {}
+        for one in facts:
+            by_row.setdefault(one.row or 0, {})[one.name] = one
+        rows = [
+            tuple(fact_cell(each[name]) if name in each else "" for name in names)
+            for _number, each in sorted(by_row.items())
+        ]
+        texts = {one.name for one in facts if isinstance(one.value, str)}
+        columns = tuple(Column(words_of(name), is_number=name not in texts) for name in names)
+        name = f"{section}-{self.number}".replace("_", "-").replace(" ", "-")
+        caption = _("{section} of {name}").format(section=words_of(section), name=self.file["file"])
+        return Table(name, caption, columns, rows)
+
+
+def list_files(result: Result) -> list[AuditedFileView]:
+    """The audited files."""
+    return [AuditedFileView(n, file) for n, file in enumerate(result.record["files"], 1)]
+
+
+def claims_table(result: Result) -> Table | None:
+    """The published numbers, claim by claim; None if there are none."""
+    columns = (
+        FILE,
+        Column(_("Number"), is_number=False),
+        Column(_("Published")),
+        Column(_("Counted")),
+        Column(_("What it is"), is_number=False),
+    )
+    rows = [
+        (
+            *(one["file"], words_of(one["name"]), f"{one['claimed']:,g}"),
+            *(counted_cell(one["counted"]), one["explanation"] or _("so it is")),
+        )
+        for one in list_claims(result.record)
+    ]
+    return Table("published", _("Published numbers"), columns, rows) if rows else None
+
+
+def _show_finding(one: Row) -> dict[str, Any]:
+    return {**one, "lines": ", ".join(map(str, one["lines"]))}
+
+
+def _list_facts(facts: Mapping[str, Any]) -> Iterator[Fact]:
+    """Each number with its section, and its row if the section is a table."""
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _list_section(name, None, value)
+        elif isinstance(value, list):
+            for row, each in enumerate(value):
+                values = each if isinstance(each, Mapping) else {"value": each}
+                yield from _list_section(name, row, values)
+        else:
+            yield Fact("", None, name, value)
+
+
+def _list_section(section: str, row: int | None, values: Mapping[str, Any]) -> Iterator[Fact]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _list_section(f"{section} {name}", row, value)
+        elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+            for number, each in enumerate(value):
+                yield from _list_section(f"{section} {name}", number, each)
+        elif isinstance(value, list):
+            yield Fact(section, row, name, ", ".join(map(str, value)))
+        else:
+            yield Fact(section, row, name, value)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number, or a text, that was counted of a file: its section, and its row of a table."""
+
+    section: str
+    row: int | None
+    name: str
+    value: float | str | None
+
+
+def fact_cell(fact: Fact) -> str | Number:
+    """A number, whole if it is, or the text."""
+    return code_name(fact.value) if isinstance(fact.value, str) else counted_cell(fact.value)
+
+
+def counted_cell(number: float | None) -> Number:
+    """Whole where it is."""
+    return Number(number, 0 if number is not None and float(number).is_integer() else 4)
+
+
+def words_of(code: str) -> str:
+    """A code as words: `n_documents` becomes `documents`."""
+    titles = SECTIONS | SIZES | NUMBERS | CLAIM_TITLES
+    return _(titles[code]) if code in titles else code_name(code).removeprefix("n ")
+
+
+def name_of(fact: Fact) -> str:
+    """What a number is of: in a histogram, topics by how many relevant documents they have."""
+    if fact.section.endswith(HISTOGRAM):
+        return _("topics with {n} relevant").format(n=fact.name)
+    return words_of(fact.name)

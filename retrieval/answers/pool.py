@@ -1,0 +1,165 @@
+"""A stored pool as its page shows it: the answer, what is wrong, and where candidates come from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Count
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from results.models import Result
+from retrieval.models import (
+    CandidateSource,
+    PooledTopic,
+    PoolFinding,
+    PoolReplacement,
+)
+from retrieval.pools.lint import FAULTS
+
+MOST_FINDINGS = 50
+LEAST_TARGETS_OF_A_HUB = 3
+REASONS: dict[str, str | Promise] = {
+    "target": gettext_lazy("is the target, or looks the same"),
+    "pooled": gettext_lazy("another slot has it"),
+    "content": gettext_lazy("another slot has the same picture or text"),
+    "cap": gettext_lazy("is in as many pools as the limit allows"),
+    "excluded": gettext_lazy("is never to be pooled"),
+    "unknown": gettext_lazy("is not in the catalogue"),
+    "picture": gettext_lazy("its picture cannot be shown"),
+}
+FAULT_TITLES = {
+    "repeat": gettext_lazy("a candidate is twice in a pool"),
+    "content": gettext_lazy("the same picture or text is twice in a pool, under two names"),
+    "target": gettext_lazy("a target is among its own candidates, by name or looks"),
+    "hub": gettext_lazy("a candidate is in the pools of many targets"),
+    "quota": gettext_lazy("a source's quota is not met"),
+    "short": gettext_lazy("there are fewer candidates than planned"),
+    "picture": gettext_lazy("a document has no picture that can be shown"),
+    "unknown": gettext_lazy("the catalogue does not have a document"),
+    "unlisted": gettext_lazy("no source lists anything for a target"),
+}
+assert set(FAULT_TITLES) == set(FAULTS)
+
+
+@dataclass(frozen=True)
+class FaultCount:
+    """Faults of one name."""
+
+    name: str
+    n: int
+
+    @property
+    def title(self) -> str:
+        return str(FAULT_TITLES[self.name])
+
+
+class PoolView:
+    """A pool, and one of its topics in full."""
+
+    def __init__(self, version: Result, topic: str = "") -> None:
+        self.version, self.topic_name = version, topic
+        self.summary = version.pool_summary
+
+    @cached_property
+    def faults(self) -> list[FaultCount]:
+        rows = PoolFinding.objects.filter(version=self.version).order_by("name")
+        return [
+            FaultCount(row["name"], row["n"]) for row in rows.values("name").annotate(n=Count("pk"))
+        ]
+
+    @cached_property
+    def findings(self) -> list[PoolFinding]:
+        return list(PoolFinding.objects.filter(version=self.version)[:MOST_FINDINGS])
+
+    @cached_property
+    def sources(self) -> list[CandidateSource]:
+        return list(self.version.candidate_sources.all())
+
+    @cached_property
+    def replacements(self) -> list[tuple[str, int]]:
+        rows = PoolReplacement.objects.filter(topic__version=self.version)
+        counts = Counter(dict(rows.order_by().values_list("reason").annotate(n=Count("pk"))))
+        return [(str(REASONS[reason]), n) for reason, n in counts.most_common()]
+
+    @property
+    def answer(self) -> str:
+        """How many candidates of how many targets."""
+        row, n = self.summary, self.version.facts["n_topics"]
+        targets = ngettext("{n} target", "{n} targets", n).format(n=f"{n:,}")
+        each = (
+            ngettext("{n} candidate each", "{n} candidates each", row.n_least).format(n=row.n_least)
+            if row.n_least == row.n_most
+            else _("{least} to {most} candidates each").format(least=row.n_least, most=row.n_most)
+        )
+        return _(
+            "{targets} with {each}: {slots} judgments to make, of {documents} documents."
+        ).format(
+            targets=targets, each=each, slots=f"{row.n_slots:,}", documents=f"{row.n_documents:,}"
+        )
+
+    @property
+    def soundness(self) -> str:
+        if not self.faults:
+            return _("Nothing is wrong with it.")
+        n = sum(fault.n for fault in self.faults)
+        text = ngettext("{n} fault is to be looked at.", "{n} faults are to be looked at.", n)
+        return text.format(n=f"{n:,}")
+
+    @property
+    def has_hubs(self) -> bool:
+        """Whether a share of the targets is more than the one or two that any candidate reaches."""
+        n_topics: int = self.version.facts["n_topics"]
+        return self.summary.hub_share * n_topics >= LEAST_TARGETS_OF_A_HUB
+
+    @property
+    def hubs(self) -> str:
+        """How unevenly the candidates are spread."""
+        row = self.summary
+        if not self.has_hubs:
+            return _(
+                "Too few targets to speak of hubs; {anti} of the documents are in no pool."
+            ).format(anti=f"{row.anti_hubs:.1%}")
+        text = ngettext(
+            "{n} document is in at least {share} of the pools and takes {slots} of the slots; "
+            "{anti} of the documents are in none.",
+            "{n} documents are in at least {share} of the pools and take {slots} of the slots; "
+            "{anti} of the documents are in none.",
+            row.n_hubs,
+        )
+        return text.format(
+            n=f"{row.n_hubs:,}",
+            share=f"{row.hub_share:.0%}",
+            slots=f"{row.hub_slots:.1%}",
+            anti=f"{row.anti_hubs:.1%}",
+        )
+
+    @cached_property
+    def topic(self) -> PooledTopic | None:
+        """The topic that is shown in full, at first the first."""
+        rows = PooledTopic.objects.filter(version=self.version)
+        match = rows.filter(topic=self.topic_name).first() if self.topic_name else None
+        return match or rows.first()
+
+    @property
+    def unknown_topic(self) -> str:
+        """The name that was looked for, where no target has it."""
+        is_shown = self.topic is not None and self.topic.topic == self.topic_name
+        return "" if is_shown else self.topic_name
+
+    @cached_property
+    def slots(self) -> list[dict[str, Any]]:
+        """The candidates of that topic with what was passed over for each."""
+        if self.topic is None:
+            return []
+        passed: dict[int, list[str]] = {}
+        for row in self.topic.replacements.all():
+            text = f"{row.docno} ({row.source} {row.source_rank}): {REASONS[row.reason]}"
+            passed.setdefault(row.slot, []).append(text)
+        return [
+            {"slot": slot, "passed": passed.get(slot.slot, [])} for slot in self.topic.slots.all()
+        ]

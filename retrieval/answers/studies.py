@@ -1,0 +1,265 @@
+"""How the judging of a collection's studies stands: rounds, agreement between them, qrels."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from operator import or_
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Q
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.launched_batches import list_launched_batches
+from annotation.models import (
+    AgreementCoefficient,
+    AgreementVersion,
+    Judgment,
+    Question,
+    RoundCoefficient,
+    Study,
+    Submission,
+    WrittenAnswer,
+)
+from console.glossary import title_of
+from console.templatetags.numbers import coefficient, interval
+from error_codes import CodedText
+from retrieval.models import Collection, CollectionFile
+
+KAPPA_AT_LEVEL = {Question.Level.ORDINAL: "cohen_kappa_linear"}
+ALPHA = "krippendorff_alpha"
+KAPPAS = ("cohen_kappa", "cohen_kappa_linear", ALPHA)
+
+
+@dataclass(frozen=True)
+class RoundOfStudy:
+    """What was judged in a round."""
+
+    round: int
+    n_items: int
+    n_submissions: int
+    n_annotators: int
+
+    @property
+    def text(self) -> str:
+        items = ngettext("{n} target", "{n} targets", self.n_items).format(n=f"{self.n_items:,}")
+        people = ngettext("{n} annotator", "{n} annotators", self.n_annotators)
+        return CodedText(
+            _("Round {round}: {items}, judged by {people}.").format(
+                round=self.round, items=items, people=people.format(n=f"{self.n_annotators:,}")
+            ),
+            code="round",
+        )
+
+
+@dataclass
+class StudyJudgments:
+    """A study of the collection, with its rounds and what two rounds say of each other."""
+
+    study: Study
+    rounds: list[RoundOfStudy] = field(default_factory=list)
+    coefficients: list[RoundCoefficient] = field(default_factory=list)
+    alphas: list[AgreementCoefficient] = field(default_factory=list)
+    is_current: bool = False
+    again: int | None = None
+    qrels: list[CollectionFile] = field(default_factory=list)
+    n_without_judgment: int = 0
+
+    @property
+    def n_items(self) -> int:
+        return int(self.study.n_items)  # type: ignore[attr-defined]
+
+    @property
+    def has_reasons(self) -> bool:
+        return bool(self.study.has_reasons)  # type: ignore[attr-defined]
+
+    @property
+    def standing(self) -> str:
+        first = self.rounds[0] if self.rounds else None
+        if first is None:
+            return CodedText(_("Nothing is judged yet."), code="nothing_judged")
+        return CodedText(
+            _("{n} of {total} targets are judged.").format(
+                n=f"{first.n_items:,}", total=f"{self.n_items:,}"
+            ),
+            code="targets_judged",
+        )
+
+    @property
+    def has_second_round(self) -> bool:
+        return len(self.rounds) > 1
+
+    @property
+    def has_two_opinions(self) -> bool:
+        """Whether anything was judged twice, so that there is agreement to compute."""
+        has_several = any(one.n_submissions > one.n_items for one in self.rounds)
+        return self.has_second_round or has_several
+
+    @cached_property
+    def kappas(self) -> list[RoundCoefficient]:
+        """The coefficients of the first two rounds by other annotators, kappa first: that of
+        grades has weights, for which neighbours are half in agreement."""
+        rows = [one for one in self.coefficients if one.by == "another annotator"]
+        return sorted(
+            (one for one in rows if one.name in (_kappa_of(one.question), ALPHA)),
+            key=lambda one: KAPPAS.index(one.name),
+        )
+
+    @property
+    def agreement(self) -> list[str]:
+        """How well annotators and rounds agree, in sentences, and what no coefficient counts."""
+        sentences = [_sentence_of_alpha(one) for one in self.alphas]
+        sentences += [sentence_of(one) for one in self.kappas]
+        if self.n_without_judgment:
+            text = ngettext(
+                "{n} answer says that its candidate cannot be judged; it is in no coefficient, "
+                "and no grade.",
+                "{n} answers say that their candidates cannot be judged; they are in no "
+                "coefficient, and no grades.",
+                self.n_without_judgment,
+            )
+            sentences.append(
+                CodedText(text.format(n=f"{self.n_without_judgment:,}"), code="without_judgment")
+            )
+        return sentences
+
+    @property
+    def chance(self) -> str:
+        """Which coefficients do not tell the agreement from chance; empty where all do."""
+        doubted = [
+            *(
+                _("{name} of round {round}, {value} {interval}").format(
+                    name=title_of(one.name),
+                    round=one.round,
+                    value=coefficient(one.value),
+                    interval=interval(one),
+                )
+                for one in self.alphas
+                if _holds_chance(one)
+            ),
+            *(
+                _("{name} of rounds {earlier} and {later}, {value} {interval}").format(
+                    name=title_of(one.name),
+                    earlier=one.earlier,
+                    later=one.later,
+                    value=coefficient(one.value),
+                    interval=interval(one),
+                )
+                for one in self.kappas
+                if _holds_chance(one)
+            ),
+        ]
+        if not doubted:
+            return ""
+        return CodedText(
+            _("The judgments are not shown to agree better than chance: {coefficients}.").format(
+                coefficients="; ".join(doubted)
+            ),
+            code="chance",
+        )
+
+
+def _holds_chance(row: RoundCoefficient | AgreementCoefficient) -> bool:
+    return row.value is not None and row.ci_low is not None and row.ci_low <= 0
+
+
+def _kappa_of(question: Question) -> str:
+    return KAPPA_AT_LEVEL.get(Question.Level(question.level), "cohen_kappa")
+
+
+def sentence_of(row: RoundCoefficient) -> str:
+    """A coefficient of two rounds with its interval, or why it is undefined."""
+    names = {"name": title_of(row.name), "earlier": row.earlier, "later": row.later}
+    if row.value is None:
+        return CodedText(
+            _("{name} of rounds {earlier} and {later} is undefined: {reason}.").format(
+                reason=row.reason, **names
+            ),
+            code="rounds_undefined",
+        )
+    text = _(
+        "{name} of rounds {earlier} and {later}: {value} {interval}, of {n} pairs of judgments; "
+        "the interval takes targets as clusters."
+    )
+    values = {"value": coefficient(row.value), "interval": interval(row)}
+    return CodedText(text.format(n=f"{row.n_pairs:,}", **values, **names), code=row.name)
+
+
+def _sentence_of_alpha(row: AgreementCoefficient) -> str:
+    """How the annotators of a round agree, who judged the same targets."""
+    names = {"name": title_of(row.name), "round": row.round}
+    if row.value is None:
+        text = _("{name} between the annotators of round {round} is undefined: {reason}.")
+        return CodedText(text.format(reason=row.reason, **names), code="annotators_undefined")
+    text = _(
+        "{name} between the annotators of round {round}: {value} {interval}, of {n} judgments that "
+        "have another beside them."
+    )
+    values = {"value": coefficient(row.value), "interval": interval(row)}
+    return CodedText(text.format(n=f"{row.n_pairable:,}", **values, **names), code=row.name)
+
+
+def judged_studies(collection: Collection) -> list[StudyJudgments]:
+    """The collection's studies as they stand; as many queries for one as for many."""
+    counted = collection.studies.with_n_items().annotate(has_reasons=_has_reasons())
+    studies = list(counted.order_by("title", "pk"))
+    rows = {study.pk: StudyJudgments(study) for study in studies}
+    for each in _rounds(studies):
+        rows[each.pop("item__study")].rounds.append(RoundOfStudy(**each))
+    for version in AgreementVersion.objects.filter(study__in=studies):
+        study = rows[version.study_id].study
+        rows[version.study_id].is_current = version.judgments_version == study.judgments_version
+    coefficients = RoundCoefficient.objects.filter(version__study__in=studies, name__in=KAPPAS)
+    for row in coefficients.select_related("version", "question").order_by(
+        "earlier", "later", "pk"
+    ):
+        rows[row.version.study_id].coefficients.append(row)
+    for alpha in AgreementCoefficient.objects.filter(
+        version__study__in=studies, name=ALPHA, by="", with_flagged=True, n_pairable__gt=0
+    ).select_related("version"):
+        rows[alpha.version.study_id].alphas.append(alpha)
+    for key, n in _answers_without_judgment(studies):
+        rows[key].n_without_judgment = n
+    for batch in list_launched_batches(list(rows)):
+        if batch.round == 1:
+            rows[batch.study].again = batch.key
+    files = collection.files.qrels().filter(study__in=studies).defer("faults")
+    by_study: dict[int, list[CollectionFile]] = defaultdict(list)
+    for file in files:
+        by_study[file.study_id or 0].append(file)
+    for pk, listed in by_study.items():
+        rows[pk].qrels = listed
+    return list(rows.values())
+
+
+def _has_reasons() -> Q:
+    """Whether an annotator of a study wrote a reason, of a page or of a document."""
+    pages = Submission.objects.filter(item__study=OuterRef("pk")).exclude(justification="")
+    documents = WrittenAnswer.objects.filter(submission__item__study=OuterRef("pk"))
+    return Q(Exists(pages.order_by())) | Q(Exists(documents.order_by()))
+
+
+def _answers_without_judgment(studies: Sequence[Study]) -> Iterable[tuple[int, int]]:
+    """How many answers to each ordered question say that nothing can be said, by study."""
+    ordered = Question.objects.filter(study__in=studies, level=Question.Level.ORDINAL)
+    beyond = [
+        Q(question=one, value__gt=one.highest) for one in ordered if one.highest < one.scale_max
+    ]
+    if not beyond:
+        return []
+    answers = Judgment.objects.accepted().filter(reduce(or_, beyond)).order_by()
+    return answers.values_list("question__study").annotate(n=Count("pk"))
+
+
+def _rounds(studies: Sequence[Study]) -> Iterable[dict[str, Any]]:
+    submissions = Submission.objects.filter(item__study__in=studies).accepted()
+    counts = submissions.order_by().values("item__study", "round")
+    rows = counts.annotate(
+        n_items=Count("item", distinct=True),
+        n_submissions=Count("pk", distinct=True),
+        n_annotators=Count("annotator", distinct=True),
+    ).order_by("item__study", "round")
+    return [dict(row) for row in rows]

@@ -1,0 +1,220 @@
+"""What every page of a collection has: who may see it, its other pages, and what to do next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Q, Value
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.roles import Permission
+from console.access import may_of, person, require_permission
+from console.stages import DONE, LATER, NEEDS_YOU, Stage
+from results.models import Result
+from retrieval.models import Collection, CollectionFile, ResultType
+
+KIND, RESULT = CollectionFile.Kind, ResultType
+USABLE = Q(n_lines__isnull=False, n_faults=0)
+
+
+def collection_for(
+    request: HttpRequest, slug: str, permission: Permission = Permission.VIEW
+) -> Collection:
+    """The collection of that slug: 404 for whoever may not see it, 403 where their role is too
+    small. What they may do is on the request from then on, for the page's buttons."""
+    user = person(request)
+    rows = Collection.objects.visible_to(user).with_role_of(user).select_related("team")
+    collection = get_object_or_404(rows, slug=slug)
+    role = collection.role_of(user)
+    roles = [role] if role else []
+    require_permission(request, roles, permission)
+    return collection
+
+
+def collection_page(
+    request: HttpRequest,
+    collection: Collection,
+    template: str,
+    context: dict[str, Any] | None = None,
+    *,
+    stage: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    """A page of a collection: its own template, with the collection's pages beside it."""
+    values = context or {}
+    beside = {
+        "collection": collection,
+        "stage": stage or f"collection-{template}",
+        "stages": values.get("stages") or stages_of_collection(collection),
+        "may": may_of(request),
+    }
+    name = f"retrieval/{template}.html"
+    return render(request, name, beside | values, status=status)
+
+
+def _counts(collection: Collection) -> Counter[str]:
+    """Usable files by kind, faulty ones, and results by kind, in one statement."""
+    files = (
+        collection.files.order_by()
+        .values("kind")
+        .annotate(n=Count("pk", filter=USABLE), n_faulty=Count("pk", filter=Q(n_faults__gt=0)))
+    )
+    results = (
+        Result.objects.filter(collection=collection)
+        .order_by()
+        .values("kind")
+        .annotate(n=Count("pk"), n_faulty=Value(0))
+    )
+    counts: Counter[str] = Counter()
+    for kind, n, n_faulty in files.union(results, all=True).values_list("kind", "n", "n_faulty"):
+        counts[kind] += n
+        counts["faulty"] += n_faulty
+        counts["faulty_sources"] += n_faulty if kind in (KIND.CATALOGUE, KIND.EMBEDDINGS) else 0
+    return counts
+
+
+@dataclass(frozen=True)
+class StagesOfCollection:
+    """Each page of a collection, in the order in which one goes through them."""
+
+    slug: str
+    counts: Counter[str]
+
+    def __iter__(self) -> Iterator[Stage]:
+        return _stages(self.slug, self.counts)
+
+
+def stages_of_collection(collection: Collection) -> StagesOfCollection:
+    """The pages of a collection, and what of it is counted for them."""
+    return StagesOfCollection(collection.slug, _counts(collection))
+
+
+def _stages(slug: str, counts: Counter[str]) -> Iterator[Stage]:
+    prepare, answer = _("Prepare"), _("Answer")
+    n_runs, n_qrels, n_assessors = (counts[kind] for kind in (KIND.RUN, KIND.QRELS, KIND.ASSESSORS))
+    is_faulty = counts["faulty"] > counts["faulty_sources"]
+    state = NEEDS_YOU if is_faulty else DONE if n_runs and n_qrels else LATER
+    sizes = _sizes(n_runs, n_qrels, n_assessors)
+    yield _stage(slug, "collection-files", _("Runs and qrels"), state, prepare, sizes)
+    n_samples, n_pools = counts[RESULT.TARGETS], counts[RESULT.POOL]
+    state = DONE if n_samples else LATER
+    sizes = (
+        ngettext("%(n)d sample", "%(n)d samples", n_samples) % {"n": n_samples} if n_samples else ""
+    )
+    yield _stage(slug, "collection-targets", _("Targets"), state, prepare, sizes)
+    state = NEEDS_YOU if counts["faulty_sources"] else DONE if n_pools else LATER
+    sizes = ngettext("%(n)d pool", "%(n)d pools", n_pools) % {"n": n_pools} if n_pools else ""
+    yield _stage(slug, "collection-pools", _("Pool"), state, prepare, sizes)
+    state = DONE if n_qrels else LATER
+    yield _stage(slug, "collection-judgments", _("Judgments"), state, prepare)
+    state = DONE if counts[RESULT.EVALUATION] else LATER
+    yield _stage(slug, "collection-evaluation", _("Evaluation"), state, answer)
+    for name, kind, title in (
+        ("collection-trust", RESULT.COMPARISON, _("How far to trust it")),
+        ("collection-machine", RESULT.MACHINE, _("A machine's labels")),
+        ("collection-reuse", RESULT.REUSE, _("Reuse for other systems")),
+        ("collection-audit", RESULT.AUDIT, _("Audit of files")),
+    ):
+        yield _stage(slug, name, title, DONE if counts[kind] else LATER, answer)
+    state = DONE if counts[RESULT.REPORT] else LATER
+    yield _stage(slug, "collection-report", _("Report"), state, answer)
+
+
+def _sizes(n_runs: int, n_qrels: int, n_assessors: int) -> str:
+    """How many runs and qrels there are; empty where there is nothing."""
+    if not n_runs and not n_qrels and not n_assessors:
+        return ""
+    runs = ngettext("%(n)d run", "%(n)d runs", n_runs) % {"n": n_runs}
+    if n_assessors and not n_qrels:
+        return _("{runs}, grades to be merged").format(runs=runs)
+    return _("{runs}, {n} qrels").format(runs=runs, n=n_qrels)
+
+
+def _stage(slug: str, name: str, title: str, state: str, group: str, detail: str = "") -> Stage:
+    return Stage(name, title, reverse(f"console:{name}", args=[slug]), state, detail, group)
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """A sentence, and the page on which it is done."""
+
+    text: str
+    button: str
+    url: str
+
+
+def next_step(stages: StagesOfCollection, *, n_studies: int) -> NextStep:
+    """The first thing that is missing on the way to a report."""
+    text, button, name = next(_steps(stages, n_studies))
+    return NextStep(text, button, reverse(f"console:{name}", args=[stages.slug]))
+
+
+def _steps(stages: StagesOfCollection, n_studies: int) -> Iterator[tuple[str, str, str]]:
+    counts = stages.counts
+    n_runs, n_qrels, n_assessors = (counts[kind] for kind in (KIND.RUN, KIND.QRELS, KIND.ASSESSORS))
+    if n := counts["faulty"]:
+        text = ngettext(
+            "{n} file cannot be used: see what is wrong with it.",
+            "{n} files cannot be used: see what is wrong with them.",
+            n,
+        )
+        of_sources = counts["faulty_sources"] == n
+        name = "collection-pools" if of_sources else "collection-files"
+        yield text.format(n=f"{n:,}"), _("See the faults"), name
+    if not (n_runs or n_qrels or n_assessors or counts[KIND.EMBEDDINGS]):
+        yield (
+            _("Add the runs of your systems, and qrels if there are any."),
+            _("Add files"),
+            "collection-files",
+        )
+    if n_assessors and not n_qrels:
+        text = _(
+            "Make qrels of the assessors' grades by a rule: runs are evaluated under one grade of "
+            "each document."
+        )
+        yield text, _("Make qrels"), "collection-files"
+    if not n_qrels:
+        yield from _steps_to_qrels(stages, n_studies)
+    if not n_runs:
+        text = _("Add the runs of the systems that are to be evaluated.")
+        yield text, _("Add runs"), "collection-files"
+    yield from _steps_to_a_report(stages, n_runs, n_qrels)
+
+
+def _steps_to_qrels(stages: StagesOfCollection, n_studies: int) -> Iterator[tuple[str, str, str]]:
+    if not n_studies and not stages.counts[RESULT.POOL]:
+        text = _(
+            "Make a pool: which documents of each target are judged. Where there are qrels "
+            "already, add them instead."
+        )
+        yield text, _("Make a pool"), "collection-pools"
+    if not n_studies:
+        text = _("Make a study of the pool, in which people judge its candidates.")
+        yield text, _("See the pool"), "collection-pools"
+    text = _("Have the study judged, and make qrels of its answers.")
+    yield text, _("Judgments"), "collection-judgments"
+
+
+def _steps_to_a_report(
+    stages: StagesOfCollection, n_runs: int, n_qrels: int
+) -> Iterator[tuple[str, str, str]]:
+    counts = stages.counts
+    if not counts[RESULT.EVALUATION]:
+        yield _("Evaluate the runs."), _("Evaluate"), "collection-evaluation"
+    if not counts[RESULT.COMPARISON] and n_runs > 1 and (n_qrels > 1 or counts[KIND.ASSESSORS]):
+        text = _("See whether other judgments would order the runs otherwise.")
+        yield text, _("How far to trust it"), "collection-trust"
+    if not counts[RESULT.REUSE] and n_runs > 1 and counts[KIND.QRELS]:
+        text = _("Estimate what a system that was not pooled must expect.")
+        yield text, _("Reuse for other systems"), "collection-reuse"
+    if not counts[RESULT.REPORT]:
+        text = _("Write the report, which says what may be concluded.")
+        yield text, _("Write the report"), "collection-report"
+    yield _("All is computed: read the report."), _("Report"), "collection-report"

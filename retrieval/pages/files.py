@@ -1,0 +1,316 @@
+"""Runs and qrels of a collection: uploaded, listed, described, downloaded, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db.models import Count, Exists, OuterRef, Q
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.roles import Permission
+from console.access import may, person
+from console.forms import problems_of
+from results.pages import name_download
+from retrieval.collection_files import DESCRIPTIONS, describe_file, remove_file, store_file
+from retrieval.exceptions import CollectionUnfit
+from retrieval.file_readings import READ_FILES, request_reading, subject_of
+from retrieval.merged_qrels import MERGED_QRELS, request_merged_qrels
+from retrieval.models import Collection, CollectionFile, FileTopic
+from retrieval.models.files import NAME_LENGTH, CollectionFileQuerySet
+from retrieval.pages.collection import collection_for, collection_page
+from retrieval.pages.judgments import merging_rule_choices
+from retrieval.pages.sources import SOURCES
+from work.models import Job
+
+JUDGED = (CollectionFile.Kind.QRELS, CollectionFile.Kind.ASSESSORS)
+JUDGES = [
+    (CollectionFile.MadeBy.UNKNOWN, gettext_lazy("not stated")),
+    (CollectionFile.MadeBy.PEOPLE, gettext_lazy("people")),
+    (CollectionFile.MadeBy.MACHINE, gettext_lazy("a machine")),
+    (CollectionFile.MadeBy.SIMULATED, gettext_lazy("simulated workers")),
+]
+OF_RUNS, OF_QRELS = ("family",), ("made_by", "assessor", "round", "rule")
+KINDS = CollectionFile.Kind
+NOT_OF = {
+    KINDS.RUN: OF_QRELS,
+    KINDS.ASSESSORS: (*OF_RUNS, "made_by", "assessor", "rule"),
+    **dict.fromkeys((KINDS.CATALOGUE, KINDS.EMBEDDINGS), (*OF_RUNS, *OF_QRELS)),
+}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def files(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind; those who may edit upload."""
+    is_post = request.method == "POST"
+    collection = collection_for(request, slug, Permission.EDIT if is_post else Permission.VIEW)
+    form = FilesForm(request.POST, request.FILES) if is_post else FilesForm()
+    if is_post and form.is_valid() and _store(request, collection, form):
+        return redirect("console:collection-files", slug)
+    context = {
+        "form": form if may(request, Permission.EDIT) else None,
+        "runs": listed_runs(collection),
+        "qrels": listed_qrels(collection),
+        "faulty": faulty_files(collection),
+        "rules": merging_rule_choices(),
+        "job": Job.objects.about(subject_of(collection)).of_kind(READ_FILES, MERGED_QRELS).first(),
+    }
+    status = 422 if form.errors else 200
+    return collection_page(request, collection, "files", context, status=status)
+
+
+def _store(request: HttpRequest, collection: Collection, form: FilesForm) -> bool:
+    """Keep the files and have them read; whether none was refused."""
+    data, stored = form.cleaned_data, []
+    for file in data["uploads"]:
+        try:
+            stored.append(
+                store_file(
+                    collection=collection,
+                    file=file,
+                    actor=person(request),
+                    kind=data["kind"],
+                    family=data["family"],
+                    made_by=data["made_by"],
+                )
+            )
+        except CollectionUnfit as refused:
+            text = f"{file.name}: {refused}"
+            form.add_error("uploads", ValidationError(text, code=refused.code))
+    if stored:
+        request_reading(collection=collection, files=stored, requested_by=person(request))
+    return not form.errors
+
+
+def file_for(
+    request: HttpRequest, slug: str, file_id: int, permission: Permission = Permission.VIEW
+) -> CollectionFile:
+    """A file of a collection that one may see."""
+    collection = collection_for(request, slug, permission)
+    file = get_object_or_404(collection.files.defer("faults"), pk=file_id)
+    file.collection = collection
+    return file
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def file(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind; those who may edit describe."""
+    is_post = request.method == "POST"
+    row = file_for(request, slug, file_id, Permission.EDIT if is_post else Permission.VIEW)
+    stored = CollectionFile.objects.select_related("collection__team").get(pk=row.pk)
+    form = DescriptionForm(request.POST if is_post else None, instance=stored)
+    if is_post and form.is_valid():
+        try:
+            describe_file(file=row, actor=person(request), **form.cleaned_data)
+        except CollectionUnfit as refused:
+            form.add_error("name", ValidationError(str(refused), code=refused.code))
+        else:
+            messages.success(request, _("Saved."))
+            return redirect(f"console:{_listing_of(row)}", slug)
+    stage = _listing_of(row)
+    context = {"file": row, "form": form if may(request, Permission.EDIT) else None}
+    status = 422 if form.errors else 200
+    return collection_page(request, row.collection, "file", context, stage=stage, status=status)
+
+
+def _listing_of(file: CollectionFile) -> str:
+    """The page that lists a file."""
+    return "collection-pools" if file.kind in SOURCES else "collection-files"
+
+
+@require_POST
+def remove(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
+    """Access: those who may edit."""
+    row = file_for(request, slug, file_id, Permission.EDIT)
+    remove_file(file=row, actor=person(request))
+    messages.success(request, _("{name} was removed.").format(name=row.name))
+    return redirect(f"console:{_listing_of(row)}", slug)
+
+
+@require_POST
+def make_qrels(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
+    """Access: those who may edit. Qrels of several assessors' grades."""
+    row = file_for(request, slug, file_id, Permission.EDIT)
+    form = MergingForm(request.POST)
+    if row.kind != CollectionFile.Kind.ASSESSORS or not row.is_usable:
+        messages.error(
+            request, _("{name} does not hold several assessors' grades.").format(name=row)
+        )
+    elif form.is_valid():
+        request_merged_qrels(
+            collection=row.collection, file=row, actor=person(request), **form.cleaned_data
+        )
+    else:
+        problem = problems_of(form)
+        text = _("No qrels were made: {problem}").format(problem=problem)
+        messages.error(request, text, extra_tags="no_qrels_made")
+    return redirect("console:collection-files", slug)
+
+
+@require_safe
+def content(request: HttpRequest, slug: str, file_id: int) -> StreamingHttpResponse:
+    """Access: those who may export. The file as it was sent."""
+    row = file_for(request, slug, file_id, Permission.EXPORT)
+    response = StreamingHttpResponse(_parts(row), content_type="application/octet-stream")
+    name = f"{slug}-{row.kind}-{row.pk}.txt"
+    name_download(request, response, row.collection, name, file=row.file_name)
+    return response
+
+
+def _parts(file: CollectionFile) -> Iterator[bytes]:
+    for part in file.parts.order_by("position").iterator(chunk_size=4):
+        yield bytes(part.content)
+
+
+def listed_runs(collection: Collection) -> CollectionFileQuerySet:
+    """The runs, each with its topics that no qrels of the collection have."""
+    in_qrels = FileTopic.objects.filter(
+        file__collection=collection.pk,
+        file__kind__in=JUDGED,
+        topic=OuterRef("topic"),
+    )
+    foreign = (
+        FileTopic.objects.filter(file__collection=collection.pk, file__kind=CollectionFile.Kind.RUN)
+        .filter(~Exists(in_qrels))
+        .values("file")
+        .annotate(n=Count("pk"))
+    )
+    n_foreign: dict[int, int] = dict(foreign.values_list("file", "n"))
+    rows = collection.files.runs().usable().defer("faults").order_by("family", "name")
+    for row in rows:
+        row.n_foreign = n_foreign.get(row.pk, 0)  # type: ignore[attr-defined]
+    return rows
+
+
+def listed_qrels(collection: Collection) -> CollectionFileQuerySet:
+    """The qrels, those of several assessors too, people's first."""
+    rows = collection.files.filter(kind__in=JUDGED).usable().defer("faults")
+    rows = rows.select_related("study")
+    return rows.people_first()
+
+
+def faulty_files(collection: Collection) -> list[Any]:
+    """The files that cannot be used, with what is wrong with them."""
+    return list(collection.files.filter(Q(n_faults__gt=0)).order_by("pk"))
+
+
+class SeveralFilesInput(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+
+class SeveralFilesField(forms.FileField):
+    """One file or several; each is looked at as one would be."""
+
+    widget = SeveralFilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        files = (data if isinstance(data, list | tuple) else [data]) or [None]
+        if not self.required:
+            files = [file for file in files if file]
+        return [super(SeveralFilesField, self).clean(file, initial) for file in files]
+
+
+class FilesForm(forms.Form):
+    """Runs and qrels to add."""
+
+    uploads = SeveralFilesField(
+        label=gettext_lazy("Files"),
+        help_text=format_lazy(
+            gettext_lazy(
+                "Runs (topic Q0 docno rank score tag) and qrels (topic iteration docno grade), "
+                "plain or compressed with gzip; up to {n} at once. Where two assessors graded a "
+                "document, column 2 names them."
+            ),
+            n=settings.DATA_UPLOAD_MAX_NUMBER_FILES,
+        ),
+        allow_empty_file=True,
+    )
+    kind = forms.ChoiceField(
+        label=gettext_lazy("What they are"),
+        required=False,
+        choices=[
+            ("", gettext_lazy("find out from their columns")),
+            (CollectionFile.Kind.RUN, gettext_lazy("runs")),
+            (CollectionFile.Kind.QRELS, gettext_lazy("qrels")),
+            (
+                CollectionFile.Kind.ASSESSORS,
+                gettext_lazy("qrels of several assessors, named in column 2"),
+            ),
+        ],
+    )
+    made_by = forms.ChoiceField(
+        label=gettext_lazy("Who judged the qrels"),
+        required=False,
+        choices=JUDGES,
+        initial=CollectionFile.MadeBy.UNKNOWN,
+        help_text=gettext_lazy(
+            "Qrels of a study with simulated answers are marked, and recognized."
+        ),
+    )
+    family = forms.CharField(
+        label=gettext_lazy("Family of the runs (optional)"),
+        required=False,
+        max_length=NAME_LENGTH,
+        help_text=gettext_lazy(
+            "Runs that share a model; they are left out together when reuse is estimated."
+        ),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+
+
+class DescriptionForm(forms.ModelForm[CollectionFile]):
+    """What a file is called, a run's family, and who judged qrels, when and by which rule."""
+
+    class Meta:
+        model = CollectionFile
+        fields = list(DESCRIPTIONS)
+        labels = {
+            "name": gettext_lazy("Name"),
+            "family": gettext_lazy("Family"),
+            "made_by": gettext_lazy("Judged by"),
+            "assessor": gettext_lazy("Assessor"),
+            "round": gettext_lazy("Round"),
+            "rule": gettext_lazy("Rule"),
+        }
+        help_texts = {
+            "name": gettext_lazy("As tables and charts call it."),
+            "family": gettext_lazy("Runs that share a model; they are left out together."),
+            "made_by": gettext_lazy("Labels of a machine are never mixed with people's."),
+            "assessor": "",
+            "round": "",
+            "rule": gettext_lazy("How several judgments became one grade, such as majority."),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+        for name in NOT_OF.get(CollectionFile.Kind(self.instance.kind), OF_RUNS):
+            del self.fields[name]
+        if "made_by" in self.fields:
+            made_by = self.fields["made_by"]
+            assert isinstance(made_by, forms.ChoiceField)
+            made_by.choices = JUDGES
+
+
+class MergingForm(forms.Form):
+    """By which rule several assessors' grades become qrels."""
+
+    rule = forms.ChoiceField()
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data)
+        rule = self.fields["rule"]
+        assert isinstance(rule, forms.ChoiceField)
+        rule.choices = merging_rule_choices()

@@ -1,0 +1,289 @@
+"""Pools of a collection: how they are made, what is in them, and their study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.roles import Permission
+from annotation.launched_batches import list_launched_batches
+from annotation.models import Study
+from annotation.pages.protocol_templates import title_of
+from console.access import may, person
+from results.models import Result
+from results.pages import failed_arguments, name_download
+from retrieval.answers.pool import FAULT_TITLES, PoolView
+from retrieval.collection_files import describe_file, store_file
+from retrieval.exceptions import CollectionUnfit, RetrievalError
+from retrieval.file_readings import request_reading, subject_of
+from retrieval.models import (
+    Collection,
+    CollectionFile,
+    PoolStudy,
+    ResultFile,
+    ResultType,
+    result_collection,
+)
+from retrieval.pages.candidates import PoolForm
+from retrieval.pages.collection import collection_for, collection_page
+from retrieval.pages.sources import SOURCES, SourceForm, VectorsForm, listed_sources
+from retrieval.pool_studies import STUDY_OF_POOL, request_study
+from retrieval.pools.pool_files import pool_csv
+from retrieval.result_kinds.pool import MAKE_POOL, request_pool, stored_pool
+from retrieval.stored_vectors import MAKE_VECTORS, offered_models, request_vectors
+from work.models import Job
+
+KIND = CollectionFile.Kind
+POOL, TARGETS = ResultType.POOL, ResultType.TARGETS
+MOST_POOLS = 20
+FORMS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+RELEVANCE_TEMPLATES = ("alternatives", "graded_relevance")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def pools(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind; those who may edit make pools."""
+    is_post = request.method == "POST"
+    collection = collection_for(request, slug, Permission.EDIT if is_post else Permission.VIEW)
+    form = _form(collection, request.POST if is_post else None)
+    if is_post and form.is_valid():
+        try:
+            request_pool(
+                collection=collection,
+                files=form.chosen_files,
+                rules=form.rules,
+                actor=person(request),
+            )
+        except RetrievalError as refused:
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
+        else:
+            return redirect("console:collection-pools", slug)
+    return _page(request, collection, form, SourceForm())
+
+
+def _usable(collection: Collection) -> list[CollectionFile]:
+    return list(collection.files.usable().order_by("kind", "name"))
+
+
+def _form(collection: Collection, data: Any = None) -> PoolForm:
+    files = _usable(collection)
+    samples = list(Result.objects.of(collection, TARGETS)[:MOST_POOLS])
+    begin = {"targets": str(samples[0].pk)} if samples else {"targets": "runs"}
+    catalogues = [file for file in files if file.kind == KIND.CATALOGUE]
+    begin |= {"catalogue": str(catalogues[-1].pk)} if catalogues else {}
+    return PoolForm(files, samples, data, initial=begin)
+
+
+def _page(
+    request: HttpRequest,
+    collection: Collection,
+    form: PoolForm,
+    source_form: SourceForm,
+    vectors_form: VectorsForm | None = None,
+) -> HttpResponse:
+    job = _job(collection)
+    of_pool = job if job is not None and job.kind == MAKE_POOL else None
+    versions = Result.objects.of(collection, POOL).select_related("pool_summary")
+    if not form.is_bound:
+        _begin(form, versions.first(), failed_arguments(of_pool))
+    faulty = collection.files.filter(kind__in=SOURCES, n_faults__gt=0)
+    context = {
+        "form": form,
+        "source_form": source_form,
+        "vectors_form": vectors_form or VectorsForm(form.catalogues, list(offered_models())),
+        "may_make": may(request, Permission.EDIT),
+        "versions": versions[:MOST_POOLS],
+        "sources": listed_sources(collection),
+        "faulty": faulty,
+        "job": job,
+    }
+    refused = form.errors or source_form.errors or (vectors_form and vectors_form.errors)
+    status = 422 if refused else 200
+    return collection_page(request, collection, "pools", context, status=status)
+
+
+def _begin(form: PoolForm, last: Result | None, failed: Mapping[str, Any]) -> None:
+    """Offer what was chosen last, for a pool that failed or for one that was made."""
+    if failed:
+        form.begin_with(failed)
+    elif last is not None:
+        files = list(last.files.values_list("file", flat=True))
+        form.begin_with({"settings": last.settings, "inputs": files}, since=last.created_at)
+
+
+def _job(collection: Collection) -> Job | None:
+    """The last job of pools that is not done."""
+    jobs = Job.objects.about(subject_of(collection)).of_kind(MAKE_POOL, STUDY_OF_POOL, MAKE_VECTORS)
+    return jobs.first()
+
+
+@require_POST
+def add_source(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit. Stores vectors or a catalogue, and has it read."""
+    collection = collection_for(request, slug, Permission.EDIT)
+    form = SourceForm(request.POST, request.FILES)
+    if form.is_valid():
+        try:
+            file = _store_source(request, collection, form.cleaned_data)
+        except CollectionUnfit as refused:
+            form.add_error("file", ValidationError(str(refused), code=refused.code))
+        else:
+            request_reading(collection=collection, files=[file], requested_by=person(request))
+            return redirect("console:collection-pools", slug)
+    return _page(request, collection, _form(collection), form)
+
+
+@transaction.atomic
+def _store_source(
+    request: HttpRequest, collection: Collection, data: Mapping[str, Any]
+) -> CollectionFile:
+    """Keep the file under the name that it is given, or not at all."""
+    actor = person(request)
+    file = store_file(collection=collection, file=data["file"], actor=actor, kind=data["kind"])
+    if name := data["name"].strip():
+        describe_file(file=file, actor=actor, name=name)
+    return file
+
+
+@require_POST
+def make_vectors(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit. Has a model make embeddings of a catalogue."""
+    collection = collection_for(request, slug, Permission.EDIT)
+    form = VectorsForm(_usable(collection), list(offered_models()), request.POST)
+    if not form.is_valid():
+        return _page(request, collection, _form(collection), SourceForm(), form)
+    data = form.cleaned_data
+    request_vectors(
+        catalogue=data["of"], part=data["part"], model=data["model"], actor=person(request)
+    )
+    return redirect("console:collection-pools", slug)
+
+
+def pool_for(
+    request: HttpRequest, slug: str, number: int, permission: Permission = Permission.VIEW
+) -> Result:
+    """A pool of a collection that one may see."""
+    collection = collection_for(request, slug, permission)
+    catalogues = ResultFile.objects.filter(version=OuterRef("pk"), kind=KIND.CATALOGUE)
+    versions = Result.objects.of(collection, POOL)
+    versions = versions.annotate(has_catalogue=Exists(catalogues))
+    version = get_object_or_404(versions.select_related("pool_summary"), number=number)
+    version.subject = collection
+    return version
+
+
+@require_safe
+@never_cache
+def pool(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind."""
+    return _pool_page(request, pool_for(request, slug, number))
+
+
+def _pool_page(
+    request: HttpRequest, version: Result, form: PoolStudyForm | None = None
+) -> HttpResponse:
+    view = PoolView(version, request.GET.get("topic", "").replace("\0", ""))
+    may_edit = may(request, Permission.EDIT)
+    names = [fault.name for fault in view.faults]
+    context = {
+        "view": view,
+        "version": version,
+        "form": (form or PoolStudyForm(result_collection(version), names)) if may_edit else None,
+        "studies": _studies(version),
+        "job": _job(result_collection(version)),
+    }
+    status = 422 if form and form.errors else 200
+    return collection_page(
+        request,
+        result_collection(version),
+        "pool",
+        context,
+        stage="collection-pools",
+        status=status,
+    )
+
+
+def _studies(version: Result) -> list[tuple[Study, bool]]:
+    """The studies of a pool, and whether each is launched."""
+    rows = list(PoolStudy.objects.filter(version=version).select_related("study"))
+    launched = {batch.study for batch in list_launched_batches([row.study_id for row in rows])}
+    return [(row.study, row.study_id in launched) for row in rows]
+
+
+@require_POST
+def make_study(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Access: those who may edit. Refused while a fault of the pool is not allowed."""
+    version = pool_for(request, slug, number, Permission.EDIT)
+    names = [fault.name for fault in PoolView(version).faults]
+    form = PoolStudyForm(result_collection(version), names, request.POST)
+    if form.is_valid():
+        try:
+            request_study(version=version, actor=person(request), **form.cleaned_data)
+        except RetrievalError as refused:
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
+        else:
+            messages.success(request, _("The study is being made."))
+            return redirect("console:collection-pool", slug, number)
+    return _pool_page(request, version, form)
+
+
+@require_safe
+def pool_file(request: HttpRequest, slug: str, number: int, form: str) -> HttpResponse:
+    """Access: those who may export. The pool as the command's files hold it."""
+    version = pool_for(request, slug, number, Permission.EXPORT)
+    if form not in FORMS:
+        raise Http404(f"There is no pool as {form}.")
+    parts = _parts(version, form)
+    response = StreamingHttpResponse(parts, content_type=FORMS[form])
+    name = f"{slug}-pool-{number}.{form}"
+    name_download(request, response, result_collection(version), name)
+    return response  # type: ignore[return-value]
+
+
+def _parts(version: Result, form: str) -> Iterator[str]:
+    pool = stored_pool(version)
+    if form == "csv":
+        yield from pool_csv(pool)
+    else:
+        yield f"{json.dumps(pool.record(), indent=1)}\n"
+
+
+class PoolStudyForm(forms.Form):
+    """What the study of a pool is called and what its annotators are asked; which faults pass."""
+
+    title = forms.CharField(label=gettext_lazy("Name of the study"), max_length=128)
+    template = forms.ChoiceField(
+        label=gettext_lazy("What annotators are asked"),
+        help_text=gettext_lazy("Its protocol can be changed until it is launched."),
+    )
+    allowed = forms.MultipleChoiceField(
+        label=gettext_lazy("Judge it although"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("A target without any candidate is left out of the study."),
+    )
+
+    def __init__(
+        self, collection: Collection, faults: Sequence[str], *args: Any, **kwargs: Any
+    ) -> None:
+        initial = {"title": collection.name}
+        super().__init__(*args, **{"label_suffix": "", "initial": initial} | kwargs)
+        template, allowed = self.fields["template"], self.fields["allowed"]
+        assert isinstance(template, forms.ChoiceField)
+        assert isinstance(allowed, forms.MultipleChoiceField)
+        template.choices = [(name, title_of(name)) for name in RELEVANCE_TEMPLATES]
+        allowed.choices = [(name, FAULT_TITLES[name]) for name in faults]
