@@ -19,13 +19,13 @@ from config.samples import (
     load_sample_studies,
     work_on_samples,
 )
-from console.datasheet import whole_report
-from console.report_files import REPORT_FILES
 from hits.enrolment import enrol_requester
 from hits.local_site import served_site
 from hits.loop import Marketplace
 from presentation.files import write_whole
 from presentation.progress import Reporter, without_bars
+from validation.datasheets.short import whole_report
+from validation.report_files import REPORT_FILES
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from annotation.assignment_prices import AssignmentPrice
 from annotation.models import AgreementCoefficient, Question
 from annotation.pages.agreement_view import alphas_of
 from annotation.simulated_answers import Raters, raters_of
-from console.distributions import Distribution, distributions_of
-from console.result_sentences import Scale, Standing
 from console.spans import Axis, Span
 from console.templatetags.numbers import coefficient, interval, p_text, percent
 from error_codes import CodedText
@@ -32,6 +30,15 @@ from validation.models import (
     HumanResultsQuestion,
     HumanResultsSystem,
     LowestRated,
+)
+from validation.pages.distributions import (
+    Distribution,
+    distributions_of,
+)
+from validation.pages.result_sentences import (
+    Scale,
+    Standing,
+    p_text,
 )
 
 SYSTEM_FIELDS = tuple(field.name for field in fields(RatedSystemRecord))

@@ -11,7 +11,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.best_metrics import BestMetrics
 from presentation.documents import Figure, Table
 from validation.analysis.records import (
     CeilingRecord,
@@ -38,6 +37,7 @@ from validation.documents.system_tables import (
 )
 from validation.documents.tables import ceilings_table, coverage_table
 from validation.documents.terms import COEFFICIENTS, LEVELS, family, percent_text
+from validation.pages.best_metrics import BestMetrics
 from validation.results import ALL, CONDITION
 from validation.rows import StoredResults
 

@@ -6,23 +6,7 @@ from lazy_views import LazyPackage
 
 endpoints = LazyPackage("console.api")
 
-of_a_study: list[URLPattern | URLResolver] = [
-    path("agreement/", endpoints.results.Agreement.as_view(), name="agreement"),
-    path("position-effects/", endpoints.results.PositionEffects.as_view(), name="position-effects"),
-    path("validation/", endpoints.results.Validation.as_view(), name="validation"),
-    path(
-        "validation/best/",
-        endpoints.metric_results.BestMetricsEndpoint.as_view(),
-        name="best-metrics",
-    ),
-    path(
-        "validation/<slug:kind>/",
-        endpoints.metric_results.ValidationRows.as_view(),
-        name="validation-rows",
-    ),
-    path("disputes/", endpoints.results.Disputes.as_view(), name="disputes"),
-    path("results/", endpoints.results.Results.as_view(), name="results"),
-]
+of_a_study: list[URLPattern | URLResolver] = []
 
 of_a_team: list[URLPattern | URLResolver] = []
 
@@ -50,21 +34,6 @@ of_the_site: list[URLPattern | URLResolver] = [
 # From before there were versions: they answer as the same addresses of version 1 do.
 former: list[URLPattern | URLResolver] = [
     path("", endpoints.own.Root.as_view(), name="api-root"),
-    path(
-        "studies/<slug:slug>/agreement/",
-        endpoints.results.Agreement.as_view(),
-        name="api-study-agreement",
-    ),
-    path(
-        "studies/<slug:slug>/validation/",
-        endpoints.results.Validation.as_view(),
-        name="api-study-validation",
-    ),
-    path(
-        "studies/<slug:slug>/disputes/",
-        endpoints.results.Disputes.as_view(),
-        name="api-study-disputes",
-    ),
 ]
 former_files: list[URLPattern | URLResolver] = [
     path("schema/", endpoints.own.Schema.as_view(api_version="1"), name="schema"),

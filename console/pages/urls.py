@@ -9,14 +9,6 @@ experiment_pages = LazyPackage("console.pages.experiments")
 
 of_a_study: list[URLPattern | URLResolver] = [
     path("results/", pages.human_results.results, name="results"),
-    path("validation/", pages.validation.validation, name="validation"),
-    path(
-        "validation/<slug:chart>.<slug:form>", pages.validation.picture, name="validation-picture"
-    ),
-    path("validation/tables/<slug:name>/", pages.validation.table, name="validation-table"),
-    path("report/", pages.validation.report, name="report"),
-    path("report/<str:name>", pages.validation.report_file, name="report-file"),
-    path("score/", pages.validation.score, name="score"),
     path("simulated-users/", pages.dialogue_studies.dialogues, name="dialogues"),
     path(
         "simulated-users/<slug:chart>.<slug:form>/picture/",

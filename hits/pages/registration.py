@@ -26,6 +26,7 @@ from annotation.pages.stages import (
     register_counts,
     register_stage,
 )
+from annotation.study_facts import CollectionFacts, register_collection_facts
 from annotation.study_jobs import (
     ANSWER_BY_CROWD,
     CHECK_LAUNCH,
@@ -49,6 +50,7 @@ from hits.models import Assignment, Batch
 from hits.pages.annotator_work import desk_work
 from hits.pages.progress import progress_in
 from hits.progress import progress_counts
+from hits.study_facts import list_batches, list_recruitments
 from work.models import Job
 
 if TYPE_CHECKING:
@@ -117,6 +119,7 @@ register_dataset_table(
 register_dataset_count(
     "assignments", lambda study: Assignment.objects.filter(hit__batch__study=study).count()
 )
+register_collection_facts(CollectionFacts(list_batches, list_recruitments))
 register_annotator_work(desk_work)
 register_counts(progress_counts)
 for stage in (

@@ -21,8 +21,8 @@ from console.api.endpoint import Endpoint, Input
 from console.api.job_records import JobSerializer
 from console.api.operations import lists, stretches, writes
 from console.api.pagination import page, stretch
-from console.pages.validation import metrics_on_offer
 from metrics.models import Score, ScoringRun
+from metrics.pages.offered_metrics import metrics_on_offer
 
 MOST_METRICS = 50
 

@@ -20,10 +20,13 @@ from annotation.pages.study import (
     study_page,
 )
 from console.access import person
-from console.pages.validation import has_references, needing_references
 from metrics.exceptions import MetricsError
 from metrics.models import ScoringRequest
 from metrics.models_here import has_model
+from metrics.pages.offered_metrics import (
+    has_references,
+    needing_references,
+)
 from metrics.pages.scoring_forms import (
     JudgeForm,
     ParametersForm,

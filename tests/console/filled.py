@@ -10,7 +10,6 @@ from annotation.study_results import (
     VALIDATION,
     fingerprint,
 )
-from console.models import ValidationOutcome
 from hits.connections import site_connection
 from hits.models import (
     Assignment,
@@ -24,7 +23,7 @@ from hits.models import (
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import rated_study
 from validation.analysis import Settings
-from validation.models import ReportFile
+from validation.models import ReportFile, ValidationOutcome
 from validation.versions import make_validation
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -12,12 +12,11 @@ from django_tasks_db.models import DBTaskResult
 from annotation.models import AgreementVersion, Candidate, Judgment, Submission
 from annotation.study_jobs import RESULT, SCORE, request_study_job
 from annotation.study_results import fingerprint
-from console.models import ValidationOutcome
-from console.pages.validation import lacking_models
 from hits.models import Assignment
 from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import Score, ScoringRequest, ScoringRun
 from metrics.models_here import has_model
+from metrics.pages.offered_metrics import lacking_models
 from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.boto_clients import in_process_client
 from tests.codes import message_codes
@@ -25,6 +24,7 @@ from tests.console.filled import add_scores, scored_study
 from tests.console.pages import words_of
 from tests.console.work import request_for_later, work_off
 from tests.hits.work import hand_in, published_batch
+from validation.models import ValidationOutcome
 from work.execution import claim, run_job
 from work.models import Job
 

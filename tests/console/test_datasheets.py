@@ -17,21 +17,28 @@ from annotation.models import Study, StudyMembership, Submission, SubmissionEvid
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, freeze, save_draft
 from annotation.simulated_answers import simulation_notice
+from annotation.study_facts import StudyFacts
 from annotation.study_results import (
     AGREEMENT,
     REPORT,
     compute,
 )
 from config.demonstration import write_report
-from console.datasheet import answer_of, datasheet_document
-from console.human_evaluation_datasheet import SLIDER, UNKNOWN, heds_document
-from console.study_facts import StudyFacts
 from hits.models import Statement
 from presentation.documents import Document, Section, Verbatim
 from presentation.latex import document_latex
 from tests.annotation.studies import make_simulated, rate, rated_study, rating_study, ticked_study
 from tests.console.filled import NOON, add_assignment, add_batch
 from tests.console.sample_study import rated_sample
+from validation.datasheets.heds import (
+    SLIDER,
+    UNKNOWN,
+    heds_document,
+)
+from validation.datasheets.short import (
+    answer_of,
+    datasheet_document,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 

@@ -14,7 +14,6 @@ from annotation.study_results import (
     compute,
 )
 from console.code_names import CODE_NAMES
-from console.result_figures import describe_tests
 from console.templatetags.numbers import interval
 from hits.models import Appeal, Assignment, Batch, Hit
 from hits.pages.study_search import MOST_FOUND
@@ -23,6 +22,7 @@ from tests.annotation.studies import doubt, rate, rated_study, rating_study, tic
 from tests.codes import message_codes
 from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
 from validation.documents.metrics_answers import measure_name
+from validation.pages.result_figures import describe_tests
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 

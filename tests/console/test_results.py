@@ -15,13 +15,13 @@ from annotation.study_results import (
 )
 from annotation.versions import count_judgments_change
 from console.glossary import ALPHA
-from console.study_results import require_validation
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
 from validation.analysis import Settings
 from validation.analysis.records import CorrelationRecord
 from validation.rows import StoredResults
+from validation.study_results import require_validation
 from validation.study_validation import study_report
 
 pytestmark = pytest.mark.django_db

@@ -32,7 +32,6 @@ from annotation.study_files import (
     row_downloads,
 )
 from annotation.study_results import require_agreement
-from console.study_results import require_validation
 from console.validation_view import correlations_of
 from metrics.frames import score_frame
 from metrics.imports import import_scores
@@ -53,6 +52,7 @@ from tests.console.conftest import PASSWORD
 from tests.console.filled import NOON, add_assignment, add_batch, add_scores, scored_study
 from validation.analysis.records import plain
 from validation.rows import StoredResults
+from validation.study_results import require_validation
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 

@@ -6,7 +6,6 @@ import re
 import pytest
 
 from config.catalogues import collected_messages
-from console.report_files import REPORT_FILES
 from metrics.scorers.registry import available
 from tests.tutorial import (
     FOLDER,
@@ -18,6 +17,7 @@ from tests.tutorial import (
     picture_digest,
     steps,
 )
+from validation.report_files import REPORT_FILES
 
 STEPS = list(steps())
 MOST_BYTES = 1_500_000

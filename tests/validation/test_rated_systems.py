@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from annotation.assignment_prices import AssignmentPrice
-from console.result_sentences import Scale, Standing
 from stats.inference.crossed_means import mean_over_items_and_annotators
 from stats.inference.larger_studies import least_distinguishable
 from stats.significance import holm
@@ -29,6 +28,10 @@ from validation.documents.rated_systems import (
     rated_systems_section,
     verdict_of,
     verdicts,
+)
+from validation.pages.result_sentences import (
+    Scale,
+    Standing,
 )
 from validation.results import TableResults
 

@@ -14,6 +14,7 @@ from validation.models.human_results import (
 )
 from validation.models.inputs import LabelSource, ScoreSet
 from validation.models.measures import Ceiling, Comparison, Correlation, Plan, Sensitivity
+from validation.models.outcomes import ValidationOutcome
 from validation.models.scatters import Scatter, ScatterPoint
 from validation.models.systems import (
     Disagreement,
@@ -54,6 +55,7 @@ __all__ = [
     "Sensitivity",
     "SystemRow",
     "SystemScore",
+    "ValidationOutcome",
     "ValidationVersion",
     "WorstCandidate",
 ]

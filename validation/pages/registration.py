@@ -20,11 +20,13 @@ from annotation.pages.stages import (
     result_state,
 )
 from annotation.study_results import RESULTS, VALIDATION
-from console.models import ValidationOutcome
-from console.result_figures import leader_figures, top_group_figures
-from console.study_results import current_version
-from validation.models import HumanResults
+from validation.models import HumanResults, ValidationOutcome
+from validation.pages.result_figures import (
+    leader_figures,
+    top_group_figures,
+)
 from validation.rows import StoredResults
+from validation.study_results import current_version
 
 if TYPE_CHECKING:
     from annotation.study_sizes import CountedStudy

@@ -16,14 +16,17 @@ from annotation.simulated_answers import has_simulated
 from annotation.study_results import VALIDATION
 from console.api.endpoint import Endpoint, Filters
 from console.api.operations import being_computed, reads
-from console.api.results import CorrelationSerializer, is_pending
-from console.best_metrics import BestMetrics
-from console.study_results import outcome_of
 from console.validation_view import ValidationView
 from validation.analysis.records import plain
+from validation.api.results import (
+    CorrelationSerializer,
+    is_pending,
+)
 from validation.models import ValidationVersion
+from validation.pages.best_metrics import BestMetrics
 from validation.results import KINDS
 from validation.rows import StoredResults
+from validation.study_results import outcome_of
 
 # Without those of systems as people rate them, which are in the results without metrics.
 ROWS = {name: kind for name, kind in KINDS.items() if not name.startswith("rated")}

@@ -11,8 +11,10 @@ from annotation.models import Study
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
 from annotation.simulated_answers import raters_of, simulation_notice
-from console.study_facts import StudyFacts, SystemMean
-from hits.models import Recruitment
+from annotation.study_facts import (
+    StudyFacts,
+    SystemMean,
+)
 from presentation.documents import Column, Document, Number, Row, Section, Table, Verbatim
 from validation.documents.full import appendix
 from validation.documents.rated_systems import verdicts
@@ -244,7 +246,7 @@ def _paid_by_recruiters(facts: StudyFacts) -> Table:
     return Table("recruiters-pay", _("What recruiters paid"), columns, rows, note)
 
 
-def _charged(recruitment: Recruitment, kind: str) -> Number:
+def _charged(recruitment: Any, kind: str) -> Number:
     return Number(float(recruitment.charges.get(kind, 0)), 2)
 
 

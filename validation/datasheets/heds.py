@@ -15,9 +15,9 @@ from annotation.models import Study
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
 from annotation.simulated_answers import simulation_notice
-from console.datasheet import answer_of
-from console.study_facts import StudyFacts
+from annotation.study_facts import StudyFacts
 from presentation.documents import Column, Document, Row, Section, Table, Verbatim
+from validation.datasheets.short import answer_of
 from validation.models import ValidationVersion
 
 UNKNOWN = gettext_noop("to be filled in")

@@ -11,7 +11,6 @@ from django.utils.translation import ngettext
 
 from annotation.models import Study
 from console.human_results_view import PAIR_FIELDS, SYSTEM_FIELDS
-from console.result_sentences import Scale, Standing
 from console.templatetags.numbers import coefficient, interval
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.human_results import ALL
@@ -23,6 +22,10 @@ from validation.documents.terms import RESAMPLES, TESTS
 from validation.documents.top_groups import names_of
 from validation.human_results import human_results_fingerprint
 from validation.models import HumanResultsPair, HumanResultsQuestion, HumanResultsSystem
+from validation.pages.result_sentences import (
+    Scale,
+    Standing,
+)
 from validation.rows import StoredResults
 
 MOST_QUESTIONS = 4

@@ -9,11 +9,10 @@ from django.utils.translation import ngettext
 
 from annotation.models import Study
 from annotation.study_results import loaded_fingerprint
-from console.models import ValidationOutcome
-from console.study_results import OF_PROTOCOL
 from console.validation_view import ValidationView
-from validation.models import Correlation
+from validation.models import Correlation, ValidationOutcome
 from validation.results import ALL
+from validation.study_results import OF_PROTOCOL
 
 
 @dataclass(frozen=True)

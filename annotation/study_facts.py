@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -15,8 +16,7 @@ from annotation.models import Candidate, CheckAnswer, Judgment, Protocol, Study,
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
-from hits.models import Batch, Recruitment
-from hits.statements import BatchReport, batch_report
+from console.registrations import load_registrations
 
 ALPHA = "krippendorff_alpha"
 
@@ -31,6 +31,21 @@ class SystemMean:
     n_judgments: int
     n_annotators: int
     n_items: int
+
+
+@dataclass(frozen=True)
+class CollectionFacts:
+    """How an app above collected a study's answers: its batches and studies at recruiters."""
+
+    list_batches: Callable[[Study], list[tuple[Any, Any]]]
+    list_recruitments: Callable[[Study], list[Any]]
+
+
+_collections: list[CollectionFacts] = []
+
+
+def register_collection_facts(facts: CollectionFacts) -> None:
+    _collections.append(facts)
 
 
 @dataclass(frozen=True)
@@ -98,16 +113,16 @@ class StudyFacts:
         return max((row["n"] for row in of_items.annotate(n=Count("pk"))), default=0)
 
     @cached_property
-    def batches(self) -> list[tuple[Batch, BatchReport]]:
-        started = Batch.objects.of(self.study).started().select_related("connection")
-        return [(batch, batch_report(batch)) for batch in started.order_by("pk")]
+    def batches(self) -> list[tuple[Any, Any]]:
+        """The batches that were published, each with its report."""
+        load_registrations()
+        return [row for facts in _collections for row in facts.list_batches(self.study)]
 
     @cached_property
-    def recruitments(self) -> list[Recruitment]:
+    def recruitments(self) -> list[Any]:
         """The studies at recruiters that participants came by, or may come."""
-        rows = Recruitment.objects.of(self.study).exclude(public_id="")
-        rows = rows.exclude(state__in=[*Recruitment.OVER, Recruitment.State.DRAFT])
-        return list(rows.select_related("batch", "recruiter").order_by("pk"))
+        load_registrations()
+        return [row for facts in _collections for row in facts.list_recruitments(self.study)]
 
     @property
     def n_dropouts(self) -> int | None:

@@ -8,11 +8,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Study
-from console.datasheet import datasheet_document
-from console.human_evaluation_datasheet import heds_document
-from console.study_results import current_version
 from presentation.documents import Document
 from presentation.formats import FORMATS
+from validation.datasheets.heds import heds_document
+from validation.datasheets.short import datasheet_document
+from validation.study_results import current_version
 
 # In the order of a list of them, with what each holds.
 DATASHEETS: Mapping[str, Promise] = {

@@ -10,18 +10,17 @@ from hashlib import sha256
 from annotation.agreement import judged_protocols
 from annotation.models import Study
 from annotation.study_results import REPORT, RESULTS, VALIDATION, StudyResult, register_result
-from console.datasheet import whole_report
-from console.models import ValidationOutcome
-from console.report_files import REPORT_FILES
 from metrics.exceptions import NothingToValidate
 from presentation.progress import Progress, silently
 from validation.analysis.settings import Settings
+from validation.datasheets.short import whole_report
 from validation.human_results import (
     compute_human_results,
     current_human_results,
     human_results_fingerprint,
 )
-from validation.models import ReportFile, ValidationVersion
+from validation.models import ReportFile, ValidationOutcome, ValidationVersion
+from validation.report_files import REPORT_FILES
 from validation.versions import make_validation
 
 # What a report's files hold; another form makes those that are stored out of date.

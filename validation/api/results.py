@@ -38,10 +38,10 @@ from console.api.human_results import (
 )
 from console.api.job_records import JobSerializer
 from console.api.operations import being_computed, reads, writes
-from console.study_results import outcome_of
 from console.validation_view import correlations_of
 from validation.human_results import current_human_results
 from validation.rows import StoredResults
+from validation.study_results import outcome_of
 from work.models import Job
 
 

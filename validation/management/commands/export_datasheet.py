@@ -6,8 +6,11 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.agreement_versions import compute_agreement
 from annotation.exceptions import FolderUnusable
 from annotation.models import Study
-from console.datasheet_files import DATASHEETS, datasheet_file
 from presentation.formats import make_folder, write_files
+from validation.datasheets.files import (
+    DATASHEETS,
+    datasheet_file,
+)
 
 
 class Command(BaseCommand):

@@ -1,19 +1,17 @@
 """Which metric agrees with people: scoring, correlations, pictures, and the report's files."""
 
-from functools import cache
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
-from annotation.models import Item, Study
+from annotation.models import Study
 from annotation.pages.job_progress import job_of
-from annotation.pages.stages import stage_facts
 from annotation.pages.study import (
     study_for,
     study_page,
@@ -28,21 +26,29 @@ from console.access import (
     may,
     person,
 )
-from console.datasheet_files import DATASHEETS, datasheet_file
-from console.models import ValidationOutcome
 from console.pages.pictures import FORMS, picture_in
-from console.protocol_validations import protocol_validations
-from console.report_files import ABOUT, type_of
 from console.sections import of_version
-from console.study_results import outcome_of
 from console.validation_view import TABLES, ValidationView
 from metrics.exceptions import ValidationUnknown
 from metrics.models import ScoringRun
-from metrics.models_here import has_model
-from metrics.scorers.registry import Description, available
+from metrics.pages.offered_metrics import (
+    has_references,
+    lacking_models,
+    metrics_on_offer,
+)
 from presentation.plain import records_csv
-from validation.models import ReportFile, ValidationVersion
+from validation.datasheets.files import (
+    DATASHEETS,
+    datasheet_file,
+)
+from validation.models import ReportFile, ValidationOutcome, ValidationVersion
+from validation.pages.protocol_validations import protocol_validations
+from validation.report_files import (
+    ABOUT,
+    type_of,
+)
 from validation.rows import StoredResults
+from validation.study_results import outcome_of
 
 
 @require_safe
@@ -68,35 +74,7 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
             view = _view(study, request, outcome)
             by_protocol = protocol_validations(study, view) if view else None
             context |= {"outcome": outcome, "view": view, "by_protocol": by_protocol}
-    return study_page(request, study, "validation", context)
-
-
-def has_references(study: Study) -> bool:
-    """Whether an item has a reference; asked for with what the page's stages say."""
-    references = Item.objects.filter(study=OuterRef("pk")).exclude(reference="").order_by()
-    facts = stage_facts(study, has_references=Exists(references))
-    return bool(facts["has_references"])
-
-
-@cache
-def metrics_on_offer() -> tuple[Description, ...]:
-    """The metrics a page may start: none that asks an endpoint, which may cost money.
-
-    Known once for a process, since describing them builds every scorer.
-    """
-    return tuple(metric for metric in available() if "endpoint" not in metric.requires)
-
-
-@cache
-def needing_references() -> frozenset[str]:
-    """Those on offer that compare a response with a reference."""
-    return frozenset(metric.name for metric in metrics_on_offer() if "reference" in metric.needs)
-
-
-@cache
-def lacking_models() -> tuple[str, ...]:
-    """Those on offer whose model this server does not have."""
-    return tuple(metric.name for metric in metrics_on_offer() if not has_model(metric.name))
+    return study_page(request, study, "validation/validation", context)
 
 
 def _view(
@@ -168,7 +146,7 @@ def table(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         raise Http404(f"There is no table {name}.")
     if not request.headers.get("HX-Request"):
         context = {"section": "validation", "view": view, "table": view.table(name)}
-        return study_page(request, study, "validation_table", context)
+        return study_page(request, study, "validation/validation_table", context)
     return of_version(
         request,
         view.results.version,
@@ -187,7 +165,7 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
         outcome = None if context["job"] else outcome_of(study, REPORT)
         files = _files(outcome).values_list("name", flat=True)
         context |= {"outcome": outcome, "files": [(name, ABOUT[name]) for name in files]}
-    return study_page(request, study, "report", context)
+    return study_page(request, study, "validation/report", context)
 
 
 @require_safe

@@ -1,0 +1,1 @@
+"""Datasheets of a study: how it came about, with what the database knows of it."""

@@ -1,0 +1,32 @@
+"""Which version of a validation is of a study as it is."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from annotation.models import Study
+from validation.models.versions import ValidationVersion
+
+
+class ValidationOutcome(models.Model):
+    """The version that a study's validation, or its report, came to; or why there is none.
+
+    It is of the study while the fingerprint is.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="outcomes")
+    name = models.CharField(max_length=64, help_text="validation or report.")
+    fingerprint = models.CharField(max_length=64)
+    version = models.ForeignKey(
+        ValidationVersion, on_delete=models.CASCADE, null=True, related_name="+"
+    )
+    reason = models.TextField(blank=True, help_text="Why there is no version.")
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "name"], name="one_outcome_of_a_name_a_study")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of study {self.study_id}"

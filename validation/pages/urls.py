@@ -1,0 +1,18 @@
+"""The addresses of the pages of this app."""
+
+from django.urls import URLPattern, URLResolver, path
+
+from lazy_views import LazyPackage
+
+pages = LazyPackage("validation.pages")
+
+of_a_study: list[URLPattern | URLResolver] = [
+    path("validation/", pages.validation.validation, name="validation"),
+    path(
+        "validation/<slug:chart>.<slug:form>", pages.validation.picture, name="validation-picture"
+    ),
+    path("validation/tables/<slug:name>/", pages.validation.table, name="validation-table"),
+    path("report/", pages.validation.report, name="report"),
+    path("report/<str:name>", pages.validation.report_file, name="report-file"),
+    path("score/", pages.validation.score, name="score"),
+]
