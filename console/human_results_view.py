@@ -38,7 +38,6 @@ from validation.pages.distributions import (
 from validation.pages.result_sentences import (
     Scale,
     Standing,
-    p_text,
 )
 
 SYSTEM_FIELDS = tuple(field.name for field in fields(RatedSystemRecord))
