@@ -144,6 +144,17 @@ def find_result(subject: models.Model, kind: str, fingerprint: str) -> Result | 
     return Result.objects.of(subject, kind).filter(fingerprint=fingerprint).first()
 
 
+def find_computed(
+    kind: ResultKind[Any],
+    subject: models.Model,
+    inputs: Sequence[Any],
+    settings: Mapping[str, Any],
+) -> Result | None:
+    """The result that was computed of the same as these are now."""
+    described = kind.describe_inputs(subject, inputs)
+    return find_result(subject, kind.name, digest_inputs(kind.form, described, settings))
+
+
 def find_job_result(kind: ResultKind[Any], job: Job) -> Result:
     """The result that a finished job computed, or found computed before."""
     subject = kind.open_subject(job.arguments["subject"])

@@ -36,13 +36,17 @@ Chosen = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart of a result, the sentence that describes it, and the rows it is drawn from."""
+    """A chart of a result, the sentence that describes it, and the rows it is drawn from.
+
+    `summary` is its values in words, for people who do not see it, if `words` does not have them.
+    """
 
     name: str
     title: str
     words: str
     frame: pd.DataFrame
     draw: Callable[[], Picture]
+    summary: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +97,14 @@ class NoSettings:
 class ResultKind(ABC, Generic[Subject]):
     """A kind of computed results.
 
+    `subject` is the name of the subject's model, such as "collection".
     `form` is the version of the record's layout: results of another form are computed anew.
     A result is computed once for the same input and settings, unless the kind `is_repeated`.
     `fields_of_errors` are the form's fields that an error of `check_settings` can be about.
     """
 
     name: ClassVar[str]
+    subject: ClassVar[str]
     title: ClassVar[StrOrPromise]
     job: ClassVar[str]
     job_label: ClassVar[StrOrPromise]
@@ -202,10 +208,10 @@ def result_kind(name: str) -> ResultKind[Any]:
     return _kinds[name]
 
 
-def result_kinds() -> Mapping[str, ResultKind[Any]]:
-    """All kinds by name."""
+def result_kinds(subject: str = "") -> Mapping[str, ResultKind[Any]]:
+    """All kinds by name, or those of a kind of subjects."""
     _import_kinds()
-    return dict(_kinds)
+    return {name: one for name, one in _kinds.items() if subject in ("", one.subject)}
 
 
 @cache

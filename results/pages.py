@@ -101,7 +101,7 @@ def result_page(
     is_post = request.method == "POST"
     permission = Permission.ANALYSE if is_post else Permission.VIEW
     found = find_subject(subject, request, slug, permission)
-    declared = find_kind(kind)
+    declared = find_kind(found, kind)
     form = ResultForm(declared, found, request.POST if is_post else None)
     if is_post and request_by_form(form, person(request)):
         messages.success(request, _("Computing in the background; this page follows it."))
@@ -178,9 +178,9 @@ def name_download(
         )
 
 
-def find_kind(name: str) -> ResultKind[Any]:
-    """The declared kind of that name; 404 if there is none that pages show."""
-    kind = result_kinds().get(name)
+def find_kind(subject: models.Model, name: str) -> ResultKind[Any]:
+    """The declared kind of a subject's results of that name; 404 if there is none with a page."""
+    kind = result_kinds(str(subject._meta.model_name)).get(name)
     if kind is None or not kind.tables:
         raise Http404(f"There are no results called {name}.")
     return kind
@@ -188,7 +188,7 @@ def find_kind(name: str) -> ResultKind[Any]:
 
 def find_result(request: HttpRequest, subject: models.Model, kind: str) -> Result:
     """The result of a kind that the address names, or the newest; 404 if there is none."""
-    result = choose_version(request, Result.objects.of(subject, find_kind(kind).name))
+    result = choose_version(request, Result.objects.of(subject, find_kind(subject, kind).name))
     if result is None:
         raise Http404(f"There is no result of {kind} yet.")
     return result

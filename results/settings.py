@@ -144,10 +144,14 @@ class Flag(Setting):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Setting):
-    """One of several values; those of a subject are found when its form is shown."""
+    """One of several values; those of a subject are found when its form is shown.
+
+    `key` makes an offered value of the text that a form sends.
+    """
 
     choices: Choices = ()
     offer: Callable[[Any], Choices] | None = None
+    key: type = int
 
     def form_fields(self, name: str, default: Any, subject: models.Model) -> dict[str, forms.Field]:
         if self.offer is None:
@@ -164,9 +168,11 @@ class Choice(Setting):
 
     def read(self, name: str, data: Mapping[str, Any], default: Any) -> Any:
         value = super().read(name, data, default)
-        return int(value) if self.offer is not None and value is not None else value
+        return self.key(value) if self.offer is not None and value is not None else value
 
     def api_field(self, default: Any) -> serializers.Field[Any, Any, Any, Any]:
+        if self.offer is not None and self.key is str:
+            return serializers.CharField(required=False, help_text=self.help)
         if self.offer is not None:
             return serializers.IntegerField(required=False, min_value=1, help_text=self.help)
         choices = [value for value, _title in self.choices if value is not None]
@@ -179,7 +185,7 @@ class Choice(Setting):
                 name_option(name), choices=choices, default=default, help=str(self.label)
             )
         else:
-            parser.add_argument(name_option(name), type=int, help=str(self.label))
+            parser.add_argument(name_option(name), type=self.key, help=str(self.label))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,6 +197,8 @@ class Names(Setting):
     """What a form begins with, if that is not the default."""
     others_label: StrOrPromise = ""
     others_name: str = "others"
+    have_commas: bool = False
+    """Whether names have commas, so that only semicolons and line breaks are between them."""
 
     def form_fields(self, name: str, default: Any, subject: models.Model) -> dict[str, forms.Field]:
         if not self.common:
@@ -210,17 +218,17 @@ class Names(Setting):
 
     def form_field(self, default: Any) -> forms.Field:
         return forms.CharField(
-            max_length=1000, initial=", ".join(self.begins_with or default), **self._texts()
+            max_length=1000, initial=self._join(self.begins_with or default), **self._texts()
         )
 
     def read(self, name: str, data: Mapping[str, Any], default: Any) -> Any:
         if not self.common:
-            return split_names(data.get(name, ""))
+            return split_names(data.get(name, ""), have_commas=self.have_commas)
         return [*data.get(name, []), *split_names(data.get(self.others_name, ""))]
 
     def begin(self, name: str, value: Any) -> dict[str, Any]:
         if not self.common:
-            return {name: ", ".join(value)}
+            return {name: self._join(value)}
         typed = [one for one in value if one not in self.common]
         ticked = [one for one in value if one in self.common]
         return {name: ticked, self.others_name: ", ".join(typed)}
@@ -237,10 +245,14 @@ class Names(Setting):
             name_option(name), nargs="+", metavar="NAME", default=default, help=str(self.label)
         )
 
+    def _join(self, names: Sequence[str]) -> str:
+        return ("; " if self.have_commas else ", ").join(names)
 
-def split_names(text: str) -> list[str]:
-    """Names with commas, semicolons or line breaks between."""
-    return [name.strip() for name in SEPARATOR.split(text) if name.strip()]
+
+def split_names(text: str, *, have_commas: bool = False) -> list[str]:
+    """Names with commas (unless they have some), semicolons or line breaks between."""
+    separator = re.compile(r"[;\n]") if have_commas else SEPARATOR
+    return [name.strip() for name in separator.split(text) if name.strip()]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,8 +27,13 @@ class Column:
     """A column; `name` of a row's value is the column's key in its table."""
 
     title: StrOrPromise
+    """May name settings of the result in braces."""
+    group: StrOrPromise = field(default="", kw_only=True)
+    """The title that it shares with its neighbors."""
     hide_empty: bool = field(default=False, kw_only=True)
     """Whether the column is left out if no row has a value."""
+    is_optional: bool = field(default=False, kw_only=True)
+    """Whether the cell is empty in rows that do not have it."""
     is_number = True
 
     def cell(self, row: Row, name: str) -> Cell:
@@ -65,12 +70,13 @@ class Count(Column):
 
 @dataclass(frozen=True)
 class Value(Column):
-    """A number without an interval; None is undefined."""
+    """A number without an interval; None is undefined. `best` of a row is whether it stands out."""
 
     digits: int = 3
+    best: str = ""
 
     def cell(self, row: Row, name: str) -> Cell:
-        return Number(row.get(name), self.digits)
+        return Number(row.get(name), self.digits, is_best=bool(row.get(self.best)))
 
 
 @dataclass(frozen=True)
@@ -102,8 +108,12 @@ class Estimate(Column):
 
 @dataclass(frozen=True)
 class PValue(Column):
+    """A p-value; `reason` of a row is why it is undefined."""
+
+    reason: str = ""
+
     def cell(self, row: Row, name: str) -> Cell:
-        return P(row.get(name))
+        return P(row.get(name), reason=str(row.get(self.reason) or ""))
 
 
 @dataclass(frozen=True)
@@ -136,9 +146,20 @@ class Table:
             name.replace("_", "-"),
             str(self.caption),
             tuple(
-                documents.Column(str(one.title), is_number=one.is_number) for one in shown.values()
+                documents.Column(
+                    str(one.title).format_map(result.settings),
+                    group=str(one.group),
+                    is_number=one.is_number,
+                )
+                for one in shown.values()
             ),
-            [tuple(one.cell(row, key) for key, one in shown.items()) for row in rows],
+            [
+                tuple(
+                    "" if one.is_optional and key not in row else one.cell(row, key)
+                    for key, one in shown.items()
+                )
+                for row in rows
+            ],
             note=self.note(result),
         )
 

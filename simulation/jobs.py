@@ -12,7 +12,6 @@ from simulation.experiment_runs import (
     run_experiment_version,
     run_piece,
 )
-from simulation.stored_dialogue_reports import REPORT_DIALOGUES, report_dialogues
 from simulation.stored_dialogues import MAKE_DIALOGUES, make_dialogues
 from simulation.stored_experiments import RUN_EXPERIMENT
 from simulation.stored_training import TRAIN, train_recommender
@@ -23,7 +22,6 @@ for name, label, handler in (
     (RUN_PIECE, gettext_lazy("Simulating dialogues"), run_piece),
     (EVALUATE_RUN, gettext_lazy("Evaluating dialogues"), evaluate_run),
     (MAKE_DIALOGUES, gettext_lazy("Making items of dialogues"), make_dialogues),
-    (REPORT_DIALOGUES, gettext_lazy("Holding users against people"), report_dialogues),
     (TRAIN, gettext_lazy("Training a recommender"), train_recommender),
 ):
     register(

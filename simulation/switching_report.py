@@ -76,11 +76,15 @@ def switching_result(
 
 
 def switching_record(
-    study: Study, users: Sequence[MetaUser], *, confidence: float = 0.95, seed: int = 0
+    study: Study,
+    decisions: pd.DataFrame,
+    users: Sequence[MetaUser],
+    *,
+    confidence: float = 0.95,
+    seed: int = 0,
 ) -> dict[str, Any]:
     """The model, its probabilities, and the users from the truest on; with the study's origin."""
     dialogues = dialogues_of(study, DialogueStudy.Kind.SWITCHING)
-    decisions = decisions_of(study)
     result, fits = switching_result(study, decisions, users, confidence=confidence, seed=seed)
     return {
         "study": study.slug,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.contenttypes.fields import GenericRelation
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext
@@ -17,6 +18,7 @@ from annotation.cannot_judge import first_that_says_nothing
 from annotation.counts import counted
 from annotation.exceptions import QuestionUnknown, StudyUnknown
 from error_codes import CodedText
+from results.models import Result
 from work.contents.field import ContentField
 
 if TYPE_CHECKING:
@@ -104,6 +106,10 @@ class Study(models.Model):
     )
     scores_version = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="Counts the changes of metrics' scores."
+    )
+
+    computed_results = GenericRelation(
+        Result, "subject_id", "subject_type", related_query_name="study"
     )
 
     objects = StudyQuerySet.as_manager()

@@ -1,4 +1,4 @@
-"""What a study of recorded dialogues asks for, and what a report of one."""
+"""What a new study of recorded dialogues asks for."""
 
 from __future__ import annotations
 
@@ -11,15 +11,11 @@ from django.utils.translation import gettext_lazy
 from accounts.names import require_visible
 from annotation.pages.upload_forms import teams_to_import_into
 from simulation.models import (
-    DialogueReport,
     DialogueStudy,
     ExperimentVersion,
     StoredExperiment,
 )
-from simulation.names import named_user
-from simulation.outcome_biases import MARGIN
 from simulation.outcome_study import LEAST_TARGETS
-from simulation.switching_report import DEFAULT_USERS
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -27,7 +23,6 @@ if TYPE_CHECKING:
 KIND = DialogueStudy.Kind
 VERSION, LOG = "version", "log"
 MOST_OFFERED, MOST_SEED = 200, 2**31 - 1
-CONFIDENCE = 0.95
 
 
 class NewDialogueStudyForm(forms.Form):
@@ -170,113 +165,3 @@ def experiments_of(user: User) -> dict[int, StoredExperiment]:
     for version in versions.exclude(finished_at=None).order_by("-number"):
         found[version.experiment_id].finished.append(version)  # type: ignore[attr-defined]
     return found
-
-
-class SwitchingReportForm(forms.Form):
-    """Which users' rules are held against people's decisions."""
-
-    users = forms.CharField(
-        label=gettext_lazy("Simulated users"),
-        initial="; ".join(DEFAULT_USERS),
-        max_length=1000,
-        help_text=gettext_lazy(
-            "As a command line names them, with semicolons between: base, tol:3, prob:3:0.75. "
-            "Others are tested against the first. Do not choose settings by these answers."
-        ),
-    )
-    seed = forms.IntegerField(
-        label=gettext_lazy("Seed"), initial=0, min_value=0, max_value=MOST_SEED
-    )
-
-    def clean_users(self) -> list[str]:
-        names = [one.strip() for one in self.cleaned_data["users"].split(";") if one.strip()]
-        try:
-            users = [named_user(name).name for name in names]
-        except ValueError as error:
-            raise forms.ValidationError(f"{error}.", code="unknown_user") from None
-        if not users:
-            raise forms.ValidationError(_("Name at least one user."))
-        if twice := next((user for user in users if users.count(user) > 1), ""):
-            text = _("{user} is named twice.").format(user=twice)
-            raise forms.ValidationError(text, code="repeated_user")
-        return names
-
-    @property
-    def rules(self) -> dict[str, Any]:
-        data = self.cleaned_data
-        return {"users": data["users"], "seed": data["seed"], "confidence": CONFIDENCE}
-
-
-class OutcomeReportForm(forms.Form):
-    """Which user others are compared with, and on which recommenders one is chosen."""
-
-    first = forms.ChoiceField(label=gettext_lazy("Others are compared with"))
-    chosen_on = forms.MultipleChoiceField(
-        label=gettext_lazy("Choose a user on these recommenders, and predict the others"),
-        widget=forms.CheckboxSelectMultiple,
-    )
-    margin = forms.FloatField(
-        label=gettext_lazy("Margin of equivalence"), initial=MARGIN, min_value=0.001, max_value=0.5
-    )
-    seed = forms.IntegerField(
-        label=gettext_lazy("Seed"), initial=0, min_value=0, max_value=MOST_SEED
-    )
-
-    def __init__(
-        self, users: list[str], recommenders: list[str], *args: Any, **kwargs: Any
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        self.users, self.recommenders = users, recommenders
-        first, chosen = self.fields["first"], self.fields["chosen_on"]
-        assert isinstance(first, forms.ChoiceField)
-        assert isinstance(chosen, forms.MultipleChoiceField)
-        first.choices = [(name, name) for name in users]
-        chosen.choices = [(name, name) for name in recommenders]
-        chosen.initial = recommenders[: (len(recommenders) + 1) // 2]
-
-    def clean_chosen_on(self) -> list[str]:
-        names: list[str] = self.cleaned_data["chosen_on"]
-        if len(names) == len(self.recommenders):
-            raise forms.ValidationError(
-                _("Leave at least one recommender to predict."), code="none_to_predict"
-            )
-        return names
-
-    @property
-    def rules(self) -> dict[str, Any]:
-        data = self.cleaned_data
-        others = [name for name in self.users if name != data["first"]]
-        return {
-            "users": [data["first"], *others],
-            "chosen_on": data["chosen_on"],
-            "margin": data["margin"],
-            "seed": data["seed"],
-            "confidence": CONFIDENCE,
-        }
-
-
-ReportForm = SwitchingReportForm | OutcomeReportForm
-
-
-def report_form(
-    dialogues: DialogueStudy, report: DialogueReport | None, data: Any = None
-) -> ReportForm:
-    """The form of a study's report, with the users and recommenders of its dialogues; it begins
-    with the settings of the report that is shown."""
-    options: dict[str, Any] = {"label_suffix": "", "initial": initial_of(report) if report else {}}
-    if dialogues.kind == KIND.SWITCHING:
-        return SwitchingReportForm(data, **options)
-    pairs = dialogues.simulated_outcomes.order_by("pk").values_list("user", "recommender")
-    rows = list(pairs.filter(item=dialogues.simulated_outcomes.values("item")[:1]))
-    users = list(dict.fromkeys(user for user, _recommender in rows))
-    recommenders = list(dict.fromkeys(recommender for _user, recommender in rows))
-    return OutcomeReportForm(users, recommenders, data, **options)
-
-
-def initial_of(report: DialogueReport) -> dict[str, Any]:
-    """What the fields hold for the settings of a report."""
-    rules = report.rules
-    if report.dialogues.kind == KIND.SWITCHING:
-        return {"users": "; ".join(rules["users"]), "seed": rules["seed"]}
-    names = ("chosen_on", "margin", "seed")
-    return {"first": rules["users"][0]} | {name: rules[name] for name in names}

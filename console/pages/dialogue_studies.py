@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
@@ -27,23 +26,25 @@ from console.access import (
     may,
     person,
 )
-from console.dialogues.forms import NewDialogueStudyForm, report_form
-from console.dialogues.rows import StoredReport
-from console.dialogues.tables import tables_of
-from console.dialogues.view import ReportView
-from console.pages.pictures import FORMS as PICTURE_FORMS
-from console.pages.pictures import picture_in
+from console.dialogues.forms import NewDialogueStudyForm
 from presentation.latex import table_latex
 from presentation.plain import table_csv
 from presentation.row_files import FORMS as ROW_FORMS
-from presentation.spreadsheets import frame_csv
+from results.computing import find_computed, request_result
+from results.forms import ResultForm
+from results.kinds import result_kind
+from results.models import Result
+from results.pages import draw_chart
+from results.shown import ShownResult
 from simulation.exceptions import SimulationError
-from simulation.models import DialogueReport, DialogueStudy
-from simulation.stored_dialogue_reports import REPORT_DIALOGUES, request_report
+from simulation.models import DialogueStudy
+from simulation.recorded_dialogues import origin_of
+from simulation.result_kinds.dialogues import DialogueKind
 from simulation.stored_dialogues import MAKE_DIALOGUES, request_dialogue_study
 from work.models import Job
 
 if TYPE_CHECKING:
+    from accounts.models import User
     from annotation.study_sizes import CountedStudy
 
 JSON, TEX, CSV = "application/json", "application/x-tex", "text/csv; charset=utf-8"
@@ -93,50 +94,50 @@ def dialogues(request: HttpRequest, slug: str) -> HttpResponse:
     study, row = dialogues_for(
         request, slug, Permission.ANALYSE if is_post else Permission.VIEW_SYSTEMS
     )
-    reports = list(row.reports.order_by("-number"))
-    report = report_in(request, row, reports)
+    kind = result_kind(row.kind)
+    reports = list(Result.objects.of(study, kind.name))
+    report = report_in(request, study, reports)
     form = None
     if row.made_at is not None and may(request, Permission.ANALYSE):
-        form = report_form(row, report, request.POST if is_post else None)
+        form = ResultForm(kind, study, request.POST if is_post else None)
+        if report is not None:
+            form.begin_with_result(report, ())
     if is_post and form is not None and form.is_valid():
-        made = request_report(dialogues=row, rules=form.rules, actor=person(request))
-        number = f"?report={made.number}" if isinstance(made, DialogueReport) else ""
-        return redirect(f"{request.path}{number}")
-    context = _context(study, row, reports, report) | {"form": form}
+        return redirect(f"{request.path}{_request_report(study, form, person(request))}")
+    shown = ShownResult(report) if report else None
+    context = {
+        "dialogues": row,
+        "job": _job(study, kind.job),
+        "reports": reports,
+        "report": report,
+        "is_current": report is None
+        or report.facts["judgments_version"] == study.judgments_version,
+        "view": shown,
+        "query": f"report={report.number}" if report else "",
+        "row_forms": list(ROW_FORMS),
+        "simulated": simulation_notice(study),
+        "form": form,
+    }
     response = study_page(request, study, "dialogues", context)
     response.status_code = 422 if form is not None and form.errors else 200
     return response
 
 
-def _context(
-    study: CountedStudy,
-    row: DialogueStudy,
-    reports: list[DialogueReport],
-    report: DialogueReport | None,
-) -> dict[str, Any]:
-    is_current = report is None or report.judgments_version == study.judgments_version
-    return {
-        "dialogues": row,
-        "job": _job(study),
-        "reports": reports,
-        "report": report,
-        "is_current": is_current,
-        "view": ReportView(StoredReport(report)) if report else None,
-        "row_forms": list(ROW_FORMS),
-        "simulated": simulation_notice(study),
-    }
+def _request_report(study: CountedStudy, form: ResultForm, actor: User) -> str:
+    """Have a report computed; the query of its address if it was computed before."""
+    if same := find_computed(form.kind, study, (), form.settings):
+        return f"?report={same.number}"
+    request_result(kind=form.kind, subject=study, chosen={}, settings=form.settings, actor=actor)
+    return ""
 
 
-def _job(study: CountedStudy) -> Job | None:
+def _job(study: CountedStudy, report: str) -> Job | None:
     """The last job that made items or a report, unless it is done."""
-    jobs = jobs_of(study).filter(kind__in=(MAKE_DIALOGUES, REPORT_DIALOGUES))
-    last = jobs.order_by("-pk").first()
+    last = jobs_of(study).filter(kind__in=(MAKE_DIALOGUES, report)).order_by("-pk").first()
     return None if last is None or last.state == Job.State.DONE else last
 
 
-def report_in(
-    request: HttpRequest, row: DialogueStudy, reports: list[DialogueReport]
-) -> DialogueReport | None:
+def report_in(request: HttpRequest, study: CountedStudy, reports: list[Result]) -> Result | None:
     """The report that the address names, or the newest; 404 where there is none of the number."""
     number = request.GET.get("report")
     report = reports[0] if reports else None
@@ -145,58 +146,77 @@ def report_in(
         if report is None:
             raise Http404(f"There is no report {number}.")
     if report is not None:
-        report.dialogues = row
+        report.subject = study
     return report
+
+
+def _find_report(
+    request: HttpRequest, slug: str, permission: Permission = Permission.VIEW_SYSTEMS
+) -> tuple[CountedStudy, DialogueStudy, ShownResult]:
+    """The report that an address of a file is about; 404 if there is none."""
+    study, row = dialogues_for(request, slug, permission)
+    report = report_in(request, study, list(Result.objects.of(study, row.kind)))
+    if report is None:
+        raise Http404("There is no report yet.")
+    return study, row, ShownResult(report)
 
 
 @require_safe
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
     """Access: whoever has a role in the study, but for who adjudicates blind. A chart as
     specification, data or file."""
-    _study, row = dialogues_for(request, slug)
-    report = report_in(request, row, list(row.reports.order_by("-number")))
-    figure = ReportView(StoredReport(report)).figures.get(chart) if report else None
-    if figure is None or form not in PICTURE_FORMS:
-        raise Http404(f"There is no chart {chart}.{form}.")
-    return picture_in(
-        form,
-        request,
-        name=f"{slug}-{chart}",
-        draw=figure.draw,
-        data=lambda: frame_csv(figure.frame),
-    )
+    _study, _row, shown = _find_report(request, slug)
+    figure = next((one for one in shown.charts if one.name == chart), None)
+    return draw_chart(request, figure, name=f"{slug}-{chart}", form=form)
 
 
-def _content(name: str, report: StoredReport) -> tuple[str, Any] | None:
+def _content(name: str, row: DialogueStudy, shown: ShownResult) -> tuple[str, Any] | None:
     """The type of a download and its parts; None where there is none of that name."""
     base, _dot, form = name.partition(".")
     if name == REPORT_JSON:
-        return JSON, _all(report)
+        return JSON, [json.dumps(_record(row, shown.result), indent=1, ensure_ascii=False)]
     if base == ESTIMATES and form in ROW_FORMS:
         content_type, write = ROW_FORMS[form]
-        return content_type, write(report.rows)
-    table = tables_of(report).get(base) if form in ("csv", "tex") else None
+        return content_type, write(_kind(shown.result).write_estimates(shown.result))
+    table = shown.tables.get(base) if form in ("csv", "tex") else None
     if table is None:
         return None
     return (CSV, [table_csv(table)]) if form == "csv" else (TEX, [table_latex(table)])
 
 
-def _all(report: StoredReport) -> Iterator[str]:
-    yield json.dumps(report.record(), indent=1, ensure_ascii=False)
+def _record(row: DialogueStudy, result: Result) -> dict[str, Any]:
+    """What made the numbers, and they, for programs."""
+    return {
+        "study": row.study.slug,
+        "report": result.number,
+        "kind": row.kind,
+        "fingerprint": result.fingerprint,
+        "origin": origin_of(row),
+        "rules": result.settings
+        | {"users": result.facts["users"], "confidence": result.record["confidence"]},
+        **{name: result.facts[name] for name in ("n_answers", "n_annotators", "n_targets")},
+        "estimates": list(_kind(result).list_estimates(result.record)),
+    }
+
+
+def _kind(result: Result) -> DialogueKind:
+    kind = result_kind(result.kind)
+    assert isinstance(kind, DialogueKind)
+    return kind
 
 
 @require_safe
 def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpResponse:
     """Access: those who may export, but for who adjudicates blind."""
-    study, row = dialogues_for(request, slug, Permission.EXPORT)
-    report = report_in(request, row, list(row.reports.order_by("-number")))
-    written = None if report is None else _content(name, StoredReport(report))
-    if report is None or written is None:
+    study, row, shown = _find_report(request, slug, Permission.EXPORT)
+    written = _content(name, row, shown)
+    if written is None:
         raise Http404(f"There is no download {name}.")
     content_type, parts = written
+    number = shown.result.number
     response = StreamingHttpResponse(parts, content_type=content_type)
-    response["Content-Disposition"] = f'attachment; filename="{slug}-{report.number}-{name}"'
+    response["Content-Disposition"] = f'attachment; filename="{slug}-{number}-{name}"'
     if request.method == "GET":
-        details = {"file": name, "report": report.number}
+        details = {"file": name, "report": number}
         record_in(study, actor=person(request), action="export", details=details)
     return response

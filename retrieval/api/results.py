@@ -88,7 +88,7 @@ class CollectionResultSerializer(ShownResultSerializer):
 def versions_of(collection: Collection, kind: str) -> Any:
     """The results that an address names, newest first; 404 for what is no kind."""
     name = KINDS.get(kind, kind)
-    if kind not in KINDS and name not in result_kinds():
+    if kind not in KINDS and name not in result_kinds("collection"):
         raise NotFound(f"There are no results called {kind}; there are {', '.join(KINDS)}.")
     return Result.objects.of(collection, name)
 
@@ -142,7 +142,7 @@ class CollectionResults(CollectionEndpoint):
         Access: those who may analyse.
         """
         collection = self.collection(slug, Permission.ANALYSE)
-        declared = result_kinds().get(KINDS.get(kind, kind))
+        declared = result_kinds("collection").get(KINDS.get(kind, kind))
         if declared is None or not declared.inputs:
             raise MethodNotAllowed("POST")
         values = self.input(input_class(type(declared)))

@@ -23,6 +23,7 @@ Kind = CollectionFile.Kind
 class CollectionKind(ResultKind[Collection]):
     """A kind of results of a collection's files."""
 
+    subject = "collection"
     refusals = (RetrievalError, AnnotationError)
 
     def open_subject(self, key: int) -> Collection:

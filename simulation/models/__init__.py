@@ -1,7 +1,6 @@
 """What is stored of simulations."""
 
 from simulation.models.catalogues import CataloguePart, StoredCatalogue
-from simulation.models.dialogue_reports import DialogueEstimate, DialogueReport
 from simulation.models.dialogue_studies import (
     DialogueLogPart,
     DialogueStudy,
@@ -34,10 +33,8 @@ __all__ = [
     "CataloguePart",
     "CauseRow",
     "ComparisonRow",
-    "DialogueEstimate",
     "DialogueLogPart",
     "DialoguePiece",
-    "DialogueReport",
     "DialogueStudy",
     "ExperimentNote",
     "ExperimentVersion",

@@ -21,8 +21,8 @@ from annotation.pages.stages import (
 from console.api.endpoint import register_subject
 from console.job_permissions import JobAccess, register_job_access
 from console.pages.experiments.experiment import experiment_for
-from simulation.models import DialogueReport, DialogueStudy
-from simulation.stored_dialogue_reports import REPORT_DIALOGUES
+from results.models import Result
+from simulation.models import DialogueStudy
 from simulation.stored_dialogues import MAKE_DIALOGUES
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def _dialogue_counts() -> dict[str, Any]:
     kinds = DialogueStudy.objects.filter(study=OuterRef("pk")).values("kind")
-    reports = DialogueReport.objects.filter(dialogues__study=OuterRef("pk"))
+    reports = Result.objects.filter(study=OuterRef("pk"), kind__in=DialogueStudy.Kind.values)
     return {"kind_of_dialogues": Subquery(kinds[:1]), "has_dialogue_report": Exists(reports)}
 
 
@@ -66,5 +66,6 @@ register_stage(
     )
 )
 register_job_access(MAKE_DIALOGUES, JobAccess(page="dialogues"))
-register_job_access(REPORT_DIALOGUES, JobAccess(page="dialogues", control=Permission.ANALYSE))
+for job in ("report_outcomes", "report_switching"):
+    register_job_access(job, JobAccess(page="dialogues", control=Permission.ANALYSE))
 register_subject("experiment", experiment_for)

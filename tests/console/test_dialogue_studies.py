@@ -3,10 +3,11 @@ stored, taken away; by whom."""
 
 import json
 import re
-from io import BytesIO
+from io import BytesIO, StringIO
 
 import pandas as pd
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
@@ -18,13 +19,10 @@ from accounts.teams import create_team, set_role
 from annotation.models import Study, Submission
 from annotation.protocols.versions import current_document
 from console.chart_summaries import values_in_words
-from console.dialogues.rows import StoredReport
-from console.dialogues.sentences import ReportAnswer
-from console.dialogues.tables import order_table, shares_table
+from results.models import Result, pack_record
+from results.shown import ShownResult
 from simulation.experiment_dialogues import log_lines
 from simulation.models import (
-    DialogueEstimate,
-    DialogueReport,
     DialogueStudy,
     FinalItem,
     StoredExperiment,
@@ -33,7 +31,7 @@ from simulation.stored_experiments import request_run
 from tests.codes import codes_on, field_codes
 from tests.console.addresses import PAGES_OF_DIALOGUES, address
 from tests.console.conftest import browser
-from tests.console.pages import answer_codes, rows_alike
+from tests.console.pages import rows_alike
 from tests.console.work import AT_ONCE
 from tests.simulation.answered import answer_outcomes, answer_switching
 from tests.simulation.stored import RULES, stored_experiment
@@ -83,6 +81,13 @@ def reported(rosa, experiment, outcomes) -> Study:
     answer_outcomes(outcomes, experiment)
     rosa.post(address("dialogues"), REPORT)
     return outcomes
+
+
+def printed_record(command, study, *options):
+    """What a command prints with --json."""
+    out = StringIO()
+    call_command(command, study, *options, "--json", stdout=out)
+    return json.loads(out.getvalue())
 
 
 @pytest.mark.slow
@@ -185,13 +190,17 @@ def test_a_result_with_too_few_targets_is_refused_before_a_study_is_made(rosa, t
 @pytest.mark.slow
 def test_a_report_is_stored_once_and_never_changes(rosa, experiment, reported):
     where = address("dialogues")
-    report = DialogueReport.objects.get()
-    assert (report.n_answers, report.n_annotators, report.n_targets) == (6 * 24, 6, 24)
+    report = Result.objects.get()
+    n_answers, n_annotators, n_targets = 6 * 24, 6, 24
+    assert report.facts["n_answers"] == report.record["n_answers"] == n_answers
+    assert (report.facts["n_annotators"], report.facts["n_targets"]) == (n_annotators, n_targets)
+    printed = printed_record("outcome_report", "outcomes", "--chosen-on", "random")
+    assert report.record == printed
     rosa.get(where)
     with CaptureQueriesContext(connection) as queries:
         answer = rosa.get(where)
     assert len(queries) <= MOST_STATEMENTS
-    page, first = answer.content.decode(), answer.context["view"].answer.first_sentence
+    page, first = answer.content.decode(), answer.context["view"].answer
     assert codes_on(page)[:2] == ["few_pairs", "none_truer"]
     assert "biases" in codes_on(page)
     assert rows_alike(page) == []
@@ -200,7 +209,7 @@ def test_a_report_is_stored_once_and_never_changes(rosa, experiment, reported):
     others = {"first": "MetaSimTol tolerance 3", "chosen_on": ["embedding"], "margin": "0.1"}
     other = rosa.post(where, REPORT | others | {"seed": "7"}, follow=True)
     assert other.context["report"].number == 2
-    assert DialogueReport.objects.count() == 2
+    assert Result.objects.count() == 2
     # The form begins with the settings of the report that is shown.
     for number, settings in (
         (1, REPORT | {"margin": 0.05, "seed": 0}),
@@ -216,9 +225,9 @@ def test_a_report_is_stored_once_and_never_changes(rosa, experiment, reported):
     reported.save()
     answer = rosa.get(f"{where}?report=1")
     assert "report_outdated" in codes_on(answer.content.decode())
-    assert answer.context["view"].answer.first_sentence == first
+    assert answer.context["view"].answer == first
     rosa.post(where, REPORT)
-    assert DialogueReport.objects.count() == 3
+    assert Result.objects.count() == 3
 
 
 def test_a_report_that_cannot_be_computed_says_why(rosa, outcomes):
@@ -226,7 +235,7 @@ def test_a_report_that_cannot_be_computed_says_why(rosa, outcomes):
     assert rosa.post(where, REPORT, follow=True).context["job"].state == "failed"
     all_of_them = rosa.post(where, REPORT | {"chosen_on": ["random", "embedding"]})
     assert all_of_them.status_code == 422
-    assert not DialogueReport.objects.exists()
+    assert not Result.objects.exists()
 
 
 @pytest.mark.slow
@@ -238,11 +247,13 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     where = reverse("console:dialogues", args=["switching"])
     rosa.post(where, {"users": "base; prob:0:0.75", "seed": "0"})
     page = rosa.get(where)
-    details = {one.code: one for one in page.context["view"].answer.details}
-    assert page.context["view"].answer.first_sentence.code == "probabilities"
+    details = {one.code: one for one in page.context["view"].details}
+    assert page.context["view"].answer.code == "probabilities"
     assert "MetaSimProb tolerance 0, P 0.75" in details["truer"]
     assert "too_few_workers" not in details
-    people = page.context["view"].answer.first_sentence
+    people = page.context["view"].answer
+    users = ("--user", "base", "--user", "prob:0:0.75")
+    assert Result.objects.get().record == printed_record("switching_report", "switching", *users)
     form = page.context["form"]
     assert form["users"].value() == "base; prob:0:0.75"
     twice = rosa.post(where, {"users": "base; base", "seed": "0"})
@@ -255,7 +266,7 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     assert field_codes(unknown.context["form"]) == {"users": ["unknown_user"]}
     Submission.objects.of(study).update(is_simulated=True)
     Study.objects.update(judgments_version=99)  # the number of simulated answers is kept for each
-    assert rosa.get(where).context["view"].answer.first_sentence != people
+    assert rosa.get(where).context["view"].answer != people
 
 
 @pytest.mark.slow
@@ -273,18 +284,19 @@ def test_a_switching_study_without_a_model_says_what_can_be_said(
     answer_switching(Study.objects.get(slug="switching"), **answers)
     where = reverse("console:dialogues", args=["switching"])
     rosa.post(where, {"users": "base; prob:0:0.75", "seed": "0"})
-    assert DialogueReport.objects.count() == 1
+    assert Result.objects.count() == 1
     answer = rosa.get(where)
     view = answer.context["view"]
-    assert answer_codes(view.answer)[: len(codes)] == codes
-    rows = view.answer.report
+    assert [view.answer.code, *(one.code for one in view.details)][: len(codes)] == codes
+    record = view.result.record
     assert shares == tuple(
-        rows.one("share", name).value is not None for name in ("after_loss", "after_gain")
+        record[f"p_switch_{name}"]["value"] is not None for name in ("after_loss", "after_gain")
     )
-    for chart in view.figures:
-        picture = reverse("console:dialogues-picture", args=["switching", chart, "svg"])
+    for chart in view.charts:
+        picture = reverse("console:dialogues-picture", args=["switching", chart.name, "svg"])
         assert rosa.get(picture).status_code == 200
-    for name in ("estimates.csv", "shares.csv", "model.csv", "users.csv", "report.json"):
+    tables = [f"{name}.csv" for name in view.tables]
+    for name in ("estimates.csv", *tables, "report.json"):
         download = reverse("console:dialogues-download", args=["switching", name])
         assert rosa.get(download).status_code == 200
 
@@ -306,11 +318,20 @@ def test_files_hold_what_the_page_shows(rosa, reported):
     assert "tabular" in content("bias.tex")
     assert len(content("bias.csv").splitlines()) == 1 + 2 * len(USERS)
     assert AuditEntry.objects.filter(action="export").count() == 4
+    out = StringIO()
+    call_command("compute_result", "outcomes", "outcomes", "--chosen-on", "random", stdout=out)
+    assert "tau_AP" in out.getvalue()
+    latest = Result.objects.latest("number")
+    assert (latest.number, latest.settings["first"]) == (2, None)
+    assert latest.record == Result.objects.get(number=1).record
+    latest.delete()
     missing = reverse("console:dialogues-download", args=["outcomes", "nothing.csv"])
     assert rosa.get(missing).status_code == 404
     picture = reverse("console:dialogues-picture", args=["outcomes", "outcomes", "csv"])
     assert len(rosa.get(picture).content.splitlines()) == 1 + 3 + 2 * len(USERS)
-    DialogueEstimate.objects.filter(user="SimBase").update(user="=1+1")
+    report = Result.objects.get()
+    changed = json.dumps(report.record).replace('"SimBase"', '"=1+1"')
+    Result.objects.update(packed_record=pack_record(json.loads(changed)))
     for chart in ("order", "outcomes"):
         picture = reverse("console:dialogues-picture", args=["outcomes", chart, "csv"])
         lines = rosa.get(picture).content.decode()
@@ -373,41 +394,78 @@ def test_another_study_has_no_such_page(rosa, researcher, team):
     assert "simulated-users" not in items
 
 
+def share(value=0.5, reason=None):
+    return {"value": value, "ci_low": None, "ci_high": None, "reason": reason}
+
+
+def shown_switching(**record) -> ShownResult:
+    """A report of five workers, with these parts of its record."""
+    of_all = {
+        "choices": {"keep": 34, "switch": 0, "leave": 5},
+        "reason": None,
+        **dict.fromkeys(("p_switch_after_loss", "p_switch_after_gain"), share()),
+        "nearest_excess": share(),
+        "leaves": share(0.1, "fewer than 6 workers"),
+        "coefficients": [],
+        "deviations": {},
+        "users": [
+            {"user": user, "brier": 0.2, "gain": share(0.4), "p": p, "p_adjusted": p and 2 * p}
+            for user, p in (("SimBase", None), ("A", 0.0625), ("B", 0.0625))
+        ],
+    }
+    packed = pack_record(of_all | record)
+    return ShownResult(Result(kind="switching", facts={"n_annotators": 5}, packed_record=packed))
+
+
 def test_so_few_workers_that_no_answer_could_tell_users_apart_are_named():
-    dialogues = DialogueStudy(kind=DialogueStudy.Kind.SWITCHING)
-    stored = StoredReport(DialogueReport(dialogues=dialogues, n_annotators=5))
-    stored.estimates = [
-        DialogueEstimate(part="choice", name="keep", value=34),
-        DialogueEstimate(part="choice", name="switch", value=0),
-        DialogueEstimate(part="choice", name="leave", value=5),
-        DialogueEstimate(part="share", name="leaves", value=0.1, reason="fewer than 6 workers"),
-        DialogueEstimate(part="fit", name="gain", user="SimBase"),
-        DialogueEstimate(part="fit", name="gain", user="A", value=0.4, p=0.0625, p_adjusted=0.125),
-        DialogueEstimate(part="fit", name="gain", user="B", value=0.4, p=0.0625, p_adjusted=0.125),
-    ]
-    said = {one.code: one for one in ReportAnswer(stored).details}
+    shown = shown_switching()
+    said = {one.code: one for one in shown.details}
     assert " 34 " in said["stayed"]
     assert " 5 " in said["too_few_workers"]
     assert " 0.125" in said["too_few_workers"]
-    table = shares_table(stored)
+    table = shown.tables["shares"]
     assert "; a: " in table.full_note
-    assert any("6" in str(value) for value in list(table.records()[0].values())[1:])
+    assert any("6" in str(value) for value in list(table.records()[-1].values())[1:])
+
+
+def shown_outcomes(*, spa=0.75, reasons=None, equivalent=()) -> ShownResult:
+    """A report of one user whose bias is tested for so many recommenders."""
+    names = ("tau_b", "tau_ap", "spa")
+    order = {
+        "user": "SimBase",
+        "values": dict.fromkeys(names, spa),
+        "limits": {name: [None, None] for name in names},
+        "reasons": reasons or {},
+        **dict.fromkeys(("alike", "opposite", "undecided"), 1),
+        **dict.fromkeys(("spa_gain", "p", "p_adjusted")),
+        "gain_limits": [None, None],
+    }
+    biases = [
+        {"user": "SimBase", "recommender": f"r{n}", "equivalent": one}
+        | dict.fromkeys(("bias", "ci_low", "ci_high", "p_equivalence", "reason"))
+        | dict.fromkeys(("apart", "apart_low", "apart_high"))
+        for n, one in enumerate(equivalent)
+    ]
+    record = {
+        "users": ["SimBase"],
+        "recommenders": [{"recommender": row["recommender"]} | share() for row in biases],
+        "item_at_random": {"recommender": ""} | share(),
+        "biases": biases,
+        "orders": [order],
+        **{"ceiling": {}, "attainable": {}, "ceiling_reason": None, "counterfactual": None},
+    }
+    result = Result(
+        kind="outcomes",
+        settings={"margin": 0.05},
+        facts={"n_targets": 30},
+        packed_record=pack_record(record),
+    )
+    return ShownResult(result)
 
 
 def test_why_an_order_has_no_interval_is_said_below_it():
-    dialogues = DialogueStudy(kind=DialogueStudy.Kind.OUTCOMES)
-    report = DialogueReport(dialogues=dialogues, n_targets=30, rules={"users": ["SimBase"]})
-    stored = StoredReport(report)
-    stored.estimates = [
-        DialogueEstimate(part="order", name=name, user="SimBase", value=1.0, reason=reason)
-        for name, reason in (("tau_b", "no spread"), ("tau_ap", "no spread"), ("spa", ""))
-    ]
-    stored.estimates.append(DialogueEstimate(part="order", name="spa_gain", user="SimBase"))
-    stored.estimates += [
-        DialogueEstimate(part="decided", name=name, user="SimBase", value=1)
-        for name in ("alike", "opposite", "undecided")
-    ]
-    table = order_table(stored)
+    reasons = dict.fromkeys(("tau_b", "tau_ap"), "no spread")
+    table = shown_outcomes(spa=1.0, reasons=reasons).tables["order"]
     assert table.full_note.count("; a: ") == 1
     assert [cell.letter for cell in next(table.cells)].count("a") == 2
 
@@ -417,23 +475,6 @@ def test_of_many_values_a_chart_says_the_ends():
     rows = pd.DataFrame({"name": names, "value": range(20), "ci_low": None, "ci_high": None})
     assert "user 0 0.000; user 19 19.000" in values_in_words(rows)
     assert "user 1 " not in values_in_words(rows)
-
-
-def outcome_answer(equivalent: list[bool | None]) -> ReportAnswer:
-    """A report of a user whose bias is tested for so many recommenders."""
-    dialogues = DialogueStudy(kind=DialogueStudy.Kind.OUTCOMES)
-    report = DialogueReport(dialogues=dialogues, rules={"users": ["SimBase"], "margin": 0.05})
-    stored = StoredReport(report)
-    stored.estimates = [
-        DialogueEstimate(part="order", name="spa", user="SimBase", value=0.75),
-        *(
-            DialogueEstimate(
-                part="bias", name="bias", user="SimBase", recommender=f"r{n}", is_equivalent=one
-            )
-            for n, one in enumerate(equivalent)
-        ),
-    ]
-    return ReportAnswer(stored)
 
 
 @pytest.mark.parametrize(
@@ -447,10 +488,10 @@ def outcome_answer(equivalent: list[bool | None]) -> ReportAnswer:
 def test_an_order_says_how_many_pairs_it_rests_on_and_a_bias_where_it_was_tested(
     equivalent, code, n_pairs, numbers
 ):
-    answer = outcome_answer(equivalent)
-    assert answer.first_sentence.code == code
-    assert "0.750" in answer.first_sentence
-    assert f" {n_pairs} " in answer.first_sentence
-    [bias] = answer.details
+    shown = shown_outcomes(equivalent=equivalent)
+    assert shown.answer.code == code
+    assert "0.750" in shown.answer
+    assert f" {n_pairs} " in shown.answer
+    [bias] = shown.details
     assert "SimBase " in bias
     assert [int(n) for n in re.findall(r"(?<= )\d+(?![\d.]*\d)", bias)] == numbers

@@ -21,10 +21,11 @@ from annotation.study_results import (
 )
 from console.spans import Axis
 from hits.models import Connection, Recruitment
+from results.computing import request_result
+from results.kinds import result_kind
 from retrieval.models import Collection
 from simulation.models import DialogueStudy
 from simulation.stored_catalogues import drawn_products
-from simulation.stored_dialogue_reports import request_report
 from simulation.stored_dialogues import request_dialogue_study
 from simulation.stored_experiments import request_run
 from simulation.stored_training import request_training
@@ -408,14 +409,13 @@ def report_dialogues(team, researcher) -> None:
         study = Study.objects.get(pk=made.study_id)
         if kind == DialogueStudy.Kind.OUTCOMES:
             answer_outcomes(study, experiment)
-            users = list(version.users.order_by("position").values_list("name", flat=True))
-            rules = {"users": users, "chosen_on": ["random"], "margin": 0.05}
+            settings = {"first": None, "chosen_on": ["random"], "margin": 0.05, "seed": 0}
         else:
             answer_switching(study)
-            rules = {"users": ["base", "prob:0:0.75"]}
-        row = DialogueStudy.objects.select_related("study").get(study=study)
-        rules |= {"seed": 0, "confidence": 0.95}
-        request_report(dialogues=row, rules=rules, actor=researcher)
+            settings = {"users": ["base", "prob:0:0.75"], "seed": 0}
+        request_result(
+            kind=result_kind(kind), subject=study, chosen={}, settings=settings, actor=researcher
+        )
 
 
 def test_pages_of_dialogues_fit_and_say_their_values_to_who_listens(page, team, researcher):

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from presentation.text_tables import text_report, text_table
 from results.computing import find_job_result, request_result
-from results.kinds import ResultKind, result_kinds
+from results.kinds import NoSettings, ResultKind, result_kinds
 from results.settings import list_settings
 from results.shown import ShownResult
 from work.execution import run_job
@@ -22,7 +22,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
         for name, kind in result_kinds().items():
-            if kind.inputs:
+            if kind.inputs or kind.settings is not NoSettings:
                 of_kind = kinds.add_parser(name, help=str(kind.title))
                 of_kind.add_argument("subject", help="short name, such as a collection's")
                 for each, one in kind.inputs.items():

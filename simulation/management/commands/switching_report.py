@@ -9,7 +9,7 @@ from annotation.models import Study
 from presentation.documents import Number
 from presentation.text_tables import estimate_line
 from simulation.names import USERS, named_user
-from simulation.switching_report import DEFAULT_USERS, switching_record
+from simulation.switching_report import DEFAULT_USERS, decisions_of, switching_record
 from simulation.users import MetaUser
 
 
@@ -25,7 +25,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, study: str, seed: int, json: bool, **options: Any) -> None:
         try:
             users = [named_user(name) for name in options["user"] or DEFAULT_USERS]
-            record = switching_record(Study.objects.named(study), _distinct(users), seed=seed)
+            named = Study.objects.named(study)
+            record = switching_record(named, decisions_of(named), _distinct(users), seed=seed)
         except ValueError as error:
             raise CommandError(f"{error}.") from None
         text = json_format.dumps(record, indent=1) if json else "\n".join(_lines(record))

@@ -1,0 +1,1 @@
+"""The kinds of results of simulations, one module each."""
