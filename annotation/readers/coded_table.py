@@ -6,13 +6,14 @@ that compute from a file therefore read columns; `Row` is for records that are i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from annotation.exceptions import ImportRefused
@@ -20,6 +21,7 @@ from annotation.readers.headers import MOST_COLUMNS, refuse_columns
 from annotation.readers.report import MOST_PLACES, ReadingReport
 from annotation.readers.rows import Row, TableSource, unstorable
 from annotation.readers.tables import OpenTable, opened_for_command
+from annotation.readers.words import Integers, Mask, Words, coded, merged_words
 from error_codes import CodedText
 from presentation.spreadsheets import from_cell
 
@@ -27,52 +29,6 @@ LONGEST = 1000
 MOST_LISTED = 20
 # Cells of records of JSON that have different fields.
 MOST_ABSENT = 100_000_000
-
-Mask = NDArray[np.bool_]
-Integers = NDArray[np.intp]
-Objects = NDArray[np.object_]
-
-
-@dataclass(frozen=True)
-class Words:
-    """A column as its distinct values and, of each row, which of them it has.
-
-    In a table these are the cells as they stand in the file; lists and objects of JSON, which
-    cannot be compared, are all distinct.
-    """
-
-    codes: Integers
-    words: list[Any]
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def to_list(self) -> list[Any]:
-        values: list[Any] = self.take(self.words).tolist()
-        return values
-
-    def take(self, values: Sequence[Any]) -> Objects:
-        """Of each row the value that belongs to its word."""
-        of_words = np.empty(len(values), dtype=object)
-        of_words[:] = values
-        return of_words[self.codes]
-
-    def rows(self, chosen: Mask | Integers) -> Words:
-        """The column in these rows."""
-        return Words(self.codes[chosen], self.words)
-
-    def compact(self) -> Words:
-        """The column without words that no row has."""
-        is_used = np.bincount(self.codes, minlength=len(self.words)) > 0
-        if is_used.all():
-            return self
-        codes = np.cumsum(is_used) - 1
-        return Words(codes[self.codes], [self.words[at] for at in np.flatnonzero(is_used).tolist()])
-
-    def mask(self, is_chosen: Callable[[Any], bool]) -> Mask:
-        """The rows whose word is chosen."""
-        chosen = np.fromiter(map(is_chosen, self.words), dtype=np.bool_, count=len(self.words))
-        return chosen[self.codes] if len(self.words) else np.zeros(len(self.codes), np.bool_)
 
 
 @dataclass(frozen=True)
@@ -203,42 +159,6 @@ def _text(value: Any) -> str | None:
     return None
 
 
-def coded(values: Iterable[Any]) -> Words:
-    """A column of these values."""
-    number: dict[Any, int] = {}
-    words: list[Any] = []
-    codes: list[int] = []
-    for value in values:
-        # 1, 1.0 and true are equal and not the same; lists and objects have no hash.
-        key: Any = value if type(value) is str else (type(value), value)
-        if isinstance(value, list | dict):
-            key = len(words), None
-        code = number.setdefault(key, len(words))
-        if code == len(words):
-            words.append(value)
-        codes.append(code)
-    return Words(np.array(codes, dtype=np.intp), words)
-
-
-def merged_words(codes: Integers, words: Sequence[str]) -> Words:
-    """The column after words have become equal."""
-    if len({*words}) == len(words):
-        return Words(codes, list(words))
-    merged = coded(words)
-    return Words(merged.codes[codes], merged.words)
-
-
-def stacked(columns: Sequence[Words]) -> Words:
-    """The columns next to each other, row by row."""
-    words: list[Any] = []
-    parts = []
-    for column in columns:
-        union = coded([*words, *column.words])
-        words = union.words
-        parts.append(union.codes[len(union.codes) - len(column.words) :][column.codes])
-    return Words(np.stack(parts, axis=1).ravel(), words)
-
-
 def read_table(
     path: Path, names: Sequence[str] = (), *, report: ReadingReport | None = None
 ) -> CodedTable:
@@ -247,20 +167,71 @@ def read_table(
         if table.is_nested:
             return _nested_table(table)
         try:
-            read = table.columns(names)
+            return _flat_table(table, names)
         except ImportRefused as refused:
             if refused.code != "missing_columns":
                 raise
-            read = table.columns()
-        columns = {name: Words(each.codes, each.texts) for name, each in read.columns.items()}
-        return CodedTable(
-            table.path,
-            columns,
-            np.arange(len(read)),
-            read.lines,
-            is_csv=read.is_csv,
-            source=table.source,
+            return _flat_table(table, ())
+
+
+def _flat_table(table: OpenTable, names: Sequence[str]) -> CodedTable:
+    read = table.text_columns(names)
+    if read is not None and (fast := _arrow_table(table, *read)) is not None:
+        return fast
+    lines: list[int] = []
+    codes: dict[str, list[int]] = {}
+    texts: dict[str, dict[str, int]] = {}
+    is_csv = False
+    for row in table.records(names):
+        for name in names or row.fields:
+            known = texts.setdefault(name, {})
+            if name not in codes:
+                codes[name] = [known.setdefault("", 0)] * len(lines) if lines else []
+            codes[name].append(known.setdefault(row.text(name), len(known)))
+        lines.append(row.line)
+        is_csv = row.is_csv
+        for name, column in codes.items():
+            if len(column) < len(lines):
+                column.append(texts[name].setdefault("", len(texts[name])))
+    columns = {
+        name: Words(np.array(column, np.intp), list(texts[name])) for name, column in codes.items()
+    }
+    return _table_of(table, columns, lines, is_csv=is_csv)
+
+
+def _arrow_table(
+    table: OpenTable, lines: NDArray[Any], arrays: dict[str, Any]
+) -> CodedTable | None:
+    """None if a row is empty in all of these columns: it may be a blank row."""
+    n = len(lines)
+    if n == 0:
+        raise ImportRefused(table.path, _("it has no rows."), code="no_rows")
+    columns = {}
+    for name in list(arrays):
+        chunks = arrays.pop(name).chunks
+        codes = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks]
+        # Codes of several columns are multiplied, which 32 bits would not hold.
+        columns[name] = Words(
+            np.concatenate(codes).astype(np.intp), chunks[0].dictionary.to_pylist()
         )
+    is_blank = np.ones(n, bool)
+    for column in columns.values():
+        is_blank &= column.codes == (column.words.index("") if "" in column.words else -1)
+    if is_blank.any():
+        return None
+    table.report.n_rows += n
+    return _table_of(table, columns, lines, is_csv=True)
+
+
+def _table_of(
+    table: OpenTable,
+    columns: Mapping[str, Words],
+    lines: Sequence[int] | NDArray[Any],
+    *,
+    is_csv: bool,
+) -> CodedTable:
+    rows = np.arange(len(lines))
+    return CodedTable(table.path, columns, rows, lines, is_csv=is_csv, source=table.source)
 
 
 def _sparse(numbers: list[int], values: list[Any], n: int) -> Words:

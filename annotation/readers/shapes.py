@@ -6,17 +6,19 @@ comparisons; `nested` is JSON with lists or objects inside its records.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
-from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.readers.coded_table import CodedTable, Integers, Words, coded, stacked
+from annotation.exceptions import AnnotationError
+from annotation.readers.ab_comparisons import SIDES, pairs_to_orders
+from annotation.readers.coded_table import CodedTable
+from annotation.readers.nested_records import flat_records, listed_columns
 from annotation.readers.policies import Reading
+from annotation.readers.words import Integers, Words, stacked
 from error_codes import CodedText
 
 Shape = Literal["long", "annotators", "systems", "items", "pairs", "scores", "nested"]
@@ -24,10 +26,6 @@ SHAPES: tuple[Shape, ...] = ("long", "annotators", "systems", "items", "pairs", 
 
 # The values of a column of which a row has to have one; a row has to fit every column.
 Where = Mapping[str, Sequence[str]]
-SIDES = ("model_a", "model_b", "winner")
-MOST_NAMED = 8
-EMPTY_LIST = CodedText("its list has no elements", "empty_list")
-POSITION, KEY, RECORD = "position", "key", "record"
 
 
 @dataclass(frozen=True)
@@ -148,47 +146,6 @@ def to_rows_per_output(
     return cells, columns
 
 
-def flat_records(cells: CodedTable, columns: Sequence[str], reading: Reading) -> CodedTable:
-    """The records of JSON as a flat table, if columns are named that lie inside them."""
-    if cells.is_csv:
-        return cells
-    is_inside = [name for name in columns if not _is_plain(cells, name)]
-    if reading.policies.shape != "nested" and not is_inside:
-        return cells
-    if not _has_nested(cells):
-        return cells
-    flat = nested_to_rows(cells, columns)
-    _note_empty_lists(cells, flat, reading)
-    text = _("{rows} rows were made of {n} records, whose columns are {paths}.").format(
-        rows=f"{len(flat):,}", n=f"{len(cells):,}", paths=_listed(list(flat.inside.values()))
-    )
-    reading.report.note(CodedText(text, "nested_records"))
-    return flat
-
-
-def _note_empty_lists(cells: CodedTable, flat: CodedTable, reading: Reading) -> None:
-    """Count the records of which no row was made."""
-    is_empty = ~np.isin(cells.rows, flat.rows)
-    places = cells.places(is_empty)
-    for n, place in enumerate(places):
-        rest = int(is_empty.sum()) - len(places) if n == 0 else 0
-        reading.report.leave_out(EMPTY_LIST, place, n=1 + rest)
-
-
-def _is_plain(cells: CodedTable, name: str) -> bool:
-    return name in cells.columns and not any(
-        isinstance(value, list | dict) for value in cells.columns[name].words
-    )
-
-
-def _has_nested(cells: CodedTable) -> bool:
-    return any(
-        isinstance(value, list | dict)
-        for column in cells.columns.values()
-        for value in column.words
-    )
-
-
 def _found_shape(cells: CodedTable, columns: Columns, has_systems: bool) -> Shape:
     if columns.value:
         return "long"
@@ -265,7 +222,7 @@ def _from_columns(
     _require_long(resolved, has_systems=shape == "systems")
     cells = columns_to_rows(cells.only((*rest.named, *spread)), spread, name=name, value=value)
     text = _("Each of {n} columns is one {role}: {columns}.").format(
-        n=f"{len(spread):,}", role=role, columns=_listed(spread)
+        n=f"{len(spread):,}", role=role, columns=listed_columns(spread)
     )
     reading.report.note(CodedText(text, f"columns_are_{shape}"))
     return cells.only(resolved.named), resolved
@@ -281,11 +238,6 @@ def _free(name: str, columns: Columns) -> str:
     while name in columns.named:
         name += "_"
     return name
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = ", …" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def columns_to_rows(
@@ -343,213 +295,3 @@ def first_rows(cells: CodedTable, keys: Sequence[str]) -> tuple[Integers, Intege
     number = np.empty(len(order), dtype=np.intp)
     number[order] = np.arange(len(order))
     return number[codes], first[order]
-
-
-def pairs_to_orders(
-    cells: CodedTable,
-    first: str,
-    second: str,
-    winner: str,
-    reading: Reading,
-    *,
-    pair: str = "pair",
-    value: str = "value",
-) -> CodedTable:
-    """A row per comparison: `pair` names both systems in one order, `value` is "a>b" or "a=b".
-
-    A missing word in place of a winner stays.
-    """
-    columns = [cells.words(name).to_list() for name in (first, second, winner)]
-    outcomes = comparison_outcomes(cells, first, second, winner, reading)
-    pairs, values = [], []
-    for one, other, said, won in zip(*columns, outcomes, strict=True):
-        a, b = sorted((one, other))
-        pairs.append(f"{a} | {b}")
-        values.append(said if won is None else _order(one, other, a, b, won))
-    return replace(cells, columns={**cells.columns, pair: coded(pairs), value: coded(values)})
-
-
-def _order(one: str, other: str, a: str, b: str, won: int) -> str:
-    if won == 0:
-        return f"{a}={b}"
-    return f"{one}>{other}" if won > 0 else f"{other}>{one}"
-
-
-TIES = frozenset({"tie", "ties", "tied", "draw", "equal", "=", "both", "neither"})
-BOTH_BAD = frozenset({"bothbad", "tiebothbad", "bothgood", "tiebothgood"})
-FIRST = frozenset({"first", "a", "1", "left", "modela", "model1", "systema", "system1"})
-SECOND = frozenset({"second", "b", "2", "right", "modelb", "model2", "systemb", "system2"})
-
-
-def comparison_outcomes(
-    cells: CodedTable, first: str, second: str, winner: str, reading: Reading
-) -> list[int | None]:
-    """1 if the first won, -1 if the second won, 0 for a tie, None for a missing word.
-
-    A winner is a system's name, or a side's, or the name of its column, in any case; an empty
-    one is a tie.
-    """
-    sides = [cells.words(name) for name in (first, second)]
-    words = cells.words(winner)
-    if n := int(words.mask(lambda text: not text).sum()):
-        text = ngettext(
-            "%(n)s empty winner was read as a tie.", "%(n)s empty winners were read as ties.", n
-        )
-        reading.report.note(CodedText(text % {"n": f"{n:,}"}, "empty_winner_is_tie"))
-    known: dict[tuple[int, int, int], int | str | None] = {}
-    outcomes: list[int | None] = []
-    wrong = np.zeros(len(cells), dtype=np.bool_)
-    codes = zip(sides[0].codes.tolist(), sides[1].codes.tolist(), words.codes.tolist(), strict=True)
-    for row, key in enumerate(codes):
-        if key not in known:
-            one, other = (side.words[code] for side, code in zip(sides, key, strict=False))
-            said = words.words[key[2]]
-            is_missing = bool(said) and reading.policies.is_missing(said)
-            known[key] = None if is_missing else _outcome(said, (one, first), (other, second))
-        found = known[key]
-        wrong[row] = isinstance(found, str)
-        outcomes.append(None if isinstance(found, str) else found)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        one, other = (side.words[side.codes[row]] for side in sides)
-        raise cells.refuse(
-            f"'{words.words[words.codes[row]]}' is neither '{one}' nor '{other}'. Write the "
-            f"winner's name, its side ('{first}', '{second}'), or 'tie'.",
-            winner,
-            wrong,
-            code="unknown_winner",
-        )
-    return outcomes
-
-
-def _outcome(said: str, first: tuple[str, str], second: tuple[str, str]) -> int | str | None:
-    """By names as they are written, then in any case, then by sides and ties."""
-    for fold in (str, str.casefold):
-        word = fold(said)
-        # A name before a column's name: a system may be called "model_b".
-        for at in (0, 1):
-            is_first, is_second = (fold(side[at]) == word for side in (first, second))
-            if is_first != is_second:
-                return 1 if is_first else -1
-    plain = "".join(each for each in said.casefold() if each.isalnum() or each == "=")
-    if not said or plain in TIES or plain in BOTH_BAD:
-        return 0
-    if plain in FIRST:
-        return 1
-    return -1 if plain in SECOND else said
-
-
-def nested_to_rows(cells: CodedTable, columns: Sequence[str]) -> CodedTable:
-    """Records of JSON as rows, with the columns that are named.
-
-    A column is a path, such as `summary.responses.worker`, or its last part if only one path
-    ends so. A list on the way is a row for each of its elements, whose number from 1 is
-    `….position`; so is an object that is named itself, whose keys are `….key`. The number of the
-    record is `record`.
-    """
-    records = _records(cells)
-    rows: list[dict[str, Any]] = []
-    numbers: list[int] = []
-    paths = _paths(records)
-    wanted = {name: _path(name, paths, cells) for name in columns}
-    for number, record in enumerate(records):
-        for row in _exploded(record, "", {*wanted.values()}):
-            rows.append({RECORD: str(int(cells.rows[number]) + 1), **row})
-            numbers.append(number)
-    made = {name: coded(row.get(wanted[name], "") for row in rows) for name in columns}
-    inside = {name: path for name, path in wanted.items() if name != path}
-    return replace(
-        cells, columns=made, rows=cells.rows[np.array(numbers, dtype=np.intp)], inside=inside
-    )
-
-
-def _records(cells: CodedTable) -> list[dict[str, Any]]:
-    names = list(cells.columns)
-    return [
-        dict(zip(names, row, strict=True))
-        for row in zip(*(cells.columns[name].to_list() for name in names), strict=True)
-    ]
-
-
-def _paths(records: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
-    """Every path in the records, and whether it is literal.
-
-    The others leave out keys that are names: `systems.human` in
-    `{"systems": {"ours": {"human": 3}}}`.
-    """
-    paths: dict[str, bool] = {RECORD: True}
-    for record in records:
-        _note_paths(record, "", paths)
-    return paths
-
-
-def _note_paths(value: Any, path: str, paths: dict[str, bool], is_real: bool = True) -> None:
-    if path:
-        paths[path] = is_real or paths.get(path, False)
-    if isinstance(value, dict):
-        if path:
-            paths.setdefault(f"{path}.{KEY}", is_real)
-        for name, each in value.items():
-            _note_paths(each, f"{path}.{name}" if path else name, paths, is_real)
-            if path and isinstance(each, dict):
-                _note_paths(each, path, paths, is_real=False)
-    elif isinstance(value, list):
-        paths.setdefault(f"{path}.{POSITION}", is_real)
-        for each in value:
-            _note_paths(each, path, paths, is_real)
-
-
-def _path(name: str, paths: Mapping[str, bool], cells: CodedTable) -> str:
-    if name in paths:
-        return name
-    found = [path for path in paths if path.endswith(f".{name}")]
-    found = [path for path in found if paths[path]] or found
-    if len(found) != 1:
-        problem = f"'{name}' could be {' or '.join(found)}." if found else f"there is no '{name}'."
-        listed = ", ".join([path for path, is_real in paths.items() if is_real][:20])
-        raise ImportRefused(
-            cells.path, f"{problem} The records have: {listed}.", code="missing_columns"
-        )
-    return found[0]
-
-
-def _exploded(value: Mapping[str, Any], path: str, wanted: set[str]) -> Iterator[dict[str, Any]]:
-    """The rows of an object: its own cells joined with each row of its one list."""
-    own: dict[str, Any] = {}
-    many: list[list[dict[str, Any]]] = []
-    for name, each in value.items():
-        at = f"{path}.{name}" if path else name
-        if not any(want == at or want.startswith(f"{at}.") for want in wanted):
-            continue
-        if isinstance(each, list):
-            many.append(list(_elements(enumerate(each, start=1), at, POSITION, wanted)))
-        elif isinstance(each, dict) and wanted & {at, f"{at}.{KEY}"}:
-            many.append(list(_elements(each.items(), at, KEY, wanted)))
-        elif isinstance(each, dict):
-            inside = list(_exploded(each, at, wanted))
-            if len(inside) == 1:
-                own |= inside[0]
-            else:
-                many.append(inside)
-        else:
-            own[at] = each
-    if len(many) > 1:
-        raise AnnotationError(
-            "Two lists of one record cannot be read at once; name columns of one of them.",
-            code="two_lists",
-        )
-    for row in many[0] if many else [{}]:
-        yield own | row
-
-
-def _elements(pairs: Any, path: str, label: str, wanted: set[str]) -> Iterator[dict[str, Any]]:
-    for key, each in pairs:
-        named = {f"{path}.{label}": str(key)}
-        if isinstance(each, dict):
-            for row in _exploded(each, path, wanted):
-                yield named | row
-        elif isinstance(each, list):
-            for row in _elements(enumerate(each, start=1), path, POSITION, wanted):
-                yield named | row
-        else:
-            yield named | {path: each}

@@ -47,31 +47,6 @@ DELIMITER_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column as its different texts, and which of these each row has."""
-
-    texts: list[str]
-    codes: np.ndarray
-
-    def values(self) -> list[str]:
-        """The text of each row."""
-        texts = self.texts
-        return [texts[code] for code in self.codes.tolist()]
-
-
-@dataclass(frozen=True)
-class TableColumns:
-    """Columns of a whole table; `lines` are the lines that its rows begin on."""
-
-    lines: np.ndarray
-    columns: dict[str, Column]
-    is_csv: bool = False
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-
-@dataclass(frozen=True)
 class OpenTable:
     """A table that can be read, with the pictures next to it.
 
@@ -186,60 +161,9 @@ class OpenTable:
         """Whether cells may be lists and objects."""
         return self.form.kind not in {CSV, EXCEL, ODS}
 
-    def columns(self, names: Sequence[str] = ()) -> TableColumns:
-        """These columns of the whole table, or all of them; in memory as different texts."""
-        if self.form.kind == CSV and (read := self._text_table().columns(names)) is not None:
-            lines, arrays = read
-            if (fast := _fast_columns(self, lines, arrays)) is not None:
-                return fast
-        return _gathered_columns(self, names)
-
-
-def _fast_columns(
-    table: OpenTable, lines: np.ndarray, arrays: dict[str, Any]
-) -> TableColumns | None:
-    """None if a row is empty in all of these columns: it may be a blank row."""
-    n = len(lines)
-    columns = {}
-    for name in list(arrays):
-        column = arrays.pop(name)
-        chunks = column.chunks
-        codes = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in chunks]
-        texts = chunks[0].dictionary.to_pylist() if chunks else []
-        columns[name] = Column(texts, np.concatenate(codes) if codes else np.empty(0, np.int32))
-    if n == 0:
-        raise ImportRefused(table.path, _("it has no rows."), code="no_rows")
-    is_blank = np.ones(n, bool)
-    for read in columns.values():
-        is_blank &= read.codes == (read.texts.index("") if "" in read.texts else -1)
-    if is_blank.any():
-        return None
-    table.report.n_rows += n
-    return TableColumns(lines, columns, is_csv=True)
-
-
-def _gathered_columns(table: OpenTable, names: Sequence[str]) -> TableColumns:
-    lines: list[int] = []
-    codes: dict[str, list[int]] = {}
-    texts: dict[str, dict[str, int]] = {}
-    is_csv = False
-    for row in table.records(names):
-        for name in names or row.fields:
-            known = texts.setdefault(name, {})
-            if name not in codes:
-                codes[name] = [known.setdefault("", 0)] * len(lines) if lines else []
-            codes[name].append(known.setdefault(row.text(name), len(known)))
-        lines.append(row.line)
-        is_csv = row.is_csv
-        for name, column in codes.items():
-            if len(column) < len(lines):
-                column.append(texts[name].setdefault("", len(texts[name])))
-    columns = {
-        name: Column(list(texts[name]), np.array(column, np.int32))
-        for name, column in codes.items()
-    }
-    numbers = np.array(lines, np.int32)
-    return TableColumns(numbers, columns, is_csv=is_csv)
+    def text_columns(self, names: Sequence[str]) -> tuple[np.ndarray, dict[str, Any]] | None:
+        """Lines and columns of a regular text table, as `TextTable.columns` has them, or None."""
+        return self._text_table().columns(names) if self.form.kind == CSV else None
 
 
 def _fit_rows(rows: Iterator[Row], columns: Sequence[str], leave_out: OnFault) -> Iterator[Row]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from annotation.exceptions import AnnotationError
-from annotation.readers.columns import Kind, read_labels, unusable
+from annotation.readers.columns import unusable
+from annotation.readers.label_tables import Kind, read_labels
 from annotation.readers.policies import Reading, Repeats
 from annotation.readers.shapes import Columns
 from presentation.counts import count_of

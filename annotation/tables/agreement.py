@@ -8,7 +8,8 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from annotation.readers.columns import Kind, LabelTable, read_labels, unusable
+from annotation.readers.columns import unusable
+from annotation.readers.label_tables import Kind, LabelTable, read_labels
 from annotation.readers.policies import Reading
 from annotation.readers.shapes import Columns
 from annotation.units import KAPPA_WEIGHTS, MOST_STEPS, Level

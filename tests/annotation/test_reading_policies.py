@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from annotation.exceptions import AnnotationError, TableRefused
-from annotation.readers.columns import read_labels
+from annotation.readers.label_tables import read_labels
 from annotation.readers.policies import Policies, Reading
 from annotation.readers.shapes import Columns
 from tests.annotation.importing import command_output
@@ -71,6 +71,15 @@ def test_missing_words_are_counted_and_named(tmp_path, name, word):
     kept = answer("agreement", path, *NOMINAL, "--missing=empty")
     assert kept["reading"]["missing"] == ({} if word else {"": 36 - len(rows)})
     assert kept["n_judgments"] == (36 if word else len(rows))
+
+
+def test_many_items_of_many_annotators_are_told_apart(tmp_path):
+    """2^16 annotators: in 32 bits the number of the last row's item and annotator is that of the
+    first row's."""
+    n = 2**16
+    rows = [f"i{k},w{k},1" for k in range(n)]
+    found = read_labels(table(tmp_path / "many.csv", *rows, f"i{n},w0,1"), COLUMNS, kind="number")
+    assert len(found.items) == n + 1
 
 
 def test_a_missing_number_is_counted_and_an_infinite_one_is_refused(tmp_path):

@@ -6,7 +6,7 @@ import json
 import time
 import tracemalloc
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from annotation.readers.coded_table import read_table
 from annotation.readers.file_faults import Faults
 from annotation.readers.report import ReadingReport
 from annotation.readers.tables import (
-    TableColumns,
     each_row,
     opened_table,
     read_object,
@@ -126,11 +125,6 @@ FILES: list[tuple[str, bytes, list[str]]] = [
 ]
 
 
-def read_columns(path: Path, names: Sequence[str] = ()) -> TableColumns:
-    with opened_table(path) as table:
-        return table.columns(names)
-
-
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, bytes | str], Path]:
     def write(name: str, content: bytes | str) -> Path:
@@ -149,9 +143,9 @@ def test_every_file_has_the_same_rows_and_columns(case: Any, write: Any) -> None
     assert [row.fields for row in rows] == RECORDS
     assert [note.code for note in report.notes] == codes
     assert (report.n_rows, report.n_used) == (3, 3)
-    columns = read_columns(path, ["label", "who"])
-    assert columns.columns["label"].values() == [record["label"] for record in RECORDS]
-    assert columns.lines.tolist() == [row.line for row in rows]
+    columns = read_table(path, ["label", "who"])
+    assert columns.columns["label"].to_list() == [record["label"] for record in RECORDS]
+    assert list(columns.lines) == [row.line for row in rows]
 
 
 def test_header_rows_of_qualtrics_are_no_respondents(write: Any) -> None:
@@ -167,7 +161,7 @@ def test_header_rows_of_qualtrics_are_no_respondents(write: Any) -> None:
     assert rows[0].source is not None
     assert rows[0].source.wording["Q1_1"] == "How fluent\nis A?"
     assert [note.code for note in report.notes] == ["qualtrics_header"]
-    assert len(read_columns(path)) == report.n_rows == 2
+    assert len(read_table(path)) == report.n_rows == 2
 
 
 def test_the_second_header_row_of_surveymonkey_names_the_options(write: Any) -> None:
@@ -270,10 +264,10 @@ def test_columns_of_irregular_texts_are_those_of_the_rows(write: Any) -> None:
         "a,b\n'=1,2\n",
     ):
         path = write("a.csv", content)
-        rows, columns = read_rows(path), read_columns(path)
-        assert columns.lines.tolist() == [row.line for row in rows]
+        rows, columns = read_rows(path), read_table(path)
+        assert list(columns.lines) == [row.line for row in rows]
         for name in ("a", "b"):
-            assert columns.columns[name].values() == [row.fields[name] for row in rows]
+            assert columns.columns[name].to_list() == [row.fields[name] for row in rows]
 
 
 CELLS = st.sampled_from(["", "a", "NA", "1,5", '"q"', '"a""b"', '"x\ny"', "ü", '"', 'a"b', '"a" '])
@@ -285,7 +279,7 @@ LINES = st.lists(CELLS, min_size=1, max_size=3)
 def test_columns_and_rows_agree_on_any_text(write: Any, lines: list[list[str]], end: str) -> None:
     path = write("a.csv", end.join(["a,b", *(",".join(line) for line in lines)]))
     results: list[Any] = []
-    for read in (lambda: read_rows(path), lambda: read_columns(path)):
+    for read in (lambda: read_rows(path), lambda: read_table(path)):
         try:
             results.append(read())
         except ImportRefused as error:
@@ -294,9 +288,9 @@ def test_columns_and_rows_agree_on_any_text(write: Any, lines: list[list[str]], 
     if isinstance(rows, tuple):
         assert columns == rows
     else:
-        assert columns.lines.tolist() == [row.line for row in rows]
+        assert list(columns.lines) == [row.line for row in rows]
         for name, column in columns.columns.items():
-            assert column.values() == [row.fields[name] for row in rows]
+            assert column.to_list() == [row.fields[name] for row in rows]
 
 
 EMPTY_VALUES = [b"[]", b"{}", b'""', b"null"]
@@ -344,7 +338,7 @@ def test_damaged_files_end_in_codes_and_every_row_is_counted(
             codes.append(error.code)
         codes += [fault.code for fault in faults.first]
         assert report.n_rows == n_used + sum(each.n for each in report.left_out.values())
-    for read in (read_columns, read_object):
+    for read in (read_table, read_object):
         try:
             read(path)
         except AnnotationError as error:

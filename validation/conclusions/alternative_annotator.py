@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annotation.readers.columns import Kind, LabelTable, read_labels, unusable
+from annotation.readers.columns import unusable
+from annotation.readers.label_tables import Kind, LabelTable, read_labels
 from annotation.readers.policies import Reading
 from annotation.readers.shapes import Columns
 from metrics.exceptions import ColumnsUnfit

@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from annotation.readers.columns import read_labels, unusable
+from annotation.readers.columns import unusable
+from annotation.readers.label_tables import read_labels
 from annotation.readers.policies import Reading
 from annotation.readers.shapes import Columns
 from presentation.records import plain_values

@@ -6,13 +6,9 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from annotation.readers.columns import (
-    open_table,
-    refusing_tables,
-    settle_repeats,
-    unusable,
-)
+from annotation.readers.columns import open_table, refusing_tables, unusable
 from annotation.readers.policies import Reading
+from annotation.readers.repeated_rows import settle_repeats
 from annotation.readers.shapes import Where
 from error_codes import CodedText
 from presentation.records import plain_values
