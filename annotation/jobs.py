@@ -26,13 +26,13 @@ REFUSALS = (AnnotationError,)
 
 READ_LABELS, IMPORT_LABELS = JOBS[Upload.Content.LABELS]
 
-for name, label, handler in (
+for name, title, handler in (
     (READ_UPLOAD, gettext_lazy("Reading the file"), read_upload),
     (IMPORT_UPLOAD, gettext_lazy("Importing"), import_upload),
     (READ_LABELS, gettext_lazy("Reading the file"), read_labels),
     (IMPORT_LABELS, gettext_lazy("Importing"), import_labels),
 ):
-    register(name, label=label, queue=INTERACTIVE, refusals=REFUSALS)(
+    register(name, label=title, queue=INTERACTIVE, refusals=REFUSALS)(
         fail_with_fault(*REFUSALS)(handler)
     )
 

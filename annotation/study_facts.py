@@ -131,7 +131,7 @@ class StudyFacts:
         known = [one for one in statements if one is not None]
         if not known:
             return None
-        return sum(one.n_returned + one.n_abandoned for one in known)
+        return int(sum(one.n_returned + one.n_abandoned for one in known))
 
     @cached_property
     def alphas(self) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ Each is rows under a version: of agreement in `annotation`, of a validation in `
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha256
 
 from annotation.agreement import judged_protocols
@@ -108,10 +109,11 @@ register_result(
         compute_human_results,
     ),
 )
+
+
+def _is_computed(name: str) -> Callable[[Study], bool]:
+    return lambda study: outcome_of(study, name) is not None
+
+
 for name, compute in ((VALIDATION, _compute_validation), (REPORT, _compute_report)):
-    register_result(
-        name,
-        StudyResult(
-            _fingerprint, lambda study, name=name: outcome_of(study, name) is not None, compute
-        ),
-    )
+    register_result(name, StudyResult(_fingerprint, _is_computed(name), compute))

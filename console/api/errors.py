@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -71,8 +71,8 @@ def _refusal(error: CodedError, context: dict[str, Any]) -> exceptions.APIExcept
     """The answer to an error of one of our apps: its kind is the code, its code the reason."""
     if isinstance(error, RoleTooSmall):
         return exceptions.PermissionDenied(str(error), code=error.kind)
-    permissions = getattr(context["request"]._request, "permissions", frozenset())
-    refusal = Refusal(error.text_for(permissions), code=error.kind)
+    held: Container[str] = getattr(context["request"]._request, "permissions", frozenset())
+    refusal = Refusal(error.text_for(held), code=error.kind)
     refusal.reason = error.code
     return refusal
 

@@ -170,7 +170,7 @@ def _run(
     endpoint: Endpoint, slug: str, number: int, permission: Permission = Permission.VIEW
 ) -> ExperimentVersion:
     experiment = endpoint.experiment(slug, permission)
-    version = get_object_or_404(experiment.versions, number=number)
+    version: ExperimentVersion = get_object_or_404(experiment.versions, number=number)
     version.experiment = experiment
     return version
 

@@ -133,7 +133,7 @@ def _gain(row: Row, value: float | None) -> Row:
     return {"value": value, "ci_low": low, "ci_high": high}
 
 
-def _tops(record: Record, values: Mapping[str, Any]) -> Row:
+def _tops(record: Record, values: Mapping[str, Any]) -> dict[str, Any]:
     reason = record["ceiling_reason"]
     return {
         name: {"value": values.get(name), "ci_low": None, "ci_high": None, "reason": reason}

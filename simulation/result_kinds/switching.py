@@ -188,6 +188,7 @@ class SwitchingKind(DialogueKind):
         elif loss["value"] is None:
             code = "after_gain"
             text = _("{who} switch after a gain with a probability of {gain}.")
+        assert isinstance(result.subject, Study)
         raters = raters_of(result.subject)
         return sentence(
             code,
