@@ -118,7 +118,11 @@ def test_a_column_of_that_name_that_holds_something_else_marks_nothing(tmp_path:
 
 
 def test_uploaded_labels_keep_the_mark_and_say_so(study: Study, rosa: Client) -> None:
-    from tests.console.test_label_uploads import said_of, send, to
+    from tests.annotation.pages.test_label_uploads import (
+        said_of,
+        send,
+        to,
+    )
 
     content = "".join(row_csv(judgment_rows(study)))
     Study.objects.all().delete()

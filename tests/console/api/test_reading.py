@@ -15,7 +15,10 @@ from tests.console.api.conftest import program_of
 from tests.console.api.operations import OF_A_STUDY, address
 from tests.console.filled import add_scores
 from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
-from tests.console.test_costs import MOST_REPEATS, MOST_STATEMENTS
+from tests.hits.pages.test_costs import (
+    MOST_REPEATS,
+    MOST_STATEMENTS,
+)
 from validation.analysis.records import CorrelationRecord
 from validation.models import HumanResults, HumanResultsSystem, ValidationVersion
 from validation.rows import StoredResults

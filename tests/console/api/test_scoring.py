@@ -13,8 +13,11 @@ from metrics.judge_connections import connect_judge
 from metrics.models import JudgeConnection, Score, ScoringRequest, ScoringRun
 from tests.console.api.conftest import program_of
 from tests.console.api.test_writing import done
-from tests.console.test_scoring import KEY, answers
 from tests.metrics.conftest import foreign  # noqa: F401 -- a fixture
+from tests.metrics.pages.test_scoring import (
+    KEY,
+    answers,
+)
 from tests.metrics.scorers.judges.foreign import Foreign
 from work.execution import run_job
 from work.models import Job

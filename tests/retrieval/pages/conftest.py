@@ -1,17 +1,4 @@
-"""The fixtures of pages: a browser of the researcher, and collections of her team."""
+"""Pages have the people and studies of the console's tests."""
 
-from tests.console.conftest import (  # noqa: F401
-    _immediate_tasks,
-    colleague,
-    collection,
-    researcher,
-    rosa,
-    shoes,
-    signed_in,
-    stored_collection,
-    stored_shoes,
-    stored_tracks,
-    stored_users,
-    team_users,
-    tracks,
-)
+from tests.console.conftest import *  # noqa: F403
+from tests.console.conftest import _immediate_tasks  # noqa: F401

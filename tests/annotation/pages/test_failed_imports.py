@@ -17,8 +17,14 @@ from error_codes import InvalidValue
 from retrieval.collections import create_collection
 from retrieval.file_readings import READERS
 from retrieval.models import CollectionFile
+from tests.annotation.pages.test_label_uploads import (
+    TABLE,
+    page_of,
+    said_of,
+    send,
+    to,
+)
 from tests.codes import codes_on
-from tests.console.test_label_uploads import TABLE, page_of, said_of, send, to
 from tests.retrieval.collections import add_file
 from work import registry
 from work.execution import RunningJob, run_job

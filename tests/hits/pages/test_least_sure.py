@@ -29,14 +29,19 @@ from tests.annotation.importing import command_output
 from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
-from tests.console.test_launch import check_page, fault_fields, form_of, press
-from tests.console.test_launch_in_a_browser import (
+from tests.console.work import work_off
+from tests.hits.pages.test_launch import (
+    check_page,
+    fault_fields,
+    form_of,
+    press,
+)
+from tests.hits.pages.test_launch_in_a_browser import (
     DESK,
     TELEPHONE,
     assert_in_order,
     background_worker,
 )
-from tests.console.work import work_off
 from validation.models import EstimatedDifference, EstimatedMean
 
 pytestmark = pytest.mark.django_db(transaction=True)
