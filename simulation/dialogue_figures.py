@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
+from console.chart_summaries import range_in_words
+from presentation.numbers import format_number
 from presentation.theme import FILLING, Picture, axis_title, height_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from results.tables import Record
 
 
 TICKS: Any = {"tickCount": 5}
@@ -49,6 +53,45 @@ def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = Non
     n_lines = max((1 + name.count(LINE_ENDS) for name in names), default=1)
     height = height_of_rows(len(names), 1, step=16) + 14 * (n_lines - 1) * len(names)
     return alt.layer(*layers).properties(width="container", height=height, autosize=FILLING)
+
+
+def tabulate_outcomes(record: Record) -> tuple[pd.DataFrame, list[str]]:
+    """Each recommender's outcome with people and with each user, and the names of these."""
+    import pandas as pd
+
+    people = _("people")
+    rows = [
+        {"recommender": one["recommender"] or _("an item at random"), "who": people}
+        | {name: one[name] for name in ("value", "ci_low", "ci_high")}
+        for one in (*record["recommenders"], record["item_at_random"])
+    ]
+    with_people = {one["recommender"]: one["value"] or 0.0 for one in record["recommenders"]}
+    rows += [
+        {
+            "recommender": one["recommender"],
+            "who": one["user"],
+            "value": with_people[one["recommender"]] + (one["bias"] or 0.0),
+            "ci_low": None,
+            "ci_high": None,
+        }
+        for one in record["biases"]
+    ]
+    return pd.DataFrame(rows), [people, *record["users"]]
+
+
+def describe_outcomes(outcomes: pd.DataFrame, people: str) -> str:
+    """Of each recommender the share with people, and those with simulated users."""
+    is_people = outcomes["who"] == people
+    simulated = outcomes[~is_people].groupby("recommender", sort=False)["value"]
+    ranges = {name: range_in_words(values) for name, values in simulated}
+    said = []
+    for row in outcomes[is_people].to_dict(orient="records"):
+        name, users = row["recommender"], ranges.get(row["recommender"])
+        text = _("{name}: people {people}, simulated users {users}")
+        if users is None:
+            text = _("{name}: people {people}")
+        said.append(text.format(name=name, people=format_number(row["value"]), users=users))
+    return "{values}.".format(values="; ".join(said))
 
 
 def outcomes_figure(rows: pd.DataFrame, whose: list[str]) -> Picture:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Study
-from console.chart_summaries import range_in_words, values_in_words
+from console.chart_summaries import values_in_words
 from presentation import documents
 from presentation.numbers import format_estimate, format_number
 from presentation.phrases import join_names
@@ -20,7 +20,12 @@ from results.kinds import Chart, Computed, Given, register_kind
 from results.models import Result
 from results.settings import Choice, Names, Number, setting
 from results.tables import Count, Estimate, PValue, Record, Row, Table, Text, Value, sentence
-from simulation.dialogue_figures import outcomes_figure, spans_figure
+from simulation.dialogue_figures import (
+    describe_outcomes,
+    outcomes_figure,
+    spans_figure,
+    tabulate_outcomes,
+)
 from simulation.models import DialogueStudy
 from simulation.outcome_biases import MARGIN
 from simulation.outcome_report import FEW_RECOMMENDERS, outcome_record
@@ -33,9 +38,6 @@ from simulation.result_kinds.dialogues import (
     limits_of,
     named_frame,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 USER = Text(gettext_lazy("User"))
 DECIDED = gettext_lazy("Pairs that people decide")
@@ -125,7 +127,7 @@ def list_orders(record: Record) -> list[Row]:
         (_("halves of the annotators"), record["ceiling"]),
         (_("attainable, about"), record["attainable"]),
     )
-    return [*rows, *({"user": title} | _tops(record, values) for title, values in tops)]
+    return [*rows, *({"user": title, **_tops(record, values)} for title, values in tops)]
 
 
 def _gain(row: Row, value: float | None) -> Row:
@@ -315,7 +317,7 @@ class OutcomeKind(DialogueKind):
                 partial(spans_figure, orders, _("Soft pairwise accuracy"), reference=top),
                 values_in_words(orders),
             )
-        outcomes, whose = _tabulate_outcomes(record)
+        outcomes, whose = tabulate_outcomes(record)
         yield Chart(
             "outcomes",
             _("Recommenders with people and with simulated users"),
@@ -325,7 +327,7 @@ class OutcomeKind(DialogueKind):
             ),
             outcomes,
             partial(outcomes_figure, outcomes, whose),
-            _describe_outcomes(outcomes, whose[0]),
+            describe_outcomes(outcomes, whose[0]),
         )
 
     def list_estimates(self, record: Record) -> Iterator[Row]:
@@ -411,42 +413,3 @@ def _describe_equivalence(rows: Sequence[Row], margin: float) -> str:
             "which that could be tested, of {total}"
         )
     return text.format(margin=margin, n=sum(tested), n_tested=len(tested), total=len(rows))
-
-
-def _tabulate_outcomes(record: Record) -> tuple[pd.DataFrame, list[str]]:
-    """Each recommender's outcome with people and with each user, and the names of these."""
-    import pandas as pd
-
-    people = _("people")
-    rows = [
-        {"recommender": one["recommender"] or _("an item at random"), "who": people}
-        | {name: one[name] for name in ("value", "ci_low", "ci_high")}
-        for one in (*record["recommenders"], record["item_at_random"])
-    ]
-    with_people = {one["recommender"]: one["value"] or 0.0 for one in record["recommenders"]}
-    rows += [
-        {
-            "recommender": one["recommender"],
-            "who": one["user"],
-            "value": with_people[one["recommender"]] + (one["bias"] or 0.0),
-            "ci_low": None,
-            "ci_high": None,
-        }
-        for one in record["biases"]
-    ]
-    return pd.DataFrame(rows), [people, *record["users"]]
-
-
-def _describe_outcomes(outcomes: pd.DataFrame, people: str) -> str:
-    """Of each recommender the share with people, and those with simulated users."""
-    is_people = outcomes["who"] == people
-    simulated = outcomes[~is_people].groupby("recommender", sort=False)["value"]
-    ranges = {name: range_in_words(values) for name, values in simulated}
-    said = []
-    for row in outcomes[is_people].to_dict(orient="records"):
-        name, users = row["recommender"], ranges.get(row["recommender"])
-        text = _("{name}: people {people}, simulated users {users}")
-        if users is None:
-            text = _("{name}: people {people}")
-        said.append(text.format(name=name, people=format_number(row["value"]), users=users))
-    return "{values}.".format(values="; ".join(said))

@@ -189,7 +189,8 @@ class SwitchingKind(DialogueKind):
             code = "after_gain"
             text = _("{who} switch after a gain with a probability of {gain}.")
         assert isinstance(result.subject, Study)
-        raters = raters_of(result.subject)
+        study: Any = result.subject
+        raters = raters_of(study)
         return sentence(
             code,
             text,
