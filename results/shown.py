@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from presentation import documents
+from presentation.text_tables import text_report, text_table
 from results.computing import sign_result
 from results.kinds import Chart, ResultKind, result_kind
-from results.models import Result
+from results.models import Result, pack_record
 from results.tables import Row
 
 
@@ -28,6 +30,23 @@ class ShownResult:
     def __init__(self, result: Result) -> None:
         self.result = result
         self.kind: ResultKind[Any] = result_kind(result.kind)
+
+    @classmethod
+    def of_record(
+        cls,
+        kind: type[ResultKind[Any]],
+        record: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        notes: Sequence[str],
+    ) -> ShownResult:
+        """A result that is not stored, such as that of plain files."""
+        result = Result(
+            kind=kind.name,
+            settings=dict(settings),
+            notes=[{"text": str(note)} for note in notes],
+            packed_record=pack_record(record),
+        )
+        return cls(result)
 
     @cached_property
     def answer(self) -> str:
@@ -75,6 +94,16 @@ class ShownResult:
     def tables(self) -> dict[str, documents.Table]:
         """The tables by the name of their file."""
         return {fold.table.name: fold.table for fold in self.folds}
+
+    def write_text(self) -> str:
+        """The answer, sentences, tables and notes for a terminal."""
+        tables = (
+            f"{fold.title}\n"
+            + text_table([one.title for one in fold.table.columns], fold.table.rows)
+            for fold in self.folds
+        )
+        sentences = "\n".join([self.answer, *self.details])
+        return text_report([sentences, *tables], self.notes)
 
     def summarize(self) -> dict[str, Any]:
         """`answer`, `details`, `tables` and `notes`, as the API has them."""

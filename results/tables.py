@@ -93,7 +93,7 @@ class Estimate(Column):
     reason: str = "reason"
 
     def cell(self, row: Row, name: str) -> Cell:
-        if isinstance(row[name], Mapping):
+        if isinstance(row.get(name), Mapping):
             row, name = row[name], "value"
         reason = str(row.get(self.reason) or "")
         return Number(

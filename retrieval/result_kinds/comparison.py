@@ -97,6 +97,13 @@ def _describe_qrels(record: Record, files: Sequence[CollectionFile]) -> list[Row
     return rows
 
 
+def _list_similarities(record: Record) -> list[Row]:
+    return [
+        pair | {"rbo_min": pair["rbo"]["min"], "rbo_residual": pair["rbo"]["residual"]}
+        for pair in record["pairs"]
+    ]
+
+
 def _list_significance(record: Record) -> list[Row]:
     return [pair | pair["significance"] for pair in record["pairs"]]
 
@@ -211,11 +218,13 @@ class ComparisonKind(RunsKind):
                 "tau_b": Estimate(gettext_lazy("tau-b")),
                 "tau_ap": Estimate(gettext_lazy("tau_AP")),
                 "rbo": Estimate(gettext_lazy("RBO")),
+                "rbo_min": Value(gettext_lazy("RBO, least")),
+                "rbo_residual": Value(gettext_lazy("RBO, residual")),
                 "top": Estimate(gettext_lazy("tau-b of the best"), hide_empty=True),
             },
             finding=_find_least_tau,
             note=_explain_similarity,
-            rows=lambda record: record["pairs"],
+            rows=_list_similarities,
         ),
         "significance": Table(
             gettext_lazy("What stays significant"),
@@ -228,6 +237,7 @@ class ComparisonKind(RunsKind):
                 "lost": Count(gettext_lazy("Lost")),
                 "gained": Count(gettext_lazy("Gained")),
                 "reversed": Count(gettext_lazy("Reversed")),
+                "neither": Count(gettext_lazy("Neither")),
             },
             finding=_count_kept,
             note=lambda result: _(

@@ -78,27 +78,41 @@ class MachineKind(RunsKind):
                 "run": RUN,
                 "measure": MEASURE,
                 "machine_mean": Estimate(
-                    gettext_lazy("Machine"), low="machine_ci_low", high="machine_ci_high", reason=""
+                    gettext_lazy("Machine"),
+                    digits=4,
+                    low="machine_ci_low",
+                    high="machine_ci_high",
+                    reason="",
                 ),
                 "people_mean": Estimate(
-                    gettext_lazy("People"), low="people_ci_low", high="people_ci_high", reason=""
+                    gettext_lazy("People"),
+                    digits=4,
+                    low="people_ci_low",
+                    high="people_ci_high",
+                    reason="",
                 ),
                 "gap": Estimate(
                     gettext_lazy("Machine less people"),
+                    digits=4,
                     low="gap_ci_low",
                     high="gap_ci_high",
                     reason="",
                 ),
                 "calibrated": Estimate(
-                    gettext_lazy("Calibrated"), low="calibrated_ci_low", high="calibrated_ci_high"
+                    gettext_lazy("Calibrated"),
+                    digits=4,
+                    low="calibrated_ci_low",
+                    high="calibrated_ci_high",
                 ),
-                "effective_n": Value(gettext_lazy("Worth"), digits=0),
+                "effective_n": Value(gettext_lazy("Worth"), digits=1),
+                "lambda": Value(gettext_lazy("Weight (lambda)"), digits=2),
             },
             finding=lambda rows, result: _("machine {machine}, people {people}").format(
                 machine=result.record["machine"], people=result.record["qrels"]
             ),
             note=lambda result: _(
-                "Worth: of how many topics judged by people the calibrated mean is worth."
+                "Worth: of how many topics judged by people the calibrated mean is worth. Weight: "
+                "of the machine's labels."
             ),
             rows=lambda record: record["estimates"],
         ),
@@ -106,9 +120,9 @@ class MachineKind(RunsKind):
             gettext_lazy("Runs that share the machine's model"),
             {
                 "measure": MEASURE,
-                "gap_sharing": Value(gettext_lazy("Too high by")),
-                "gap_others": Value(gettext_lazy("Others by")),
-                "difference": Estimate(gettext_lazy("Difference")),
+                "gap_sharing": Value(gettext_lazy("Too high by"), digits=4),
+                "gap_others": Value(gettext_lazy("Others by"), digits=4),
+                "difference": Estimate(gettext_lazy("Difference"), digits=4),
                 "p": PValue(gettext_lazy("p")),
                 "tau": Value(gettext_lazy("tau-b")),
                 "tau_without": Value(gettext_lazy("tau-b without them")),

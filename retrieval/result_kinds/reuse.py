@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -20,9 +20,6 @@ from retrieval.result_kinds.base import RunsKind
 from retrieval.result_kinds.settings import ReuseSettings
 from retrieval.reuse.collection_files import estimate_reuse
 from retrieval.reuse.records import LEAST_IN_QRELS
-
-if TYPE_CHECKING:
-    pass
 
 ESTIMATE_REUSE = "estimate_collection_reuse"
 FEWEST = 2
@@ -122,8 +119,8 @@ class ReuseKind(RunsKind):
                 "change": Estimate(gettext_lazy("Change"), digits=4),
                 "rank": Count(gettext_lazy("Rank")),
                 "rank_without": Count(gettext_lazy("Rank without")),
-                "judged": Value(gettext_lazy("Judged"), digits=2),
-                "judged_without": Value(gettext_lazy("Judged without"), digits=2),
+                "judged": Value(gettext_lazy("Judged"), digits=3),
+                "judged_without": Value(gettext_lazy("Judged without"), digits=3),
             },
             finding=_count_lost,
             rows=_list_effects,
@@ -134,7 +131,7 @@ class ReuseKind(RunsKind):
                 "run": RUN,
                 "group": Text(gettext_lazy("Family")),
                 "is_pooled": YesNo(gettext_lazy("Pooled")),
-                "judged_at_10": Value(gettext_lazy("Judged@10"), digits=2),
+                "judged_at_10": Value(gettext_lazy("Judged@10"), digits=3),
                 "n_judged": JUDGED,
                 "n_relevant": RELEVANT,
                 "n_judged_only": Count(gettext_lazy("Judged by it alone")),
@@ -180,9 +177,8 @@ class ReuseKind(RunsKind):
 
     def compute(self, given: Given[Collection]) -> Computed:
         estimated = estimate_reuse(given.inputs, given.settings, given.progress(_("system")))
-        record = estimated.record() | {"has_provenance": estimated.has_provenance}
         facts = {"n_topics": estimated.n_topics}
-        return Computed(record=record, facts=facts, notes=estimated.notes)
+        return Computed(record=estimated.record(), facts=facts, notes=estimated.notes)
 
     def answer(self, result: Result) -> str:
         one = _find_main(result)

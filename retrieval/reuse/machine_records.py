@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from presentation.records import plain_values
-from presentation.text_tables import text_table
 from stats.inference.powered_result import PredictionPowered
 from stats.ranking import Measure
 from stats.ranking.topic_means import TopicDifference, TopicMean
 
 Sample = Literal["topics", "labels"]
-ESTIMATES = ("run", "measure", "machine", "people", "calibrated", "interval", "worth", "lambda")
-BIASES = (
-    "measure",
-    "too high by",
-    "others by",
-    "difference",
-    "interval",
-    "p",
-    "tau",
-    "tau without",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,41 +117,3 @@ class MachineComparison:
             "notes": list(self.notes),
             "note_codes": [getattr(note, "code", "") for note in self.notes],
         }
-
-    def lines(self) -> Iterator[str]:
-        """As `evaluate_runs --machine` prints it, a blank line between parts."""
-        yield text_table(ESTIMATES, [_estimate(row) for row in self.estimates])
-        if self.biases:
-            yield text_table(BIASES, [_bias(row) for row in self.biases])
-        if self.notes:
-            yield "\n".join(f"Note: {note}." for note in self.notes)
-
-
-def _estimate(row: CalibratedMean) -> tuple[str, ...]:
-    head = row.run, row.measure.name, _number(row.machine.value), _number(row.people.value)
-    if (one := row.powered) is None:
-        return (*head, "none", f"none: {row.reason}", "", "")
-    limits = _limits(one.ci_low, one.ci_high, str(one.reason))
-    return (*head, _number(one.value), limits, _number(one.effective_n, 1), _number(one.power, 2))
-
-
-def _bias(row: SharedModelBias) -> tuple[str, ...]:
-    one = row.difference
-    return (
-        row.measure.name,
-        f"{row.gap_sharing:+.4f}",
-        f"{row.gap_others:+.4f}",
-        f"{one.delta:+.4f}",
-        _limits(one.ci_low, one.ci_high, one.reason),
-        _number(one.p, 3),
-        _number(row.tau, 3),
-        _number(row.tau_without, 3),
-    )
-
-
-def _number(value: float, digits: int = 4) -> str:
-    return f"{value:.{digits}f}" if value == value else "undefined"
-
-
-def _limits(low: float, high: float, reason: str | None) -> str:
-    return f"[{low:.4f}, {high:.4f}]" if low == low else f"none: {reason}"

@@ -223,6 +223,7 @@ class Reusability:
             "qrels": self.qrels,
             "pool_depth": self.pool_depth,
             "is_depth_inferred": self.is_depth_inferred,
+            "has_provenance": self.has_provenance,
             "share_in_qrels": self.share_in_qrels,
             "groups": {name: list(runs) for name, runs in self.groups.items()},
             "measures": [each.name for each in self.measures],

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from presentation.text_tables import text_report, text_table
 from results.computing import find_job_result, request_result
 from results.kinds import NoSettings, ResultKind, result_kinds
 from results.settings import list_settings
@@ -52,12 +51,7 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(json.dumps(shown.export() | shown.summarize(), indent=1))
             return
-        tables = (
-            f"{fold.title}\n"
-            + text_table([one.title for one in fold.table.columns], fold.table.rows)
-            for fold in shown.folds
-        )
-        self.stdout.write(text_report([shown.answer, *shown.details, *tables], shown.notes))
+        self.stdout.write(shown.write_text())
 
 
 def _choose(kind: ResultKind[Any], offered: Any, options: dict[str, Any]) -> dict[str, list[Any]]:

@@ -8,11 +8,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import positive
 from metrics.management.numbers import share, some_draws
 from presentation.progress import bar
+from results.shown import ShownResult
 from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
 from retrieval.management.output import with_readings
 from retrieval.rankings import ComparisonSettings, compare_qrels
-from retrieval.rankings.tables import comparison_text
 from retrieval.readings import file_readings
+from retrieval.result_kinds.comparison import ComparisonKind
 from retrieval.trec_files import read_assessors, read_qrels, read_run
 from stats.ranking.rank_biased_overlap import RankTies
 
@@ -83,7 +84,9 @@ class Command(BaseCommand):
             runs, qrels, settings, assessors=assessors, progress=bar("compare")
         )
         readings = file_readings(*qrels.values(), *assessors.values(), *runs)
-        text = comparison_text(compared)
+        record = compared.record()
+        shown = ShownResult.of_record(ComparisonKind, record, record["settings"], compared.notes)
+        text = shown.write_text()
         self.stdout.write(with_readings(compared, text, readings, is_json=options["json"]))
 
 

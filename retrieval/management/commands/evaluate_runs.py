@@ -8,18 +8,20 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import positive
 from annotation.readers.report import FileReadings
 from presentation.progress import bar
+from results.shown import ShownResult
 from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Evaluation, Settings
 from retrieval.evaluation_tables import evaluation_text
 from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
 from retrieval.management.output import with_readings
 from retrieval.readings import evaluation_readings
+from retrieval.result_kinds.machine import MachineKind
+from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.reuse.groups import read_groups
 from retrieval.reuse.machine import compare_machine
 from retrieval.reuse.machine_records import MachineComparison, Sample
 from retrieval.reuse.records import Reusability
 from retrieval.reuse.reusability import reusability
-from retrieval.reuse.tables import as_text as reusability_text
 from retrieval.trec_files import RelevanceGrades, Run, read_qrels, read_run
 from retrieval.weighted_means import WeightedMeans, read_weights, weighted_means
 
@@ -77,8 +79,15 @@ class Command(BaseCommand):
         parts = {"weighted": weighted, "reusability": reuse, "machine": machine}
         more = {name: part.record() for name, part in parts.items() if part is not None}
         texts = [evaluation_text(evaluation), *([] if weighted is None else [weighted.text()])]
-        texts += [] if reuse is None else [reusability_text(reuse)]
-        texts += [] if machine is None else machine.lines()
+        chosen = {
+            "measures": [each.name for each in settings.measures],
+            "primary": [each.name for each in settings.primary],
+            "sharing": options["shares_model"],
+        }
+        for kind, part in ((ReuseKind, reuse), (MachineKind, machine)):
+            if part is not None:
+                shown = ShownResult.of_record(kind, part.record(), chosen, part.notes)
+                texts.append(shown.write_text())
         text, is_json = "\n\n".join(texts), options["json"]
         self.stdout.write(with_readings(evaluation, text, readings, is_json=is_json, **more))
 
