@@ -67,7 +67,7 @@ class TestInProcess:
         self, responses: Path, tmp_path: Path, capsys: Captured
     ) -> None:
         assert exit_code("import_responses", responses, "--study", "s") == 0
-        assert numbers_in(capsys.readouterr().out) == [1]
+        assert numbers_in(capsys.readouterr().out)[0] == 1
         commands = ("responses", "alternatives", "altereval", "judgments", "mturk_batch")
         for command in commands:
             path = tmp_path / ("a.jsonl" if command == "alternatives" else "a.csv")

@@ -505,7 +505,7 @@ def test_bad_rows_are_left_out_only_if_asked(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(HEADER + b",b,c,d\ne,b,,d\nf,b,c,d\n")
     message = str(assert_refused("import_items", path, "faults"))
-    assert re.findall(r"line (\d), column (\w+)", message) == [("2", "item"), ("3", "system")]
+    assert re.findall(r"Line (\d), column (\w+)", message) == [("2", "item"), ("3", "system")]
     command_output("import_items", path, "--leave-out", study="s")
     assert list(Item.objects.values_list("key", flat=True)) == ["f"]
 

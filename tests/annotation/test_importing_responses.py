@@ -42,7 +42,8 @@ def test_a_file_of_responses_becomes_a_rating_study(responses: Path) -> None:
     output = command_output(
         "import_responses", responses, study="styles", title="Styles", owner="owner"
     )
-    assert numbers_in(output) == [2]
+    # Items, and rows read and used.
+    assert numbers_in(output) == [2, 3, 3]
     study = Study.objects.named("styles")
     assert (study.kind, study.title, study.owner) == ("rating", "Styles", owner)
     items = list(study.items.values_list("key", "condition", "context", "reference", "position"))
@@ -55,12 +56,12 @@ def test_a_file_of_responses_becomes_a_rating_study(responses: Path) -> None:
     ]
     before = everything()
     output = command_output("import_responses", responses, study="styles", title="Another title")
-    assert numbers_in(output) == [0, 2]
+    assert numbers_in(output) == [0, 2, 3, 3]
     assert everything() == before
     # A longer file adds what is new.
     responses.write_text(FILE + "d2,alpha,Later,See you,,\n", encoding="utf-8")
     output = command_output("import_responses", responses, study="styles")
-    assert numbers_in(output) == [1, 2]
+    assert numbers_in(output) == [1, 2, 4, 4]
     assert list(Item.objects.values_list("key", "position")) == [("d1", 0), ("d0", 1), ("d2", 2)]
 
 

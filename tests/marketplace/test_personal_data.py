@@ -56,7 +56,7 @@ OF_OTHERS = {
 # A user with rows in these is a researcher, too: such an account is not erased by itself.
 ROOMS_OF_RESEARCHERS = {
     *("accounts", "annotation", "console", "hits", "metrics", "retrieval", "validation"),
-    *("simulation", "work"),
+    *("results", "simulation", "work"),
 }
 TABLES_OF_THEIRS = {"auth.Group", "auth.Permission"}
 

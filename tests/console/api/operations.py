@@ -104,7 +104,7 @@ OF_A_COLLECTION = table(
     ),
     (P.EXPORT, "collection-topics:get collection-drawn:get"),
     (P.EDIT, "collection-targets:post"),
-    (P.ANALYSE, "collection-evaluations:post"),
+    (P.ANALYSE, "collection-evaluations:post collection-results:post"),
 )
 OF_AN_EXPERIMENT = table(
     (P.VIEW, "experiment:get runs:get run:get"),

@@ -78,6 +78,7 @@ def test_every_question_has_an_answer_before_anything_is_filled_in(rosa):
 )  # fmt: skip
 def test_page_and_command_answer_the_same(rosa, ask, form, options):
     expected = command(*options.split())
+    assert expected.pop("reading") == []
     answer = answer_of(QUESTIONS[ask].form(form))
     assert answer.size.record() == expected
     assert words(rosa, **form | {"ask": ask}).count(f"{expected['n']:,} ") >= 1
@@ -157,6 +158,8 @@ def test_page_and_command_plan_the_same_of_a_pilot(rosa, tmp_path, shape):
     expected = command(
         *("--pilot", str(path), "--budget", "300", "--topic-cost", "2", "--alpha", ".1")
     )
+    [reading] = expected.pop("reading")
+    assert reading["n_used"] == text.count("\n") - 1
     answer = asked_of(rosa, text)
     assert answer.status_code == 200
     assert downloaded(answer) == expected
