@@ -16,7 +16,7 @@ from presentation.numbers import format_interval, format_number
 from results.computing import sign_result
 from results.kinds import Chart
 from retrieval.answers.best_run import EvaluationAnswer
-from retrieval.answers.targets import draw_of_evaluation, unweighted_sentence
+from retrieval.answers.targets import describe_unweighted, find_evaluation_draw
 from retrieval.charts.topics import differences, differences_in_words, topic_differences
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.models import EvaluatedMeasure, ResultFile, RunResult
@@ -79,7 +79,7 @@ class EvaluationView:
     @cached_property
     def unweighted(self) -> str:
         """What means of topics that were drawn with unequal probabilities are of."""
-        return unweighted_sentence(self.version, draw_of_evaluation(self.version))
+        return describe_unweighted(self.version, find_evaluation_draw(self.version))
 
     @cached_property
     def axis(self) -> Axis:

@@ -58,7 +58,7 @@ class Draw:
         )
 
 
-def draw_of(pool: Result | None) -> Draw | None:
+def find_draw(pool: Result | None) -> Draw | None:
     """The sample that a pool's targets are, where they are one."""
     key = pool.settings.get("sample") if pool is not None else None
     version = Result.objects.filter(pk=key).first() if key else None
@@ -70,16 +70,16 @@ def draw_of(pool: Result | None) -> Draw | None:
     return Draw(version, limits["least"] or 1.0, limits["most"] or 1.0)
 
 
-def draw_of_evaluation(evaluation: Result) -> Draw | None:
+def find_evaluation_draw(evaluation: Result) -> Draw | None:
     """The sample whose targets the evaluated qrels are of, by their study's pool."""
     qrels = ResultFile.objects.filter(version=evaluation, kind=CollectionFile.Kind.QRELS)
     studies = qrels.exclude(file=None).values("file__study")
     rows = PoolStudy.objects.filter(study__in=studies).select_related("version")
     row = rows.order_by("pk").last()
-    return draw_of(row.version) if row is not None else None
+    return find_draw(row.version) if row is not None else None
 
 
-def unweighted_sentence(evaluation: Result, draw: Draw | None) -> str:
+def describe_unweighted(evaluation: Result, draw: Draw | None) -> str:
     """Of which targets means are that take no notice of unequal probabilities; else empty."""
     if draw is None or not draw.is_unequal:
         return ""
@@ -105,7 +105,7 @@ def sentence_of(version: Result) -> str:
     return text.format(number=version.number, n=n, column=column)
 
 
-def strata_of(version: Result) -> list[dict[str, Any]]:
+def list_strata(version: Result) -> list[dict[str, Any]]:
     """Each stratum of a sample, with how many targets it had: drawn over the probability."""
     rows = SampledTarget.objects.filter(version=version).order_by().values("stratum")
     strata = rows.annotate(

@@ -32,7 +32,7 @@ from results.settings import Inputs
 from results.shown import ShownResult
 from retrieval.answers.evaluation import EvaluationView
 from retrieval.answers.pool import PoolView
-from retrieval.answers.targets import sentence_of, strata_of
+from retrieval.answers.targets import list_strata, sentence_of
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.models import (
     Collection,
@@ -85,7 +85,7 @@ class CollectionResultSerializer(ShownResultSerializer):
         ]
 
 
-def versions_of(collection: Collection, kind: str) -> Any:
+def find_results(collection: Collection, kind: str) -> Any:
     """The results that an address names, newest first; 404 for what is no kind."""
     name = KINDS.get(kind, kind)
     if kind not in KINDS and name not in result_kinds("collection"):
@@ -100,13 +100,13 @@ class CollectionEndpoint(ResultsEndpoint):
 
     def page_of(self, request: Request, slug: str, kind: str) -> Response:
         """A page of the results of a kind, newest first."""
-        return page(request, versions_of(self.collection(slug), kind), ResultRowSerializer)
+        return page(request, find_results(self.collection(slug), kind), ResultRowSerializer)
 
     def version(
         self, slug: str, kind: str, number: int, permission: Permission = Permission.VIEW
     ) -> Result:
         """The result of that number; 404 where there is none."""
-        versions = versions_of(self.collection(slug, permission), kind)
+        versions = find_results(self.collection(slug, permission), kind)
         return cast(Result, get_object_or_404(versions, number=number))
 
 
@@ -278,7 +278,7 @@ class TargetSamples(CollectionEndpoint):
 
 def _sample(collection: Collection, number: int) -> Result:
     """The sample of targets of that number; a 400 of the field where there is none."""
-    samples = versions_of(collection, "targets")
+    samples = find_results(collection, "targets")
     if (sample := samples.filter(number=number).first()) is None:
         text = _("There is no sample of targets {number}.").format(number=number)
         raise serializers.ValidationError({WEIGHTS: [text]})
@@ -328,7 +328,7 @@ def _summarize_pool(version: Result) -> Record:
 def _summarize_sample(version: Result) -> Record:
     """From which groups targets were drawn; the targets themselves are rows of their own."""
     notes = [note["text"] for note in version.notes]
-    return _content(sentence_of(version), [], {"strata": strata_of(version)}, notes)
+    return _content(sentence_of(version), [], {"strata": list_strata(version)}, notes)
 
 
 def _read_row(row: Any) -> Record:

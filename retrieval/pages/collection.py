@@ -52,7 +52,7 @@ def collection_page(
     beside = {
         "collection": collection,
         "stage": stage or f"collection-{template}",
-        "stages": values.get("stages") or stages_of_collection(collection),
+        "stages": values.get("stages") or list_stages(collection),
         "may": may_of(request),
     }
     name = f"retrieval/{template}.html"
@@ -91,7 +91,7 @@ class StagesOfCollection:
         return _stages(self.slug, self.counts)
 
 
-def stages_of_collection(collection: Collection) -> StagesOfCollection:
+def list_stages(collection: Collection) -> StagesOfCollection:
     """The pages of a collection, and what of it is counted for them."""
     return StagesOfCollection(collection.slug, _counts(collection))
 

@@ -60,9 +60,9 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("console:collection-files", slug)
     context = {
         "form": form if may(request, Permission.EDIT) else None,
-        "runs": listed_runs(collection),
-        "qrels": listed_qrels(collection),
-        "faulty": faulty_files(collection),
+        "runs": list_runs(collection),
+        "qrels": list_qrels(collection),
+        "faulty": list_faulty_files(collection),
         "rules": merging_rule_choices(),
         "job": Job.objects.about(subject_of(collection)).of_kind(READ_FILES, MERGED_QRELS).first(),
     }
@@ -173,7 +173,7 @@ def _parts(file: CollectionFile) -> Iterator[bytes]:
         yield bytes(part.content)
 
 
-def listed_runs(collection: Collection) -> CollectionFileQuerySet:
+def list_runs(collection: Collection) -> CollectionFileQuerySet:
     """The runs, each with its topics that no qrels of the collection have."""
     in_qrels = FileTopic.objects.filter(
         file__collection=collection.pk,
@@ -193,14 +193,14 @@ def listed_runs(collection: Collection) -> CollectionFileQuerySet:
     return rows
 
 
-def listed_qrels(collection: Collection) -> CollectionFileQuerySet:
+def list_qrels(collection: Collection) -> CollectionFileQuerySet:
     """The qrels, those of several assessors too, people's first."""
     rows = collection.files.filter(kind__in=JUDGED).usable().defer("faults")
     rows = rows.select_related("study")
     return rows.people_first()
 
 
-def faulty_files(collection: Collection) -> list[Any]:
+def list_faulty_files(collection: Collection) -> list[Any]:
     """The files that cannot be used, with what is wrong with them."""
     return list(collection.files.filter(Q(n_faults__gt=0)).order_by("pk"))
 

@@ -27,8 +27,8 @@ from retrieval.models import Collection
 from retrieval.pages.collection import (
     collection_for,
     collection_page,
+    list_stages,
     next_step,
-    stages_of_collection,
 )
 from work.models import Job
 
@@ -67,7 +67,7 @@ def collection(request: HttpRequest, slug: str) -> HttpResponse:
     form = None
     if may(request, Permission.EDIT):
         form = StudiesForm(row, initial={"studies": [study.pk for study in studies]})
-    stages = stages_of_collection(row)
+    stages = list_stages(row)
     step = next_step(stages, n_studies=len(studies))
     context = {"studies": studies, "form": form, "stages": stages, "step": step}
     return collection_page(request, row, "overview", context, stage="collection")

@@ -39,7 +39,7 @@ from retrieval.models import (
 )
 from retrieval.pages.candidates import PoolForm
 from retrieval.pages.collection import collection_for, collection_page
-from retrieval.pages.sources import SOURCES, SourceForm, VectorsForm, listed_sources
+from retrieval.pages.sources import SOURCES, SourceForm, VectorsForm, list_sources
 from retrieval.pool_studies import STUDY_OF_POOL, request_study
 from retrieval.pools.pool_files import pool_csv
 from retrieval.result_kinds.pool import MAKE_POOL, request_pool, stored_pool
@@ -107,7 +107,7 @@ def _page(
         "vectors_form": vectors_form or VectorsForm(form.catalogues, list(offered_models())),
         "may_make": may(request, Permission.EDIT),
         "versions": versions[:MOST_POOLS],
-        "sources": listed_sources(collection),
+        "sources": list_sources(collection),
         "faulty": faulty,
         "job": job,
     }

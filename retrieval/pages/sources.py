@@ -103,7 +103,7 @@ def _sentence(fit: FileFit) -> str:
     )
 
 
-def listed_sources(collection: Collection) -> list[SourceRow]:
+def list_sources(collection: Collection) -> list[SourceRow]:
     """The catalogues and vectors of a collection."""
     fits = FileFit.objects.select_related("run").defer("run__faults", "run__warnings")
     rows = collection.files.filter(kind__in=SOURCES).defer("faults")

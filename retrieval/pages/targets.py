@@ -23,7 +23,7 @@ from console.access import may, person
 from presentation.spreadsheets import csv_parts
 from results.models import Result
 from results.pages import failed_arguments
-from retrieval.answers.targets import sentence_of, strata_of
+from retrieval.answers.targets import list_strata, sentence_of
 from retrieval.exceptions import RetrievalError, SampleUnfit
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile, ResultType, SampledTarget
@@ -88,7 +88,7 @@ def _page(request: HttpRequest, collection: Collection, form: TargetsForm) -> Ht
         "versions": versions,
         "version": version,
         "answer": sentence_of(version) if version else "",
-        "strata": strata_of(version) if version else [],
+        "strata": list_strata(version) if version else [],
         "notes": version.notes if version else [],
         "job": job,
     }

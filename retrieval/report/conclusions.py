@@ -17,12 +17,12 @@ from retrieval.answers.audit import list_files
 from retrieval.answers.evaluation import EvaluationView
 from retrieval.answers.pool import PoolView
 from retrieval.answers.studies import StudyJudgments
-from retrieval.answers.targets import draw_of
+from retrieval.answers.targets import find_draw
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.few_runs import few_runs_sentence
 from retrieval.models import Collection, CollectionFile
 from retrieval.report.basis import KIND, RESULT_TITLES, RESULTS, Basis
-from retrieval.report.limits import limits_of
+from retrieval.report.limits import list_limits
 
 MOST_FILES = 20
 TITLES: dict[str, str | Promise] = {
@@ -88,7 +88,7 @@ class Conclusions:
             "machine": lambda: self._of(KIND.MACHINE),
             "outside": lambda: self._of(KIND.REUSE),
             "audit": self._audit,
-            "limits": lambda: limits_of(self.basis),
+            "limits": lambda: list_limits(self.basis),
             "made": self._sources,
         }
         sections = [Section(name, list(write())) for name, write in parts.items()]
@@ -125,7 +125,7 @@ class Conclusions:
             return
         view = PoolView(pool)
         yield _sentence_of(basis.name_of(pool), f"{view.answer} {view.soundness}")
-        if draw := draw_of(pool):
+        if draw := find_draw(pool):
             yield draw.sentence
         if basis.evaluated is not None and not basis.is_of_pool:
             yield CodedText(

@@ -11,14 +11,14 @@ from django.utils.translation import ngettext
 from error_codes import CodedText
 from results.models import Result
 from retrieval.answers.studies import StudyJudgments
-from retrieval.answers.targets import draw_of, unweighted_sentence
+from retrieval.answers.targets import describe_unweighted, find_draw
 from retrieval.models import CollectionFile, ResultFile, RunResult
 from retrieval.report.basis import KIND, Basis
 
 FEW_TOPICS = 20
 
 
-def limits_of(basis: Basis) -> Iterator[str]:
+def list_limits(basis: Basis) -> Iterator[str]:
     """What the collection, as it is, cannot say."""
     yield from _of_chance(basis)
     yield from _of_sample(basis)
@@ -51,7 +51,7 @@ def _of_sample(basis: Basis) -> Iterator[str]:
     """Whether means are of all targets."""
     if basis.evaluation is None or not basis.is_of_pool:
         return
-    if why := unweighted_sentence(basis.evaluation, draw_of(basis.pool)):
+    if why := describe_unweighted(basis.evaluation, find_draw(basis.pool)):
         yield CodedText(_("How runs do on all targets. {why}").format(why=why), code="unweighted")
 
 
