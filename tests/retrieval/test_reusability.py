@@ -260,8 +260,10 @@ def test_people_read_what_to_expect_and_the_depth_is_inferred(collection: Any):
     call_command("evaluate_runs", *arguments, *options, stdout=out)
     text = out.getvalue()
     record = reuse(arguments, *MEASURES, *GROUPS)
-    assert all(row["sentence"] in text for row in record["expectations"])
-    assert "group A" in text
+    for row in record["expectations"]:
+        assert row["measure"] in text
+        assert f"{abs(row['underestimate']):.4f}" in text
+    assert {"A", "B"} & set(text.split())
     record = reuse(arguments, *MEASURES)
     assert (record["pool_depth"], record["is_depth_inferred"]) == (DEPTH, True)
     assert len(record["notes"]) > len(reuse(arguments, *MEASURES, f"--pool-depth={DEPTH}")["notes"])
