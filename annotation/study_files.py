@@ -141,7 +141,8 @@ def file_names(study: Study) -> list[str]:
     names, offers = list(study_downloads()), _registered.offers
     asked = {f"has_{offer.place}": offer.rows(study) for offer in offers.values() if offer.rows}
     has: dict[str, Any] = dict(Study.objects.filter(pk=study.pk).values(**asked).get())
-    fits = {offer.fits: offer.fits(study) for offer in offers.values() if offer.fits}
+    # Once per function: several files share one.
+    fits = {fits: fits(study) for fits in {offer.fits for offer in offers.values()} if fits}
     return [
         name
         for name in names

@@ -12,6 +12,7 @@ from django.apps import apps
 from django.db.models import CharField, JSONField, TextField
 
 from config.unmarked_texts import READ_ALOUD, SILENT, VOID
+from results.models import Result
 from tests.emptied_tables import filled_tables
 
 # Names, formats and units, the same in all languages.
@@ -79,6 +80,8 @@ def stored_texts() -> list[str]:
         if names and model._meta.db_table in filled:
             for row in model._default_manager.values_list(*names):
                 texts |= set(_strings(list(row)))
+    for result in Result.objects.all():
+        texts |= set(_strings(result.record))
     lines = {" ".join(line.split()) for text in texts for line in _lines(text)}
     return sorted((text for text in lines if text), key=len, reverse=True)
 
