@@ -5,7 +5,7 @@ its objects happens here too: defaults, and values as the database has them. Con
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, groupby, islice
 from typing import Any, TypeVar
 
 from django.db import connection, models
@@ -13,6 +13,8 @@ from django.db import connection, models
 T = TypeVar("T")
 # Items or submissions of a file that are in memory at once.
 DRAFTS_AT_ONCE = 500
+# SQLite's limit before version 3.32.
+MOST_PARAMETERS = 999
 # Types that a database driver takes as they are.
 PLAIN = (models.CharField, models.TextField, models.IntegerField, models.FloatField)
 
@@ -40,16 +42,27 @@ def insert_rows(
                 for row in complete:
                     copy.write_row(row)
         else:
-            marks = ", ".join(["%s"] * len(fields))
-            # The drivers take any iterable, whatever the stubs say.
-            cursor.executemany(f"INSERT INTO {table} VALUES ({marks})", complete)  # type: ignore[arg-type]
+            insert_many(cursor, f"INSERT INTO {table}", complete, n_columns=len(fields))
+
+
+def insert_many(
+    database: Any, insert: str, rows: Iterable[Sequence[Any]], *, n_columns: int, mark: str = "%s"
+) -> None:
+    """Write rows into SQLite by a statement that ends before VALUES.
+
+    Many rows in one statement take half the time of a statement each.
+    """
+    marks = f"({', '.join([mark] * n_columns)})"
+    for n, batches in groupby(batched(rows, MOST_PARAMETERS // n_columns), key=len):
+        statement = f"{insert} VALUES {', '.join([marks] * n)}"
+        database.executemany(statement, (list(chain.from_iterable(each)) for each in batches))
 
 
 def _complete(
     named: Sequence[models.Field[Any, Any]],
     others: Sequence[models.Field[Any, Any]],
     rows: Iterable[Sequence[Any]],
-) -> Iterator[list[Any]]:
+) -> Iterable[Sequence[Any]]:
     """The rows as the database has them, with the defaults after them."""
     conversions = [(n, _conversion(field)) for n, field in enumerate(named) if not _is_plain(field)]
     # One that is called has another value for every row.
@@ -59,13 +72,18 @@ def _complete(
         for n, field in enumerate(others)
         if callable(field.default)
     ]
-    for row in rows:
+    if not (conversions or others):
+        return rows
+
+    def complete(row: Sequence[Any]) -> list[Any]:
         values = [*row, *constant]
         for n, convert in conversions:
             values[n] = convert(values[n])
         for n, default in called:
             values[n] = default()
-        yield values
+        return values
+
+    return map(complete, rows)
 
 
 def _is_plain(field: models.Field[Any, Any]) -> bool:

@@ -29,6 +29,7 @@ from annotation.models import (
     Picture,
     Question,
     Study,
+    new_blind_keys,
 )
 from annotation.protocols.columns import write_columns
 from annotation.protocols.records import ProtocolDocument
@@ -238,13 +239,13 @@ def _write_items(
             for n, draft in enumerate(fresh)
         ),
     )
-    # In no order: to give the study's, SQLite would go through all of its items for each batch.
-    items = study.items.filter(key__in=[draft.key for draft in fresh]).order_by()
+    # An older item may have one of these positions, too. A list of keys takes longer to prepare.
+    items = study.items.filter(position__range=(position, position + len(fresh))).order_by()
     ids = dict(items.values_list("key", "pk"))
     insert_rows(
         Candidate,
-        ("item_id", "key", "system", "text", "picture_id", "position"),
-        (row for draft in fresh for row in _candidate_rows(ids[draft.key], draft, pictures)),
+        ("item_id", "key", "blind_key", "system", "text", "picture_id", "position"),
+        _candidate_rows(fresh, ids, pictures),
     )
     return len(fresh)
 
@@ -325,8 +326,13 @@ def _picture_id(draft: PictureDraft | None, pictures: dict[str, Picture]) -> int
 
 
 def _candidate_rows(
-    item_id: int, draft: ItemDraft, pictures: dict[str, Picture]
+    drafts: Sequence[ItemDraft], ids: dict[str, int], pictures: dict[str, Picture]
 ) -> Iterator[tuple[object, ...]]:
-    for n, candidate in enumerate(draft.candidates):
-        picture_id = _picture_id(candidate.picture, pictures)
-        yield item_id, candidate.key, candidate.system, candidate.text, picture_id, n
+    blind_keys = iter(new_blind_keys(sum(len(draft.candidates) for draft in drafts)))
+    for draft in drafts:
+        item_id = ids[draft.key]
+        for n, candidate in enumerate(draft.candidates):
+            picture = candidate.picture
+            picture_id = None if picture is None else _picture_id(picture, pictures)
+            names = candidate.key, next(blind_keys), candidate.system
+            yield item_id, *names, candidate.text, picture_id, n

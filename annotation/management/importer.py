@@ -54,7 +54,7 @@ class ImportCommand(StudyImportCommand, ABC):
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         name = options.get("protocol")
-        with _without_garbage_collection():
+        with without_garbage_collection():
             imported = import_study(
                 draft=self.read(file, **options),
                 protocol=read_protocol(name) if name else None,
@@ -68,7 +68,7 @@ class ImportCommand(StudyImportCommand, ABC):
 
 
 @contextmanager
-def _without_garbage_collection() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Switch off the search for cycles: drafts have none, and the search takes a quarter of the
     time of a million rows."""
     gc.disable()

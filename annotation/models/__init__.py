@@ -32,6 +32,7 @@ from annotation.models.studies import (
     Question,
     Study,
     new_blind_key,
+    new_blind_keys,
     new_salt,
 )
 from annotation.models.uploads import StoredMapping, Upload, UploadPart
@@ -73,5 +74,6 @@ __all__ = [
     "UploadPart",
     "WrittenAnswer",
     "new_blind_key",
+    "new_blind_keys",
     "new_salt",
 ]

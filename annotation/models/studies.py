@@ -21,6 +21,8 @@ from error_codes import CodedText
 from results.models import Result
 from work.contents.field import ContentField
 
+BLIND_KEY_LENGTH = 12
+
 if TYPE_CHECKING:
     from collections.abc import Container
 
@@ -255,7 +257,13 @@ class Item(models.Model):
 
 def new_blind_key() -> str:
     """A name for the worker's page that says nothing about the system behind it."""
-    return secrets.token_hex(6)
+    return new_blind_keys(1)[0]
+
+
+def new_blind_keys(n: int) -> list[str]:
+    """Many at once take a tenth of the time."""
+    digits, length = secrets.token_hex(n * BLIND_KEY_LENGTH // 2), BLIND_KEY_LENGTH
+    return [digits[start : start + length] for start in range(0, n * length, length)]
 
 
 class Candidate(models.Model):
@@ -263,7 +271,7 @@ class Candidate(models.Model):
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="candidates")
     key = models.CharField(max_length=200)
-    blind_key = models.CharField(max_length=12, default=new_blind_key, editable=False)
+    blind_key = models.CharField(max_length=BLIND_KEY_LENGTH, default=new_blind_key, editable=False)
     system = models.CharField(max_length=100, blank=True)
     text = models.TextField(blank=True, help_text="The response, or the product's title.")
     picture = models.ForeignKey(Picture, on_delete=models.PROTECT, null=True, blank=True)

@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
+from annotation.bulk import insert_many
 from annotation.readers.rows import Row
 
 T = TypeVar("T")
@@ -58,9 +59,8 @@ class StagedCells:
         for setting in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16000", "temp_store=1"):
             self._database.execute(f"PRAGMA {setting}")
         self._database.execute(TABLE)
-        self._database.executemany(
-            "INSERT INTO cell VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", map(_record, cells)
-        )
+        rows = map(_record, cells)
+        insert_many(self._database, "INSERT INTO cell", rows, n_columns=10, mark="?")
         self._database.execute(f"CREATE INDEX judged ON cell ({KEY}, line)")
         self.number_items()
 
@@ -186,7 +186,7 @@ class StagedCells:
 def _record(cell: Cell) -> tuple[Any, ...]:
     fields = json.dumps(cell.row.fields, ensure_ascii=False)
     names = (cell.item, cell.annotator, cell.round, cell.candidate, cell.question)
-    return (cell.row.line, *names, cell.condition, cell.value, fields)
+    return (None, cell.row.line, *names, cell.condition, cell.value, fields)
 
 
 class Staged(Collection[T]):

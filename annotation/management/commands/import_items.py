@@ -11,6 +11,7 @@ from annotation.management.importer import (
     add_protocol_argument,
     owner_named,
     team_named,
+    without_garbage_collection,
 )
 from annotation.models import Study
 from annotation.protocols.templates import read_protocol
@@ -67,7 +68,10 @@ class Command(StudyImportCommand):
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         if not file.is_file():
             raise CommandError(f"There is no file at {file}.", returncode=2)
-        with opened_table(file, _form(options), pictures=Folder(file.parent)) as table:
+        with (
+            without_garbage_collection(),
+            opened_table(file, _form(options), pictures=Folder(file.parent)) as table,
+        ):
             mapping, reasons = _mapping(table, options)
             self._import(table, mapping, reasons, options)
 
