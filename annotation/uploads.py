@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from typing import Protocol as TypingProtocol
 
     from accounts.models import Team, User
+    from annotation.readers.blocks import RowBlock
     from annotation.readers.mapped_items import MappedItems
-    from annotation.readers.rows import Row
     from work.execution import RunningJob
 
     class SentFile(TypingProtocol):
@@ -204,7 +204,7 @@ def read_upload(running: RunningJob) -> str:
     progress, report = running.progress(_("row")), ReadingReport()
     try:
         with opened_upload(upload, report) as table:
-            profile = profile_table(table, passed=lambda rows: progress(rows, 0))
+            profile = profile_table(table, passed=lambda blocks: progress(blocks, 0, len))
             upload.form, upload.has_pictures = table.form.plain, table.has_pictures
     except ImportRefused as refused:
         faults = Faults()
@@ -275,8 +275,8 @@ def import_upload(running: RunningJob) -> str:
     mapping, faults = ColumnMapping.of(upload.mapping), Faults()
     progress = running.progress(_("row"))
 
-    def passed(rows: Iterable[Row]) -> Iterable[Row]:
-        return progress(rows, upload.n_rows or 0)
+    def passed(blocks: Iterable[RowBlock]) -> Iterable[RowBlock]:
+        return progress(blocks, upload.n_rows or 0, len)
 
     with opened_upload(upload) as table:
         items = items_of(table, mapping, faults=faults, kind=upload.kind, passed=passed)

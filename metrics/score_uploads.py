@@ -90,7 +90,7 @@ def read_scores_upload(running: RunningJob) -> str:
     faults, report = Faults(), ReadingReport()
     try:
         with opened_upload(upload, report) as table:
-            profile = profile_table(table, passed=_passing(running, 0))
+            profile = profile_table(table, passed=_passing(running, 0, len))
             upload.form, upload.n_rows = table.form.plain, profile.n_rows
             upload.columns = [vars(column) for column in profile.columns]
             if "uses" not in upload.mapping:
@@ -113,9 +113,9 @@ def read_scores_upload(running: RunningJob) -> str:
     return ngettext("%(n)s row read.", "%(n)s rows read.", n) % {"n": f"{n:,}"}
 
 
-def _passing(running: RunningJob, total: int) -> Any:
+def _passing(running: RunningJob, total: int, *sizes: Any) -> Any:
     progress = running.progress(_("row"))
-    return lambda rows: progress(rows, total)
+    return lambda rows: progress(rows, total, *sizes)
 
 
 def _study(upload: Upload) -> Study:

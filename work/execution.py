@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -94,10 +94,15 @@ class Progress:
         self.running = running
         self.phase = phase[:200]
 
-    def __call__(self, things: Iterable[T], total: int) -> Iterator[T]:
-        self._note(0, total)
-        for n_done, thing in enumerate(things, start=1):
+    def __call__(
+        self, things: Iterable[T], total: int, size: Callable[[T], int] = lambda thing: 1
+    ) -> Iterator[T]:
+        """`size` is how many a thing counts for."""
+        n_done = 0
+        self._note(n_done, total)
+        for thing in things:
             yield thing
+            n_done += size(thing)
             self._note(n_done, total)
 
     def _note(self, n_done: int, total: int) -> None:

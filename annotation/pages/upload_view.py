@@ -16,6 +16,7 @@ from accounts.models import User
 from annotation.label_uploads import LabelSettings
 from annotation.models import Upload
 from annotation.pages.upload_forms import DELIMITER_NAMES
+from annotation.readers.blocks import gather_rows
 from annotation.readers.column_mapping import (
     ColumnMapping,
     Use,
@@ -112,7 +113,7 @@ def preview_of(upload: Upload, page: str = "") -> Preview:
     path = Path(upload.file_name)
     rows = [Row(path, line, fields, is_csv=is_csv) for line, fields, is_csv in upload.sample]
     items = MappedItems(
-        rows if not problems else (),
+        gather_rows(rows if not problems else (), [], faults.add),
         mapping,
         path=path,
         faults=faults,

@@ -7,7 +7,7 @@ text is regular, so that both read the same cells.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -17,6 +17,12 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.blocks import (
+    CHARACTERS_AT_ONCE,
+    ROWS_AT_ONCE,
+    OnFault,
+    RowBlock,
+)
 from annotation.readers.bounded_lines import LONGEST_RECORD, BoundedLines
 from annotation.readers.headers import (
     LOOKED_AT,
@@ -31,8 +37,6 @@ from annotation.readers.text_files import refuse_encoding, scan_text, text_encod
 from error_codes import CodedText
 from presentation.files import reason_of
 
-# Gets the fault of a row that is left out; rows after it are read.
-OnFault = Callable[[ImportRefused], None]
 # A dialogue of 100,000 words is not a mistake; Python's own limit is 131,072 characters.
 csv.field_size_limit(10_000_000)
 # Parsed by pyarrow at once; a file with a longer record is read row by row.
@@ -52,6 +56,11 @@ class TextTable:
 
     def rows(self, columns: Sequence[str], on_fault: OnFault) -> Iterator[Row]:
         """The rows as they are read; a row that does not fit the header is a fault."""
+        for block in self.blocks(columns, on_fault):
+            yield from block.rows()
+
+    def blocks(self, columns: Sequence[str], on_fault: OnFault) -> Iterator[RowBlock]:
+        """The rows in blocks; a fault comes after the rows before it."""
         scan = scan_text(self.content, self.delimiter)
         with self.content.open(encoding=text_encoding("utf-8"), newline="") as lines:
             is_bounded = scan.is_regular and scan.longest_record <= LONGEST_RECORD
@@ -63,11 +72,64 @@ class TextTable:
                 header = find_header(self.name, first, self.source)
                 require_columns(self.name, header.names, columns, header.line)
                 data = ((each.line, each.cells) for each in first[header.n_records :])
-                for line, cells in chain(data, records):
-                    if (row := self._row(header, line, cells, on_fault)) is not None:
-                        yield row
+                is_short = is_bounded and scan.longest_record * ROWS_AT_ONCE <= CHARACTERS_AT_ONCE
+                yield from self._blocks(header, chain(data, records), on_fault, is_short=is_short)
             if failure is not None:
                 raise failure
+
+    def _blocks(
+        self,
+        header: Header,
+        records: Iterator[tuple[int, list[str]]],
+        on_fault: OnFault,
+        *,
+        is_short: bool,
+    ) -> Iterator[RowBlock]:
+        report, n = self.source.report, len(header.names)
+        lines: list[int] = []
+        rows: list[list[str]] = []
+        n_characters = 0
+        failure = None
+        try:
+            for line, cells in records:
+                if len(cells) > n and not any(cells[n:]):
+                    cells = cells[:n]
+                if not cells[0] and not any(cells):
+                    report.n_rows += 1
+                    report.leave_out(BLANK_ROW, place_of_line(line))
+                    continue
+                if not is_short:
+                    n_characters += sum(map(len, cells))
+                is_misfit = len(cells) != n
+                is_full = len(rows) == ROWS_AT_ONCE or n_characters > CHARACTERS_AT_ONCE
+                if (is_full or is_misfit) and rows:
+                    yield self._block(header, lines, rows)
+                    lines, rows, n_characters = [], [], 0
+                if is_misfit:
+                    report.n_rows += 1
+                    problem = _("the row has {n} cells; the header has {n_columns}.")
+                    problem = problem.format(n=len(cells), n_columns=n)
+                    on_fault(ImportRefused(self.name, problem, line=line, code="field_count"))
+                else:
+                    lines.append(line)
+                    rows.append(cells)
+        except ImportRefused as refused:
+            failure = refused
+        if rows:
+            yield self._block(header, lines, rows)
+        if failure is not None:
+            raise failure
+
+    def _block(self, header: Header, lines: list[int], rows: list[list[str]]) -> RowBlock:
+        self.source.report.n_rows += len(rows)
+        names, source = header.names, self.source
+
+        def row(n: int) -> Row:
+            fields = dict(zip(names, rows[n], strict=True))
+            return Row(self.name, lines[n], fields, "", True, "", source)
+
+        columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+        return RowBlock(columns, lines, row, is_csv=True)
 
     def _records(
         self, reader: Any, bounded: BoundedLines | None
@@ -88,28 +150,6 @@ class TextTable:
             ) from None
         except UnicodeError:
             raise refuse_encoding(self.content, self.name, "utf-8", line) from None
-
-    def _row(self, header: Header, line: int, cells: list[str], on_fault: OnFault) -> Row | None:
-        source = self.source
-        source.report.n_rows += 1
-        n = len(header.names)
-        if len(cells) != n:
-            if len(cells) > n and not any(cells[n:]):
-                cells = cells[:n]
-            elif not any(cells):
-                source.report.leave_out(BLANK_ROW, place_of_line(line))
-                return None
-            else:
-                problem = _("the row has {n} cells; the header has {n_columns}.")
-                problem = problem.format(n=len(cells), n_columns=n)
-                on_fault(ImportRefused(self.name, problem, line=line, code="field_count"))
-                return None
-        if not cells[0] and not any(cells):
-            source.report.leave_out(BLANK_ROW, place_of_line(line))
-            return None
-        return Row(
-            self.name, line, dict(zip(header.names, cells, strict=True)), "", True, "", source
-        )
 
     def columns(self, names: Sequence[str]) -> tuple[np.ndarray, dict[str, Any]] | None:
         """The lines of the rows, and columns as pyarrow's dictionary arrays.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.alternatives import ACCEPTABLE
+from annotation.readers.blocks import RowBlock
 from annotation.readers.column_mapping import ColumnMapping, is_code, mapping_faults
 from annotation.readers.drafts import DRAFTS_WITH_PICTURES_AT_ONCE, QuestionDraft, StudyDraft
 from annotation.readers.file_faults import Faults
@@ -66,44 +67,58 @@ class TableProfile:
 
 
 def profile_table(
-    table: OpenTable, passed: Callable[[Iterable[Row]], Iterable[Row]] | None = None
+    table: OpenTable, passed: Callable[[Iterable[RowBlock]], Iterable[RowBlock]] | None = None
 ) -> TableProfile:
     """Read a table once, keeping its beginning."""
     faults = Faults()
-    hashes: dict[str, array[int]] = {}
-    first: dict[str, str] = {}
+    columns: dict[str, _ColumnCounts] = {}
     sample: list[Row] = []
-    others: set[str] = set()
     n_rows = n_characters = 0
     is_sampling = True
-    rows = table.rows(faults)
-    for row in passed(rows) if passed else rows:
-        n_rows += 1
-        for name, value in row.fields.items():
-            column = hashes.setdefault(name, array("q"))
-            if value not in ("", None):
-                column.append(hash(value))
-                first.setdefault(name, str(value)[:SHOWN_CHARACTERS])
-            if name not in others and not is_code(value):
-                others.add(name)
-        if is_sampling:
+    blocks = table.blocks(faults)
+    for block in passed(blocks) if passed else blocks:
+        n_rows += len(block)
+        for name, values in block.columns.items():
+            columns.setdefault(name, _ColumnCounts()).add(values, is_csv=block.is_csv)
+        for row in block.rows() if is_sampling else ():
             n_characters += sum(len(str(value)) for value in row.fields.values())
             is_sampling = len(sample) < SAMPLE_ROWS and (
                 n_characters < SAMPLE_CHARACTERS or not sample
             )
-        if is_sampling:
+            if not is_sampling:
+                break
             sample.append(row)
-    columns = tuple(
-        Column(
-            name,
-            first.get(name, ""),
-            len(values),
-            len(np.unique(np.frombuffer(values, "q"))),
-            has_codes=len(values) == n_rows and name not in others,
-        )
-        for name, values in hashes.items()
+    return TableProfile(
+        n_rows,
+        tuple(column.result(name, n_rows) for name, column in columns.items()),
+        tuple(sample),
+        faults,
     )
-    return TableProfile(n_rows, columns, tuple(sample), faults)
+
+
+@dataclass
+class _ColumnCounts:
+    """What is known of a column after some blocks; of its values, only the hashes are kept."""
+
+    first: str = ""
+    n_filled: int = 0
+    has_codes: bool = True
+    hashes: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, values: Sequence[Any], *, is_csv: bool) -> None:
+        filled = [value for value in values if value not in ("", None)]
+        self.n_filled += len(filled)
+        # 1 and true are equal and not the same; in CSV both are texts.
+        different = set(filled) if is_csv else filled
+        self.hashes.extend(map(hash, different))
+        if not self.first and filled:
+            self.first = str(filled[0])[:SHOWN_CHARACTERS]
+        self.has_codes = self.has_codes and all(map(is_code, different))
+
+    def result(self, name: str, n_rows: int) -> Column:
+        n_distinct = len(np.unique(np.frombuffer(self.hashes, "q")))
+        has_codes = self.has_codes and self.n_filled == n_rows
+        return Column(name, self.first, self.n_filled, n_distinct, has_codes=has_codes)
 
 
 def mapped_study(items: MappedItems, *, kind: str, has_protocol: bool) -> StudyDraft:
@@ -124,15 +139,15 @@ def items_of(
     *,
     faults: Faults,
     kind: str,
-    passed: Callable[[Iterable[Row]], Iterable[Row]] | None = None,
+    passed: Callable[[Iterable[RowBlock]], Iterable[RowBlock]] | None = None,
 ) -> MappedItems:
     """The items of a whole table; what is wrong with it is noted."""
     for problem in mapping_faults(mapping, has_pictures=table.has_pictures):
         faults.add(ImportRefused(table.path, problem))
     table.start_report()
-    rows = table.rows(faults) if not faults.n else iter(())
+    blocks = table.blocks(faults) if not faults.n else iter(())
     return MappedItems(
-        passed(rows) if passed else rows,
+        passed(blocks) if passed else blocks,
         mapping,
         path=table.path,
         faults=faults,

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import sqlite3
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from hashlib import sha256
-from itertools import groupby
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.exceptions import ImportRefused
+from annotation.bulk import insert_many
 from annotation.readers.alternatives import MOST_CANDIDATES
+from annotation.readers.blocks import RowBlock
 from annotation.readers.column_mapping import ColumnMapping, Use, mapping_warnings
 from annotation.readers.drafts import CandidateDraft, ItemDraft, PictureDraft
 from annotation.readers.file_faults import Faults
+from annotation.readers.mapped_rows import SHARED, MappedRows
 from annotation.readers.pictures import NoPictures, PictureSource, read_picture
 from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
@@ -33,8 +35,8 @@ from error_codes import CodedText
 ITEMS_AT_ONCE = 200
 TABLES = """
 CREATE TABLE item (
-    n INTEGER PRIMARY KEY, name TEXT UNIQUE, line INTEGER, context TEXT, reference TEXT,
-    condition TEXT, picture TEXT, digest TEXT, is_faulty INTEGER DEFAULT 0
+    n INTEGER PRIMARY KEY, line INTEGER, name TEXT UNIQUE, context TEXT, reference TEXT,
+    condition TEXT, picture TEXT, digest TEXT, is_faulty INTEGER
 );
 CREATE TABLE candidate (
     n INTEGER PRIMARY KEY, item INTEGER, key TEXT, system TEXT, line INTEGER, text TEXT,
@@ -44,7 +46,6 @@ CREATE TABLE candidate (
 
 
 REPEATED_RESPONSE = CodedText("another row has the same response", "repeated_response")
-EMPTY_CELL = CodedText("the cell is empty: no response of the system", "empty_response_cell")
 FAULTY_ITEM = CodedText("something is wrong in a row of the item", "faulty_item")
 # Of items and responses of which something is said, so many by their names.
 MOST_NAMED = 3
@@ -59,7 +60,7 @@ class MappedItems(Collection[ItemDraft]):
 
     def __init__(
         self,
-        rows: Iterable[Row],
+        blocks: Iterable[RowBlock],
         mapping: ColumnMapping,
         *,
         path: Path,
@@ -72,9 +73,7 @@ class MappedItems(Collection[ItemDraft]):
         self._report = report or ReadingReport()
         # Rows so far, and those that no candidate in the database is of.
         self._n_rows = self._n_unstaged = 0
-        # Most rows are of the item of the row before.
-        self._last_name, self._last_item = "", 0
-        self._last_shared: dict[str, str] = {}
+        self._n_items = 0
         self._pictures: PictureSource = pictures or NoPictures()
         self._is_pool = is_pool
         # An empty name is a private file that the system removes.
@@ -84,9 +83,8 @@ class MappedItems(Collection[ItemDraft]):
             self._database.execute(f"PRAGMA {setting}")
         self._database.executescript(TABLES)
         self._database.execute("BEGIN")
-        for row in rows:
-            self._n_rows += 1
-            self._stage(row)
+        for block in blocks:
+            self._stage(block)
         if is_pool:
             self._refuse_pools()
         self._database.execute("COMMIT")
@@ -113,7 +111,7 @@ class MappedItems(Collection[ItemDraft]):
 
     @property
     def has_pictures(self) -> bool:
-        return not isinstance(self._pictures, NoPictures)
+        return any(map(self.mapping.column, (Use.PICTURE, Use.CANDIDATE_PICTURE)))
 
     @property
     def n_uneven(self) -> int:
@@ -128,17 +126,26 @@ class MappedItems(Collection[ItemDraft]):
         return any(each == thing for each in self)
 
     def __iter__(self) -> Iterator[ItemDraft]:
-        last, end = 0, self._number("SELECT COALESCE(MAX(n), 0) FROM item")
-        while last < end:
+        for last in range(0, self._n_items, ITEMS_AT_ONCE):
+            between = (last, last + ITEMS_AT_ONCE)
             rows = self._database.execute(
-                "SELECT item.n, name, item.line, context, reference, condition, item.picture, key,"
-                " system, text, candidate.picture FROM item JOIN candidate ON item = item.n"
-                " WHERE NOT is_faulty AND item.n > ? AND item.n <= ? ORDER BY item.n, candidate.n",
-                (last, last + ITEMS_AT_ONCE),
+                "SELECT item, key, system, text, picture FROM candidate"
+                " WHERE item > ? AND item <= ? ORDER BY item, n",
+                between,
             ).fetchall()
-            for _n, group in groupby(rows, key=lambda row: row[0]):
-                yield self._draft(list(group))
-            last += ITEMS_AT_ONCE
+            candidates = {n: list(group) for n, group in groupby(rows, key=itemgetter(0))}
+            items = self._database.execute(
+                "SELECT n, name, line, context, reference, condition, picture FROM item"
+                " WHERE n > ? AND n <= ? AND NOT is_faulty ORDER BY n",
+                between,
+            ).fetchall()
+            for n, name, line, context, reference, condition, picture in items:
+                drafts = tuple(
+                    CandidateDraft(key, system, text, self._picture(line, named) if named else None)
+                    for _item, key, system, text, named in candidates[n]
+                )
+                shown = self._picture(line, picture) if picture else None
+                yield ItemDraft(name, drafts, line, context, reference, condition, shown)
 
     def report(self) -> ReadingReport:
         """The report of the table, with the rows of items that are left out and with notes."""
@@ -180,175 +187,141 @@ class MappedItems(Collection[ItemDraft]):
         )
         return [name for (name,) in rows]
 
-    def _draft(self, rows: list[tuple[Any, ...]]) -> ItemDraft:
-        _n, name, line, context, reference, condition, picture, *_rest = rows[0]
-        return ItemDraft(
-            key=name,
-            line=line,
-            context=context,
-            reference=reference,
-            condition=condition,
-            picture=self._picture(line, picture),
-            candidates=tuple(
-                CandidateDraft(key, system, text, self._picture(line, of_candidate))
-                for *_item, key, system, text, of_candidate in rows
-            ),
-        )
-
     def _picture(self, line: int, name: str) -> PictureDraft | None:
-        return read_picture(Row(self.path, line, {"": name}), "", self._pictures) if name else None
+        return read_picture(Row(self.path, line, {"": name}), "", self._pictures)
 
     def _number(self, query: str) -> int:
         return int(self._database.execute(query).fetchone()[0])
 
     # Staging
 
-    def _stage(self, row: Row) -> None:
-        """Take a row in; every cell of it that cannot be is noted, and its item is left out."""
-        before = self.faults.n
-        cells = _Cells(row, self.mapping, self._note)
-        shared = {
-            "context": "\n\n".join(
-                text for column in self.mapping.columns(Use.CONTEXT) if (text := cells.text(column))
-            ),
-            "reference": cells.text(self.mapping.column(Use.REFERENCE)),
-            "condition": cells.name(self.mapping.column(Use.CONDITION), longest=64),
-            "picture": cells.text(picture := self.mapping.column(Use.PICTURE)).strip(),
-        }
-        digest = self._checked_picture(row, picture)
-        if self._is_pool and not shared["context"].strip():
-            self._note(
-                row.refuse(
-                    _("a target needs a title: choose its column as “Context”."), code="no_title"
-                ),
-                "",
+    def _stage(self, block: RowBlock) -> None:
+        """Take rows in; an item with a faulty row is left out."""
+        rows = MappedRows(
+            block,
+            self.mapping,
+            pictures=self._pictures,
+            is_pool=self._is_pool,
+            report=self._report,
+        )
+        numbers = self._write_items(rows)
+        self._n_unstaged += numbers.count(None)
+        self._write_candidates(rows, numbers)
+        self._n_rows += len(block)
+        for _n, refused, value in sorted(rows.cells.faults, key=itemgetter(0)):
+            self.faults.add(refused, value)
+
+    def _write_items(self, rows: MappedRows) -> list[int | None]:
+        """The number of each row's item, or None if the row is left out.
+
+        Rows of one item share its page, so they agree in all of it.
+        """
+        cells, lines = rows.cells, rows.block.lines
+        faulty_rows, faulty_items = {n for n, *_rest in cells.faults}, set()
+        known = self._known_items(rows.names)
+        items, numbers = [], []
+        for n, (name, page, line) in enumerate(zip(rows.names, rows.pages, lines, strict=True)):
+            is_faulty = n in faulty_rows
+            if (item := known.get(name)) is None:
+                self._n_items += 1
+                # One that begins with a faulty row has no line: its other rows are not checked.
+                item = known[name] = self._n_items, None if is_faulty else line, page
+                items.append((*item[:2], name, *page, rows.digests[n], is_faulty))
+            number, first_line, first_page = item
+            numbers.append(None if is_faulty or first_line is None else number)
+            if is_faulty:
+                faulty_items.add(number)
+            elif page != first_page and first_line is not None:
+                faulty_items.add(number)
+                problem = _("differs from line {line} of the same item.").format(line=first_line)
+                for use, value, there in zip(SHARED, page, first_page, strict=True):
+                    if value != there:
+                        field = self.mapping.column(use)
+                        refused = rows.block.row(n).refuse(problem, field, code="differs")
+                        cells.note(n, refused, value)
+        insert_many(self._database, "INSERT INTO item", items, n_columns=9, mark="?")
+        self._mark_faulty(faulty_items)
+        return numbers
+
+    def _known_items(self, names: Iterable[str]) -> dict[str, tuple[int, int | None, Any]]:
+        """Number, first line and page of the items that have these names."""
+        asked = list(set(names))
+        marks = ", ".join("?" * len(asked))
+        rows = self._database.execute(
+            "SELECT name, n, line, context, reference, condition, picture FROM item"
+            f" WHERE name IN ({marks})",
+            asked,
+        )
+        return {name: (n, line, tuple(page)) for name, n, line, *page in rows}
+
+    def _write_candidates(self, rows: MappedRows, numbers: Sequence[int | None]) -> None:
+        """Store a candidate per response; the same one again counts once."""
+        block = rows.block
+        by_column = [
+            zip(
+                *(numbers, each.keys, each.systems, block.lines, each.texts),
+                *(each.pictures, each.digests, range(self._n_rows, self._n_rows + len(block))),
+                [each.column] * len(block),
+                strict=True,
             )
-        name = cells.required(self.mapping.column(Use.ITEM)) or named_by(shared)
-        candidates = self._candidates(row, cells)
-        if self.faults.n > before:
-            self._mark_faulty(name, row)
-            self._n_unstaged += 1
+            for each in rows.responses
+        ]
+        is_wide = self.mapping.is_wide
+        candidates = [
+            candidate
+            for candidate in chain.from_iterable(zip(*by_column, strict=True))
+            if candidate[0] is not None and (not is_wide or candidate[4].strip())
+        ]
+        last = self._number("SELECT COALESCE(MAX(n), 0) FROM candidate")
+        n_changes = self._database.total_changes
+        columns = "item, key, system, line, text, picture, digest, row"
+        insert = f"INSERT OR IGNORE INTO candidate ({columns})"
+        stored = (candidate[:8] for candidate in candidates)
+        insert_many(self._database, insert, stored, n_columns=8, mark="?")
+        if self._database.total_changes - n_changes == len(candidates):
             return
-        item = self._item(name, row, shared, digest)
-        if item is None:
-            self._n_unstaged += 1
-            return
-        before = self.faults.n
-        is_added = [self._add(item, row, name, candidate) for candidate in candidates]
-        if any(is_added):
-            return
-        if self.faults.n > before:
-            self._n_unstaged += 1
-        else:
-            self._report.leave_out(REPEATED_RESPONSE, row.place)
-
-    def _candidates(self, row: Row, cells: _Cells) -> list[tuple[str, ...]]:
-        """Key, system, text, picture, its digest, and the column of each."""
-        mapping = self.mapping
-        if mapping.is_wide:
-            responses: list[tuple[str, ...]] = []
-            for column in mapping.columns(Use.RESPONSE):
-                text, system = cells.text(column), mapping.system_of(column)
-                if text.strip():
-                    responses.append((system, system, text, "", "", column))
-                else:
-                    self._report.leave_out_part(EMPTY_CELL, f"{row.place}, {column}")
-            if not responses:
-                self._note(
-                    row.refuse(_("no system has a response in this row."), code="no_response"), ""
-                )
-            return responses
-        system = cells.required(mapping.column(Use.SYSTEM), longest=LONGEST_OF_SYSTEM)
-        key = cells.required(mapping.column(Use.CANDIDATE)) or system
-        response, picture = mapping.column(Use.RESPONSE), mapping.column(Use.CANDIDATE_PICTURE)
-        text = cells.text(response)
-        if self._is_pool:
-            text = cells.required(response, longest=1000) if response else key
-        named = cells.text(picture).strip()
-        column = mapping.column(Use.CANDIDATE) or mapping.column(Use.SYSTEM) or ""
-        return [(key, system, text, named, self._checked_picture(row, picture), column)]
-
-    def _checked_picture(self, row: Row, column: str | None) -> str:
-        """The digest of the picture that a cell names; what is wrong with it is noted."""
-        if column is None:
-            return ""
-        try:
-            picture = read_picture(row, column, self._pictures)
-        except ImportRefused as refused:
-            self._note(refused, str(row.fields.get(column, "")))
-            return ""
-        return sha256(picture.content).hexdigest() if picture else ""
-
-    def _item(self, name: str, row: Row, shared: dict[str, str], digest: str) -> int | None:
-        """The item's number; rows of one item share its page, so they agree in all of it."""
-        if (self._last_name, self._last_shared) == (name, shared):
-            return self._last_item
-        cursor = self._database.execute(
-            "INSERT OR IGNORE INTO item (name, line, context, reference, condition, picture,"
-            " digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (name, row.line, *shared.values(), digest),
-        )
-        if cursor.rowcount == 1:
-            self._last_name, self._last_shared = name, shared
-            self._last_item = int(cursor.lastrowid or 0)
-            return self._last_item
-        n, line, *there = self._database.execute(
-            "SELECT n, line, context, reference, condition, picture FROM item WHERE name = ?",
-            (name,),
-        ).fetchone()
-        if line is None:  # left out already, for a row before
-            return None
-        for (use, value), known in zip(shared.items(), there, strict=True):
-            if value != known:
-                column = self.mapping.column(Use(use))
-                problem = _("differs from line {line} of the same item.").format(line=line)
-                self._note(row.refuse(problem, column, code="differs"), value)
-                self._mark_faulty(name, row)
-        return int(n)
-
-    def _add(self, item: int, row: Row, name: str, candidate: tuple[str, ...]) -> bool:
-        """Whether the candidate is new; another one with its key is a fault."""
-        key, system, text, picture, digest, column = candidate
-        cursor = self._database.execute(
-            "INSERT OR IGNORE INTO candidate (item, key, system, line, text, picture, digest, row)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (item, key, system, row.line, text, picture, digest, self._n_rows),
-        )
-        if cursor.rowcount == 1:
-            return True
-        line, *there = self._database.execute(
-            "SELECT line, system, text, digest FROM candidate WHERE item = ? AND key = ?",
-            (item, key),
-        ).fetchone()
-        if there == [system, text, digest]:
-            return False
         problem = _("item '{item}' has another response of '{key}' on line {line}.")
-        self._note(
-            row.refuse(
-                problem.format(item=name, key=key, line=line), column, code="repeated_response"
-            ),
-            key,
-        )
-        self._mark_faulty(name, row)
-        return False
+        faulty_items, new = set(), set()
+        # Of each row whether a candidate is stored, or else whether one is faulty.
+        is_stored, is_faulty = [False] * len(block), [False] * len(block)
+        for item, key, system, _line, text, _picture, digest, row, column in candidates:
+            n = row - self._n_rows
+            first, line, *there = self._database.execute(
+                "SELECT n, line, system, text, digest FROM candidate WHERE item = ? AND key = ?",
+                (item, key),
+            ).fetchone()
+            if first > last and first not in new:
+                new.add(first)
+                is_stored[n] = True
+            elif there != [system, text, digest]:
+                refused = block.row(n).refuse(
+                    problem.format(item=rows.names[n], key=key, line=line),
+                    column,
+                    code="repeated_response",
+                )
+                rows.cells.note(n, refused, key)
+                faulty_items.add(item)
+                is_faulty[n] = True
+        self._mark_faulty(faulty_items)
+        for n, number in enumerate(numbers):
+            if number is None or is_stored[n]:
+                continue
+            if is_faulty[n]:
+                self._n_unstaged += 1
+            else:
+                self._report.leave_out(REPEATED_RESPONSE, block.row(n).place)
 
-    def _mark_faulty(self, name: str, row: Row) -> None:
-        self._last_name = ""
-        self._database.execute(
-            "INSERT INTO item (name, line, is_faulty) VALUES (?, NULL, 1)"
-            " ON CONFLICT (name) DO UPDATE SET is_faulty = 1",
-            (name,),
+    def _mark_faulty(self, numbers: Iterable[int]) -> None:
+        self._database.executemany(
+            "UPDATE item SET is_faulty = 1 WHERE n = ?", [(n,) for n in numbers]
         )
-
-    def _note(self, refused: ImportRefused, value: str) -> None:
-        self.faults.add(refused, value)
 
     def _refuse_pools(self) -> None:
         """Judgments of a pool that holds its own target, or a picture twice, are worth less."""
         target = _("'{key}' shows the target's own picture. Take it out of the pool.")
         twice = _("'{key}' shows a picture that the pool has already. Take one of them out.")
         many = _("item '{key}' has more than {n} candidates.")
-        of_candidates = "SELECT candidate.line, key, name FROM candidate JOIN item ON item.n = item"
+        of_candidates = "SELECT candidate.line, key, item FROM candidate JOIN item ON item.n = item"
         for query, problem in (
             (
                 f"{of_candidates} WHERE candidate.digest <> '' AND candidate.digest = item.digest",
@@ -361,53 +334,15 @@ class MappedItems(Collection[ItemDraft]):
                 CodedText(twice, "same_picture"),
             ),
             (
-                "SELECT line, name, name FROM item WHERE (SELECT COUNT(*) FROM candidate"
+                "SELECT line, name, n FROM item WHERE (SELECT COUNT(*) FROM candidate"
                 f" WHERE item = item.n) > {MOST_CANDIDATES}",
                 CodedText(many, "too_many_candidates"),
             ),
         ):
             column = self.mapping.column(Use.CANDIDATE_PICTURE)
-            for line, key, name in self._database.execute(query).fetchall():
-                row = Row(self.path, line, {})
+            rows = self._database.execute(query).fetchall()
+            for line, key, _item in rows:
                 text = problem.format(key=key, n=MOST_CANDIDATES)
-                self._note(
-                    row.refuse(text, column if problem != many else None, code=problem.code), ""
-                )
-                self._mark_faulty(name, row)
-
-
-LONGEST_OF_SYSTEM = 100
-
-
-class _Cells:
-    """The cells of a row, of which each that cannot be read is noted once."""
-
-    def __init__(
-        self, row: Row, mapping: ColumnMapping, note: Callable[[ImportRefused, str], None]
-    ) -> None:
-        self._row, self._note = row, note
-
-    def text(self, column: str | None) -> str:
-        return self._read(column, self._row.text)
-
-    def name(self, column: str | None, *, longest: int) -> str:
-        return self._read(column, lambda name: self._row.optional(name, longest=longest))
-
-    def required(self, column: str | None, *, longest: int = 200) -> str:
-        return self._read(column, lambda name: self._row.required(name, longest=longest))
-
-    def _read(self, column: str | None, read: Callable[[str], str]) -> str:
-        if column is None:
-            return ""
-        try:
-            return read(column)
-        except ImportRefused as refused:
-            self._note(refused, str(self._row.fields.get(column) or ""))
-            return ""
-
-
-def named_by(shared: dict[str, str]) -> str:
-    """A name for an item that has none: the same for the same page, in whatever file."""
-    return (
-        "item-" + sha256("\x00".join(shared.values()).encode("utf-8", "replace")).hexdigest()[:12]
-    )
+                field = column if problem != many else None
+                self.faults.add(Row(self.path, line, {}).refuse(text, field, code=problem.code))
+            self._mark_faulty(item for *_place, item in rows)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.delimited import OnFault
+from annotation.readers.blocks import OnFault
 from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row

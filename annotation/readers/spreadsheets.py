@@ -20,7 +20,7 @@ from defusedxml.ElementTree import iterparse
 from django.utils.translation import gettext as _
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.delimited import OnFault
+from annotation.readers.blocks import OnFault
 from annotation.readers.headers import (
     LOOKED_AT,
     MOST_COLUMNS,

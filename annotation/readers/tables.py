@@ -17,7 +17,12 @@ from django.utils.translation import gettext as _
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.archives import temporary_folder, unpacked
-from annotation.readers.delimited import OnFault, TextTable
+from annotation.readers.blocks import (
+    OnFault,
+    RowBlock,
+    gather_rows,
+)
+from annotation.readers.delimited import TextTable
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, ODS, FileFormat, find_format
 from annotation.readers.headers import MOST_COLUMNS, refuse_columns
@@ -81,21 +86,29 @@ class OpenTable:
         raised, and names how many rows have the same.
         """
         faults = Faults()
-        report = self.report
-
-        def leave_out(fault: ImportRefused) -> None:
-            report.leave_out(CodedText(fault.problem, fault.code), fault.place)
-            (on_fault or faults.add)(fault)
-
         is_empty = True
-        for row in self._records(columns, leave_out):
+        for row in self._records(columns, self._leaving_out(on_fault or faults.add)):
             if faults.n:
                 continue
             is_empty = False
             yield row
         if (fault := faults.error()) is not None:
             raise fault
-        if is_empty and not any(code != "blank_row" for code in report.left_out):
+        if is_empty:
+            self._refuse_empty()
+
+    def _leaving_out(self, on_fault: OnFault) -> OnFault:
+        """Counts the row of a fault as left out, too."""
+        report = self.report
+
+        def leave_out(fault: ImportRefused) -> None:
+            report.leave_out(CodedText(fault.problem, fault.code), fault.place)
+            on_fault(fault)
+
+        return leave_out
+
+    def _refuse_empty(self) -> None:
+        if not any(code != "blank_row" for code in self.report.left_out):
             raise ImportRefused(self.path, _("it has no rows."), code="no_rows")
 
     def _records(self, columns: Sequence[str], leave_out: OnFault) -> Iterator[Row]:
@@ -136,25 +149,47 @@ class OpenTable:
         return parquet_rows(self.path, self.content, self.source, most_bytes=self.most_bytes)
 
     def rows(self, faults: Faults) -> Iterator[Row]:
-        """The rows with flat cells for the pages; a fault that ends the file is the last one."""
-        names: set[str] = set()
+        """The rows of `blocks`."""
+        for block in self.blocks(faults):
+            yield from block.rows()
+
+    def blocks(self, faults: Faults) -> Iterator[RowBlock]:
+        """The rows with flat cells for the pages. A fault is added after the rows before it, and
+        the one that ends the file is the last."""
+        pending: list[ImportRefused] = []
         try:
-            for record in self.records(on_fault=faults.add):
-                names.update(record.fields)
-                try:
-                    flat = list(flatten_row(record)) if self.is_nested else [record]
-                except ImportRefused as fault:
-                    self.report.leave_out(CodedText(fault.problem, fault.code), fault.place)
-                    faults.add(fault)
-                    continue
-                if len(record.fields) > MOST_MAPPED_COLUMNS:
-                    raise refuse_columns(self.path, len(record.fields), MOST_MAPPED_COLUMNS)
-                if len(names) > MOST_COLUMNS:
-                    raise refuse_columns(self.path, len(names), MOST_COLUMNS)
-                self.report.n_rows += len(flat) - 1
-                yield from flat
+            if self.form.kind == CSV:
+                yield from self._text_blocks(faults)
+            else:
+                yield from gather_rows(self._flat_rows(pending.append), pending, faults.add)
         except ImportRefused as refused:
             faults.add(refused)
+
+    def _text_blocks(self, faults: Faults) -> Iterator[RowBlock]:
+        is_empty = True
+        for block in self._text_table().blocks((), self._leaving_out(faults.add)):
+            if (n := len(block.columns)) > MOST_MAPPED_COLUMNS:
+                raise refuse_columns(self.path, n, MOST_MAPPED_COLUMNS)
+            is_empty = False
+            yield block
+        if is_empty:
+            self._refuse_empty()
+
+    def _flat_rows(self, on_fault: OnFault) -> Iterator[Row]:
+        names: set[str] = set()
+        for record in self.records(on_fault=on_fault):
+            names.update(record.fields)
+            try:
+                flat = list(flatten_row(record)) if self.is_nested else [record]
+            except ImportRefused as fault:
+                self._leaving_out(on_fault)(fault)
+                continue
+            if len(record.fields) > MOST_MAPPED_COLUMNS:
+                raise refuse_columns(self.path, len(record.fields), MOST_MAPPED_COLUMNS)
+            if len(names) > MOST_COLUMNS:
+                raise refuse_columns(self.path, len(names), MOST_COLUMNS)
+            self.report.n_rows += len(flat) - 1
+            yield from flat
 
     @property
     def is_nested(self) -> bool:

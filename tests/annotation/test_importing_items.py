@@ -18,6 +18,7 @@ from django.core.management.base import CommandError
 from annotation.exceptions import ImportRefused
 from annotation.models import Candidate, Item, Study
 from annotation.readers import archives
+from annotation.readers.blocks import ROWS_AT_ONCE
 from annotation.readers.column_mapping import (
     ColumnMapping,
     Use,
@@ -413,6 +414,35 @@ def test_of_many_faults_the_first_hundred_are_kept_and_the_rest_counted(tmp_path
     with opened_table(path) as table:
         items_of(table, ColumnMapping.of({"uses": LONG}), faults=faults, kind="rating")
     assert (faults.n, len(faults.first), faults.n_more) == (250, 100, 150)
+
+
+def test_faults_of_rows_that_are_far_apart_come_in_the_files_order(tmp_path: Path) -> None:
+    """A file in the order of its systems, which is longer than what is checked at once."""
+    n_items = ROWS_AT_ONCE + 100
+    rows = [f"d{n},c,{system},t\n" for system in ("a", "b") for n in range(n_items)]
+    rows += ["d1,c,a,t\n", "d2,c,a,other\n", "d3,other,a,t\n", "d4,c,,t\n", "d5,c\n"]
+    rows += ["d6,c,c,t\n", "d6,c,c,other\n"]
+    path = tmp_path / "a.csv"
+    path.write_text(HEADER.decode() + "".join(rows))
+    faults = Faults()
+    with opened_table(path) as table:
+        items = items_of(table, ColumnMapping.of({"uses": LONG}), faults=faults, kind="rating")
+    first = 2 * n_items + 2
+    assert [((fault.line or 0) - first, fault.column, fault.code) for fault in faults.first] == [
+        (1, "system", "repeated_response"),
+        (2, "context", "differs"),
+        (3, "system", "empty"),
+        (4, "", "field_count"),
+        (6, "system", "repeated_response"),
+    ]
+    assert (items.n_faulty, len(items)) == (4, n_items - 4)
+    left_out = {code: (each.n, each.places) for code, each in items.report().left_out.items()}
+    assert left_out == {
+        "repeated_response": (2, [f"Line {first}", f"Line {first + 2}"]),
+        "field_count": (1, [f"Line {first + 4}"]),
+        "faulty_item": (4 * 2 + 4, []),
+    }
+    assert [each.system for each in next(iter(items)).candidates] == ["a", "b"]
 
 
 def pool(tmp_path: Path, files: dict[str, bytes], rows: str) -> tuple[list[Any], Faults]:

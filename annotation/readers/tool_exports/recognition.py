@@ -12,8 +12,8 @@ from typing import Any
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.archives import is_excel
+from annotation.readers.blocks import OnFault
 from annotation.readers.column_mapping import NAMES, Use, plain_name
-from annotation.readers.delimited import OnFault
 from annotation.readers.formats import FileFormat
 from annotation.readers.pooled_hits import has_pools
 from annotation.readers.report import ReadingReport
