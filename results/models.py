@@ -9,7 +9,6 @@ from functools import cached_property
 from math import isnan
 from typing import Any, Self
 
-import numpy as np
 from django.conf import settings
 from django.contrib.contenttypes.fields import GenericForeignKey
 from django.contrib.contenttypes.models import ContentType
@@ -86,7 +85,7 @@ def pack_record(record: Mapping[str, Any]) -> bytes:
 
 def plain_record(value: Any) -> Any:
     """A record as JSON has it: undefined numbers are null, tuples and arrays are lists."""
-    if isinstance(value, np.ndarray | np.generic):
+    if hasattr(value, "tolist"):  # numpy's arrays and numbers, without importing it at start-up
         value = value.tolist()
     if isinstance(value, Mapping):
         return {str(name): plain_record(each) for name, each in value.items()}
