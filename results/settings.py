@@ -3,16 +3,17 @@ command's options and the documentation.
 
     @dataclass(frozen=True, kw_only=True)
     class ReuseSettings:
-        pool_depth: int | None = setting(None, Integer(_("Depth of the pool"), least=1))
+        pool_depth: int | None = setting(None, Number(label=_("Depth of the pool"), least=1))
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -109,8 +110,21 @@ class Number(Setting):
         return kind(default=default, allow_null=default is None, help_text=self.label, **given)
 
     def add_option(self, parser: ArgumentParser, name: str, default: Any) -> None:
-        kind = float if self.is_fraction else int
-        parser.add_argument(name_option(name), type=kind, default=default, help=str(self.label))
+        parser.add_argument(
+            name_option(name), type=self._parse, default=default, help=str(self.label)
+        )
+
+    def _parse(self, text: str) -> float:
+        """The value of an option."""
+        try:
+            value = float(text) if self.is_fraction else int(text)
+        except ValueError:
+            kind = "number" if self.is_fraction else "whole number"
+            raise ArgumentTypeError(f"'{text}' is not a {kind}") from None
+        least, most = (-inf if self.least is None else self.least), self.most
+        if not least <= value <= (inf if most is None else most):
+            raise ArgumentTypeError(f"{text} is not between {least:g} and {most or inf:g}")
+        return value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -189,3 +189,6 @@ def test_a_command_computes_it(collection):
         call_command("compute_result", "length", "tracks", "--runs", "none", "bm25")
     with pytest.raises(CommandError):
         call_command("compute_result", "length", "nothing")
+    for value in ("-1", "1001", "x"):
+        with pytest.raises(CommandError):
+            call_command("compute_result", "length", "tracks", "--least", value)
