@@ -122,6 +122,5 @@ def remove_study_member(*, member: StudyMembership, actor: User | None) -> None:
 
 
 def require_study_manager(study: Study, actor: User | None) -> None:
-    """RoleTooSmall where the actor may not share the study; no actor means a command."""
     if actor and Permission.MANAGE not in permissions_in(study, actor):
         raise RoleTooSmall(_("Only owners and managers share a study."))

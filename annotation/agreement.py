@@ -36,15 +36,12 @@ class QuestionAgreement:
 
     @property
     def alpha(self) -> Agreement:
-        """The coefficient that every level and design has."""
         return next(c for c in self.coefficients if c.name == "krippendorff_alpha")
 
     def record(self) -> dict[str, Any]:
-        """Alpha as plain values for JSON and pages; undefined numbers are None."""
         return self._record(self.alpha)
 
     def coefficient_records(self) -> list[dict[str, Any]]:
-        """Every coefficient as plain values."""
         return [self._record(coefficient) for coefficient in self.coefficients]
 
     def _record(self, coefficient: Agreement) -> dict[str, Any]:
@@ -67,11 +64,9 @@ class AgreementReport:
     unflagged: tuple[QuestionAgreement, ...] = ()
 
     def records(self) -> list[dict[str, Any]]:
-        """Alpha of each question."""
         return [row.record() for row in self.questions]
 
     def coefficient_records(self) -> list[dict[str, Any]]:
-        """Every coefficient of each question, with flagged submissions and without them."""
         both = ((True, self.questions), (False, self.unflagged))
         return [
             {"with_flagged": with_flagged, **record}
@@ -114,13 +109,11 @@ def study_agreement(
 
 
 def rounds_of(study: Study) -> list[int]:
-    """The rounds in which a study was judged."""
     rounds = Submission.objects.of(study).accepted().order_by("round")
     return list(rounds.values_list("round", flat=True).distinct())
 
 
 def judged_protocols(study: Study, *, round: int) -> list[int]:
-    """The numbers of the protocol's versions under which a round was judged."""
     submissions = Submission.objects.of(study).accepted().filter(round=round)
     used = submissions.exclude(protocol=None).order_by().values("protocol")
     numbers = Protocol.objects.filter(pk__in=used).order_by("number")

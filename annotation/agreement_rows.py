@@ -48,8 +48,6 @@ ANNOTATOR_COLUMNS = [
 
 @dataclass(frozen=True)
 class QuestionTables:
-    """The candidates, pairs of annotators and annotators of one question in one round."""
-
     question: Question
     round: int
     n_flagged: int
@@ -81,7 +79,6 @@ class ComputedAgreement:
 
 
 def write_rows(version: AgreementVersion, computed: ComputedAgreement) -> None:
-    """Write everything under a new version."""
     questions = {table.question.name: table.question for table in computed.tables}
     for report in computed.reports:
         _write(AgreementCoefficient, _coefficients(version, report, questions))

@@ -96,7 +96,6 @@ def _annotators(question: Question, round: int, rows: pd.DataFrame) -> pd.DataFr
 
 @transaction.atomic
 def _store(study: Study, computed: ComputedAgreement) -> AgreementVersion:
-    """Store the rows as the study's next version, instead of those before."""
     Study.objects.select_for_update().get(pk=study.pk)
     versions = AgreementVersion.objects.of(study)
     last = versions.aggregate(last=Max("version"))["last"] or 0

@@ -44,7 +44,6 @@ def quality_evidence(study: Study, efforts: Mapping[int, Effort] | None = None) 
 
 
 def flag_rows(version: EvidenceVersion, evidence: Evidence) -> list[AnnotatorFlag]:
-    """The flags as rows of a version, which are not stored yet."""
     import pandas as pd
 
     ids = dict(version.study.annotators.values_list("pseudonym", "pk"))
@@ -103,7 +102,6 @@ def _ratings(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _choices(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
-    """Choices among three categories and more."""
     names = [question.name for question in study.questions.all() if len(question.categories) > 2]
     frame = frame[frame["question"].isin(names)]
     if frame.empty:

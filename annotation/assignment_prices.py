@@ -12,8 +12,6 @@ from console.registrations import load_registrations
 
 @dataclass(frozen=True)
 class AssignmentPrice:
-    """The reward of an assignment, and what it costs with fees in a HIT that has so many."""
-
     reward_usd: Decimal
     cost_usd: Callable[[int], Decimal]
 

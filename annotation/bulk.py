@@ -20,7 +20,6 @@ PLAIN = (models.CharField, models.TextField, models.IntegerField, models.FloatFi
 
 
 def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The rows, so many at once."""
     rest = iter(rows)
     while batch := list(islice(rest, size)):
         yield batch
@@ -96,7 +95,6 @@ def _default(field: models.Field[Any, Any]) -> Any:
 
 
 def _called_default(field: models.Field[Any, Any]) -> Callable[[], Any]:
-    """What gives each row its own default."""
     default: Callable[[], Any] | None = field.default if field.has_default() else None
     if callable(default) and _is_plain(field):
         return default

@@ -62,15 +62,12 @@ def place_checks(
 
 
 def example_check(document: ProtocolDocument, number: int, item: Item) -> PlacedCheck | None:
-    """One check as it would be on an item's page; nothing is stored."""
     draw = _Draw(Protocol(study=item.study), document, number, document.checks[number])
     return draw.placed_on(item)
 
 
 @dataclass(frozen=True)
 class _Draw:
-    """One check of a version, drawn for pages."""
-
     protocol: Protocol
     document: ProtocolDocument
     number: int
@@ -85,7 +82,6 @@ class _Draw:
         return sha256(f"{self.seed}\n{self.number}\n{key}".encode()).hexdigest()
 
     def rows(self, items: Sequence[int]) -> Iterator[PlacedCheck]:
-        """The check on each of the pages that can bear it, in this order."""
         for pk in items:
             item = Item.objects.select_related("study").get(pk=pk)
             if (row := self.placed_on(item)) is not None:
@@ -134,7 +130,6 @@ class _Draw:
         return True
 
     def _fill(self, row: PlacedCheck, item: Item, rng: random.Random) -> bool:
-        """With one of the cases that the page may bear."""
         cases = [each for each in self.check.cases if each.item in ("", item.key)]
         own = [each for each in cases if each.item] or cases
         if not own:
@@ -149,7 +144,6 @@ class _Draw:
 
 
 def _source(item: Item, case: CheckCase) -> Item | Candidate | None:
-    """Whose text and picture a case bears."""
     if not case.source_item:
         return None
     source = item.study.items.filter(key=case.source_item).first()

@@ -56,7 +56,6 @@ def _wins_in(kind: str, judged: pd.DataFrame) -> Iterator[Win]:
 def system_strengths(
     study: Study, *, question: Question, round: int = 1, smoothing: float = 0.0
 ) -> Aggregation:
-    """Bradley-Terry strengths of a study's systems from its comparisons in one round."""
     if question.kind not in COMPARED:
         raise StudyUnfit(
             f"Question '{question.name}' of study '{study.slug}' compares nothing. Strengths are "

@@ -41,7 +41,6 @@ def require_license(name: str) -> str:
 def dataset_card(
     study: Study, tables: Mapping[str, RowFile], counts: Mapping[str, int], *, license: str
 ) -> str:
-    """The card, of the tables that the folder has."""
     version = Protocol.objects.of(study).frozen().order_by("-number").first()
     document = current_document(study) if version is None else read_document(version.document)
     name = study.title or study.slug
@@ -141,7 +140,6 @@ def _protocol(document: ProtocolDocument, number: int | None) -> str:
 
 
 def _scale(question: ProtocolQuestion) -> str:
-    """The labels of what may be answered."""
     labels = [*question.points, *question.categories]
     if labels:
         return "Answers: " + "; ".join(_line(label) for label in labels) + "."

@@ -29,7 +29,6 @@ CARD = "README.md"
 
 
 def dataset_counts(study: Study) -> dict[str, int]:
-    """How much there is of everything that a card counts."""
     submissions = Submission.objects.of(study).aggregate(
         submissions=Count("pk"),
         rejected=Count("pk", filter=Q(status=Submission.Status.REJECTED)),
@@ -65,7 +64,6 @@ def write_dataset(study: Study, folder: Path, *, license: str = UNKNOWN_LICENSE)
 
 
 def dataset_zip(study: Study, license: str = UNKNOWN_LICENSE) -> Iterator[bytes]:
-    """The folder as a zip, bit by bit; what cannot be exported is refused before the first."""
     require_license(license)
     tables = dataset_tables(study)
     return _zipped(

@@ -47,7 +47,6 @@ def about_table(name: str) -> str:
 
 
 def table_sections(study: Study, names: Collection[str]) -> list[str]:
-    """What the card says of the tables beside a line each."""
     sections = {name: _tables[name].section for name in names}
     return [section(study) for section in sections.values() if section is not None]
 

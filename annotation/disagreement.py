@@ -105,7 +105,6 @@ def _judged(question: Question, round: int, frame: pd.DataFrame | None) -> Judge
 
 
 def _candidates(question: Question) -> pd.DataFrame:
-    """The candidates of the study with their ids, in its order."""
     import pandas as pd
 
     columns = {
@@ -149,7 +148,6 @@ def _alpha(units: Column, annotators: Column, values: Column, level: Level) -> f
 
 
 def _flagged(question: Question, round: int) -> dict[str, int]:
-    """How many of each annotator's submissions are flagged."""
     import pandas as pd
 
     submissions = Submission.objects.of(question.study).accepted().flagged().filter(round=round)

@@ -24,7 +24,6 @@ def add_comment(
     written_by: AbstractBaseUser,
     round: int = 1,
 ) -> DisputeComment:
-    """Say something about a candidate under a question."""
     if candidate.item.study_id != question.study_id:
         raise CommentRefused(
             f"'{candidate}' and '{question}' are of different studies.", code="other_study"

@@ -17,8 +17,6 @@ MOST_ROWS = 50
 
 @dataclass(frozen=True)
 class Opinion:
-    """What one annotator gave, and why."""
-
     annotator: str
     value: float
     category: str
@@ -46,7 +44,6 @@ class Dispute:
     decision: Adjudication | None
 
     def record(self) -> dict[str, Any]:
-        """As plain values for JSON."""
         plain = asdict(self) | {"decision": None}
         if self.decision is not None:
             plain["decision"] = {
@@ -69,7 +66,6 @@ class Queue:
     threshold: float
 
     def record(self, question: Question, round: int) -> dict[str, Any]:
-        """As plain values for JSON."""
         return {
             "question": question.name,
             "round": round,

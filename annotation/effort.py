@@ -125,12 +125,10 @@ class Effort:
 
     @property
     def n_pasted(self) -> int:
-        """Characters that were pasted or dropped."""
         return int(sum(row[2] for row in self.events if row[1] == PASTE))
 
     @property
     def n_typed(self) -> int:
-        """Characters that were typed."""
         return int(sum(row[2] for row in self.events if row[1] == TYPING))
 
     @property
@@ -143,7 +141,6 @@ class Effort:
 
     @property
     def seen(self) -> tuple[int, int] | None:
-        """How many questions came into view, and of how many."""
         rows = [row for row in self.events if row[1] == SEEN]
         return max(((int(row[2]), int(row[3])) for row in rows), default=None)
 

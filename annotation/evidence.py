@@ -37,8 +37,6 @@ LEAST_VALUES = 4
 
 @dataclass(frozen=True)
 class Measures:
-    """One submission in numbers; None where it has nothing to measure."""
-
     annotator: int
     seconds: float | None
     same_share: float | None
@@ -60,8 +58,6 @@ class Flag:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The measures of all of a study's submissions that were not rejected."""
-
     measures: Mapping[int, Measures]
     typical: Mapping[str, float]
     careful: frozenset[int]
@@ -69,7 +65,6 @@ class Evidence:
     half the median."""
 
     def flag_names(self, measured: Measures) -> list[str]:
-        """The flags of a submission, the strongest kind first."""
         limit_seconds = self.typical.get(FAST, 0) * FAST_SHARE
         checks = {
             CONTRADICTORY: measured.is_contradictory,
@@ -196,7 +191,6 @@ def _distances(
 
 
 def _typical(measures: Iterable[Measures]) -> dict[str, float]:
-    """What the submission in the middle has, of each measure."""
     typical = {}
     for name in (FAST, SAME, FAR):
         values = [value for one in measures if (value := _value(name, one)) is not None]

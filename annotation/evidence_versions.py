@@ -117,7 +117,6 @@ def is_held(document: ProtocolDocument, flags: Collection[str], failed: Collecti
 
 
 def _failed_checks(study: Study) -> dict[int, set[int]]:
-    """The numbers of the checks that each submission failed."""
     failed: defaultdict[int, set[int]] = defaultdict(set)
     rows = CheckAnswer.objects.filter(submission__item__study=study, is_failed=True).order_by()
     for submission, number in rows.values_list("submission", "placed__number"):

@@ -84,8 +84,6 @@ class ImportRefused(FileRefused):
 
 
 class TableRefused(FileRefused):
-    """A table to compute from cannot be used."""
-
     advice = " Nothing was computed."
 
 
@@ -103,8 +101,6 @@ class FileFaults(AnnotationError):
 
 
 class StudyUnknown(AnnotationError):
-    """No study has that slug."""
-
     def __init__(self, slug: str, known: list[str]) -> None:
         self.slug, self.known = slug, known
         listed = ", ".join(known) if known else "none yet"
@@ -116,8 +112,6 @@ class StudyUnfit(AnnotationError):
 
 
 class QuestionUnknown(AnnotationError):
-    """The study asks no such question."""
-
     def __init__(self, study: str, name: str, known: list[str]) -> None:
         self.study, self.name, self.known = study, name, known
         questions = (
@@ -127,8 +121,6 @@ class QuestionUnknown(AnnotationError):
 
 
 class LabelSetUnknown(AnnotationError):
-    """The study has no label set of that version."""
-
     def __init__(self, version: int, known: list[int]) -> None:
         self.version, self.known = version, known
         listed = ", ".join(map(str, known)) if known else "none yet; make one with label_study"
@@ -136,8 +128,6 @@ class LabelSetUnknown(AnnotationError):
 
 
 class DraftChanged(AnnotationError):
-    """Somebody else saved a protocol's draft since the writer read it."""
-
     def __init__(self, saved_at: datetime | None) -> None:
         super().__init__(
             _("Somebody else changed the protocol since you opened it. Nothing was saved.")
@@ -146,8 +136,6 @@ class DraftChanged(AnnotationError):
 
 
 class ProtocolFrozen(AnnotationError):
-    """A version that has been published cannot be changed."""
-
     def __init__(self, study: str, number: int) -> None:
         super().__init__(
             f"Version {number} of the protocol of study '{study}' is frozen and never changes. "
@@ -156,8 +144,6 @@ class ProtocolFrozen(AnnotationError):
 
 
 class ProtocolUnknown(AnnotationError):
-    """The study has no version of that number."""
-
     def __init__(self, study: str, number: int, known: list[int]) -> None:
         self.study, self.number, self.known = study, number, known
         listed = ", ".join(map(str, known)) if known else "none yet"
@@ -195,8 +181,6 @@ class FolderUnusable(AnnotationError):
 
 
 class LicenseUnknown(AnnotationError):
-    """A license's name has a form that no license's has."""
-
     def __init__(self, name: str, known: Sequence[str]) -> None:
         super().__init__(
             f"'{name[:64]}' is not the name of a license as Hugging Face has them, such as "

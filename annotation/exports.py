@@ -129,7 +129,6 @@ CHECK_KINDS: dict[str, Kind] = {
 
 
 def item_stretches(study: Study) -> Iterator[list[int]]:
-    """The keys of the study's items in its order, so many at once."""
     items, size = Item.objects.filter(study=study).order_by("position", "pk"), FIRST_ITEMS
     rest = items
     while stretch := list(rest.values_list("position", "pk")[:size]):
@@ -145,7 +144,6 @@ def judgment_rows(study: Study) -> RowFile:
 
 
 def item_rows(study: Study) -> RowFile:
-    """Every candidate with what its item shows."""
     return RowFile(dict.fromkeys(ITEM_COLUMNS, "text"), chain.from_iterable(_candidates(study)))
 
 
@@ -156,7 +154,6 @@ def written_rows(study: Study) -> RowFile:
 
 
 def label_rows(study: Study) -> RowFile:
-    """The labels of every label set, with the set's question, version and method."""
     sets = LabelSet.objects.of(study).select_related("study", "question").order_by("version")
     return RowFile(LABEL_KINDS, chain.from_iterable(map(_labels_of_set, sets)))
 
@@ -186,7 +183,6 @@ def _text_answers(study: Study) -> Iterator[tuple[Any, ...]]:
 
 
 def check_rows(study: Study) -> RowFile:
-    """Every answer to a quality check, rejected submissions too."""
     rows = CheckAnswer.objects.filter(submission__item__study=study).order_by(
         "submission__item__position", "submission__item", "submission", "pk"
     )
@@ -253,7 +249,6 @@ def labels_csv(label_set: LabelSet) -> Iterator[str]:
 
 
 def labels_json(label_set: LabelSet) -> Iterator[str]:
-    """The labels with the rule that made them."""
     return json_chunks(label_set_record(label_set), "labels", _labels(label_set))
 
 
@@ -265,7 +260,6 @@ def _label_columns(label_set: LabelSet) -> list[str]:
 
 
 def _labels(label_set: LabelSet) -> Iterator[list[dict[str, Any]]]:
-    """Labels as records, those of a stretch of items at once."""
     columns, categories = _label_columns(label_set), label_set.question.categories
     labels = Label.objects.filter(label_set=label_set)
     for items in item_stretches(label_set.study):
@@ -299,7 +293,6 @@ def _labels_of_set(label_set: LabelSet) -> Iterator[tuple[Any, ...]]:
 
 
 def label_set_record(label_set: LabelSet) -> dict[str, object]:
-    """What a label set is, without its labels, as plain values."""
     return {
         "study": label_set.study.slug,
         "question": label_set.question.name,
@@ -319,6 +312,5 @@ def label_set_record(label_set: LabelSet) -> dict[str, object]:
 
 
 def write_labels(label_set: LabelSet, path: Path) -> None:
-    """Write a label set as JSON to a file that is named so, and as CSV to any other."""
     content = labels_json if path.suffix.lower() == ".json" else labels_csv
     write_whole(path, "".join(content(label_set)))

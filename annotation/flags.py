@@ -31,7 +31,6 @@ def flag_submissions(
 def unflag_submissions(
     *, submissions: SubmissionQuerySet, actor: AbstractBaseUser | None = None
 ) -> int:
-    """Take the marks away, and return how many there were."""
     return _set_reason(submissions.flagged(), "", actor)
 
 

@@ -124,7 +124,6 @@ def _whole_items(study: Study, about: np.ndarray[Any, Any]) -> list[tuple[int, s
 
 
 def _positions(keys: np.ndarray[Any, Any], known: list[int]) -> np.ndarray[Any, Any]:
-    """Where each key stands among the known ones."""
     import pandas as pd
 
     return pd.Index(known, dtype="int64").get_indexer(pd.Index(keys))
@@ -143,7 +142,6 @@ def _category(positions: np.ndarray[Any, Any], texts: list[str]) -> pd.Categoric
 
 
 def candidate_frame(study: Study) -> pd.DataFrame:
-    """Every candidate of a study with the texts a metric may need."""
     candidates = Candidate.objects.filter(item__study=study)
     return _frame(candidates.order_by("item__position", "position", "pk"), CANDIDATE_COLUMNS)
 

@@ -46,7 +46,6 @@ def freeze_judgments(study: Study) -> FrozenFrame:
 
 
 def freeze_frame(frame: pd.DataFrame) -> FrozenFrame:
-    """Store a frame where objects are stored, once."""
     fingerprint = frame_fingerprint(frame)
     name, storage = _name_of(fingerprint), _storage()
     is_new = not _is_frozen(fingerprint)
@@ -60,7 +59,6 @@ def freeze_frame(frame: pd.DataFrame) -> FrozenFrame:
 
 
 def read_frozen_frame(fingerprint: str) -> pd.DataFrame:
-    """The frame of this fingerprint; FrameUnfit where it is not there, or is another."""
     import pandas as pd
 
     name, storage = _name_of(fingerprint), _storage()

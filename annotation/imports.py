@@ -51,8 +51,6 @@ MOST_POSITIONS = 32_767
 
 @dataclass(frozen=True)
 class ImportResult:
-    """What an import wrote, and what was there already."""
-
     study: Study
     n_items: int
     n_items_known: int
@@ -61,7 +59,6 @@ class ImportResult:
     report: ReadingReport
 
     def record(self) -> dict[str, Any]:
-        """For JSON."""
         return {
             "study": self.study.slug,
             "n_items": self.n_items,
@@ -91,7 +88,6 @@ class ImportResult:
 
 
 def _with_known(text: str, n: int) -> str:
-    """A count of what is new, with how many are known."""
     if not n:
         return text
     more = ngettext(
@@ -151,7 +147,6 @@ def import_study(
 
 
 def _give_protocol(study: Study, protocol: ProtocolDocument) -> None:
-    """As the study's draft, with the columns that its answers will have."""
     require_no_faults(freezing_faults(study, protocol))
     save_draft(study=study, document=protocol)
     write_columns(study, protocol)
@@ -179,7 +174,6 @@ def _study(*, draft: StudyDraft, slug: str, title: str, owner: AbstractBaseUser 
 
 
 def _write_questions(study: Study, drafts: Sequence[QuestionDraft], path: Path) -> None:
-    """Write the questions the study has not; those it asks stay as they are."""
     known = {question.name: question for question in study.questions.all()}
     for draft in drafts:
         if draft.name in known:
@@ -298,7 +292,6 @@ def _require_same(item: Item, draft: ItemDraft, path: Path) -> None:
 
 
 def _is_picture(known: Picture | None, draft: PictureDraft | None) -> bool:
-    """Whether a file's picture, if it has one, is the one in the study."""
     return draft is None or (known is not None and known.sha256 == _digest(draft))
 
 

@@ -44,14 +44,12 @@ for name, title, handler in (
     every_seconds=3600,
 )
 def forget(running: RunningJob) -> str:
-    """Delete files that nobody imported."""
     n = forget_uploads()
     return ngettext("%(n)d upload deleted.", "%(n)d uploads deleted.", n) % {"n": n}
 
 
 @register(LABEL, label=gettext_lazy("Labelling"), queue=INTERACTIVE, refusals=REFUSALS)
 def label(running: RunningJob) -> str:
-    """Make a set of labels by the rule that was requested."""
     rule = running.arguments["rule"]
     question = study_of(running).questions.get(name=rule["question"])
     result = make_label_set(
@@ -65,7 +63,6 @@ def label(running: RunningJob) -> str:
 
 @register(RESULT, label=gettext_lazy("Computing"), queue=INTERACTIVE, refusals=(CorrectableError,))
 def result(running: RunningJob) -> str:
-    """Compute and store what a page shows."""
     for name in running.arguments["names"]:
         compute(study_of(running), name, progress=running.progress(_("step")))
     return ""

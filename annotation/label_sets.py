@@ -57,14 +57,11 @@ class Rule:
 
 
 def rule_of(arguments: dict[str, Any]) -> Rule:
-    """The rule that a form's arguments describe."""
     return Rule(**{name: value for name, value in arguments.items() if name != "question"})
 
 
 @dataclass(frozen=True)
 class LabelSetResult:
-    """A label set, and whether it is new or was there already."""
-
     label_set: LabelSet
     is_new: bool
 
@@ -145,7 +142,6 @@ def _labels(
 def _label_rows(
     judged: JudgedUnits, aggregation: Aggregation
 ) -> dict[tuple[str, str], dict[str, Any]]:
-    """The fields of each aggregated label by item and candidate."""
     keys = judged.keys
     key_of_unit = dict(
         zip(keys.index, zip(keys["item"], keys["candidate"], strict=True), strict=True)

@@ -67,8 +67,6 @@ MOST_MEGABYTES = 64
 
 @dataclass(frozen=True)
 class QuestionOverride:
-    """What a person says of a question; what is empty is found in the answers."""
-
     level: str = ""
     low: str = ""
     high: str = ""
@@ -77,8 +75,6 @@ class QuestionOverride:
 
 @dataclass(frozen=True)
 class LabelSettings:
-    """How an export is read: by which tool it was written, and what its fields are."""
-
     tool: str = ""
     uses: Mapping[str, str] = field(default_factory=dict)
     answers: str = ""
@@ -90,7 +86,6 @@ class LabelSettings:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> LabelSettings:
-        """What `plain` made of them."""
         questions = {
             name: QuestionOverride(**each) for name, each in values.get("questions", {}).items()
         }
@@ -98,7 +93,6 @@ class LabelSettings:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
         return asdict(self)
 
     def question_settings(self) -> QuestionSettings:
@@ -120,7 +114,6 @@ class LabelSettings:
         )
 
     def problems(self) -> list[CodedText]:
-        """What keeps the export from being read, in sentences."""
         chosen = Counter(self.uses.values())
         problems = [
             CodedText(
@@ -166,7 +159,6 @@ def _pattern_problems(answers: str) -> list[CodedText]:
 
 
 def label_of_use(use: str) -> str:
-    """What people call a use."""
     return {
         LabelUse.ITEM: _("Item"),
         LabelUse.ANNOTATOR: _("Annotator"),
@@ -231,7 +223,6 @@ def _unread(upload: Upload, refused: ImportRefused) -> str:
 
 
 def _first_settings(upload: Upload, tool: str, first: Mapping[str, str]) -> LabelSettings:
-    """Those of the last file with these fields, or else what their names suggest."""
     digest = columns_digest(upload, tool)
     stored = StoredMapping.objects.filter(
         **StoredMapping.owner_of(upload), columns_digest=digest
@@ -245,7 +236,6 @@ def _first_settings(upload: Upload, tool: str, first: Mapping[str, str]) -> Labe
 def _read(
     export: OpenExport, chosen: LabelSettings, faults: Faults
 ) -> ReadExport | StudyDraft | None:
-    """What the settings make of the records; what is wrong with them is noted."""
     try:
         if chosen.tool == POOLS:
             return read_pools(export.file, keep_names=chosen.keeps_names)

@@ -29,6 +29,5 @@ def register_launched_batches(find_batches: FindBatches) -> FindBatches:
 
 
 def list_launched_batches(studies: Collection[int]) -> list[LaunchedBatch]:
-    """The launched batches of studies, by their keys; the oldest first."""
     load_registrations()
     return [batch for find_batches in _find_batches for batch in find_batches(studies)]

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def kind_of_protocol(document: ProtocolDocument) -> str:
-    """The kind of study that a protocol is of."""
     is_pool = any(question.kind == "selection" for question in document.questions)
     return Study.Kind.ALTERNATIVES if is_pool else Study.Kind.RATING
 
@@ -63,7 +62,6 @@ def copy_study(*, source: Study, title: str, owner: User, team: Team | None) -> 
 
 @transaction.atomic
 def rename_study(*, study: Study, title: str, actor: User | None) -> None:
-    """Call a study something else; its short name, which addresses and files have, stays."""
     former, words = study.title, title.strip()
     most = Study._meta.get_field("title").max_length or 0
     if not words or len(words) > most:

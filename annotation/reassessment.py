@@ -36,7 +36,6 @@ class RoundAgreement:
     coefficients: tuple[Agreement, ...]
 
     def coefficient_records(self) -> list[dict[str, Any]]:
-        """Every coefficient as plain values for JSON and pages."""
         named = {
             "question": self.question,
             "level": self.level,

@@ -18,8 +18,6 @@ LONGEST_SIGNATURE = 500
 
 
 class ScoreUse(StrEnum):
-    """What a column of a table of scores holds."""
-
     ITEM = "item"
     SYSTEM = "system"
     CANDIDATE = "candidate"
@@ -31,7 +29,6 @@ class ScoreUse(StrEnum):
 
 
 def label_of_use(use: str) -> str:
-    """What people call a use."""
     return {
         ScoreUse.ITEM: _("Item"),
         ScoreUse.SYSTEM: _("System"),
@@ -58,12 +55,10 @@ class ScoreSettings:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> ScoreSettings:
-        """What `plain` made of them."""
         return cls(**{**values, "lower": tuple(values.get("lower", ()))})
 
     @property
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
         return asdict(self) | {"lower": list(self.lower)}
 
     @property
@@ -74,11 +69,9 @@ class ScoreSettings:
         return tuple(name for name, each in self.uses.items() if each == use)
 
     def signature_for(self, upload: Upload) -> str:
-        """That of the rows that name none."""
         return self.signature or f"imported|file:{upload.file_name}"
 
     def problems(self) -> list[str]:
-        """What keeps the table from being read, in sentences."""
         chosen = Counter(self.uses.values())
         problems = [
             _("Only one column can be “{use}”.").format(use=label_of_use(use))

@@ -20,14 +20,12 @@ class Raters(Enum):
 
     @property
     def subject(self) -> str:
-        """At a sentence's beginning."""
         if self is Raters.BOTH:
             return _("People and simulated workers")
         return _("People") if self is Raters.PEOPLE else _("Simulated workers")
 
     @property
     def named(self) -> str:
-        """Within a sentence."""
         if self is Raters.BOTH:
             return _("people and simulated workers")
         return _("people") if self is Raters.PEOPLE else _("simulated workers")

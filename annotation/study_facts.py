@@ -23,8 +23,6 @@ ALPHA = "krippendorff_alpha"
 
 @dataclass(frozen=True)
 class SystemMean:
-    """A system's judgments under a question in the first round, but rejected ones."""
-
     question: str
     system: str
     mean: float
@@ -50,13 +48,10 @@ def register_collection_facts(facts: CollectionFacts) -> None:
 
 @dataclass(frozen=True)
 class StudyFacts:
-    """A study as its datasheet reads it; each fact is read once."""
-
     study: Study
 
     @cached_property
     def version(self) -> Protocol | None:
-        """The last version that was frozen: what was published."""
         return Protocol.objects.of(self.study).frozen().order_by("-number").first()
 
     @cached_property
@@ -114,13 +109,11 @@ class StudyFacts:
 
     @cached_property
     def batches(self) -> list[tuple[Any, Any]]:
-        """The batches that were published, each with its report."""
         load_registrations()
         return [row for facts in _collections for row in facts.list_batches(self.study)]
 
     @cached_property
     def recruitments(self) -> list[Any]:
-        """The studies at recruiters that participants came by, or may come."""
         load_registrations()
         return [row for facts in _collections for row in facts.list_recruitments(self.study)]
 
@@ -135,7 +128,6 @@ class StudyFacts:
 
     @cached_property
     def alphas(self) -> list[dict[str, Any]]:
-        """Krippendorff's alpha of each question and round, over all conditions, with signatures."""
         version = current_agreement(self.study)
         if version is None:
             return []

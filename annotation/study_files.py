@@ -63,7 +63,6 @@ class RowDownload:
     permission: Permission = Permission.EXPORT
 
     def forms(self, name: str) -> dict[str, Download]:
-        """The download in each form, by the file's name."""
         return {
             f"{name}.{form}": Download(
                 content_type, self.about, self._writer(write), permission=self.permission
@@ -102,7 +101,6 @@ _registered = _Files()
 
 
 def register_table(name: str, table: RowDownload, offer: Offer) -> None:
-    """Offer a table in every form."""
     _registered.tables[name] = table
     for file_name, download in table.forms(name).items():
         register_file(file_name, download, offer)
@@ -114,13 +112,11 @@ def register_file(name: str, download: Download, offer: Offer) -> None:
 
 
 def row_downloads() -> Mapping[str, RowDownload]:
-    """The tables by name."""
     _import_files()
     return _registered.tables
 
 
 def study_downloads() -> Mapping[str, Download]:
-    """All files by name, in the order of pages."""
     _import_files()
     files, offers = _registered.files, _registered.offers
     return {name: files[name] for name in sorted(files, key=lambda name: offers[name].place)}

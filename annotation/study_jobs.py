@@ -52,10 +52,8 @@ def request_study_job(
 
 
 def study_of(running: RunningJob) -> Study:
-    """The study that a job is about, as it is now."""
     return Study.objects.get(pk=running.arguments["study"])
 
 
 def subject_of(study: Study) -> str:
-    """What a study is called where jobs name their subject."""
     return f"study:{study.pk}"

@@ -52,12 +52,10 @@ def loaded_fingerprint(study: Study, name: str = VALIDATION) -> str:
 
 
 def is_stored(study: Study, name: str) -> bool:
-    """Whether the result is there, of the study as it was loaded."""
     return _result(name).is_stored(study)
 
 
 def compute(study: Study, name: str, progress: Progress = silently) -> None:
-    """Compute the result of that name, and keep it."""
     # Loaded first: what changes meanwhile makes the result out of date, and never wrong.
     _result(name).compute(Study.objects.get(pk=study.pk), progress)
 

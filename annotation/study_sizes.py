@@ -10,8 +10,6 @@ from annotation.models import Study
 
 
 class Sizes(TypedDict):
-    """The counts of `StudyQuerySet.counted`."""
-
     n_items: int
     n_submissions: int
     n_judgments: int

@@ -56,7 +56,6 @@ class _Target:
     annotators: dict[str, Annotator] = field(default_factory=dict)
 
     def know(self, names: set[str]) -> None:
-        """Look up annotators, or write them; those of earlier drafts are known."""
         unknown = names - self.annotators.keys()
         Annotator.objects.bulk_create(
             (Annotator(study=self.study, pseudonym=name) for name in sorted(unknown)),
@@ -101,7 +100,6 @@ def _write_batch(target: _Target, drafts: list[SubmissionDraft], counts: Counts)
 
 
 def _known_submissions(items: Iterable[int]) -> dict[tuple[str, str, int], Submission]:
-    """The submissions of these items by annotator, item and round."""
     there = Submission.objects.filter(item__in=list(items)).select_related("annotator", "item")
     narrow = there.only("annotator__pseudonym", "item__key", "round", "raw", "status")
     return {(s.annotator.pseudonym, s.item.key, s.round): s for s in narrow}

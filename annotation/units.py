@@ -59,7 +59,6 @@ class JudgedUnits:
         return [str(key) for key in self.frame["item"]]
 
     def coefficients(self) -> tuple[Agreement, ...]:
-        """Every coefficient that the level has."""
         coefficients = coefficients_at_level(
             self.units,
             self.annotators,
@@ -87,7 +86,6 @@ class JudgedUnits:
         return replace(alpha, name="krippendorff_alpha_masi")
 
     def agreements(self) -> pd.Series[float]:
-        """How far the judgments of each unit agree, by unit."""
         level = self.level
         if level == "ratio" and self.values.nunique() > MOST_RATIOS:
             level = "interval"
@@ -95,7 +93,6 @@ class JudgedUnits:
         return table.set_index("item")["agreement"]
 
     def pairs(self) -> pd.DataFrame:
-        """Kappa of every pair of annotators, where the level has one."""
         import pandas as pd
 
         if self.level not in KAPPA_WEIGHTS:
@@ -110,7 +107,6 @@ class JudgedUnits:
 
     @property
     def keys(self) -> pd.DataFrame:
-        """The item and candidate of each unit, by unit."""
         keys = self.frame[["item", "candidate"]].astype(str).assign(unit=self.units)
         return keys.drop_duplicates("unit").set_index("unit")
 
@@ -122,7 +118,6 @@ def _of_candidates(warnings: Sequence[str]) -> tuple[str, ...]:
 
 
 def judged_units(question: Question, frame: pd.DataFrame) -> JudgedUnits:
-    """The rows of a judgment frame that are of a question."""
     rows = frame[frame["question"] == question.name]
     if question.is_one_choice:
         rows = chosen_candidates(rows)

@@ -64,7 +64,6 @@ class StoredFile(io.RawIOBase):
 
 
 def uploaded_picture(upload: Upload, name: str) -> PictureDraft:
-    """The picture that the table of an uploaded zip names so, or ImportRefused."""
     path = Path(upload.file_name)
     try:
         with zipfile.ZipFile(io.BufferedReader(StoredFile(upload))) as archive:

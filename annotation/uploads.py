@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from work.execution import RunningJob
 
     class SentFile(TypingProtocol):
-        """What of a file that was sent is needed."""
-
         name: str | None
 
         @property
@@ -87,7 +85,6 @@ def store_upload(
     content: str = Upload.Content.ITEMS,
     mapping: dict[str, Any] | None = None,
 ) -> Upload:
-    """Keep a file that somebody sent, in parts."""
     require_size(file)
     _require_room(uploaded_by, file.size or 0)
     name = plain_file_name(file.name)
@@ -108,13 +105,11 @@ def store_upload(
 
 
 def plain_file_name(name: str | None) -> str:
-    """A sent file's name, such that it can be stored under it."""
     plain = re.sub(r"[\x00-\x1f/\\]", "_", Path(name or "").name)
     return short_file_name(plain) or "table"
 
 
 def require_size(file: SentFile) -> None:
-    """AnnotationError where a file is empty, or larger than the site takes."""
     if not file.size:
         raise AnnotationError(_("The file is empty."), code="empty_file")
     if file.size > settings.UPLOAD_MAX_MEGABYTES * 1024**2:
@@ -145,7 +140,6 @@ def jobs_of_upload(upload: Upload) -> Any:
 
 
 def request_reading(*, upload: Upload, requested_by: User, form: FileFormat | None = None) -> None:
-    """Have the file read, as somebody says it is to be read."""
     if form is not None:
         upload.form = form.plain
     upload.n_rows, upload.faults, upload.n_faults = None, [], 0
@@ -154,7 +148,6 @@ def request_reading(*, upload: Upload, requested_by: User, form: FileFormat | No
 
 
 def request_import(*, upload: Upload, requested_by: User, leaves_out: bool = False) -> None:
-    """Have the file imported by its mapping."""
     _request(upload, 1, requested_by, {"leaves_out": leaves_out})
 
 
@@ -179,7 +172,6 @@ def _is_quick(upload: Upload) -> bool:
 
 @contextmanager
 def stored_file(upload: Upload) -> Iterator[Path]:
-    """The file on disk, until it is closed."""
     with TemporaryDirectory(prefix="assay-upload-") as folder:
         path = Path(folder) / short_file_name(upload.file_name)
         with path.open("wb") as copy:
@@ -190,7 +182,6 @@ def stored_file(upload: Upload) -> Iterator[Path]:
 
 @contextmanager
 def opened_upload(upload: Upload, report: ReadingReport | None = None) -> Iterator[OpenTable]:
-    """The file's table, which is on disk until it is closed."""
     with stored_file(upload) as path:
         most_bytes = 5 * settings.UPLOAD_MAX_MEGABYTES * 1024**2
         form = FileFormat.of(upload.form)
@@ -199,7 +190,6 @@ def opened_upload(upload: Upload, report: ReadingReport | None = None) -> Iterat
 
 
 def read_upload(running: RunningJob) -> str:
-    """Find out what an uploaded file holds."""
     upload = Upload.objects.get(pk=running.arguments["upload"])
     progress, report = running.progress(_("row")), ReadingReport()
     try:
@@ -318,7 +308,6 @@ def _left_out(items: MappedItems) -> Iterator[str]:
 
 
 def write_upload(upload: Upload, draft: Any, running: RunningJob) -> ImportResult:
-    """Write what a file holds into its study, or a new one, and forget the file."""
     person = running.job.requested_by or upload.uploaded_by
     study = upload.study
     protocol = None
@@ -351,7 +340,6 @@ def keep_mapping(upload: Upload, *kind: str) -> None:
 
 
 def free_slug(title: str) -> str:
-    """A short name that no study has, like a title."""
     base = slugify(title)[: LONGEST_SLUG - 6].strip("-_") or "study"
     taken = set(Study.objects.filter(slug__startswith=base).values_list("slug", flat=True))
     n = 1
@@ -363,7 +351,6 @@ def free_slug(title: str) -> str:
 
 
 def forget_uploads() -> int:
-    """Delete what nobody imported in time, and what was imported."""
     before = timezone.now() - timedelta(days=settings.UPLOAD_KEEP_DAYS)
     rows = Upload.objects.filter(created_at__lt=before)
     n = rows.count()

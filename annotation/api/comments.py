@@ -105,7 +105,6 @@ class OneComment(Endpoint):
 
 
 def _own(endpoint: Endpoint, slug: str, comment_id: int) -> DisputeComment:
-    """A comment of one's own; 404 for anybody else's."""
     study = endpoint.study(slug, Permission.ADJUDICATE)
     rows = DisputeComment.objects.of(study).filter(written_by=endpoint.person)
     related = ("candidate__item", "question__study", "written_by")

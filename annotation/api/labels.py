@@ -100,13 +100,11 @@ class LabelSets(Endpoint):
 
 
 def _label_sets(study: Study) -> QuerySet[LabelSet]:
-    """A study's label sets, each with whether its answers are simulated."""
     sets: QuerySet[LabelSet] = LabelSet.objects.of(study).select_related("question", "created_by")
     return sets.annotate(simulated=Value(has_simulated(study)))
 
 
 def require_fit(question: Question, method: str) -> None:
-    """A 400 where the level of measurement does not allow the method."""
     fit = METHODS_AT_LEVEL[Question.Level(question.level)]
     if method not in fit:
         text = f"The question is {question.level}. Use one of {', '.join(fit)}."

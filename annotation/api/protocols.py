@@ -118,7 +118,6 @@ class DraftInput(Input):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Exactly one."""
         if len(attrs) != 1:
             raise serializers.ValidationError("Send one of document, yaml, template and version.")
         return attrs
@@ -148,7 +147,6 @@ class Draft(Endpoint):
 
 
 def _document(study: Study, body: dict[str, Any]) -> ProtocolDocument:
-    """The document that was sent or named, without a fault."""
     if "template" in body:
         return read_protocol(body["template"])
     if "version" in body:
@@ -171,7 +169,6 @@ class CheckInput(Input):
     yaml = serializers.CharField(required=False, max_length=MOST_CHARACTERS)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Exactly one."""
         if len(attrs) != 1:
             raise serializers.ValidationError("Send document or yaml.")
         return attrs

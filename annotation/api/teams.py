@@ -87,7 +87,6 @@ class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
         fields = ["position", "at", "actor", "action", "subject", "details", "hash"]
 
     def to_representation(self, instance: AuditEntry) -> Any:
-        """What the person, or the program, may read of it."""
         permissions = self.context["request"]._request.permissions
         return super().to_representation(readable_entry(instance, permissions))
 

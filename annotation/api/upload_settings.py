@@ -49,7 +49,6 @@ class QuestionOverrideInput(Input):
     wording = serializers.CharField(required=False, max_length=LONGEST_WORDING, allow_blank=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Both ends of a scale, or neither."""
         ends = [attrs[name] for name in ("low", "high") if name in attrs]
         if len(ends) == 1 or (ends and not ends[0] < ends[1]):
             raise serializers.ValidationError({"low": [_("Say low and high, low the smaller.")]})
@@ -110,7 +109,6 @@ class LabelSettingsEndpoint(Endpoint):
 
 
 def _label_settings(upload: Upload, body: dict[str, Any]) -> dict[str, Any]:
-    """As plain settings; another tool begins anew, as on the page."""
     known = LabelSettings.of(upload.mapping)
     tool = body.get("tool", known.tool)
     if tool != known.tool:
@@ -208,7 +206,6 @@ def _require_columns(upload: Upload, uses: dict[str, Any]) -> None:
 
 
 def _require_known(field: str, body: dict[str, Any], known: Iterable[str]) -> None:
-    """A 400 at the field for names that the file does not have."""
     if unknown := sorted(body.keys() - set(known)):
         text = _("Not in the file: {names}.").format(names=", ".join(unknown))
         raise serializers.ValidationError({field: [text]})

@@ -305,7 +305,6 @@ def _is_settled(upload: Upload) -> bool:
 
 
 def waiting_for(upload: Upload, content: str) -> Upload:
-    """Conflict for a file that holds something else, too."""
     if upload.content != content:
         raise Conflict(_("The file holds {content}.").format(content=upload.content))
     return _waiting(upload)

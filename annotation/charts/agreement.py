@@ -76,7 +76,6 @@ def _forest_tips() -> list[alt.Tooltip]:
 
 
 def _reach(rows: pd.DataFrame) -> list[float]:
-    """From the lowest interval, or chance, to perfect agreement."""
     lowest = rows[["value", "ci_low"]].min().min() if len(rows) else 0.0
     return [min(0.0, max(-1.0, float(lowest))) - 0.02, 1.02]
 
@@ -177,7 +176,6 @@ def _name(base: alt.Chart, of_one: pd.DataFrame, against: str, *, dy: int) -> al
 
 
 def _span(values: pd.Series[float]) -> list[float]:
-    """A little less than the least to a little more than the most."""
     return [float(values.min()) * 0.85, float(values.max()) / 0.85] if len(values) else [1, 10]
 
 

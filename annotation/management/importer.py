@@ -40,7 +40,6 @@ class StudyImportCommand(BaseCommand):
         self.warn_of_ownership(imported)
 
     def warn_of_ownership(self, imported: ImportResult) -> None:
-        """Warn if nobody owns the study."""
         if warning := ownership_warning(imported.study):
             self.stderr.write(warning)
 
@@ -98,7 +97,6 @@ def add_ends_argument(parser: CommandParser, of: str) -> None:
 def with_ends(
     questions: Iterable[QuestionDraft], options: Mapping[str, Any]
 ) -> tuple[QuestionDraft, ...]:
-    """The questions with the labels of --ends, if it was given."""
     ends = [end.strip() for end in options["ends"] or ("", "")]
     if too_long := [end for end in ends if len(end) > LONGEST_LABEL]:
         problem = f"--ends '{too_long[0][:40]}': a label has {LONGEST_LABEL} characters at most."
@@ -108,7 +106,6 @@ def with_ends(
 
 
 def add_study_arguments(parser: CommandParser, *, study_help: str = "new, or to add to") -> None:
-    """The file, and the study that it goes into."""
     parser.add_argument("file", type=Path)
     parser.add_argument("--study", required=True, metavar="SLUG", help=study_help)
     parser.add_argument("--title", default="", help="of a new study")
@@ -117,17 +114,14 @@ def add_study_arguments(parser: CommandParser, *, study_help: str = "new, or to 
 
 
 def owner_named(name: str | None) -> AbstractBaseUser | None:
-    """The user of that name, if one is named; CommandError if there is none."""
     return None if name is None else user_named(name)
 
 
 def team_named(slug: str | None) -> Team | None:
-    """The team of that short name, if one is named; TeamUnknown if there is none."""
     return None if slug is None else Team.objects.named(slug)
 
 
 def user_named(name: str) -> AbstractBaseUser:
-    """The user of that name; CommandError if there is none."""
     user = get_user_model().objects.filter(username=name).first()
     if user is None:
         raise CommandError(f"There is no user '{name}'.", returncode=2)

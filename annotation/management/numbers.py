@@ -4,14 +4,12 @@ from argparse import ArgumentTypeError
 
 
 def natural(text: str) -> int:
-    """A whole number from 0 up."""
     if not text.isdecimal():
         raise ArgumentTypeError(f"'{text}' is not a whole number from 0 up")
     return int(text)
 
 
 def positive(text: str) -> int:
-    """A whole number from 1 up."""
     if not (text.isdecimal() and int(text)):
         raise ArgumentTypeError(f"'{text}' is not a whole number from 1 up")
     return int(text)

@@ -15,8 +15,6 @@ ROLES = ("item", "annotator")
 
 
 class Result(Protocol):
-    """A result that can be printed as sentences or as JSON."""
-
     def record(self) -> dict[str, Any]: ...
 
     def lines(self) -> Iterator[str]: ...
@@ -41,7 +39,6 @@ class TableCommand(BaseCommand):
         add_policies(parser, repeats=self.repeats, has_categories=self.has_categories)
 
     def write_result(self, result: Result, reading: Reading, options: dict[str, Any]) -> None:
-        """Print the result and, at the end, what was read."""
         if options["json"]:
             record = {**result.record(), "reading": reading.report.plain()}
             self.stdout.write(json.dumps(record, indent=1))
@@ -150,7 +147,6 @@ def add_where(parser: CommandParser) -> None:
 
 
 def column_and_value(text: str) -> tuple[str, str]:
-    """A column and its value; the value may contain further equals signs."""
     column, equals, value = text.partition("=")
     if not (equals and column.strip()):
         raise ArgumentTypeError(f"'{text}' is not of the form COLUMN=VALUE")
@@ -158,12 +154,10 @@ def column_and_value(text: str) -> tuple[str, str]:
 
 
 def each_once(columns: Iterable[str]) -> tuple[str, ...]:
-    """The columns, each once."""
     return tuple(dict.fromkeys(columns))
 
 
 def values_by_column(where: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The values that rows may have in each column."""
     values: dict[str, list[str]] = {}
     for column, value in where:
         values.setdefault(column, []).append(value)

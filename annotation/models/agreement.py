@@ -28,7 +28,6 @@ class AgreementVersionQuerySet(models.QuerySet["AgreementVersion"]):
         return self.filter(study=study)
 
     def newest(self) -> AgreementVersion | None:
-        """The last one computed, of whatever state of the judgments."""
         return self.order_by("-version").first()
 
     def fingerprinted(self, fingerprint: str) -> AgreementVersion | None:
@@ -37,8 +36,6 @@ class AgreementVersionQuerySet(models.QuerySet["AgreementVersion"]):
 
 
 class AgreementVersion(models.Model):
-    """The agreement of a study's annotators as of one state of its judgments."""
-
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="agreement_versions")
     version = models.PositiveIntegerField(help_text="Counts from one in the study.")
     judgments_version = models.PositiveBigIntegerField(help_text="The study's, when computed.")
@@ -77,7 +74,6 @@ class UnitAgreementQuerySet(models.QuerySet["UnitAgreement"]):
         return self.filter(question=question, round=round)
 
     def disputed(self, threshold: float) -> UnitAgreementQuerySet:
-        """Those whose judgments lie further apart than the threshold."""
         return self.filter(spread__gt=threshold)
 
 
@@ -185,13 +181,10 @@ class AgreementCoefficientQuerySet(models.QuerySet["AgreementCoefficient"]):
         return self.filter(question=question, round=round)
 
     def alphas(self, round: int | models.F) -> AgreementCoefficientQuerySet:
-        """Krippendorff's alpha of every question and condition in a round."""
         return self.filter(round=round, name=ALPHA).select_related("question")
 
 
 class AgreementCoefficient(CoefficientFields):
-    """A coefficient of one question in one round, in one condition or in all of them."""
-
     version = models.ForeignKey(
         AgreementVersion, on_delete=models.CASCADE, related_name="coefficients"
     )
@@ -211,8 +204,6 @@ class AgreementCoefficient(CoefficientFields):
 
 
 class RoundCoefficient(CoefficientFields):
-    """A coefficient of the judgments of one round with those of another."""
-
     version = models.ForeignKey(
         AgreementVersion, on_delete=models.CASCADE, related_name="round_coefficients"
     )
@@ -228,8 +219,6 @@ class RoundCoefficient(CoefficientFields):
 
 
 class ProtocolCoefficient(CoefficientFields):
-    """A coefficient of what was judged under one version of the protocol, of several."""
-
     version = models.ForeignKey(
         AgreementVersion, on_delete=models.CASCADE, related_name="protocol_coefficients"
     )
@@ -279,8 +268,6 @@ class PairAgreement(models.Model):
 
 
 class AnnotatorAgreement(models.Model):
-    """How well an annotator of a question in a round agrees with the others."""
-
     version = models.ForeignKey(
         AgreementVersion, on_delete=models.CASCADE, related_name="annotators"
     )

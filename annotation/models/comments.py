@@ -17,7 +17,6 @@ class DisputeCommentQuerySet(models.QuerySet["DisputeComment"]):
     def about(
         self, candidate: Candidate | int, question: Question, round: int
     ) -> DisputeCommentQuerySet:
-        """Those on a candidate under a question in a round, the oldest first."""
         return self.filter(candidate=candidate, question=question, round=round)
 
 

@@ -23,7 +23,6 @@ class EvidenceVersionQuerySet(models.QuerySet["EvidenceVersion"]):
         return self.filter(study=study)
 
     def newest(self) -> EvidenceVersion | None:
-        """The last one measured, of whatever state of the judgments."""
         return self.order_by("-version").first()
 
 
@@ -62,8 +61,6 @@ class EvidenceVersion(models.Model):
 
 
 class SubmissionEvidence(models.Model):
-    """One submission in numbers, and the flags that follow from them."""
-
     version = models.ForeignKey(EvidenceVersion, on_delete=models.CASCADE, related_name="rows")
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="evidence")
     seconds = _measure()

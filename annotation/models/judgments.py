@@ -49,7 +49,6 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         return self.exclude(flag_reason="")
 
     def timed(self) -> SubmissionQuerySet:
-        """Whose time from accepting to submitting is known."""
         return self.filter(seconds__gt=0)
 
     def plausibly_timed(self) -> SubmissionQuerySet:
@@ -130,11 +129,9 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return self.filter(question__study=study)
 
     def accepted(self) -> JudgmentQuerySet:
-        """Of submissions that were not rejected."""
         return self.exclude(submission__status=Submission.Status.REJECTED)
 
     def unflagged(self) -> JudgmentQuerySet:
-        """Of submissions without a flag."""
         return self.filter(submission__flag_reason="")
 
 

@@ -102,8 +102,6 @@ class LabelSet(models.Model):
 
 
 class Label(models.Model):
-    """The value a label set gives to one candidate."""
-
     label_set = models.ForeignKey(LabelSet, on_delete=models.CASCADE, related_name="labels")
     candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="labels")
     value = models.FloatField()

@@ -41,7 +41,6 @@ class StudyMembership(models.Model):
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self, at: datetime | None = None) -> InvitationQuerySet:
-        """Those that still hold."""
         at = at or timezone.now()
         return self.filter(accepted_at=None, revoked_at=None, expires_at__gt=at)
 

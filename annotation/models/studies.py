@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 class StudyQuerySet(models.QuerySet["Study"]):
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> StudyQuerySet:
-        """Those in which a user has a role (`annotation.access`); all of them for a superuser."""
         if getattr(user, "is_superuser", False):
             return self
         if not user.pk:
@@ -42,14 +41,12 @@ class StudyQuerySet(models.QuerySet["Study"]):
         return self.filter(own | Q(team__in=of_teams) | Q(pk__in=single))
 
     def named(self, slug: str) -> Study:
-        """The study of that slug, or StudyUnknown with the slugs there are."""
         study = self.filter(slug=slug).first()
         if study is None:
             raise StudyUnknown(slug, list(self.order_by("slug").values_list("slug", flat=True)))
         return study
 
     def current(self) -> StudyQuerySet:
-        """Those that nobody has put into the archive."""
         return self.filter(archived_at=None)
 
     def archived(self) -> StudyQuerySet:
@@ -220,12 +217,10 @@ class ItemQuerySet(models.QuerySet["Item"]):
         )
 
     def preceding(self, item: Item) -> Item | None:
-        """The last of them before an item of the same study."""
         earlier = Q(position=item.position, pk__lt=item.pk) | Q(position__lt=item.position)
         return self.filter(earlier).order_by("-position", "-pk").first()
 
     def following(self, item: Item) -> Item | None:
-        """The first of them after an item of the same study."""
         later = Q(position=item.position, pk__gt=item.pk) | Q(position__gt=item.position)
         return self.filter(later).order_by("position", "pk").first()
 
@@ -267,8 +262,6 @@ def new_blind_keys(n: int) -> list[str]:
 
 
 class Candidate(models.Model):
-    """One response, or one pooled product."""
-
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="candidates")
     key = models.CharField(max_length=200)
     blind_key = models.CharField(max_length=BLIND_KEY_LENGTH, default=new_blind_key, editable=False)

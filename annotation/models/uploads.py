@@ -88,12 +88,10 @@ class Upload(models.Model):
 
     @property
     def reading_sentences(self) -> list[str]:
-        """The report of the last reading, for people."""
         return ReadingReport.from_plain(self.reading).sentences() if self.reading else []
 
     @property
     def kind(self) -> str:
-        """The kind of study that the file is for."""
         if self.study is not None:
             return self.study.kind
         return Study.Kind.ALTERNATIVES if self.template in OF_POOLS else Study.Kind.RATING

@@ -80,7 +80,6 @@ def _queue(values: QueryDict, study: Study) -> dict[str, Any]:
 
 
 def _first(question: Question, round: int, dispute: Dispute, takes_focus: bool) -> dict[str, Any]:
-    """The dispute to decide now, with its form and what colleagues said of it."""
     pictures = Candidate.objects.select_related("item__picture", "picture")
     candidate = pictures.defer("picture__content", "item__picture__content").get(
         pk=dispute.candidate_id

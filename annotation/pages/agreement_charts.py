@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart's title, its rows, its picture and its words."""
-
     name: str
     title: str | Promise
     rows: Callable[[AgreementView], pd.DataFrame]

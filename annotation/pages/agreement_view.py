@@ -52,16 +52,12 @@ class CoefficientRow:
 
 @dataclass(frozen=True)
 class RoundRow:
-    """A coefficient of one round with another."""
-
     title: str
     cell: RoundCoefficient
 
 
 @dataclass(frozen=True)
 class ProtocolRow:
-    """A coefficient under one version of the protocol."""
-
     title: str
     cell: ProtocolCoefficient
 
@@ -92,7 +88,6 @@ class AgreementView:
 
     @property
     def query(self) -> str:
-        """What names this view in an address."""
         return urlencode({"round": self.round, "question": self.question})
 
     @property
@@ -128,7 +123,6 @@ class AgreementView:
 
     @cached_property
     def conditions(self) -> list[str]:
-        """The conditions of the question; none where there is but one."""
         return [name for name in dict.fromkeys(row.by for row in self._of_question) if name]
 
     @cached_property
@@ -183,7 +177,6 @@ class AgreementView:
 
     @cached_property
     def annotator_positions(self) -> dict[str, PositionEffect]:
-        """The same of each annotator."""
         return {row.annotator: row for row in self._position_effects.exclude(annotator="")}
 
     @property
@@ -212,7 +205,6 @@ class AgreementView:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """The pairs of the question's annotators, those who judged most."""
         columns = ["annotator_a", "annotator_b", "n_shared", "value", "reason"]
         rows = self.version.pairs.filter(
             question=self.displayed.question, round=self.round, in_matrix=True
@@ -221,7 +213,6 @@ class AgreementView:
 
     @cached_property
     def annotators(self) -> pd.DataFrame:
-        """The question's annotators with their agreement, volume and speed."""
         columns = ["annotator", "agreement", "n_judgments", "seconds", "n_flagged", "alpha_change"]
         # As the page lists them: those who pull agreement down first.
         table = _table(self.annotator_rows("-alpha_change"), columns)

@@ -11,8 +11,6 @@ from console.registrations import load_registrations
 
 @dataclass(frozen=True)
 class DeskWork:
-    """An annotator's assignments in one of the desk's lists, and the first of them."""
-
     list_name: str
     n: int
     first: int

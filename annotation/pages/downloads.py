@@ -81,7 +81,6 @@ def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
 
 
 def streamed(request: HttpRequest, study: Study, name: str) -> StreamingHttpResponse:
-    """A file as it is written, which the audit log knows of."""
     content = _content(request, study, name)
     response = StreamingHttpResponse(content, content_type=study_download(name).content_type)
     response["Content-Disposition"] = f'attachment; filename="{study.slug}-{name}"'
@@ -107,13 +106,11 @@ def _not_computed(job: Job) -> HttpResponse:
 
 
 def file_names_for(request: HttpRequest, study: Study) -> list[str]:
-    """The files that the study has and the person may read, as `study_for` found."""
     permissions = page_permissions(request)
     return [name for name in file_names(study) if study_download(name).permission in permissions]
 
 
 def record_export(request: HttpRequest, study: Study, name: str) -> None:
-    """Say in the team's audit log who took a file away."""
     if request.method == "GET":
         record_in(study, actor=person(request), action="export", details={"file": name})
 

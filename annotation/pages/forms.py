@@ -18,8 +18,6 @@ MOST_CHOICES = 12
 
 
 class FlagForm(forms.Form):
-    """Why a submission is in doubt."""
-
     reason = forms.CharField(
         label=gettext_lazy("Why it is in doubt"),
         max_length=LONGEST_REASON,
@@ -28,8 +26,6 @@ class FlagForm(forms.Form):
 
 
 class DecisionForm(forms.Form):
-    """A value on a question's scale, and why."""
-
     note = forms.CharField(
         label=gettext_lazy("Why (optional)"),
         required=False,
@@ -78,8 +74,6 @@ def _steps(question: Question) -> list[tuple[str, str]]:
 
 
 class LabelSetForm(forms.Form):
-    """By which rule a question's judgments become labels."""
-
     rule = forms.ChoiceField(
         label=gettext_lazy("Question and method"),
         widget=forms.Select(attrs={"class": "form-select"}),
@@ -110,7 +104,6 @@ class LabelSetForm(forms.Form):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the background worker needs to make the set."""
         data = self.cleaned_data
         method, _, question = data["rule"].partition(":")
         rest = {name: data[name] for name in ("round", "with_flagged", "with_adjudications")}

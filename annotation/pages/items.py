@@ -92,7 +92,6 @@ def unflag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
 
 
 def _submission(request: HttpRequest, slug: str, submission_id: int) -> SubmissionQuerySet:
-    """The one submission, where it is of the study and the study may be seen."""
     return Submission.objects.of(study_for(request, slug, Permission.REVIEW)).filter(
         pk=submission_id
     )

@@ -50,7 +50,6 @@ def page_of(job: Job) -> str:
 def controlled_job(
     request: HttpRequest, slug: str, job_id: int, *, resumes: bool = False
 ) -> tuple[Study, Job]:
-    """A job of the study, for those who may control it."""
     study = study_for(request, slug)
     job = get_object_or_404(jobs_of(study), pk=job_id)
     for permission in needed_to_control(job, resumes=resumes):

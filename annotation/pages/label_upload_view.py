@@ -124,15 +124,12 @@ IN_PAGE_WORDS = (
 
 @dataclass(frozen=True)
 class QuestionRow:
-    """A question of the export, as it is read and as somebody says it is to be."""
-
     n: int
     question: dict[str, Any]
     override: QuestionOverride
 
     @property
     def scale(self) -> str:
-        """What its answers are, in words."""
         if self.question.get("categories"):
             n_more = self.question["n_categories"] - len(self.question["categories"])
             return ", ".join(self.question["categories"]) + (f" … (+{n_more})" if n_more else "")
@@ -146,7 +143,6 @@ class QuestionRow:
 
 
 def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
-    """What the page of uploaded labels shows."""
     settings, summary = LabelSettings.of(upload.mapping), upload.summary
     items = [_item(item) for item in summary.get("items", ())]
     return {
@@ -182,7 +178,6 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
 
 
 def sentence_of(summary: dict[str, Any]) -> str:
-    """What the import would come to."""
     n = summary["n_items"]
     items = ngettext("%(n)s item", "%(n)s items", n) % {"n": f"{n:,}"}
     n = summary["n_annotators"]
@@ -231,7 +226,6 @@ def posted_labels(upload: Upload, data: Any) -> dict[str, Any]:
 
 
 def _choice(data: Any, name: str, names: Mapping[str, Any]) -> Any:
-    """What was chosen of the names, or the first."""
     value = data.get(name, "")
     return value if value in names else next(iter(names))
 

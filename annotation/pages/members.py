@@ -169,21 +169,18 @@ def give_study(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def members_of_its_team(request: HttpRequest, study: Study) -> list[Membership]:
-    """The members of the study's team, whom only that team sees."""
     if study.team is None or not Team.objects.of(person(request)).contains(study.team):
         return []
     return list(study.team.memberships.select_related("user").order_by("user__username"))
 
 
 def _teams_for_studies(request: HttpRequest) -> list[Team]:
-    """The teams whose studies one may edit, and so add to."""
     roles = [role for role in Role if Permission.EDIT in PERMISSIONS[role]]
     mine = Membership.objects.filter(user=person(request).pk, role__in=roles)
     return list(Team.objects.filter(pk__in=mine.values("team")))
 
 
 def _invite(request: HttpRequest, to: Team | Study, form: InvitationForm) -> None:
-    """Invite, and keep the link for the page that follows, which displays it once."""
     try:
         if not form.is_valid():
             raise AccountsError(problems_of(form))

@@ -52,14 +52,12 @@ def register_panel(template: str, context: PanelContext) -> None:
 
 
 def study_kind(study: CountedStudy) -> str:
-    """What annotators do on the study's pages, unless an app knows better."""
     facts = stage_facts(study)
     described = (describe(facts) for describe in _kinds)
     return next(filter(None, described), study.get_kind_display())
 
 
 def figures_of(study: CountedStudy, permissions: Container[str]) -> list[Figure]:
-    """The figures that somebody with these permissions may see, each with its page's address."""
     load_registrations()
     facts = stage_facts(study)
     return [
@@ -77,7 +75,6 @@ def figures_of(study: CountedStudy, permissions: Container[str]) -> list[Figure]
 
 
 def panels_of(request: HttpRequest, study: CountedStudy, may: Mapping[str, bool]) -> list[str]:
-    """The panels that apps have for the study, as HTML."""
     load_registrations()
     contexts = [(template, context(request, study)) for template, context in _panels]
     return [

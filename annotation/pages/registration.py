@@ -61,7 +61,6 @@ def _stage_counts() -> dict[str, Any]:
 
 
 def _number(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """How many rows there are, for a subquery."""
     of_all = rows.order_by().annotate(all=Value(1)).values("all")
     counts: QuerySet[Any] = of_all.annotate(n=Count("*")).values("n")
     return counts

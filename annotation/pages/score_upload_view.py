@@ -18,7 +18,6 @@ from annotation.score_settings import (
 
 
 def scores_context(upload: Upload, page: str = "") -> dict[str, Any]:
-    """What the page of uploaded scores shows."""
     settings, summary = ScoreSettings.of(upload.mapping), upload.summary
     columns = [column["name"] for column in upload.columns]
     used = [name for name in columns if name in settings.uses]
@@ -51,7 +50,6 @@ def scores_context(upload: Upload, page: str = "") -> dict[str, Any]:
 
 
 def _policies() -> list[tuple[str, str, tuple[str, ...], dict[str, str]]]:
-    """The name, label, values and labels of values of each policy."""
     refuse = _("refuse the file")
     repeats = {
         "refuse": refuse,
@@ -73,7 +71,6 @@ def _policies() -> list[tuple[str, str, tuple[str, ...], dict[str, str]]]:
 
 
 def sentence_of(summary: dict[str, Any]) -> str:
-    """What the import would come to."""
     n = summary["n_scores"]
     scores = ngettext("%(n)s score", "%(n)s scores", n) % {"n": f"{n:,}"}
     n = summary["n_metrics"]
@@ -82,7 +79,6 @@ def sentence_of(summary: dict[str, Any]) -> str:
 
 
 def posted_scores(upload: Upload, data: Any) -> dict[str, Any]:
-    """What a page says of a table of scores, as plain settings."""
     uses = {}
     for n, column in enumerate(upload.columns):
         if (use := data.get(f"use-{n}", "")) in list(ScoreUse):

@@ -80,7 +80,6 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _members(team: Team, permissions: frozenset[Permission]) -> list[tuple[Membership, bool]]:
-    """The members, each with whether one may change their role."""
     roles = appointable_roles(permissions)
     people = team.memberships.exclude(user__in=team.api_tokens.values("user"))
     rows = people.select_related("user").order_by("user__username")
@@ -88,7 +87,6 @@ def _members(team: Team, permissions: frozenset[Permission]) -> list[tuple[Membe
 
 
 def _own_studies(request: HttpRequest, permissions: frozenset[Permission]) -> list[Study]:
-    """The studies without a team that one may give to this one."""
     if Permission.EDIT not in permissions:
         return []
     return list(Study.objects.filter(team=None, owner=person(request).pk).order_by("title"))
@@ -153,7 +151,6 @@ def _entries(request: HttpRequest, team: Team) -> tuple[AuditEntryQuerySet, Audi
 
 
 def readable_entry(entry: AuditEntry, permissions: frozenset[Permission]) -> AuditEntry:
-    """The entry, for those who may not view workers without the ids that lead to one."""
     if Permission.VIEW_WORKERS not in permissions:
         if entry.action in ABOUT_A_WORKER:
             entry.subject = _("a worker")

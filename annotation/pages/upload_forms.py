@@ -45,22 +45,17 @@ def file_field(**options: Any) -> forms.FileField:
 
 
 def teams_to_import_into(user: User) -> list[Team]:
-    """The teams in which a user may make studies."""
     roles = [role for role, permissions in PERMISSIONS.items() if Permission.EDIT in permissions]
     rows = Team.objects.filter(memberships__user=user.pk, memberships__role__in=roles)
     return list(rows.order_by("name"))
 
 
 class StudyField(forms.ModelChoiceField[Study]):
-    """A study, by the name that people know it by."""
-
     def label_from_instance(self, obj: Any) -> str:
         return f"{obj.title} ({obj.slug})"
 
 
 class NewStudyForm(forms.Form):
-    """What a study is called, whose it is, and what it begins with."""
-
     title = forms.CharField(
         label=_("Name of the study"), max_length=128, validators=[require_visible]
     )
@@ -113,13 +108,11 @@ class NewStudyForm(forms.Form):
         field.queryset = sources
 
     def _team_of_last_study(self, user: User) -> str:
-        """Whose the newest study is that this person made for one of the teams."""
         made = Study.objects.filter(owner=user.pk, team__in=list(self._teams))
         return str(made.order_by("-pk").values_list("team", flat=True).first() or "")
 
     @property
     def template_purposes(self) -> list[tuple[str, str, str]]:
-        """Each template with its title, and what it is for."""
         return [(name, title_of(name), purpose_of(name)) for name in template_names()]
 
     @property
@@ -149,8 +142,6 @@ def _choices(form: forms.Form, name: str, choices: list[Any]) -> None:
 
 
 class FileForm(forms.Form):
-    """A file of items."""
-
     file = file_field()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -158,8 +149,6 @@ class FileForm(forms.Form):
 
 
 class ReadingForm(forms.Form):
-    """How a file is read, where that was found wrongly."""
-
     encoding = forms.ChoiceField(
         label=_("Encoding"), required=False, choices=[(name, name) for name in ENCODINGS]
     )
@@ -195,7 +184,6 @@ class ReadingForm(forms.Form):
 
 
 def posted_mapping(upload: Upload, data: Any) -> ColumnMapping:
-    """What a page says that the columns are; what is no use is not used."""
     uses, systems = {}, {}
     for n, column in enumerate(upload.columns):
         use, system = data.get(f"use-{n}", ""), data.get(f"system-{n}", "").strip()

@@ -40,8 +40,6 @@ ITEMS_SHOWN = 3
 
 @dataclass(frozen=True)
 class ColumnRow:
-    """A column, its first value, and what it is said to be."""
-
     n: int
     name: str
     first: str
@@ -73,7 +71,6 @@ class Preview:
 
     @property
     def sentence(self) -> str:
-        """What the import would come to."""
         n = self.n_items
         items = ngettext("%(n)s item", "%(n)s items", n) % {"n": f"{n:,}"}
         n = self.n_responses
@@ -102,7 +99,6 @@ def column_rows(upload: Upload) -> list[ColumnRow]:
 
 
 def uses() -> list[tuple[str, str]]:
-    """Every use with its label, for a select."""
     return [(str(use), label_of(use)) for use in Use]
 
 
@@ -149,7 +145,6 @@ def preview_of(upload: Upload, page: str = "") -> Preview:
 
 
 def _counts(upload: Upload, mapping: ColumnMapping) -> tuple[int, int, int]:
-    """Items, responses and systems of the whole file, by what its columns hold."""
     columns = {column["name"]: column for column in upload.columns}
     n_rows = upload.n_rows or 0
     named = mapping.column(Use.ITEM) or (None if mapping.is_wide else mapping.column(Use.CONTEXT))
@@ -174,7 +169,6 @@ def _name(picture: PictureDraft | None) -> str:
 
 
 def format_in_words(upload: Upload) -> str:
-    """How the file was read, such as “CSV with semicolons, UTF-8”."""
     form = FileFormat.of(upload.form)
     names = {
         EXCEL: _("Excel"),
@@ -216,7 +210,6 @@ def map_anew(row: Upload, mapping: dict[str, Any], person: User) -> bool:
 
 
 def import_problems(row: Upload) -> list[str]:
-    """What of the file, or of what is said of it, keeps it from being imported."""
     if row.content == Upload.Content.ITEMS:
         return list(preview_of(row).problems)
     is_labels = row.content == Upload.Content.LABELS

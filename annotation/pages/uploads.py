@@ -233,7 +233,6 @@ def map_upload(request: HttpRequest, token: UUID) -> HttpResponse:
 
 
 def _map(request: HttpRequest, row: Upload) -> bool:
-    """Keep what is said of the columns; whether that was said before."""
     if posted := POSTED.get(Upload.Content(row.content)):
         return map_anew(row, posted(row, request.POST), person(request))
     _map_items(request, row)

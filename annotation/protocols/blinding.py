@@ -47,5 +47,4 @@ def blind_document(study: Study, document: ProtocolDocument) -> ProtocolDocument
 
 
 def blind_faults(faults: Iterable[Fault]) -> list[Fault]:
-    """The faults that name no candidate."""
     return [fault for fault in faults if fault.code != "unknown_candidate"]

@@ -102,7 +102,6 @@ def _case_faults(
 
 
 def source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
-    """Items and candidates that cases name and the study does not have."""
     cases = [
         (("checks", index, "cases", number), case)
         for index, check in enumerate(document.checks)

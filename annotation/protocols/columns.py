@@ -32,7 +32,6 @@ def column_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
 
 
 def _changed_columns(study: Study, document: ProtocolDocument) -> Iterator[tuple[int, str]]:
-    """The study's questions that the document asks in another way, judged or not."""
     columns = {question.name: question for question in study.questions.all()}
     for index, question in enumerate(document.questions):
         for scale in scales_of(question) if question.kind in KINDS else ():

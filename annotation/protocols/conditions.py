@@ -39,7 +39,6 @@ class ValueCondition:
 
 
 def value_condition(question: ProtocolQuestion, before: ProtocolQuestion) -> ValueCondition:
-    """The condition with the values of its labels."""
     labels = condition_labels(before)
     low = range_of(before)[0] if before.kind == "likert" else 0
     when = question.when

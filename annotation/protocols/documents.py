@@ -25,7 +25,6 @@ EMPTY: dict[type, Any] = {str: "", bool: False, int: 0, float: 0.0}
 
 
 def read_document(values: object) -> ProtocolDocument:
-    """The protocol that these plain values say."""
     document = _record(ProtocolDocument, values)
     if not isinstance(values, Mapping):
         return document
@@ -33,7 +32,6 @@ def read_document(values: object) -> ProtocolDocument:
 
 
 def plain_document(document: ProtocolDocument) -> dict[str, Any]:
-    """As plain values for JSON and YAML."""
     return {"assay_protocol": FORMAT, **_plain(document)}
 
 
@@ -63,7 +61,6 @@ def _empty(hint: Any) -> Any:
 
 
 def _value(hint: Any, value: Any, default: Any) -> Any:
-    """The value as the hint has it, or the default."""
     if origin := get_origin(hint):
         return _container(origin, get_args(hint), value, default)
     if is_dataclass(hint):

@@ -85,7 +85,6 @@ class Fault:
         return f"{where}: {self.message}"
 
     def record(self) -> dict[str, Any]:
-        """As plain values for JSON."""
         return {
             "line": self.line,
             "path": self.place,

@@ -18,7 +18,6 @@ def _field(schema: dict[str, Any], *, default: Any = MISSING, about: str = "") -
 
 
 def text(about: str, *, most: int, least: int = 0, default: Any = "", **schema: Any) -> Any:
-    """Text of so many characters."""
     limits: dict[str, Any] = {"type": "string", "maxLength": most}
     # One space is no wording.
     limits |= {"minLength": least, "pattern": r"\S"} if least else {}
@@ -63,7 +62,6 @@ def right_value(about: str, *, least: float, most: float) -> Any:
 
 
 def texts(about: str, *, most: int, length: int, least: int = 0, **items: Any) -> Any:
-    """A list of different texts."""
     schema: dict[str, Any] = {
         "type": "array",
         "minItems": least,
@@ -75,7 +73,6 @@ def texts(about: str, *, most: int, length: int, least: int = 0, **items: Any) -
 
 
 def records(name: str, about: str, *, most: int, least: int = 0) -> Any:
-    """A list of records, described under `$defs` by this name."""
     schema: dict[str, Any] = {"type": "array", "minItems": least, "maxItems": most}
     schema["items"] = {"$ref": f"#/$defs/{name}"}
     return _field(schema, default=(), about=about)
@@ -90,13 +87,11 @@ def record(name: str, about: str, *, factory: Any = None) -> Any:
 
 
 def mapping(about: str) -> Any:
-    """Right values by name."""
     schema = {"type": "object", "additionalProperties": RIGHT_VALUE, "description": about}
     return field(default_factory=dict, metadata={SCHEMA: schema})
 
 
 def text_mapping(about: str, *, most: int) -> Any:
-    """Texts by name."""
     schema: dict[str, Any] = {"type": "object", "description": about}
     schema["additionalProperties"] = {"type": "string", "maxLength": most}
     return field(default_factory=dict, metadata={SCHEMA: schema})

@@ -82,7 +82,6 @@ COMMON = ("name", "kind", "wording", "title", "required", "when")
 
 
 def fields_of_kind(name: str) -> list[str]:
-    """All that a question of this kind may say."""
     kind = KINDS[name]
     about = [] if kind.is_comparison else ["about"]
     return [*COMMON, *kind.required, *kind.optional, *about]

@@ -31,8 +31,6 @@ PATH: Path = ("qualifications", "practice")
 
 @dataclass(frozen=True)
 class RightRange:
-    """Which answers are right where one value is: those from the least to the most."""
-
     value: float
     least: float
     most: float
@@ -52,7 +50,6 @@ def right_range(question: ProtocolQuestion, value: float, tolerance_percent: int
 
 
 def n_attempts(practice: Practice) -> int:
-    """How many of its items one worker may try."""
     return min(practice.attempts or len(practice.items), len(practice.items))
 
 
@@ -75,7 +72,6 @@ def practice_fingerprint(document: ProtocolDocument) -> str:
 
 
 def practice_faults(document: ProtocolDocument) -> Iterator[Fault]:
-    """All that is wrong with a protocol's practice."""
     practice = document.qualifications.practice
     if practice is None:
         return
@@ -230,7 +226,6 @@ def practice_source_faults(study: Study, document: ProtocolDocument) -> Iterator
 
 
 def _keys_of(study: Study, keys: Sequence[str]) -> dict[str, set[str]]:
-    """The keys of the candidates of the study's items of these keys."""
     known: dict[str, set[str]] = {}
     rows = study.items.filter(key__in=keys).order_by() if keys else study.items.none()
     for item, candidate in rows.values_list("key", "candidates__key"):

@@ -28,7 +28,6 @@ def only_right() -> CodedText:
 
 
 def choosable_values(question: ProtocolQuestion) -> list[float]:
-    """The values that a test offers, from the least to the greatest."""
     low, high = range_of(question)
     if question.kind == "line":
         return [low + (high - low) * step / LINE_STEPS for step in range(LINE_STEPS + 1)]
@@ -58,7 +57,6 @@ def graded_answers(
 
 
 def qualification_test_faults(document: ProtocolDocument) -> Iterator[Fault]:
-    """All that is wrong with the tests of a protocol."""
     tests = document.qualifications.tests
     for index, test in enumerate(tests):
         path: Path = ("qualifications", "tests", index)

@@ -21,8 +21,6 @@ WRITTEN_KINDS = ("category", "yes_no", "selection")
 
 @dataclass(frozen=True)
 class RightValue:
-    """One right value of a document's plain values: where it stands, and under which question."""
-
     holder: dict[str, Any]
     key: str
     question: str
@@ -34,7 +32,6 @@ class RightValue:
 
 
 def labelled_values(question: ProtocolQuestion) -> dict[str, float]:
-    """The value of each label of the question's answers."""
     if question.kind not in LABELLED_KINDS:
         return {}
     first = range_of(question)[0] if question.kind == "likert" else 0
@@ -69,7 +66,6 @@ def with_labels(values: Mapping[str, Any], questions: Sequence[ProtocolQuestion]
 def label_faults(
     values: Mapping[str, Any], questions: Sequence[ProtocolQuestion]
 ) -> Iterator[Fault]:
-    """Words that are no answer's label."""
     by_name = {question.name: question for question in questions}
     for one in right_values_of(with_numbers(values, questions)):
         if not isinstance(one.value, str) or one.question not in by_name:

@@ -16,8 +16,6 @@ COMPARED = (0.0, 1.0)
 
 @dataclass(frozen=True)
 class Scale:
-    """One column of values: what `Question` keeps of it."""
-
     name: str
     level: str
     scale_min: float
@@ -51,7 +49,6 @@ def part_name(question: ProtocolQuestion, category: str) -> str:
 
 
 def range_of(question: ProtocolQuestion) -> tuple[float, float]:
-    """The least and the greatest value of a question that has one value."""
     if question.kind == "likert":
         first = 1 if question.first is None else question.first
         return first, first + max(len(question.points) - 1, 1)
@@ -64,7 +61,6 @@ def range_of(question: ProtocolQuestion) -> tuple[float, float]:
 
 
 def scale_problem(question: ProtocolQuestion, value: float) -> CodedText | None:
-    """What is wrong with a value that lies outside the question's scale."""
     low, high = range_of(question)
     if low <= value <= high:
         return None

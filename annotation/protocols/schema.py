@@ -51,7 +51,6 @@ DEFINITIONS = {
 
 
 def protocol_schema() -> dict[str, Any]:
-    """What a protocol may say, as JSON Schema (draft 2020-12)."""
     whole = _object(ProtocolDocument)
     properties = {"assay_protocol": {"const": FORMAT, "description": "The format's version."}}
     definitions = {name: _object(kind) for name, kind in DEFINITIONS.items()}
@@ -77,7 +76,6 @@ def _object(kind: type) -> dict[str, Any]:
 
 
 def _options(name: str, kind: Kind) -> dict[str, Any]:
-    """What a question of the kind must say, and may."""
     return {
         "if": {"properties": {"kind": {"const": name}}, "required": ["kind"]},
         "then": {"required": list(kind.required), "propertyNames": {"enum": fields_of_kind(name)}},

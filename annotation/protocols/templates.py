@@ -18,7 +18,6 @@ FOLDER = Path(__file__).parent / "templates"
 
 
 def template_names() -> list[str]:
-    """What templates there are, by the names they are asked for with."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
@@ -64,7 +63,6 @@ def parse_protocol(path: Path, study: Study | None = None) -> ParsedFile:
 
 
 def read_protocol(name: str, study: Study | None = None) -> ProtocolDocument:
-    """A file's or template's protocol, or ProtocolInvalid with every fault at its line."""
     path = protocol_source(name)
     parsed = parse_protocol(path, study)
     if parsed.faults:

@@ -34,7 +34,6 @@ CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 def document_faults(values: object) -> list[Fault]:
-    """All faults of plain values that are to be a protocol; none where they are one."""
     if not isinstance(values, Mapping):
         return [
             Fault(

@@ -110,7 +110,6 @@ def _refuse_repeats(row: Row, item: ItemDraft) -> None:
 
 
 def _part(row: Row, value: Any, name: str) -> Row:
-    """An object inside the row, which refuses itself with the row's line and its own name."""
     if not isinstance(value, dict):
         raise row.refuse("expected a JSON object in braces.", name, code="not_object")
     return row.child(value, name)

@@ -82,8 +82,6 @@ CONTENT_TYPES, MOST_TYPES_BYTES = "[Content_Types].xml", 1024 * 1024
 
 @dataclass(frozen=True)
 class Unpacked:
-    """A table by itself, and where the pictures are that it names."""
-
     path: Path
     pictures: PictureSource
     table: str = ""
@@ -102,10 +100,6 @@ def temporary_folder() -> Iterator[Path]:
 
 @contextmanager
 def unpacked(path: Path, *, most_bytes: int, table: str = "") -> Iterator[Unpacked]:
-    """The table of a file that may be a zip or be compressed with gzip.
-
-    What is unpacked is gone afterwards; more than `most_bytes` of it is refused.
-    """
     start = start_of(path)
     if start.startswith(ZIP):
         require_few_members(path)
@@ -129,7 +123,6 @@ def unpacked(path: Path, *, most_bytes: int, table: str = "") -> Iterator[Unpack
 
 
 def _require_bearable(path: Path, most_bytes: int) -> None:
-    """Look at a table that is itself a zip, as Excel's are."""
     if start_of(path).startswith(ZIP):
         require_few_members(path)
         with _archive(path, most_bytes) as archive:
@@ -246,7 +239,6 @@ def require_few_members(path: Path) -> None:
 
 
 def is_small(content: bytes, *, most_bytes: int) -> bool:
-    """Whether a file's content is of so few bytes, once unpacked."""
     if content.startswith(GZIP):
         return _gzip_is_small(content, most_bytes)
     if content.startswith(ZIP):

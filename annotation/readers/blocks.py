@@ -23,8 +23,6 @@ OnFault = Callable[[ImportRefused], None]
 
 @dataclass(frozen=True, slots=True)
 class RowBlock:
-    """Rows with the same fields, by column; `row` makes one of them."""
-
     columns: Mapping[str, Sequence[Any]]
     lines: Sequence[int]
     row: Callable[[int], Row]

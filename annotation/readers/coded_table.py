@@ -56,11 +56,9 @@ class CodedTable:
         return len(self.rows)
 
     def only(self, names: Iterable[str]) -> CodedTable:
-        """Only these columns."""
         return replace(self, columns={name: self.columns[name] for name in names})
 
     def keep(self, mask: Mask) -> CodedTable:
-        """Only these rows."""
         if mask.all():
             return self
         columns = {name: column.rows(mask).compact() for name, column in self.columns.items()}
@@ -79,7 +77,6 @@ class CodedTable:
         return Row(self.path, int(self.lines[file_row]), {}, record=record, source=self.source)
 
     def places(self, mask: Mask) -> list[str]:
-        """The first places of rows, for a report."""
         rows = dict.fromkeys(self.rows[np.flatnonzero(mask)].tolist())
         return [self._place(row) for row in islice(rows, MOST_PLACES)]
 
@@ -105,7 +102,6 @@ class CodedTable:
         return self.inside.get(column, column)
 
     def require(self, columns: Iterable[str]) -> None:
-        """Refuse a file that lacks a column, naming those that it has."""
         missing = [name for name in columns if name not in self.columns]
         if missing:
             names = list(self.columns)

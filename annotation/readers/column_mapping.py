@@ -18,8 +18,6 @@ LONGEST_SYSTEM = 100
 
 
 class Use(StrEnum):
-    """What a column holds."""
-
     ITEM = "item"
     CONTEXT = "context"
     RESPONSE = "response"
@@ -81,20 +79,16 @@ RESPONSES = re.compile(
 
 @dataclass(frozen=True)
 class ColumnMapping:
-    """The use of columns by their names, and which system a column of responses is of."""
-
     uses: Mapping[str, Use] = field(default_factory=dict)
     systems: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> ColumnMapping:
-        """What `plain` made of one."""
         uses = {name: Use(use) for name, use in values.get("uses", {}).items()}
         return cls(uses, dict(values.get("systems", {})))
 
     @property
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
         uses = {name: str(use) for name, use in self.uses.items()}
         return {"uses": uses, "systems": dict(self.systems)}
 
@@ -130,7 +124,6 @@ class ColumnMapping:
 
 
 def mapping_faults(mapping: ColumnMapping, *, has_pictures: bool = False) -> list[CodedText]:
-    """All that keeps a mapping from making items, in sentences."""
     faults = [
         CodedText(
             _("Only one column can be “{use}”: {columns}.").format(
@@ -176,7 +169,6 @@ def mapping_faults(mapping: ColumnMapping, *, has_pictures: bool = False) -> lis
 
 
 def mapping_warnings(mapping: ColumnMapping) -> list[CodedText]:
-    """What a mapping loses that a file may have, in sentences."""
     if mapping.columns(Use.ITEM):
         return []
     text = _(
@@ -233,7 +225,6 @@ def guess_mapping(
 
 
 def guess_reasons(guessed: ColumnMapping, codes: Collection[str] = ()) -> dict[str, CodedText]:
-    """Why `guess_mapping` gave each column its use, in a sentence with a code."""
     return {name: _guess_reason(name, use, guessed, codes) for name, use in guessed.uses.items()}
 
 
@@ -346,14 +337,12 @@ def plain_name(column: str) -> str:
 
 
 def system_in(column: str) -> str:
-    """The system's name in the name of a column of its responses."""
     bare = column.removeprefix("Input.")
     match = RESPONSES.match(bare)
     return (match["after"] or match["before"]) if match else bare
 
 
 def label_of(use: Use) -> str:
-    """What people call a use."""
     return {
         Use.ITEM: _("Item"),
         Use.CONTEXT: _("Context"),

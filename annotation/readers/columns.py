@@ -65,13 +65,10 @@ def refusing_tables() -> Iterator[None]:
 
 
 def unusable(path: Path, error: ValueError) -> TableRefused:
-    """The refusal of a file whose columns a statistic refused."""
     return TableRefused(path, f"{error}.", code=getattr(error, "code", ""))
 
 
 class Table:
-    """The rows of a file that count so far; `reading` has the policies and the report."""
-
     def __init__(self, cells: CodedTable, reading: Reading) -> None:
         self.cells, self.reading = cells, reading
         self.report = reading.report
@@ -194,7 +191,6 @@ class Table:
         return Words(number[codes], [named[n] for n in order.tolist()])
 
     def texts(self, column: str) -> list[str]:
-        """Texts, which may be empty."""
         return self.cells.words(column).to_list()
 
     def categories(self, column: str) -> Words:
@@ -225,7 +221,6 @@ class Table:
         is_counted: bool = True,
         lowest: float | None = None,
     ) -> Floats:
-        """Finite numbers; with `is_optional`, NaN if there is none, which is counted as missing."""
         if is_optional and is_counted:
             self._missing(column)
         words = self.cells.words(column)
@@ -282,7 +277,6 @@ def number_of(text: str, lowest: float | None = None) -> tuple[float, CodedText 
 
 
 def open_table(path: Path, columns: Sequence[str], where: Where, reading: Reading) -> Table:
-    """The rows of a table with these columns that `where` chooses."""
     named = list(dict.fromkeys([*columns, *where]))
     cells = read_table(path, named, report=reading.report)
     reading.state_policies()

@@ -68,7 +68,6 @@ UNDOCUMENTED = CodedText("the layout does not document the aspect", "undocumente
 
 
 def read_crs_arena(path: Path, level: Level) -> StudyDraft:
-    """A study with an item for each turn of an assistant, or for each dialogue."""
     report = ReadingReport()
     report.note(AGGREGATES)
     items: list[ItemDraft] = []

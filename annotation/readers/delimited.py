@@ -46,8 +46,6 @@ BLANK_ROW = CodedText("all cells are empty", "blank_row")
 
 @dataclass(frozen=True)
 class TextTable:
-    """A text table in UTF-8; `name` is its path in errors, `encoding` what it was written in."""
-
     name: Path
     content: Path
     delimiter: str
@@ -55,12 +53,10 @@ class TextTable:
     encoding: str = "utf-8"
 
     def rows(self, columns: Sequence[str], on_fault: OnFault) -> Iterator[Row]:
-        """The rows as they are read; a row that does not fit the header is a fault."""
         for block in self.blocks(columns, on_fault):
             yield from block.rows()
 
     def blocks(self, columns: Sequence[str], on_fault: OnFault) -> Iterator[RowBlock]:
-        """The rows in blocks; a fault comes after the rows before it."""
         scan = scan_text(self.content, self.delimiter)
         with self.content.open(encoding=text_encoding("utf-8"), newline="") as lines:
             is_bounded = scan.is_regular and scan.longest_record <= LONGEST_RECORD
@@ -193,7 +189,6 @@ class TextTable:
         return lines, {name: table.column(name).unify_dictionaries() for name in wanted}
 
     def _plain_header(self) -> list[str] | None:
-        """The names of the columns if they are on the first line and all other rows are data."""
         with self.content.open(encoding=text_encoding("utf-8"), newline="") as lines:
             reader = csv.reader(lines, strict=True, delimiter=self.delimiter)
             first, failure = _first_records(self._records(reader, None))
@@ -207,7 +202,6 @@ class TextTable:
 def _first_records(
     records: Iterator[tuple[int, list[str]]],
 ) -> tuple[list[NumberedRecord], ImportRefused | None]:
-    """The records that the header rows are among, and why there are no more if they are damaged."""
     first: list[NumberedRecord] = []
     try:
         for line, cells in records:

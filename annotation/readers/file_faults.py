@@ -21,8 +21,6 @@ INDEX = re.compile(r"\[\d+\]")
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a cell, a row or a file, with its place."""
-
     line: int | None
     column: str
     value: str
@@ -40,8 +38,6 @@ class Fault:
 
 @dataclass
 class FaultGroup:
-    """Faults of one kind in one column: the first one's text and value, and the first places."""
-
     code: str
     column: str
     problem: str
@@ -122,7 +118,6 @@ class Faults:
 
 
 def group_faults(faults: Iterable[ImportRefused]) -> list[FaultGroup]:
-    """Equal faults as groups, in the order of the first of each."""
     every = Faults()
     for fault in faults:
         every.add(fault)

@@ -67,13 +67,11 @@ class FileFormat:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> FileFormat:
-        """What `plain` made of one."""
         lists = {name: tuple(values.get(name, ())) for name in ("sheets", "tables")}
         return cls(**{**values, **lists})
 
     @property
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
         return asdict(self)
 
 

@@ -41,8 +41,6 @@ class NumberedRecord:
 
 @dataclass(frozen=True)
 class Header:
-    """The names of the columns, the line that has them, and how many records are header rows."""
-
     names: list[str]
     line: int
     n_records: int
@@ -154,7 +152,6 @@ def refuse_columns(
 def require_columns(
     path: Path, names: Sequence[str], columns: Sequence[str], line: int, sheet: str = ""
 ) -> None:
-    """Refuse a table that lacks one of these columns, with the columns that it has."""
     known = set(names)
     missing = [name for name in columns if name not in known]
     if missing:
@@ -165,7 +162,6 @@ def require_columns(
 
 
 def listed_names(names: Sequence[str]) -> str:
-    """Names of columns as a message may repeat them."""
     shown = [name if len(name) <= LONGEST_LISTED else f"{name[:LONGEST_LISTED]}…" for name in names]
     more = [f"and {len(names) - MOST_LISTED:,} more"] if len(names) > MOST_LISTED else []
     return ", ".join([*shown[:MOST_LISTED], *more])

@@ -47,8 +47,6 @@ SPEAKERS, WORDS = ("role", "speaker", "from", "author"), ("content", "text", "va
 
 
 class _ArrayText:
-    """The text of an array, of which a part is in memory."""
-
     def __init__(self, path: Path, lines: TextIO) -> None:
         self._path, self._lines = path, lines
         self._decoder = json.JSONDecoder(
@@ -119,7 +117,6 @@ class _ArrayText:
 
 
 def json_array(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault) -> Iterator[Row]:
-    """The objects of an array one by one, each with its number or ID as `record`."""
     text = _ArrayText(path, lines)
     if text.next_character() != "[":
         raise ImportRefused(
@@ -161,7 +158,6 @@ def _record_name(n: int, fields: Mapping[str, Any]) -> str:
 
 
 def json_lines(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault) -> Iterator[Row]:
-    """An object per line."""
     bounded = BoundedLines(path, lines)
     for line, text in enumerate(bounded, start=1):
         bounded.begin_record(line=line + 1)
@@ -281,7 +277,6 @@ def json_object(path: Path, line: int, text: str) -> dict[str, Any]:
 def not_json(
     path: Path, error: RecursionError | ValueError, line: int, *, begins: int
 ) -> ImportRefused:
-    """Where a text that begins on a line of the file is not JSON, or else in which record."""
     if isinstance(error, json.JSONDecodeError):
         problem = f"this is not JSON: {error.msg}, column {error.colno}."
         return ImportRefused(path, problem, line=begins + error.lineno - 1, code="not_json")

@@ -93,8 +93,6 @@ def read_judgments(
 
 @dataclass(frozen=True)
 class _Span:
-    """The lowest and highest value of a question, or the texts of its categories."""
-
     low: float
     high: float
     categories: tuple[str, ...]
@@ -205,7 +203,6 @@ def _question(
 
 
 def _items(cells: list[Cell]) -> Iterator[ItemDraft]:
-    """The one item that all the cells are of."""
     first = cells[0]
     yield ItemDraft(
         key=first.item,
@@ -221,7 +218,6 @@ def _items(cells: list[Cell]) -> Iterator[ItemDraft]:
 def _submissions(
     codes: dict[str, dict[str, float]], cells: list[Cell]
 ) -> Iterator[SubmissionDraft]:
-    """The submissions of an item; `codes` are the values of each question's categories."""
     groups: dict[tuple[str, str, int], list[Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.submission, []).append(cell)

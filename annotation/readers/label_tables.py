@@ -103,7 +103,6 @@ def _labels(
 
 
 def _binary(table: Table, column: str, words: Words, positive: str) -> Floats:
-    """1 for the value that counts as 1, and 0 for the one other value."""
     if positive not in words.words:
         known = ", ".join(f"'{word}'" for word in sorted(words.words)[:MOST_VALUES])
         raise ImportRefused(

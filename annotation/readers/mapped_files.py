@@ -32,9 +32,6 @@ SHOWN_CHARACTERS = 120
 
 @dataclass(frozen=True)
 class Column:
-    """What is in a column: its first value, how many rows fill it, with how many values, and
-    whether each row has a code such as T01 there."""
-
     name: str
     first: str
     n_filled: int
@@ -44,8 +41,6 @@ class Column:
 
 @dataclass(frozen=True)
 class TableProfile:
-    """What there is to know of a table before its columns are mapped."""
-
     n_rows: int
     columns: tuple[Column, ...]
     sample: tuple[Row, ...]
@@ -53,7 +48,6 @@ class TableProfile:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the sample is the whole table."""
         return len(self.sample) == self.n_rows
 
     @property
@@ -62,14 +56,12 @@ class TableProfile:
 
     @property
     def codes(self) -> list[str]:
-        """The columns that have a code in each row."""
         return [column.name for column in self.columns if column.has_codes]
 
 
 def profile_table(
     table: OpenTable, passed: Callable[[Iterable[RowBlock]], Iterable[RowBlock]] | None = None
 ) -> TableProfile:
-    """Read a table once, keeping its beginning."""
     faults = Faults()
     columns: dict[str, _ColumnCounts] = {}
     sample: list[Row] = []
@@ -122,7 +114,6 @@ class _ColumnCounts:
 
 
 def mapped_study(items: MappedItems, *, kind: str, has_protocol: bool) -> StudyDraft:
-    """The study that mapped items make; without a protocol it asks one question."""
     question: QuestionDraft = ACCEPTABLE if kind == "alternatives" else APPROPRIATENESS
     return StudyDraft(
         kind=kind,
@@ -141,7 +132,6 @@ def items_of(
     kind: str,
     passed: Callable[[Iterable[RowBlock]], Iterable[RowBlock]] | None = None,
 ) -> MappedItems:
-    """The items of a whole table; what is wrong with it is noted."""
     for problem in mapping_faults(mapping, has_pictures=table.has_pictures):
         faults.add(ImportRefused(table.path, problem))
     table.start_report()
@@ -158,7 +148,6 @@ def items_of(
 
 
 def faults_as_text(faults: Faults) -> str:
-    """Every fault on a line of its own, and how many more there are."""
     lines = []
     for fault in faults.first:
         where = [fault.place] if fault.place else []

@@ -161,7 +161,6 @@ class MappedItems(Collection[ItemDraft]):
         return report
 
     def notes(self) -> list[CodedText]:
-        """Sentences on what may have been overlooked in the rows."""
         texts = [*mapping_warnings(self.mapping)]
         if n := self._number(f"SELECT COUNT(*) {BLANK}"):
             text = ngettext(
@@ -196,7 +195,6 @@ class MappedItems(Collection[ItemDraft]):
     # Staging
 
     def _stage(self, block: RowBlock) -> None:
-        """Take rows in; an item with a faulty row is left out."""
         rows = MappedRows(
             block,
             self.mapping,
@@ -244,7 +242,6 @@ class MappedItems(Collection[ItemDraft]):
         return numbers
 
     def _known_items(self, names: Iterable[str]) -> dict[str, tuple[int, int | None, Any]]:
-        """Number, first line and page of the items that have these names."""
         asked = list(set(names))
         marks = ", ".join("?" * len(asked))
         rows = self._database.execute(

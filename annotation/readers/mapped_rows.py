@@ -21,8 +21,6 @@ EMPTY_CELL = CodedText("the cell is empty: no response of the system", "empty_re
 
 
 class Responses(NamedTuple):
-    """Responses of rows, from one column: their keys, systems, texts, and pictures with digests."""
-
     column: str
     keys: Sequence[str]
     systems: Sequence[str]
@@ -112,7 +110,6 @@ class MappedRows:
         return Responses(candidate or system or "", keys, systems, texts, pictures, digests)
 
     def _picture_digests(self, column: str | None) -> list[str]:
-        """Those of the pictures that cells name; what is wrong with a picture is a fault."""
         digests = [""] * len(self.block)
         if column is None:
             return digests

@@ -39,7 +39,6 @@ def flat_records(cells: CodedTable, columns: Sequence[str], reading: Reading) ->
 
 
 def _note_empty_lists(cells: CodedTable, flat: CodedTable, reading: Reading) -> None:
-    """Count the records of which no row was made."""
     is_empty = ~np.isin(cells.rows, flat.rows)
     places = cells.places(is_empty)
     for n, place in enumerate(places):
@@ -62,7 +61,6 @@ def _has_nested(cells: CodedTable) -> bool:
 
 
 def listed_columns(names: Sequence[str]) -> str:
-    """The first columns, for a note."""
     more = ", …" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
 

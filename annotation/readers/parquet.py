@@ -122,7 +122,6 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _plain(value: Any) -> Any:
-    """What Parquet holds as JSON would: times as text, bytes not at all."""
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -23,8 +23,6 @@ SIGNATURES = {
 
 
 class PictureSource(Protocol):
-    """Where pictures are looked up by the names that a file gives them."""
-
     def size(self, name: str) -> int | None:
         """In bytes; None where there is no such picture."""
 
@@ -33,8 +31,6 @@ class PictureSource(Protocol):
 
 
 class Folder:
-    """Pictures in files, named relative to a folder."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
 
@@ -47,8 +43,6 @@ class Folder:
 
 
 class Archive:
-    """Pictures in a zip file, named relative to the table's folder in it."""
-
     def __init__(self, archive: zipfile.ZipFile, table: str) -> None:
         self._archive, self._folder = archive, posixpath.dirname(table)
 
@@ -93,7 +87,6 @@ class NoPictures:
 
 
 def read_picture(entry: Row, field: str, source: PictureSource) -> PictureDraft | None:
-    """The picture that a field names, if it names one."""
     name = entry.text(field).strip()
     if not name:
         return None

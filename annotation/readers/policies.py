@@ -54,19 +54,15 @@ class Policies:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is read, and the report of it."""
-
     policies: Policies = field(default_factory=Policies)
     report: ReadingReport = field(default_factory=ReadingReport)
 
     def repeats(self, default: Repeats) -> Repeats:
-        """The policy for repeated labels, which the report states."""
         chosen = self.policies.repeats or default
         self.report.policies["repeats"] = chosen
         return chosen
 
     def state_policies(self, *, categories: bool = False) -> None:
-        """State the policies in force in the report."""
         self.report.policies["missing"] = self.policies.missing
         if categories:
             self.report.policies["categories"] = self.policies.categories
@@ -91,7 +87,6 @@ def _visible(text: str) -> str:
 
 
 def look_alikes(words: Iterable[str]) -> list[list[str]]:
-    """The groups of words that look alike, in the order of the words."""
     groups: defaultdict[str | float, list[str]] = defaultdict(list)
     for word in words:
         groups[look_alike_key(word)].append(word)
@@ -99,7 +94,6 @@ def look_alikes(words: Iterable[str]) -> list[list[str]]:
 
 
 def kind_of_difference(one: str, other: str) -> Difference:
-    """The difference between two words that look alike."""
     if isinstance(look_alike_key(one), float):
         return "number"
     if SPACES.sub(" ", one).strip() == SPACES.sub(" ", other).strip():
@@ -148,7 +142,6 @@ def merged_categories(words: Sequence[str], counts: Sequence[int]) -> dict[str, 
 
 
 def merged_note(merged: Mapping[str, str], counts: Mapping[str, int]) -> CodedText:
-    """A note on the categories that were merged."""
     n = sum(counts[word] for word in merged)
     pairs = ", ".join(f"'{one}' as '{other}'" for one, other in list(merged.items())[:MOST_PAIRS])
     text = ngettext(
@@ -160,7 +153,6 @@ def merged_note(merged: Mapping[str, str], counts: Mapping[str, int]) -> CodedTe
 
 
 def repeats_note(n: int, repeats: Repeats) -> CodedText:
-    """A note on repeated labels that were read together."""
     if repeats == "mean":
         text = ngettext(
             "%(n)s repeated label was averaged with the annotator's first label.",

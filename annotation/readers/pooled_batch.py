@@ -30,7 +30,6 @@ OWN_TARGET = CodedText("the target is among its own candidates", "own_target")
 
 
 def read_pooled_batch(path: Path) -> StudyDraft:
-    """The targets of a batch with what was ticked, cleaned up; the report counts what was."""
     report = ReadingReport()
     items: dict[str, ItemDraft] = {}
     submissions: dict[tuple[str, str], SubmissionDraft] = {}

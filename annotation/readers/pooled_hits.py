@@ -45,19 +45,15 @@ class PooledHit:
 
 @dataclass(frozen=True)
 class _Slot:
-    """A position of the pool: the columns of its picture and of its tick."""
-
     picture: str
     tick: str
 
 
 def has_pools(columns: Sequence[str]) -> bool:
-    """Whether a table with these columns is a batch of targets with their pools."""
     return TARGET in columns and any(name.startswith(SLOT) for name in columns)
 
 
 def is_pooled_batch(path: Path) -> bool:
-    """Whether a file is such a batch, by its first row."""
     return has_pools(list(next(each_row(path)).fields))
 
 

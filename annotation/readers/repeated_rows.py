@@ -121,7 +121,6 @@ def combined_codes(keys: Sequence[Words]) -> Integers:
 
 
 def _means(values: Floats, groups: Integers, n: int) -> Floats:
-    """The mean of each group's numbers, or NaN if it has none."""
     is_known = ~np.isnan(values)
     counts = np.bincount(groups[is_known], minlength=n)
     sums = np.bincount(groups[is_known], weights=values[is_known], minlength=n)
@@ -130,7 +129,6 @@ def _means(values: Floats, groups: Integers, n: int) -> Floats:
 
 
 def _modes(values: NDArray[Any], groups: Integers, n: int) -> NDArray[Any]:
-    """The most frequent value of each group."""
     members: list[list[Any]] = [[] for _ in range(n)]
     for group, value in zip(groups.tolist(), values.tolist(), strict=True):
         members[group].append(value)

@@ -59,15 +59,12 @@ class ReadingReport:
     policies: dict[str, str] = field(default_factory=dict)
 
     def leave_out(self, reason: CodedText, place: str = "", n: int = 1) -> None:
-        """Count rows that are not used. The reason is a clause: "the row has no item"."""
         self.left_out.setdefault(reason.code, LeftOut(reason)).add(place, n)
 
     def leave_out_part(self, reason: CodedText, place: str = "", n: int = 1) -> None:
-        """Count parts of rows that are not used, in rows that are used."""
         self.parts.setdefault(reason.code, LeftOut(reason)).add(place, n)
 
     def note_missing(self, word: str, n: int = 1) -> None:
-        """Count missing labels; `word` is what the file has instead of a label."""
         self.missing[word] += n
 
     def note(self, text: CodedText) -> None:
@@ -80,7 +77,6 @@ class ReadingReport:
         return self.n_rows - sum(each.n for each in self.left_out.values())
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
         return {
             "n_rows": self.n_rows,
             "n_used": self.n_used,
@@ -93,8 +89,6 @@ class ReadingReport:
 
     @classmethod
     def from_plain(cls, values: dict[str, Any]) -> ReadingReport:
-        """The report that `plain` was called on."""
-
         def groups(name: str) -> dict[str, LeftOut]:
             return {
                 each["code"]: LeftOut(
@@ -113,7 +107,6 @@ class ReadingReport:
         )
 
     def sentences(self) -> list[str]:
-        """The report for people, the counts first."""
         read = ngettext("Read %(n)s row.", "Read %(n)s rows.", self.n_rows)
         used = _("Used {n}.").format(n=f"{self.n_used:,}")
         sentences = [read % {"n": f"{self.n_rows:,}"} + " " + used, *self.omissions()]
@@ -128,7 +121,6 @@ class ReadingReport:
         return sentences
 
     def omissions(self) -> list[str]:
-        """Sentences on the rows and values that are left out."""
         sentences = []
         for group in self.left_out.values():
             text = ngettext("Left out %(n)s row: ", "Left out %(n)s rows: ", group.n)
@@ -140,26 +132,20 @@ class ReadingReport:
 
 
 def place_of_line(number: int) -> str:
-    """A place for a report: "line 3"."""
     return _("line {n}").format(n=number)
 
 
 @dataclass(frozen=True)
 class FileReading:
-    """The report of one file."""
-
     path: Path
     report: ReadingReport
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
         return {"file": self.path.name, **self.report.plain()}
 
 
 @dataclass(frozen=True)
 class FileReadings:
-    """The reports of the files that a command reads."""
-
     files: list[FileReading] = field(default_factory=list)
 
     def add(self, path: Path, report: ReadingReport | None = None) -> ReadingReport:
@@ -169,11 +155,9 @@ class FileReadings:
         return report
 
     def plain(self) -> list[dict[str, Any]]:
-        """For JSON."""
         return [each.plain() for each in self.files]
 
     def lines(self) -> Iterator[str]:
-        """For people: a line per file; of many files the totals, and those with notes."""
         is_short = len(self.files) <= MOST_FILES
         if not is_short:
             n_rows = sum(each.report.n_rows for each in self.files)

@@ -21,7 +21,6 @@ APPROPRIATENESS = QuestionDraft(
 def read_responses(
     path: Path, questions: tuple[QuestionDraft, ...] = (APPROPRIATENESS,)
 ) -> StudyDraft:
-    """The items of a CSV or JSON Lines file of responses, in the order they first appear."""
     report = ReadingReport()
     by_item: dict[str, list[Row]] = {}
     for row in read_rows(path, COLUMNS, report=report):

@@ -43,7 +43,6 @@ class TableSource:
     report: ReadingReport = field(default_factory=ReadingReport)
 
     def with_other_sheets(self, problem: str) -> str:
-        """The problem of a sheet that lacks columns, with the sheets that may have them."""
         others = [f"'{name}'" for name in self.sheets if name != self.sheet]
         if not others:
             return problem
@@ -102,11 +101,9 @@ class Row:
         )
 
     def called(self, field: str) -> str:
-        """The field's name in the whole file."""
         return f"{self.inside}.{field}" if self.inside else field
 
     def text(self, field: str) -> str:
-        """A field as text; absent is empty."""
         value = self.fields.get(field)
         if value is None:
             return ""

@@ -45,7 +45,6 @@ class Columns:
 
     @property
     def named(self) -> list[str]:
-        """Every column that is named, once."""
         names = (*self.item, *self.annotator, *self.system, self.value, self.cluster, *self.where)
         return list(dict.fromkeys(name for name in names if name))
 

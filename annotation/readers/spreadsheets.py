@@ -58,7 +58,6 @@ def sheet_rows(
     *,
     is_ods: bool,
 ) -> Iterator[Row]:
-    """The rows of the sheet that `source` names, with cells as texts."""
     with _refusing_damage(name, is_ods):
         records = _ods_records(content, source.sheet) if is_ods else _excel_records(content, source)
         filled = _filled_records(name, records, source.sheet)

@@ -32,8 +32,6 @@ CREATE TABLE cell (
 
 @dataclass(frozen=True)
 class Cell:
-    """One judgment of a file; at the nominal level its value is a text."""
-
     row: Row
     item: str
     candidate: str
@@ -49,8 +47,6 @@ class Cell:
 
 
 class StagedCells:
-    """The cells of a file, in the order in which it first names their items."""
-
     def __init__(self, path: Path, cells: Iterable[Cell]) -> None:
         self.path = path
         # An empty name is a private file that the system removes.
@@ -65,7 +61,6 @@ class StagedCells:
         self.number_items()
 
     def number_items(self) -> None:
-        """Number the items in the order in which the file first names them."""
         for statement in (
             "DROP TABLE IF EXISTS item",
             "CREATE TABLE item (n INTEGER PRIMARY KEY, first INTEGER, name TEXT)",
@@ -89,11 +84,9 @@ class StagedCells:
         )
 
     def names(self, column: str) -> list[str]:
-        """The distinct names in a column."""
         return [name for (name,) in self._database.execute(f"SELECT DISTINCT {column} FROM cell")]
 
     def spans(self) -> Iterator[tuple[str, float, float, tuple[str, ...]]]:
-        """Each question with its lowest and highest number, or its categories."""
         rows = self._database.execute(
             "SELECT question, MIN(value), MAX(value), MIN(n) AS first FROM cell"
             " GROUP BY question ORDER BY first"
@@ -105,7 +98,6 @@ class StagedCells:
                 yield question, low, high, ()
 
     def categories(self, question: str = "") -> dict[str, dict[str, int]]:
-        """The categories of each question, or of one, with their counts."""
         where = "WHERE question = ?" if question else ""
         rows = self._database.execute(
             f"SELECT question, value, COUNT(*), MIN(n) AS first FROM cell {where}"
@@ -135,7 +127,6 @@ class StagedCells:
         ]
 
     def settle(self, kept: int, value: Any, others: Iterable[int]) -> None:
-        """Give a cell its value, and delete others of the same key."""
         self._database.execute("UPDATE cell SET value = ? WHERE n = ?", (value, kept))
         self._database.executemany("DELETE FROM cell WHERE n = ?", [(n,) for n in others])
 
@@ -158,7 +149,6 @@ class StagedCells:
         return None if row is None else (self._at(row[0]), row[1])
 
     def by_item(self) -> Iterator[list[Cell]]:
-        """The cells of each item, in the order of the file."""
         last, n_items = 0, self.n_items
         while last < n_items:
             rows = self._database.execute(

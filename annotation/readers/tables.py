@@ -149,7 +149,6 @@ class OpenTable:
         return parquet_rows(self.path, self.content, self.source, most_bytes=self.most_bytes)
 
     def rows(self, faults: Faults) -> Iterator[Row]:
-        """The rows of `blocks`."""
         for block in self.blocks(faults):
             yield from block.rows()
 
@@ -193,7 +192,6 @@ class OpenTable:
 
     @property
     def is_nested(self) -> bool:
-        """Whether cells may be lists and objects."""
         return self.form.kind not in {CSV, EXCEL, ODS}
 
     def text_columns(self, names: Sequence[str]) -> tuple[np.ndarray, dict[str, Any]] | None:
@@ -220,7 +218,6 @@ def opened_table(
     most_bytes: int = MOST_UNPACKED_BYTES,
     report: ReadingReport | None = None,
 ) -> Iterator[OpenTable]:
-    """The table in a file, in the format that was chosen or else found."""
     chosen = chosen or FileFormat()
     source = TableSource(report=ReadingReport() if report is None else report)
     with (
@@ -290,7 +287,6 @@ def opened_for_command(path: Path, report: ReadingReport | None) -> Iterator[Ope
 def read_rows(
     path: Path, columns: Sequence[str] = (), *, report: ReadingReport | None = None
 ) -> list[Row]:
-    """All rows of a table that has at least these columns."""
     return list(each_row(path, columns, report=report))
 
 
@@ -301,7 +297,6 @@ def each_row(
     on_fault: OnFault | None = None,
     report: ReadingReport | None = None,
 ) -> Iterator[Row]:
-    """The rows of a table as they are read, so that only the last is in memory."""
     with opened_for_command(path, report) as table:
         yield from table.records(columns, on_fault)
 

@@ -170,7 +170,6 @@ class TextScan:
 
 
 def scan_text(path: Path, delimiter: str) -> TextScan:
-    """Look at each byte once, in blocks."""
     is_regular, longest, starts = True, 0, []
     n_quotes = n_feeds = position = 0
     # Of the last line feed that ends a record: its position, and its number among all line feeds.

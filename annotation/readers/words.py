@@ -39,7 +39,6 @@ class Words:
         return of_words[self.codes]
 
     def rows(self, chosen: Mask | Integers) -> Words:
-        """The column in these rows."""
         return Words(self.codes[chosen], self.words)
 
     def compact(self) -> Words:
@@ -51,13 +50,11 @@ class Words:
         return Words(codes[self.codes], [self.words[at] for at in np.flatnonzero(is_used).tolist()])
 
     def mask(self, is_chosen: Callable[[Any], bool]) -> Mask:
-        """The rows whose word is chosen."""
         chosen = np.fromiter(map(is_chosen, self.words), dtype=np.bool_, count=len(self.words))
         return chosen[self.codes] if len(self.words) else np.zeros(len(self.codes), np.bool_)
 
 
 def coded(values: Iterable[Any]) -> Words:
-    """A column of these values."""
     number: dict[Any, int] = {}
     words: list[Any] = []
     codes: list[int] = []

@@ -25,8 +25,6 @@ WITH_REPEATS = ("dawid_skene",)
 
 @dataclass(frozen=True)
 class FileAggregation:
-    """The labels of a file's items, and how they were computed."""
-
     aggregation: Aggregation
     n_annotators: int
     n_judgments: int
@@ -36,7 +34,6 @@ class FileAggregation:
         return sum(record["label"] is None for record in self.items())
 
     def items(self) -> list[dict[str, Any]]:
-        """Each item with its label, how sure that is, and why it has none if it has not."""
         return plain_records(self.aggregation.labels)
 
     def record(self) -> dict[str, Any]:
@@ -60,7 +57,6 @@ class FileAggregation:
         return {"labels": labels} | plain_values(rest) | {"items": items, "annotators": annotators}
 
     def content(self, path: Path) -> str:
-        """What to write to a file of this name: JSON, or a row an item."""
         if path.suffix.lower() == ".json":
             return json.dumps(self.record(), indent=1)
         return _csv(list(self.aggregation.labels.columns), self.items())

@@ -32,8 +32,6 @@ KINDS: dict[Level, Kind] = {
 
 @dataclass(frozen=True)
 class FileAgreement:
-    """The coefficients of a file's labels, and the kappa of every pair of annotators."""
-
     level: Level
     n_items: int
     n_annotators: int
@@ -85,7 +83,6 @@ def agree_on_file(
     seed: int = 0,
     reading: Reading | None = None,
 ) -> FileAgreement:
-    """Every coefficient that a level of measurement has, from the labels in a file."""
     table = read_labels(path, columns, kind=KINDS[level], reading=reading)
     try:
         coefficients = coefficients_at_level(

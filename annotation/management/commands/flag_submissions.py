@@ -43,7 +43,6 @@ class Command(BaseCommand):
 
 
 def _submissions(study: Study, filters: dict[str, Any]) -> SubmissionQuerySet:
-    """Those that were asked for; StudyUnfit where no bound is given or nothing is within it."""
     if not filters:
         raise StudyUnfit(
             "Say which submissions: --annotator, --item, --round or --held.", code="no_filter"

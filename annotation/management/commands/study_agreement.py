@@ -42,7 +42,6 @@ class Command(BaseCommand):
 
 
 def _lines(report: AgreementReport) -> list[str]:
-    """Alpha of each question, and in each condition."""
     lines = []
     for row in report.questions:
         alpha = row.alpha

@@ -82,7 +82,6 @@ class Entry:
         self.answers.append(Answer(question, kind, value, field, candidate))
 
     def refuse(self, answer: Answer, problem: str, *, code: str) -> ImportRefused:
-        """The error to raise for an answer."""
         row = self.row
         return ImportRefused(
             row.path,
@@ -97,8 +96,6 @@ class Entry:
 
 @dataclass
 class Faults:
-    """What is wrong with a file, until all of it is read."""
-
     faults: list[ImportRefused] = field(default_factory=list)
 
     def add(self, fault: ImportRefused) -> None:
@@ -106,7 +103,6 @@ class Faults:
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Go on after what is refused inside."""
         try:
             yield
         except ImportRefused as fault:
@@ -155,7 +151,6 @@ class Export:
     def read_each(
         self, read: Callable[[Row], Iterable[Entry]], rows: Iterable[Row] | None = None
     ) -> Iterator[Entry]:
-        """What is read from each record; what is wrong with one is noted."""
         for row in self.records() if rows is None else rows:
             with self.faults.noting():
                 for entry in read(row):
@@ -163,7 +158,6 @@ class Export:
                     yield entry
 
     def leave_out(self, reason: CodedText, row: Row, n: int = 1, *, detail: str = "") -> None:
-        """Count answers, or other values, that no study takes."""
         if n:
             place = f"{place_of(row)} ({detail})" if detail else place_of(row)
             self.report.leave_out_part(reason, place, n)
@@ -212,7 +206,6 @@ UNUSED = CodedText("no answer in it can be used; only its item is imported", "no
 
 
 def place_of(row: Row) -> str:
-    """A record, or an object inside it, as a report names it."""
     return f"{row.place}: {row.inside}" if row.inside else row.place
 
 
@@ -243,7 +236,6 @@ def inner_list(row: Row, name: str) -> list[Any]:
 
 
 def item_key(row: Row, names: Iterable[str]) -> str:
-    """The item's key: the values of these fields, joined by hyphens."""
     names = tuple(names)
     key = "-".join(row.required(name) for name in names)
     if len(key) > 200:
@@ -275,7 +267,6 @@ def sole_text(values: Mapping[str, Any], fields: FieldNames) -> str:
 
 
 def require_fields(row: Row, names: Iterable[str]) -> None:
-    """Refuse a record that lacks a field that was named, unless by a pattern."""
     for name in names:
         if name and "{system}" not in name and name not in row.fields:
             there = ", ".join(map(str, row.fields)) or "none"
@@ -286,13 +277,11 @@ def require_fields(row: Row, names: Iterable[str]) -> None:
 
 
 def named_texts(fields: FieldNames) -> tuple[str, ...]:
-    """The fields that the person named, of what a record shows."""
     rest = (fields.candidate, fields.system, fields.context, fields.response)
     return (*fields.item, *rest, fields.reference, fields.condition)
 
 
 def short_name(row: Row, column: str) -> str:
-    """The name of a question that is a column's."""
     name = column.strip()
     if not 1 <= len(name) <= LONGEST_QUESTION:
         raise row.refuse(
@@ -325,7 +314,6 @@ def number_of_text(value: object) -> float | None:
 
 
 def iso_time(row: Row, name: str) -> datetime | None:
-    """A time in ISO 8601, taken for UTC where it names no zone; absent is None."""
     text = row.text(name).strip()
     if not text:
         return None

@@ -59,7 +59,6 @@ def read_inception(export: Export) -> list[Entry]:
 
 
 def is_tsv(path: Path) -> bool:
-    """Whether a file is WebAnno TSV."""
     if not path.is_file():
         return False
     with path.open("rb") as content:
@@ -67,7 +66,6 @@ def is_tsv(path: Path) -> bool:
 
 
 def is_annotation_file(name: PurePosixPath) -> bool:
-    """Whether a member of a zip is what an annotator did in a document."""
     return name.parts[-3:-2] == ("annotation",) and name.suffix in (".json", ".tsv")
 
 
@@ -137,8 +135,6 @@ Token = tuple[int, int]
 
 @dataclass
 class _Layer:
-    """A layer of a TSV file: its features, each a column, and the tokens of its annotations."""
-
     name: str
     features: list[str]
     first_column: int
@@ -159,8 +155,6 @@ class _Layer:
 
 @dataclass
 class _Document:
-    """A TSV file: its layers, and the line, the texts and the tokens of each sentence."""
-
     layers: list[_Layer] = field(default_factory=list)
     lines: dict[int, int] = field(default_factory=dict)
     texts: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))

@@ -100,7 +100,6 @@ def _task(export: Export, row: Row) -> Iterator[Entry]:
 
 
 def _number_in(row: Row, name: str) -> int:
-    """How many parts a list has; what is none has none."""
     value = row.fields.get(name)
     return len(value) if isinstance(value, list) else 0
 
@@ -162,7 +161,6 @@ def _add_result(export: Export, entry: Entry, result: Row) -> None:
 def _add_answer(
     export: Export, entry: Entry, question: str, kind: str, value: Row, names: Sequence[str] = ()
 ) -> None:
-    """Add what a control's value says; `names` are the objects that the control is about."""
     if export.is_unwanted(question, value):
         return
     is_region = bool(REGION & value.fields.keys())
@@ -193,7 +191,6 @@ def _add_number(export: Export, entry: Entry, question: str, kind: str, value: R
 
 
 def _strings(value: Row, name: str, *, may_be_empty: bool = False) -> list[str]:
-    """A list of texts; one text alone stands for a list of it."""
     strings = value.fields.get(name)
     strings = [strings] if isinstance(strings, str) else strings
     if not isinstance(strings, list) or not all(
@@ -226,7 +223,6 @@ def _add_preference(entry: Entry, question: str, value: Row, names: Sequence[str
 
 
 def _add_ranking(entry: Entry, question: str, value: Row) -> None:
-    """Things in order, the best first."""
     lists = inner(value, value.fields.get("ranker"), "ranker")
     if len(lists.fields) != 1:
         raise value.refuse(
@@ -354,7 +350,6 @@ def _row_annotator(export: Export, row: Row, task: str) -> str:
 
 
 def _add_field(export: Export, entry: Entry, row: Row, name: str, *, is_per_region: bool) -> None:
-    """Add the answer in a field: a text, or the values of a control."""
     question = short_name(row, name)
     value = _parsed(row, name)
     if controls := _controls(row, name):

@@ -21,21 +21,17 @@ UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 
 @dataclass(frozen=True)
 class Member:
-    """A file in a zip, and where it is unpacked."""
-
     name: PurePosixPath
     path: Path
 
 
 @contextmanager
 def unpacked_members(path: Path) -> Iterator[list[Member]]:
-    """The files of a zip, as long as the context lasts; without what macOS adds."""
     with tempfile.TemporaryDirectory() as folder:
         yield _unpacked(path, Path(folder))
 
 
 def member_names(path: Path) -> list[PurePosixPath]:
-    """The names of the files in a zip; none if it cannot be read."""
     try:
         with zipfile.ZipFile(path) as archive:
             return [PurePosixPath(info.filename) for info in _infos(archive)]

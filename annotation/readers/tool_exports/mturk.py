@@ -64,7 +64,6 @@ def read_mturk(export: Export, pattern: str = "") -> list[Entry]:
 
 
 def _box_columns(export: Export, rows: Iterable[Row], fields: FieldNames) -> frozenset[str]:
-    """The columns in which a cell joins several check boxes that were ticked."""
     joined: set[str] = set()
     spaced: set[str] = set()
     for row in rows:
@@ -205,7 +204,6 @@ Value = tuple[str, str, Kind, Any]
 
 
 def _values(export: Export, row: Row, fields: FieldNames, boxes: frozenset[str]) -> Iterator[Value]:
-    """Name, column, kind and value of all that a row answers."""
     groups: dict[str, dict[str, bool]] = {}
     for column in _answer_columns(row, fields):
         text = row.text(column).strip()
@@ -250,7 +248,6 @@ def _cell(export: Export, row: Row, column: str, text: str) -> Iterator[Value]:
 
 
 def _form(export: Export, row: Row, text: str) -> Iterator[Value]:
-    """The one object in the list that `Answer.taskAnswers` holds."""
     try:
         [form] = json.loads(text)
     except (ValueError, TypeError, RecursionError):
@@ -263,7 +260,6 @@ def _form(export: Export, row: Row, text: str) -> Iterator[Value]:
 
 
 def _part(export: Export, row: Row, name: str, column: str, value: Any) -> Iterator[Value]:
-    """What one element of a form says."""
     labels = _labels(value)
     if labels is not None:
         yield name, column, "categories", labels

@@ -41,7 +41,6 @@ def read_pearmut(export: Export) -> list[Entry]:
 
 
 def _last_ones(export: Export, rows: Iterable[Row]) -> Iterator[Row]:
-    """The records that are in force: an annotator may send a document again, or begin again."""
     known: dict[tuple[str, str, str], Row] = {}
     for row in rows:
         user, item = row.text("user_id"), row.text("item_i")
@@ -100,7 +99,6 @@ def _segment(export: Export, row: Row, shown: Row, answers: Row) -> Entry:
 
 
 def _scores(answer: Row) -> Iterator[tuple[str, Any, str]]:
-    """Question, value and field of each answer about a text."""
     if answer.fields.get(SCORE) is not None:
         yield SCORE, answer.number(SCORE), SCORE
     sliders = inner(answer, answer.fields.get("sliders") or {}, "sliders")

@@ -97,7 +97,6 @@ def _file(export: Export, annotator: str) -> Iterator[Annotated]:
 
 
 def _annotated(export: Export, row: Row, annotator: str) -> Iterator[Annotated]:
-    """The instances in a record: the row, the instance, who annotated it, and the labels."""
     fields = row.fields
     if STATE in fields:
         yield from _state(export, row)

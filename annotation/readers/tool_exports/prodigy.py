@@ -75,7 +75,6 @@ def _annotator(export: Export, row: Row) -> str:
 
 
 def _answers(row: Row, *, is_accepted: bool) -> Iterator[tuple[str, Any, Any, str]]:
-    """Question, kind, value and field of each answer in a record."""
     if "accept" in row.fields:
         chosen = row.fields["accept"]
         labels = [str(each) for each in (chosen if isinstance(chosen, list) else [chosen])]

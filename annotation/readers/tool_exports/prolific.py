@@ -34,7 +34,6 @@ def read_prolific(export: Export) -> list[Entry]:
 
 
 def _response(export: Export, row: Row) -> Iterator[Entry]:
-    """One participant's answer to one instruction of a task."""
     metadata = inner(row, row.fields.get("metadata") or {}, "metadata")
     shown = row.child(metadata.fields | row.fields, row.inside)
     entry = Entry(

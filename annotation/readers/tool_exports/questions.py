@@ -79,7 +79,6 @@ class Column:
 
 
 def labels_of(answer: Answer) -> list[str]:
-    """The categories that an answer names."""
     if isinstance(answer.value, list):
         return answer.value
     return [f"{answer.value:g}" if isinstance(answer.value, float) else str(answer.value)]
@@ -160,7 +159,6 @@ def _read_decimal_commas(answers: Answers, level: str) -> None:
 
 
 def _note_words(report: ReadingReport, name: str, answers: Answers) -> None:
-    """Note the words among numbers that make a question one of categories."""
     words = [(entry, each) for entry, each in answers if number_of_text(each.value) is None]
     if 2 * len(words) >= len(answers):
         return
@@ -178,7 +176,6 @@ def _note_words(report: ReadingReport, name: str, answers: Answers) -> None:
 
 
 def _settle_categories(export: Export, answers: Answers) -> None:
-    """Note the categories of a question that look alike, or merge them on request."""
     counts = Counter(label for _, answer in answers for label in labels_of(answer))
     export.report.policies["categories"] = export.policies.categories
     if export.policies.categories == "as-written":
@@ -199,7 +196,6 @@ NO_CATEGORY = CodedText(
 def note_unmarked(
     report: ReadingReport, entries: Iterable[Entry], columns: Mapping[str, Column]
 ) -> None:
-    """Count the answers to each question that name no category."""
     counts = Counter(
         answer.question
         for entry in entries
@@ -299,7 +295,6 @@ def _comparison(answers: Answers) -> str:
 
 
 def _labels(name: str, answers: Answers, settings: QuestionSettings) -> Column:
-    """One category an answer."""
     labels = sorted({label for _, answer in answers for label in labels_of(answer)})
     if (n := len(labels)) > MOST_CATEGORIES:
         entry, answer = answers[0]

@@ -45,8 +45,6 @@ OF_DOCCANO = ({"id", "text", "label"}, {"id", "filename", "label"}, {"id", "text
 
 
 class LabelUse(StrEnum):
-    """What a field or column of an export holds."""
-
     ITEM = "item"
     ANNOTATOR = "annotator"
     SYSTEM = "system"
@@ -193,19 +191,16 @@ def recognized(rows: Sequence[Row]) -> str:
 
 
 def _is_of_potato(names: set[str]) -> bool:
-    """Whether a record has an instance, its annotator, and columns of labels."""
     has_labels = "labels" in names or any(BETWEEN in name for name in names)
     return "instance_id" in names and bool({"user", "user_id"} & names) and has_labels
 
 
 def _is_of_argilla(names: set[str]) -> bool:
-    """Whether a record is of a dataset that Argilla made."""
     of_questions = any(name.endswith((USERS, SUGGESTION)) for name in names)
     return of_questions or {"annotation", "annotation_agent"} <= names
 
 
 def profile_fields(export: OpenExport) -> dict[str, str]:
-    """The fields that a person may say something of, each with its first value."""
     first: dict[str, str] = {}
     for row in (export.rows or ())[:RECORDS_LOOKED_AT]:
         for name, value in _fields_of(row.fields, export.tool):
@@ -262,7 +257,6 @@ def guess_uses(first: Mapping[str, str], tool: str) -> dict[str, str]:
 def _values(
     first: Mapping[str, str], plain: Mapping[str, str], uses: Mapping[str, str]
 ) -> list[str]:
-    """The column of values where a row is a label; else every other column of numbers."""
     rest = [name for name in first if name not in uses]
     numbers = [name for name in rest if first[name].replace(".", "", 1).isdigit()]
     if numbers and LabelUse.QUESTION not in uses.values():

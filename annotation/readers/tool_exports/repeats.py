@@ -31,7 +31,6 @@ def settle_repeats(export: Export, passes: Iterable[list[Entry]]) -> None:
 
 
 def _in_order(group: list[Entry]) -> list[Entry]:
-    """By time, where each has one, or else as in the file."""
     times = {id(entry): entry.submitted_at for entry in group if entry.submitted_at}
     if len(times) < len(group):
         return group

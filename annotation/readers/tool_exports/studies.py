@@ -81,7 +81,6 @@ class ReadExport:
         return ImportRefused(self.export.path, problem, code="no_answers")
 
     def draft(self, *, keep_names: bool) -> StudyDraft:
-        """The study that it makes, or FileFaults with all that is wrong."""
         self.export.faults.require_none()
         if (refused := self.refusal()) is not None:
             raise refused
@@ -143,7 +142,6 @@ def read_pools(path: Path, *, keep_names: bool) -> StudyDraft:
 
 
 def read_entries(export: Export, tool: str, answers: str = "") -> list[Entry]:
-    """All that annotators answered, record by record."""
     export.answers = answers
     return read_mturk(export, answers) if tool == "mturk" else READERS[tool](export)
 
@@ -175,7 +173,6 @@ def read_export(export: Export, entries: list[Entry], settings: QuestionSettings
 
 
 def _passes(entries: list[Entry]) -> dict[Pass, list[Entry]]:
-    """The entries of each annotator's pass over an item in a round."""
     passes: dict[Pass, list[Entry]] = {}
     for entry in entries:
         if entry.annotator:
@@ -259,7 +256,6 @@ def _submissions(
 
 
 def _raw(group: list[Entry]) -> list[dict[str, Any]]:
-    """What was answered, and nothing that says by whom."""
     return [
         {"question": answer.question, "candidate": answer.candidate, "value": answer.value}
         for entry in group

@@ -240,7 +240,6 @@ def _add_answer(
 
 
 def _questions(export: Export, layout: SurveyLayout, rows: Sequence[Row]) -> list[_Question]:
-    """The questions of a table, in the order of its columns; the report gets notes on them."""
     columns = list(rows[0].fields)
     asked = [name for name in columns if _is_question(export, layout, name)]
     if others := [name for name in columns if name not in asked]:
@@ -348,7 +347,6 @@ class _Table:
         return re.fullmatch(self.layout.part, column)
 
     def _option(self, column: str) -> str:
-        """The option or the row that a column is about."""
         _, dash, last = self.wording.get(column, "").rpartition(" - ")
         part = self._part(column)
         return last if dash else part["part"] if part else column
