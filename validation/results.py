@@ -282,6 +282,13 @@ def labels_of(sources: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     }
 
 
+def correlations_of(results: Results) -> list[CorrelationRecord]:
+    """Every correlation but means of conditions, a metric's together."""
+    rows = results.rows(CorrelationRecord, scope=(ALL, CONDITION))
+    order = {source: number for number, source in enumerate(results.labels)}
+    return sorted(rows, key=lambda row: order[row.metric, row.signature])
+
+
 T = TypeVar("T")
 
 

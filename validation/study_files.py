@@ -20,10 +20,10 @@ from annotation.study_files import (
     register_table,
 )
 from annotation.study_results import VALIDATION
-from console.validation_view import correlations_of
 from metrics.models import ScoringRun
 from validation.analysis.records import plain
 from validation.exports import sampled_item_rows
+from validation.results import correlations_of
 from validation.rows import StoredResults
 from validation.study_results import require_validation
 

@@ -8,7 +8,6 @@ pages = LazyPackage("console.pages")
 experiment_pages = LazyPackage("console.pages.experiments")
 
 of_a_study: list[URLPattern | URLResolver] = [
-    path("results/", pages.human_results.results, name="results"),
     path("simulated-users/", pages.dialogue_studies.dialogues, name="dialogues"),
     path(
         "simulated-users/<slug:chart>.<slug:form>/picture/",

@@ -32,7 +32,6 @@ from annotation.study_files import (
     row_downloads,
 )
 from annotation.study_results import require_agreement
-from console.validation_view import correlations_of
 from metrics.frames import score_frame
 from metrics.imports import import_scores
 from presentation.records import plain_records
@@ -51,6 +50,7 @@ from tests.codes import message_codes, refused_naming
 from tests.console.conftest import PASSWORD
 from tests.console.filled import NOON, add_assignment, add_batch, add_scores, scored_study
 from validation.analysis.records import plain
+from validation.results import correlations_of
 from validation.rows import StoredResults
 from validation.study_results import require_validation
 

@@ -16,14 +16,13 @@ from annotation.simulated_answers import has_simulated
 from annotation.study_results import VALIDATION
 from console.api.endpoint import Endpoint, Filters
 from console.api.operations import being_computed, reads
-from console.validation_view import ValidationView
 from validation.analysis.records import plain
 from validation.api.results import (
     CorrelationSerializer,
     is_pending,
 )
 from validation.models import ValidationVersion
-from validation.pages.best_metrics import BestMetrics
+from validation.pages.metric_agreement import BestMetrics, ValidationView
 from validation.results import KINDS
 from validation.rows import StoredResults
 from validation.study_results import outcome_of

@@ -31,15 +31,15 @@ from annotation.study_results import (
 )
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import ComputingFailed
-from console.api.human_results import (
+from console.api.job_records import JobSerializer
+from console.api.operations import being_computed, reads, writes
+from validation.api.human_results import (
     HumanResultsFilters,
     HumanResultsSerializer,
     results_record,
 )
-from console.api.job_records import JobSerializer
-from console.api.operations import being_computed, reads, writes
-from console.validation_view import correlations_of
 from validation.human_results import current_human_results
+from validation.results import correlations_of
 from validation.rows import StoredResults
 from validation.study_results import outcome_of
 from work.models import Job

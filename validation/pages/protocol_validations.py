@@ -9,8 +9,8 @@ from django.utils.translation import ngettext
 
 from annotation.models import Study
 from annotation.study_results import loaded_fingerprint
-from console.validation_view import ValidationView
 from validation.models import Correlation, ValidationOutcome
+from validation.pages.metric_agreement import ValidationView
 from validation.results import ALL
 from validation.study_results import OF_PROTOCOL
 

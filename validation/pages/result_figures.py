@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import Study
-from console.human_results_view import PAIR_FIELDS, SYSTEM_FIELDS
 from console.templatetags.numbers import coefficient, interval
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.human_results import ALL
@@ -22,6 +21,7 @@ from validation.documents.terms import RESAMPLES, TESTS
 from validation.documents.top_groups import names_of
 from validation.human_results import human_results_fingerprint
 from validation.models import HumanResultsPair, HumanResultsQuestion, HumanResultsSystem
+from validation.pages.human_results import PAIR_FIELDS, SYSTEM_FIELDS
 from validation.pages.result_sentences import (
     Scale,
     Standing,

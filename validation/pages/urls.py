@@ -7,6 +7,7 @@ from lazy_views import LazyPackage
 pages = LazyPackage("validation.pages")
 
 of_a_study: list[URLPattern | URLResolver] = [
+    path("results/", pages.human_results.results, name="results"),
     path("validation/", pages.validation.validation, name="validation"),
     path(
         "validation/<slug:chart>.<slug:form>", pages.validation.picture, name="validation-picture"

@@ -28,7 +28,6 @@ from console.access import (
 )
 from console.pages.pictures import FORMS, picture_in
 from console.sections import of_version
-from console.validation_view import TABLES, ValidationView
 from metrics.exceptions import ValidationUnknown
 from metrics.models import ScoringRun
 from metrics.pages.offered_metrics import (
@@ -42,6 +41,7 @@ from validation.datasheets.files import (
     datasheet_file,
 )
 from validation.models import ReportFile, ValidationOutcome, ValidationVersion
+from validation.pages.metric_agreement import TABLES, ValidationView
 from validation.pages.protocol_validations import protocol_validations
 from validation.report_files import (
     ABOUT,

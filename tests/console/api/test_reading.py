@@ -7,7 +7,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Judgment, Submission
-from console.human_results_view import HumanResultsView
 from metrics.models import Score
 from tests.annotation.studies import rate, rating_study
 from tests.console import pages
@@ -21,6 +20,7 @@ from tests.hits.pages.test_costs import (
 )
 from validation.analysis.records import CorrelationRecord
 from validation.models import HumanResults, HumanResultsSystem, ValidationVersion
+from validation.pages.human_results import HumanResultsView
 from validation.rows import StoredResults
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]

@@ -22,7 +22,6 @@ from annotation.study_results import (
     VALIDATION,
     compute,
 )
-from console.validation_view import TABLES
 from metrics.stored_scores import write_scores
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rated_study, rating_study
@@ -32,6 +31,7 @@ from tests.console.pages import rows_of, words_of
 from validation.analysis.records import CorrelationRecord
 from validation.documents.metrics_answers import measure_name
 from validation.models import ReportFile, ValidationVersion
+from validation.pages.metric_agreement import TABLES
 from validation.rows import StoredResults
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]

@@ -14,7 +14,6 @@ from annotation.models import Study
 from annotation.pages.agreement_view import alphas_of
 from annotation.simulated_answers import has_simulated
 from console.api.endpoint import Endpoint, Filters
-from console.human_results_view import PAIR_FIELDS, SYSTEM_FIELDS, HumanResultsView
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.rated_systems import is_told_apart
 from validation.models import (
@@ -25,6 +24,7 @@ from validation.models import (
     HumanResultsSystem,
     LowestRated,
 )
+from validation.pages.human_results import PAIR_FIELDS, SYSTEM_FIELDS, HumanResultsView
 
 OF_A_PART = {
     "scope": "`all`; `unflagged`, without flagged work; `condition` or `protocol`, of one of them.",

@@ -1,20 +1,31 @@
-"""A study's stored results of one question, as the Results page shows them."""
+"""What people's judgments say by themselves: the Results page, which needs no metric."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from django.views.decorators.http import require_safe
 
-from annotation.assignment_prices import AssignmentPrice
-from annotation.models import AgreementCoefficient, Question
+from accounts.roles import Permission
+from annotation.assignment_prices import AssignmentPrice, assignment_price
+from annotation.models import AgreementCoefficient, Question, Study
 from annotation.pages.agreement_view import alphas_of
-from annotation.simulated_answers import Raters, raters_of
+from annotation.pages.job_progress import job_of
+from annotation.pages.stages import stage_facts
+from annotation.pages.study import (
+    study_for,
+    study_page,
+)
+from annotation.simulated_answers import Raters, raters_of, simulation_notice
+from annotation.study_results import RESULTS
+from console.access import may
 from console.spans import Axis, Span
 from console.templatetags.numbers import coefficient, interval, p_text, percent
 from error_codes import CodedText
@@ -23,6 +34,7 @@ from validation.analysis.human_results import ALL, CONDITION, COUNTS, PROTOCOL, 
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.rated_systems import Verdict, is_told_apart, verdict_of
 from validation.documents.scale_limits import CUT
+from validation.human_results import current_human_results
 from validation.models import (
     HumanResults,
     HumanResultsBin,
@@ -30,10 +42,6 @@ from validation.models import (
     HumanResultsQuestion,
     HumanResultsSystem,
     LowestRated,
-)
-from validation.pages.distributions import (
-    Distribution,
-    distributions_of,
 )
 from validation.pages.result_sentences import (
     Scale,
@@ -43,6 +51,58 @@ from validation.pages.result_sentences import (
 SYSTEM_FIELDS = tuple(field.name for field in fields(RatedSystemRecord))
 R = TypeVar("R", RatedSystemRecord, RatedPairRecord)
 PAIR_FIELDS = tuple(field.name for field in fields(RatedPairRecord))
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A part of the scale in a system's distribution."""
+
+    label: str
+    n: int
+    share: str
+    x: str
+    width: str
+    y: str
+    height: str
+
+
+@dataclass(frozen=True)
+class Distribution:
+    system: str
+    bars: list[Bar]
+
+    @property
+    def words(self) -> str:
+        """For those who do not see the bars."""
+        return "; ".join(f"{bar.label}: {bar.share}" for bar in self.bars if bar.n)
+
+
+def distributions_of(bins: Sequence[HumanResultsBin], systems: Sequence[str]) -> list[Distribution]:
+    """Of each system that has judgments; those that are named first, in their order."""
+    of_system: dict[str, list[HumanResultsBin]] = {}
+    for one in bins:
+        of_system.setdefault(one.system, []).append(one)
+    order = {system: at for at, system in enumerate(systems)}
+    names = sorted(of_system, key=lambda name: order.get(name, len(order)))
+    return [Distribution(name, _bars(of_system[name])) for name in names]
+
+
+def _bars(bins: Sequence[HumanResultsBin]) -> list[Bar]:
+    total = sum(one.n for one in bins) or 1
+    most = max(one.n for one in bins) or 1
+    width = 100 / len(bins)
+    return [
+        Bar(
+            label=one.label,
+            n=one.n,
+            share=percent(one.n / total),
+            x=f"{at * width + width * 0.1:.2f}%",
+            width=f"{width * 0.8:.2f}%",
+            y=f"{100 - 100 * one.n / most:.2f}%",
+            height=f"{100 * one.n / most:.2f}%",
+        )
+        for at, one in enumerate(bins)
+    ]
 
 
 @dataclass(frozen=True)
@@ -379,3 +439,45 @@ def _finding(whole: Standing, parts: Sequence[Standing], names: Sequence[str]) -
     if len(parts) == 1:
         return _("another order")
     return _("another order in %(names)s") % {"names": join_names(list(moved[:3]))}
+
+
+@require_safe
+def results(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may view systems."""
+    study = study_for(request, slug, Permission.VIEW_SYSTEMS)
+    context: dict[str, Any] = {}
+    if study.n_judgments:
+        current = current_human_results(study)
+        if current is None:
+            context["job"] = job_of(request, study, RESULTS)
+            # Computed at once, where there was no job to wait for.
+            current = None if context["job"] else current_human_results(study)
+        # Until the new ones are there, those of the judgments before.
+        version = current or HumanResults.objects.of(study).last()
+        context |= {"view": _view(study, request, version), "is_stale": current is None}
+        context["simulated"] = simulation_notice(study)
+        facts = stage_facts(study)
+        context["has_scores"] = facts["has_scores"]
+        context |= _to_launch(context["view"], facts["n_items_without_hit"])
+    return study_page(request, study, "validation/results", context)
+
+
+def _view(
+    study: Study, request: HttpRequest, version: HumanResults | None
+) -> HumanResultsView | None:
+    if version is None:
+        return None
+    version.study = study
+    price = assignment_price(study) if may(request, Permission.VIEW_MONEY) else None
+    try:
+        return HumanResultsView.from_query(version, request.GET, price)
+    except KeyError as missing:
+        raise Http404(f"There is no question {missing.args[0]}.") from missing
+
+
+def _to_launch(view: HumanResultsView | None, n_unlaunched: int) -> dict[str, int]:
+    """Of the items that would tell systems apart, those that the study has to launch, and those
+    that somebody would have to add first."""
+    n_more = view.verdict.n_more_items if view and view.verdict else 0
+    n_to_launch = min(n_more, n_unlaunched)
+    return {"n_to_launch": n_to_launch, "n_to_add": n_more - n_to_launch}
