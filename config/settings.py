@@ -375,7 +375,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-# Prolific's API; that of manage.py fake_prolific to try things out.
+# Prolific's API; that of python -m benchmarks.fake_prolific to try things out.
 PROLIFIC_URL = env("PROLIFIC_URL", default="https://api.prolific.com")
 # With what it signs links, where a workspace has that.
 PROLIFIC_KEYS_URL = env(

@@ -22,7 +22,6 @@ WRITTEN = {
 NO_DATA = {
     "audit_collection": "the audit is itself the report of its files",
     "backup": "written",
-    "check_prolific_schema": "a vendor's schema",
     "export_dataset": "a folder, written",
     "export_datasheet": "a folder, written",
     "export_payouts": "written",

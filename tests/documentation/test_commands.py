@@ -26,7 +26,7 @@ QUOTED = re.compile(r'"([a-z_]+)"')
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 RUN_ELSEWHERE = ("README.md", "tutorial.md")
 # No test names them in quotes: they are tested by their functions, or run until they are stopped.
-NOT_RUN = {"clear_workers", "fake_prolific", "password_link"}
+NOT_RUN = {"clear_workers", "password_link"}
 
 
 def is_concrete(words: list[str]) -> bool:

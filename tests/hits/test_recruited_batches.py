@@ -20,6 +20,8 @@ from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.models import Study, Submission
 from annotation.study_jobs import RECRUIT
+from benchmarks.fake_prolific.operations import move_study
+from benchmarks.fake_prolific.server import FakeProlific
 from hits import payments, recruited_batches, recruiter_api, submissions
 from hits.archive import unfinished_work
 from hits.collect import collect_batch
@@ -81,8 +83,6 @@ from marketplace.models import AuditEntry as MarketplaceEntry
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting import decisions
-from marketplace.recruiting.fake_prolific.operations import move_study
-from marketplace.recruiting.fake_prolific.server import FakeProlific
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.codes import codes_of, refused
 from tests.console.work import work_off

@@ -8,6 +8,7 @@ from io import StringIO
 
 from django.test import Client
 
+from benchmarks.fake_prolific import operations
 from hits.endpoints import AccessKey
 from hits.requester_api import signed_headers
 from marketplace import clock
@@ -22,7 +23,6 @@ from marketplace.models import (
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import connect_prolific
 from marketplace.recruiting.drafts import Posting, draft_study
-from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.posting import publish_study
 from marketplace.recruiting.sessions import GRACE, settle_sessions
 from marketplace.recruiting.statuses import import_statuses, read_statuses

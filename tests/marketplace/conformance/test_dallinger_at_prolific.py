@@ -12,7 +12,7 @@ import pytest
 import requests
 from requests.adapters import HTTPAdapter
 
-from marketplace.recruiting.fake_prolific.server import FakeProlific
+from benchmarks.fake_prolific.server import FakeProlific
 from tests.marketplace.conformance.test_foreign_programs import _raise, foreign  # noqa: F401
 
 THEIRS = "https://api.prolific.com"

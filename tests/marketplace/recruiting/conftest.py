@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from marketplace.recruiting.fake_prolific.server import FakeProlific
+from benchmarks.fake_prolific.server import FakeProlific
 from marketplace.recruiting.prolific.transport import Transport
 from marketplace.recruiting.rules import RuleValues, create_rule
 from tests.marketplace.conftest import HIT

@@ -3,9 +3,9 @@
 import pytest
 import requests
 
-from marketplace.recruiting.fake_prolific import operations
-from marketplace.recruiting.fake_prolific.schema import operations as known
-from marketplace.recruiting.fake_prolific.server import FakeProlific
+from benchmarks.fake_prolific import operations
+from benchmarks.fake_prolific.schema import operations as known
+from benchmarks.fake_prolific.server import FakeProlific
 
 STUDY = {
     "name": "Rate dialogues", "internal_name": "t-1", "description": "Read.", "reward": 150,

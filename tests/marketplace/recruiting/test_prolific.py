@@ -17,6 +17,7 @@ import urllib3
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from benchmarks.fake_prolific import operations
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import (
@@ -39,7 +40,6 @@ from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import disconnect, offer_prolific
 from marketplace.recruiting.decisions import approve_overdue
 from marketplace.recruiting.demographics import fetch_demographics
-from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.intents import note
 from marketplace.recruiting.needed_places import free_and_needed, places_for
 from marketplace.recruiting.posting import (

@@ -11,6 +11,7 @@ import pytest
 from django.db import connection as db_connection
 from django.test.utils import CaptureQueriesContext
 
+from benchmarks.fake_prolific import operations
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
 from marketplace.hits import lifecycle
@@ -35,7 +36,6 @@ from marketplace.recruiting.connections import (
     try_offer,
 )
 from marketplace.recruiting.decisions import approve_overdue, request_bonus_in
-from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.files import join_file, participants_file
 from marketplace.recruiting.needed_places import free_and_needed
 from marketplace.recruiting.posting import price_places, publish_study, stop_study

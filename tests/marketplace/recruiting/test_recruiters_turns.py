@@ -9,6 +9,7 @@ import pytest
 from django.core.cache import cache
 from django.utils import timezone
 
+from benchmarks.fake_prolific import operations
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter, RecruiterBusy
 from marketplace.models import (
@@ -20,7 +21,6 @@ from marketplace.models import (
 from marketplace.recruiting import posting
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import required_recruiter
-from marketplace.recruiting.fake_prolific import operations
 from marketplace.recruiting.posting import pause_study, publish_study, set_places, stop_study
 from marketplace.recruiting.requests import CUT_OFF, perform_action, request_action
 from marketplace.recruiting.settlements import decide_uncertain

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 
 from accounts.models import User
+from benchmarks.fake_prolific.world import Denied
 from marketplace.models import (
     Assignment,
     HitType,
@@ -20,7 +21,6 @@ from marketplace.models import (
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.access_keys import issue_key
 from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.fake_prolific.world import Denied
 from marketplace.recruiting.prolific.transport import TOKEN_REFUSED
 from tests.marketplace.prolific import (
     approve,

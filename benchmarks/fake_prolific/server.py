@@ -13,11 +13,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from marketplace.recruiting.fake_prolific import operations
-from marketplace.recruiting.fake_prolific.hooks import Send, send_by_http
-from marketplace.recruiting.fake_prolific.schema import Operation, foreign_operations, problems
-from marketplace.recruiting.fake_prolific.schema import operations as known_operations
-from marketplace.recruiting.fake_prolific.world import Denied, World
+from benchmarks.fake_prolific import operations
+from benchmarks.fake_prolific.hooks import Send, send_by_http
+from benchmarks.fake_prolific.schema import Operation, foreign_operations, problems
+from benchmarks.fake_prolific.schema import operations as known_operations
+from benchmarks.fake_prolific.world import Denied, World
 
 PREFIX = "/api/v1"
 SECONDS_BETWEEN_EVENTS = 0.5

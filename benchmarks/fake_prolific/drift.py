@@ -1,11 +1,17 @@
-"""What the vendor's OpenAPI document says otherwise than `schema.yaml`.
+"""Compare a downloaded openapi.yaml of Prolific's with the operations that are used:
+``python -m benchmarks.fake_prolific.drift FILE``.
+
+It prints what the vendor's OpenAPI document says otherwise than `schema.yaml`.
 
 Operations are matched by method and path: their names change. Of a request we look for what is
 sent and not known there, and what is wanted there and may not be sent; of an answer, for what is
 read here and not promised there, and for words that may be said and are not known here.
 """
 
-from collections.abc import Iterator
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -13,8 +19,8 @@ from typing import Any
 
 import yaml
 
+from benchmarks.fake_prolific.schema import Operation, document, operations
 from error_codes import InvalidValue
-from marketplace.recruiting.fake_prolific.schema import Operation, document, operations
 
 Schema = dict[str, Any]
 PREFIX = "/api/v1"
@@ -223,3 +229,29 @@ def _pointed(reference: str, root: Schema) -> Any:
 def _types(schema: Schema) -> set[str]:
     said = schema.get("type", [])
     return {said} if isinstance(said, str) else set(said)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the differences; exit code 1 if one is not listed as known, or the file is none."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path, help="the vendor's document, YAML or JSON")
+    parser.add_argument("--json", action="store_true", help="Print one JSON object.")
+    options = parser.parse_args(words)
+    try:
+        found = drift(read_document(options.file))
+    except InvalidValue as error:
+        raise SystemExit(str(error)) from error
+    lines = [str(each) for each in found]
+    if options.json:
+        facts = {"operations": len(operations()), "drift": [each.facts() for each in found]}
+        lines = [json.dumps(facts)]
+    elif not found:
+        lines = [f"The document agrees on all {len(operations())} operations."]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    if n_new := sum(not each.known for each in found):
+        places = "1 place that is" if n_new == 1 else f"{n_new} places that are"
+        raise SystemExit(f"The document differs in {places} not known of.")
+
+
+if __name__ == "__main__":
+    main()

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from marketplace.recruiting.fake_prolific.hooks import Subscription
-from marketplace.recruiting.fake_prolific.world import (
+from benchmarks.fake_prolific.hooks import Subscription
+from benchmarks.fake_prolific.world import (
     FEE,
     BonusRun,
     Denied,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from marketplace.recruiting.fake_prolific.hooks import STUDY, SUBMISSION, Hooks
+from benchmarks.fake_prolific.hooks import STUDY, SUBMISSION, Hooks
 
 FEE = Fraction(1, 3)
 REVIEW_TIME = timedelta(days=21)
