@@ -50,10 +50,13 @@ def store_file(
     kind: str = "",
     family: str = "",
     made_by: str = "",
+    is_confirmed: bool = True,
 ) -> CollectionFile:
     """Keep a run or qrels that somebody sent; which of them it is, its columns say.
 
     `made_by` is who judged qrels. A mark of simulated answers in the file is stronger.
+    A file that is not confirmed is not used until it is read and leaves nothing out, or somebody
+    confirms what it leaves out.
     """
     try:
         require_size(file)
@@ -80,10 +83,11 @@ def store_file(
         n_bytes=file.size or 0,
         sha256=digest.hexdigest(),
         uploaded_by=actor,
+        is_confirmed=is_confirmed,
     )
     for position, part in enumerate(file.chunks(PART_BYTES)):
         FilePart.objects.create(file=row, position=position, content=part)
-    _record(row, "collection.file", actor)
+    record_action(row, "collection.file", actor)
     return row
 
 
@@ -212,17 +216,17 @@ def describe_file(*, file: CollectionFile, actor: User | None, **descriptions: s
     for name, value in values.items():
         setattr(file, name, value)
     file.save(update_fields=list(values))
-    _record(file, "collection.describe", actor, values)
+    record_action(file, "collection.describe", actor, values)
 
 
 @transaction.atomic
 def remove_file(*, file: CollectionFile, actor: User | None) -> None:
     """Delete a file with its content; what was computed of it stays, under the file's name."""
-    _record(file, "collection.remove", actor)
+    record_action(file, "collection.remove", actor)
     file.delete()
 
 
-def _record(
+def record_action(
     file: CollectionFile, action: str, actor: User | None, details: dict[str, Any] | None = None
 ) -> None:
     named = {"file": file.file_name, "kind": file.kind, "sha256": file.sha256}

@@ -14,10 +14,18 @@ from django.utils.translation import gettext as _
 
 from annotation.bulk import batched
 from annotation.exceptions import ImportRefused
+from annotation.readers.delimited import BLANK_ROW
+from annotation.readers.report import ReadingReport
 from annotation.readers.rows import storable
 from annotation.unexpected_errors import PASSING, unexpected_problem
 from annotation.uploads import AT_ONCE_BYTES
-from retrieval.collection_files import files_on_disk, free_name, is_packed, require_bearable
+from retrieval.collection_files import (
+    files_on_disk,
+    free_name,
+    is_packed,
+    record_action,
+    require_bearable,
+)
 from retrieval.exceptions import CollectionUnfit, FileFaults, TrecFileFaults
 from retrieval.file_fits import note_fits
 from retrieval.file_warnings import WARNINGS_KEPT, contradicting_lines
@@ -247,10 +255,27 @@ def _note_facts(file: CollectionFile, facts: dict[str, Any], topics: Sequence[st
     for name, value in facts.items():
         setattr(file, name, value)
     file.faults, file.n_faults = [], 0
+    file.is_confirmed = file.is_confirmed or not _has_omissions(file)
     file.save()
     FileTopic.objects.filter(file=file).delete()
     for some in batched(topics, ROWS_AT_ONCE):
         FileTopic.objects.bulk_create(FileTopic(file=file, topic=topic) for topic in some)
+
+
+def _has_omissions(file: CollectionFile) -> bool:
+    """Whether rows or values of a file are left out, apart from blank lines."""
+    if not file.reading:
+        return False
+    report = ReadingReport.from_plain(file.reading)
+    return bool({*report.left_out, *report.parts} - {BLANK_ROW.code} or report.missing)
+
+
+@transaction.atomic
+def confirm_file(*, file: CollectionFile, actor: User | None) -> None:
+    """Use a file without the rows that its report leaves out."""
+    if CollectionFile.objects.unconfirmed().filter(pk=file.pk).update(is_confirmed=True):
+        record_action(file, "collection.confirm", actor)
+        note_fits(file.collection)
 
 
 def _note_faults(file: CollectionFile, faults: Sequence[tuple[int | None, str]]) -> None:

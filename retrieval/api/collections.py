@@ -41,7 +41,9 @@ class CollectionFileSerializer(serializers.ModelSerializer[CollectionFile]):
     study = serializers.SlugRelatedField[Any](
         slug_field="slug", read_only=True, allow_null=True, help_text="Whose judgments it is."
     )
-    is_usable = serializers.BooleanField(help_text="Whether it was read, and without a fault.")
+    is_usable = serializers.BooleanField(
+        help_text="Whether it was read without a fault, and is confirmed."
+    )
     reading = serializers.SerializerMethodField(help_text="Of runs and qrels, once they are read.")
 
     class Meta:
@@ -49,7 +51,8 @@ class CollectionFileSerializer(serializers.ModelSerializer[CollectionFile]):
         fields = [
             *("id", "kind", "name", "family", "made_by", "assessor", "round", "rule", "study"),
             *("file_name", "n_bytes", "sha256", "n_lines", "n_topics", "n_documents"),
-            *("n_relevant", "n_unjudged", "n_faults", "is_usable", "reading", "created_at"),
+            *("n_relevant", "n_unjudged", "n_faults", "is_confirmed", "is_usable", "reading"),
+            "created_at",
         ]
 
     @extend_schema_field(CountsSerializer(allow_null=True))

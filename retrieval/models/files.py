@@ -34,8 +34,12 @@ class CollectionFileQuerySet(models.QuerySet["CollectionFile"]):
         return self.order_by(by_judge, "name")
 
     def usable(self) -> CollectionFileQuerySet:
-        """Those that were read, and without a fault."""
-        return self.filter(n_lines__isnull=False, n_faults=0)
+        """Those that were read without a fault, and whose omissions were confirmed."""
+        return self.filter(n_lines__isnull=False, n_faults=0, is_confirmed=True)
+
+    def unconfirmed(self) -> CollectionFileQuerySet:
+        """Those that were read, but for rows that somebody must agree to leave out."""
+        return self.filter(n_lines__isnull=False, n_faults=0, is_confirmed=False)
 
 
 class CollectionFile(models.Model):
@@ -118,6 +122,9 @@ class CollectionFile(models.Model):
     reading = models.JSONField(
         default=dict, help_text="What was read and left out of a run or qrels, and why."
     )
+    is_confirmed = models.BooleanField(
+        default=True, help_text="False until somebody agrees to the rows that are left out."
+    )
     uploaded_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.SET_NULL,
@@ -150,7 +157,7 @@ class CollectionFile(models.Model):
 
     @property
     def is_usable(self) -> bool:
-        return self.n_lines is not None and not self.n_faults
+        return self.n_lines is not None and not self.n_faults and self.is_confirmed
 
     @property
     def reading_sentences(self) -> list[str]:

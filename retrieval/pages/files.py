@@ -24,7 +24,7 @@ from console.forms import problems_of
 from results.pages import name_download
 from retrieval.collection_files import DESCRIPTIONS, describe_file, remove_file, store_file
 from retrieval.exceptions import CollectionUnfit
-from retrieval.file_readings import READ_FILES, request_reading, subject_of
+from retrieval.file_readings import READ_FILES, confirm_file, request_reading, subject_of
 from retrieval.merged_qrels import MERGED_QRELS, request_merged_qrels
 from retrieval.models import Collection, CollectionFile, FileTopic
 from retrieval.models.files import NAME_LENGTH, CollectionFileQuerySet
@@ -63,6 +63,7 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
         "runs": list_runs(collection),
         "qrels": list_qrels(collection),
         "faulty": list_faulty_files(collection),
+        "unconfirmed": collection.files.unconfirmed().defer("faults").order_by("pk"),
         "rules": merging_rule_choices(),
         "job": Job.objects.about(subject_of(collection)).of_kind(READ_FILES, MERGED_QRELS).first(),
     }
@@ -83,6 +84,7 @@ def _store(request: HttpRequest, collection: Collection, form: FilesForm) -> boo
                     kind=data["kind"],
                     family=data["family"],
                     made_by=data["made_by"],
+                    is_confirmed=False,
                 )
             )
         except CollectionUnfit as refused:
@@ -127,6 +129,15 @@ def file(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
 def _listing_of(file: CollectionFile) -> str:
     """The page that lists a file."""
     return "collection-pools" if file.kind in SOURCES else "collection-files"
+
+
+@require_POST
+def confirm(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
+    """Access: those who may edit. Use a file without the rows that its report leaves out."""
+    row = file_for(request, slug, file_id, Permission.EDIT)
+    confirm_file(file=row, actor=person(request))
+    messages.success(request, _("{name} was added.").format(name=row.name))
+    return redirect(f"console:{_listing_of(row)}", slug)
 
 
 @require_POST

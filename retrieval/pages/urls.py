@@ -23,6 +23,7 @@ of_a_collection: list[URLPattern | URLResolver] = [
     path("delete/", pages.listing.delete, name="collection-delete"),
     path("files/", pages.files.files, name="collection-files"),
     path("files/<int:file_id>/", pages.files.file, name="collection-file"),
+    path("files/<int:file_id>/confirm/", pages.files.confirm, name="collection-file-confirm"),
     path("files/<int:file_id>/remove/", pages.files.remove, name="collection-file-remove"),
     path(
         "files/<int:file_id>/qrels/",

@@ -97,7 +97,8 @@ PAGES_OF_A_COLLECTION = table(
     (P.OWN, "collection-delete"),
 )
 ACTIONS_OF_A_COLLECTION = table(
-    (P.EDIT, "collection-studies collection-file-remove collection-source collection-vectors"),
+    (P.EDIT, "collection-studies collection-file-remove collection-file-confirm"),
+    (P.EDIT, "collection-source collection-vectors"),
     (P.EDIT, "collection-pool-study collection-study-qrels collection-file-qrels"),
     # Of a job that evaluates.
     (P.ANALYSE, "collection-stop collection-again"),
@@ -222,6 +223,7 @@ NAMED_PARTS: list[tuple[str, dict[str, Any]]] = [
     ("team-token-revoke", {"token_id": 1}),
     ("member-role member-remove member-password", {"member_id": last(Membership)}),
     ("collection-file collection-file-remove", {"file_id": first(CollectionFile)}),
+    ("collection-file-confirm", {"file_id": first(CollectionFile)}),
     ("collection-file-content collection-file-qrels", {"file_id": first(CollectionFile)}),
     (
         "collection-work collection-stop collection-again",

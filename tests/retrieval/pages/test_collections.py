@@ -14,7 +14,7 @@ from accounts.teams import create_team
 from retrieval.collections import create_collection
 from retrieval.models import Collection, CollectionFile, FilePart
 from tests.annotation.studies import ticked_study
-from tests.codes import field_codes
+from tests.codes import codes_on, field_codes
 from tests.console.addresses import address
 from tests.console.pages import words_of
 from tests.retrieval.collections import add_file, qrels_text, run_text, sent
@@ -120,6 +120,22 @@ def test_several_files_are_taken_at_once_and_told_apart_by_their_columns(rosa, c
     page = rosa.get(FILES).context
     assert (len(page["runs"]), [one.name for one in page["qrels"]]) == (2, ["q.txt"])
     assert AuditEntry.objects.filter(action="collection.file", subject="tracks").count() == 3
+
+
+def test_a_file_with_rows_left_out_is_used_once_somebody_confirms_them(rosa, collection):
+    text = "# graded in May\n" + qrels_text(n_topics=2)
+    rosa.post(FILES, {"uploads": [sent("q.txt", text)]})
+    file = CollectionFile.objects.get()
+    assert [group["code"] for group in file.reading["left_out"]] == ["comment"]
+    page = rosa.get(FILES)
+    assert "unconfirmed_file" in codes_on(page.content.decode())
+    assert (list(page.context["qrels"]), file.is_usable) == ([], False)
+    confirm = reverse("console:collection-file-confirm", args=[collection.slug, file.pk])
+    rosa.post(confirm)
+    assert list(rosa.get(FILES).context["qrels"]) == [file]
+    # Blank lines are no reason to ask.
+    rosa.post(FILES, {"uploads": [sent("blank.txt", "\n\n" + qrels_text(n_topics=3))]})
+    assert CollectionFile.objects.usable().count() == 2
 
 
 def test_every_fault_of_a_file_is_shown_with_its_line_and_nothing_of_it_is_kept(rosa, collection):
