@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
+from stats.libraries import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     Column: TypeAlias = Sequence[Any] | NDArray[Any] | pd.Series[Any] | pd.Index[Any]
 else:  # pandas is imported by the functions that use it
     Column: TypeAlias = Sequence[Any] | NDArray[Any]
@@ -22,8 +21,6 @@ Integers: TypeAlias = NDArray[np.intp]
 
 def series(values: Column, name: str) -> pd.Series[Any]:
     """The column as a Series with a fresh index, whatever kind of sequence it came as."""
-    import pandas as pd
-
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise InvalidValue(
             f"{name} must be one-dimensional, not of shape {values.shape}",
@@ -49,8 +46,6 @@ def require_same_length(**columns: Column) -> int:
 
 def coded(values: Column, name: str) -> tuple[Integers, list[Hashable]]:
     """Integer codes by order of appearance, and the distinct values they stand for."""
-    import pandas as pd
-
     try:
         codes, distinct = pd.factorize(series(values, name))
     except TypeError as error:
@@ -89,8 +84,6 @@ def _ascending(distinct: list[Hashable]) -> Sequence[int] | Integers:
 
 def _small_integers(values: Column) -> tuple[Integers, list[Hashable]] | None:
     """Codes of integers in a narrow range, found by counting, which is several times as fast."""
-    import pandas as pd
-
     data = values.to_numpy() if isinstance(values, pd.Series) else values
     if not isinstance(data, np.ndarray) or data.dtype.kind != "i" or data.ndim != 1:
         return None
@@ -107,8 +100,6 @@ def _small_integers(values: Column) -> tuple[Integers, list[Hashable]] | None:
 
 def numbers(values: Column, name: str) -> Floats:
     """The column as floats; missing values are NaN, and infinite ones are refused."""
-    import pandas as pd
-
     column = series(values, name)
     if column.dtype == object and column.map(lambda value: isinstance(value, str)).any():
         raise InvalidValue(f"{name} must be numeric, and holds text", code=f"{name}_not_numeric")

@@ -10,6 +10,7 @@ import numpy as np
 from error_codes import CodedText
 from stats.arguments import Floats, Integers
 from stats.groups import sum_by
+from stats.libraries import scipy
 
 TINY = 1e-12
 RIDGE = 1e-7
@@ -278,8 +279,6 @@ def jackknife_limits(
     >>> round(low, 3), round(high, 3)
     (0.068, 0.802)
     """
-    from scipy import stats
-
     values, count = np.append(replicates, value), len(replicates)
     inside = (values < 1 - TINY) & (1 + (labels_per_item - 1) * values > TINY)
     if count < 2 or not inside.all():
@@ -291,7 +290,7 @@ def jackknife_limits(
         return nan, nan
     kurtosis = np.square(squares).mean() / squares.mean() ** 2
     freedom = np.clip(2 * count / max(kurtosis - 1, TINY), min(2, count - 1), count - 1)
-    reach = stats.t.ppf((1 + confidence) / 2, freedom) * error
+    reach = scipy.stats.t.ppf((1 + confidence) / 2, freedom) * error
     with np.errstate(over="ignore", invalid="ignore"):
         ratio = np.exp(2 * (scaled[-1] + np.array([-reach, reach])))
         limits = np.where(np.isinf(ratio), 1.0, (ratio - 1) / (ratio + labels_per_item - 1))

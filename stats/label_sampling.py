@@ -11,6 +11,7 @@ from error_codes import CodedText
 from stats.arguments import Floats, Integers
 from stats.groups import sum_by
 from stats.jackknife import TINY, effective_freedom, mean_left_out
+from stats.libraries import scipy
 
 Flags: TypeAlias = NDArray[np.bool_]
 SIGNIFICANT = 0.01
@@ -162,8 +163,6 @@ def _test(
     labeled: Flags, centered: Floats, group: Integers, cluster: Integers | None
 ) -> tuple[float, float]:
     """Two-sided p of a difference of means, and the difference."""
-    from scipy import stats
-
     total = np.bincount(group).astype(np.float64)
     n = np.bincount(group[labeled], minlength=len(total)).astype(np.float64)
     both = (n > 0) & (n < total)
@@ -178,7 +177,7 @@ def _test(
     if not variance > 1e-12:
         return 1.0, 0.0
     statistic = float(terms.sum())
-    p = float(2 * stats.norm.sf(abs(statistic) / variance**0.5))
+    p = float(2 * scipy.stats.norm.sf(abs(statistic) / variance**0.5))
     if cluster is not None:
         p = max(p, _p_of_clusters(labeled[used], centered[used], cluster[used]))
     return p, statistic / float(sizes.sum())
@@ -189,8 +188,6 @@ def _p_of_clusters(labeled: Flags, values: Floats, cluster: Integers) -> float:
 
     The degrees of freedom are Welch's: often few clusters are labeled of many.
     """
-    from scipy import stats
-
     parts = []
     for rows in (labeled, ~labeled):
         code = np.unique(cluster[rows], return_inverse=True)[1]
@@ -208,7 +205,7 @@ def _p_of_clusters(labeled: Flags, values: Floats, cluster: Integers) -> float:
     spare = np.array([effective_freedom(part.effective) for part in parts])
     squares = float((variances**2 / spare).sum())
     freedom = float(variances.sum()) ** 2 / squares if squares > 0 else float(spare.min())
-    return float(2 * stats.t.sf(abs(difference) / variance**0.5, freedom))
+    return float(2 * scipy.stats.t.sf(abs(difference) / variance**0.5, freedom))
 
 
 def _are_apart(labeled: Flags, values: Floats, group: Integers) -> bool:

@@ -1,5 +1,7 @@
 """Limits of a share of independent units, which are never of zero width."""
 
+from stats.libraries import scipy
+
 
 def jeffreys_limits(successes: float, n: float, confidence: float) -> tuple[float, float]:
     """Jeffreys' limits of a share, which reach 0 or 1 where all units are on one side.
@@ -26,10 +28,8 @@ def jeffreys_limits(successes: float, n: float, confidence: float) -> tuple[floa
     >>> round(low, 3), high
     (0.783, 1.0)
     """
-    from scipy import stats
-
     tail = (1 - confidence) / 2
-    posterior = stats.beta(successes + 0.5, n - successes + 0.5)
+    posterior = scipy.stats.beta(successes + 0.5, n - successes + 0.5)
     low = 0.0 if successes <= 0 else float(posterior.ppf(tail))
     high = 1.0 if successes >= n else float(posterior.ppf(1 - tail))
     return low, high

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -18,10 +18,7 @@ from stats.correlation.cells import Cells, complete_cells, renumbered
 from stats.correlation.coefficients import group_values
 from stats.correlation.estimates import pooled_replicate
 from stats.correlation.levels import require_level
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd, scipy
 
 COLUMNS = ["n_items", "n_annotators", "delta", "se", "power"]
 POOLED_PAIRS_UP_TO_CELLS = bootstrap.PAIRS_UP_TO_CELLS
@@ -115,8 +112,6 @@ def sample_size_curve(
     >>> curve["power"].is_monotonic_increasing
     True
     """
-    import pandas as pd
-
     require_level(level, coefficient, items, systems)
     require_one_of(coefficient=(coefficient, get_args(RowCoefficient)))
     _require_numbers(n_items, n_annotators, reliability, alpha, n_studies)
@@ -277,13 +272,11 @@ def _planned(
 def _power(
     n_items: int, n_annotators: float, more: MoreRatings, values: Floats, alpha: float
 ) -> tuple[float, ...]:
-    from scipy.special import ndtri
-
     deltas = values[0] - values[1]
     if len(deltas) < 2 or np.isnan(more.stretch):
         return n_items, n_annotators, nan, nan, nan
     se = float(deltas.std(ddof=1))
     a, b = (more.value(float(mean)) for mean in values.mean(axis=1))
     stretched = deltas - deltas.mean() + (a - b)
-    beyond = np.sign(a - b) * stretched > float(ndtri(1 - alpha / 2)) * se
+    beyond = np.sign(a - b) * stretched > float(scipy.special.ndtri(1 - alpha / 2)) * se
     return n_items, n_annotators, a - b, se, float(beyond.mean()) if se > 0 else nan

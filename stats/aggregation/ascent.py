@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,10 +22,7 @@ from stats.aggregation.result import (
     sign,
 )
 from stats.arguments import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 CONTRADICTION = 0.5
 """Of a category's share: where a model departs further from the majority, a warning says so."""

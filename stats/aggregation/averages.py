@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,9 +15,7 @@ from stats.aggregation.result import (
     value_table,
 )
 from stats.arguments import Floats, Integers
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd, scipy
 
 
 def sorted_positions(ratings: Ratings) -> tuple[Integers, Integers, Integers]:
@@ -31,10 +27,8 @@ def sorted_positions(ratings: Ratings) -> tuple[Integers, Integers, Integers]:
 
 def student_margin(se: Floats, freedom: Floats, confidence: float) -> Floats:
     """Half the width of a t interval; NaN without a degree of freedom."""
-    from scipy import stats
-
     degrees = np.where(freedom > 0, freedom, np.nan)
-    return np.asarray(stats.t.ppf(0.5 + confidence / 2, degrees) * se)
+    return np.asarray(scipy.stats.t.ppf(0.5 + confidence / 2, degrees) * se)
 
 
 def few_label_reasons(undefined: NDArray[np.bool_], size: Integers) -> list[Reason | None]:

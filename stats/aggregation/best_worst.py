@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
 
 from error_codes import InvalidValue
 from stats.aggregation.bradley_terry import bradley_terry
 from stats.aggregation.result import Aggregation, sign
 from stats.arguments import Column, require_same_length, series
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 
 def best_worst(
@@ -118,8 +115,6 @@ def _require_choice(
 def _scores(
     candidates: pd.Series[str], sets: Sequence[Sequence[Hashable]], best: Column, worst: Column
 ) -> pd.Series[float]:
-    import pandas as pd
-
     times_listed = pd.Series([name for names in sets for name in names]).value_counts()
     balance = (
         series(best, "best").value_counts().sub(series(worst, "worst").value_counts(), fill_value=0)

@@ -9,6 +9,7 @@ from stats.aggregation.ascent import Ascent, Estimates, fit
 from stats.aggregation.crowd import Ratings, Repeats, code_ratings
 from stats.aggregation.result import Aggregation, value_table
 from stats.arguments import Column, Floats, require_confidence
+from stats.libraries import scipy
 
 FLOOR = 1e-12
 """Of the variance of all ratings: keeps the precision of a perfect annotator finite."""
@@ -132,12 +133,10 @@ class _Model:
         return _Expectation(mean, self.usual / ratings.labels_per_item)
 
     def estimates(self, ascent: Ascent[_Expectation, _Parameters]) -> Estimates:
-        from scipy import stats
-
         ratings, parameters = self.ratings, ascent.parameters
         shift = float(parameters.bias.mean())
         label, se = ascent.expectation.mean + shift, np.sqrt(ascent.expectation.variance)
-        margin = stats.norm.ppf(0.5 + self.confidence / 2) * se
+        margin = scipy.stats.norm.ppf(0.5 + self.confidence / 2) * se
         reasons = [None] * len(ratings.items)
         variance = parameters.error_variance
         return Estimates(
@@ -198,14 +197,11 @@ class _Model:
 
 def _island_warnings(ratings: Ratings) -> tuple[str, ...]:
     """The warning that some annotators share no item with the rest, not even through others."""
-    from scipy import sparse
-    from scipy.sparse import csgraph
-
     n_items, n_annotators = len(ratings.items), len(ratings.annotators)
     ends = (ratings.item, n_items + ratings.annotator)
     shape = (n_items + n_annotators, n_items + n_annotators)
-    graph = sparse.coo_array((np.ones(ratings.n_labels), ends), shape=shape).tocsr()
-    n_islands, _ = csgraph.connected_components(graph, directed=False)
+    graph = scipy.sparse.coo_array((np.ones(ratings.n_labels), ends), shape=shape).tocsr()
+    n_islands, _ = scipy.sparse.csgraph.connected_components(graph, directed=False)
     if n_islands < 2:
         return ()
     return (

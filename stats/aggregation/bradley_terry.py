@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,10 +30,7 @@ from stats.jackknife import (
     uneven_notes,
     variance_of_both,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd, scipy
 
 HALVINGS = 40
 """A step halved so often is below 1e-12 of itself."""
@@ -141,8 +137,6 @@ def bradley_terry(
     0    a  0.549   3.0
     1    b -0.549   1.0
     """
-    import pandas as pd
-
     comparisons = _checked(winners, losers, weights, judgments)
     drawn = _drawn(len(comparisons.winner), items=items, annotators=annotators)
     comparisons = replace(comparisons, drawn=drawn)
@@ -248,13 +242,12 @@ def _drawn(n: int, **columns: Column | None) -> dict[str, Integers]:
 
 def _has_maximum(comparisons: Comparisons, n: int) -> bool:
     """Whether every candidate beats every other, if through others."""
-    from scipy import sparse
-    from scipy.sparse import csgraph
-
     counted = comparisons.weight > 0
     ends = (comparisons.winner[counted], comparisons.loser[counted])
-    graph = sparse.coo_array((np.ones(len(ends[0])), ends), shape=(n, n)).tocsr()
-    n_components, _ = csgraph.connected_components(graph, directed=True, connection="strong")
+    graph = scipy.sparse.coo_array((np.ones(len(ends[0])), ends), shape=(n, n)).tocsr()
+    n_components, _ = scipy.sparse.csgraph.connected_components(
+        graph, directed=True, connection="strong"
+    )
     return bool(n_components == 1)
 
 
@@ -282,24 +275,22 @@ def _newton(
 
 
 def _log_likelihood(comparisons: Comparisons, value: Floats, smoothing: float) -> float:
-    from scipy.special import log_expit
-
     gap = value[comparisons.winner] - value[comparisons.loser]
-    prior = smoothing * float((log_expit(value) + log_expit(-value)).sum())
-    return float(comparisons.weight @ log_expit(gap)) + prior
+    prior = smoothing * float(
+        (scipy.special.log_expit(value) + scipy.special.log_expit(-value)).sum()
+    )
+    return float(comparisons.weight @ scipy.special.log_expit(gap)) + prior
 
 
 def _derivatives(
     comparisons: Comparisons, value: Floats, smoothing: float
 ) -> tuple[Floats, Floats]:
     """The gradient and the information matrix (minus the Hessian)."""
-    from scipy.special import expit
-
     n = len(value)
     winner, loser = comparisons.winner, comparisons.loser
-    surprise = expit(value[loser] - value[winner])
+    surprise = scipy.special.expit(value[loser] - value[winner])
     pull = comparisons.weight * surprise
-    chance = expit(value)
+    chance = scipy.special.expit(value)
     gradient = sum_by(winner, pull, n) - sum_by(loser, pull, n) + smoothing * (1 - 2 * chance)
     curve = pull * (1 - surprise)
     shared = sum_by(winner * n + loser, curve, n * n).reshape(n, n)
@@ -332,11 +323,9 @@ def _left_out(
     comparisons: Comparisons, value: Floats, information: Floats, smoothing: float
 ) -> Callable[[Integers], LeftOut]:
     """From clusters, variances of the strengths about their mean by leaving those out."""
-    from scipy.special import expit
-
     n = len(value)
     winner, loser = comparisons.winner, comparisons.loser
-    surprise = expit(value[loser] - value[winner])
+    surprise = scipy.special.expit(value[loser] - value[winner])
     pull = comparisons.weight * surprise
     curve = pull * (1 - surprise)
     at = np.arange(len(pull))
@@ -380,13 +369,10 @@ def _of_drawn(
 
 
 def _table(comparisons: Comparisons, estimate: Strengths, confidence: float) -> pd.DataFrame:
-    import pandas as pd
-    from scipy import stats
-
     n = len(comparisons.candidates)
     wins = sum_by(comparisons.winner, comparisons.weight, n)
     se = np.sqrt(np.maximum(estimate.variance, 0))
-    margin = stats.t.ppf(0.5 + confidence / 2, estimate.freedom) * se
+    margin = scipy.stats.t.ppf(0.5 + confidence / 2, estimate.freedom) * se
     return pd.DataFrame(
         {
             "item": pd.Series(comparisons.candidates),

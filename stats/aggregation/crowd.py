@@ -17,6 +17,7 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.groups import sum_by
+from stats.libraries import pd
 
 Repeats = Literal["refuse", "count"]
 MAX_CELLS = 100_000_000
@@ -108,8 +109,6 @@ def code_ratings(items: Column, annotators: Column, values: Column, repeats: Rep
 
 
 def _code_crowd(items: Column, annotators: Column, values: Column, repeats: Repeats) -> Crowd:
-    import pandas as pd
-
     if repeats not in ("refuse", "count"):
         raise InvalidValue(
             f"repeats must be 'refuse' or 'count', not {repeats!r}", code="unknown_repeats"

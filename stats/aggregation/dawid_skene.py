@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,11 +19,7 @@ from stats.aggregation.ascent import (
 from stats.aggregation.crowd import Repeats, Votes, code_votes, require_table
 from stats.aggregation.result import Aggregation
 from stats.arguments import Column, Floats, Integers
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from scipy import sparse
-
+from stats.libraries import pd, scipy
 
 FEW_LABELS = 5
 """Fewer labels of an annotator than this earn a warning."""
@@ -122,8 +117,6 @@ class _Parameters:
 
 class _Model:
     def __init__(self, votes: Votes, smoothing: float) -> None:
-        from scipy import sparse
-
         self.votes = votes
         self.smoothing = smoothing
         self.n_categories = n = votes.n_categories
@@ -133,23 +126,19 @@ class _Model:
         self.annotator: Integers = occurring // votes.n_categories
         self.value: Integers = occurring % votes.n_categories
         self.n_annotators = len(votes.annotators)
-        self.counts = sparse.csr_array(
+        self.counts = scipy.sparse.csr_array(
             (np.ones(votes.n_labels), (votes.item, column)),
             shape=(len(votes.items), len(occurring)),
         )
 
     @cached_property
-    def _by_pair(self) -> sparse.csr_array:
-        from scipy import sparse
-
-        return sparse.csr_array(self.counts.T)
+    def _by_pair(self) -> scipy.sparse.csr_array:
+        return scipy.sparse.csr_array(self.counts.T)
 
     @cached_property
-    def _by_annotator(self) -> sparse.csr_array:
-        from scipy import sparse
-
+    def _by_annotator(self) -> scipy.sparse.csr_array:
         n_pairs = len(self.annotator)
-        return sparse.csr_array(
+        return scipy.sparse.csr_array(
             (np.ones(n_pairs), (self.annotator, np.arange(n_pairs))),
             shape=(self.n_annotators, n_pairs),
         )
@@ -214,8 +203,6 @@ def _skill(confusion: Floats, prior: Floats) -> dict[str, Floats]:
 
 
 def _confusion_table(votes: Votes, confusion: Floats) -> pd.DataFrame:
-    import pandas as pd
-
     annotator, truth, label = (axis.ravel() for axis in np.indices(confusion.shape))
     categories = pd.Series(votes.categories)
     return pd.DataFrame(

@@ -9,6 +9,7 @@ from stats.aggregation.ascent import fitted, normalised, posterior_estimates
 from stats.aggregation.crowd import Repeats, Votes, code_votes
 from stats.aggregation.result import Aggregation, nothing, sign
 from stats.arguments import Column, Floats
+from stats.libraries import scipy
 
 MEAN_ABILITY = 1.0
 """The mean of the prior of Whitehill et al."""
@@ -71,8 +72,6 @@ def glad(
     >>> result.labels["difficulty"].round(1).tolist()
     [0.9, 0.6, 0.9]
     """
-    from scipy import optimize
-
     if tolerance < 0:
         raise InvalidValue(
             f"tolerance must not be negative, not {tolerance}", code="tolerance_out_of_range"
@@ -87,7 +86,7 @@ def glad(
     if not votes.n_labels:
         return nothing(signature)
     model = _Model(votes)
-    optimum = optimize.minimize(
+    optimum = scipy.optimize.minimize(
         model.loss,
         model.start(),
         jac=True,
@@ -134,24 +133,20 @@ class _Model:
         return np.concatenate([ability, np.zeros(len(self.votes.items))])
 
     def state(self, parameters: Floats) -> _State:
-        from scipy.special import log_expit
-
         votes = self.votes
         ability, log_ease = np.split(parameters, [self.n_annotators])
         logit = ability[votes.annotator] * np.exp(log_ease)[votes.item]
         log_joint = votes.per_category(logit + self.log_wrong)
-        log_joint += votes.per_item(log_expit(-logit) - self.log_wrong)[:, None]
+        log_joint += votes.per_item(scipy.special.log_expit(-logit) - self.log_wrong)[:, None]
         posterior, evidence = normalised(log_joint - np.log(votes.n_categories))
         return _State(ability, log_ease, logit, posterior, float(evidence.sum()))
 
     def loss(self, parameters: Floats) -> tuple[float, Floats]:
         """The negative log posterior, up to a constant, and its gradient."""
-        from scipy.special import expit
-
         votes, state = self.votes, self.state(parameters)
         departure = state.ability - MEAN_ABILITY
         log_prior = -0.5 * float(departure @ departure + state.log_ease @ state.log_ease)
-        slope = state.posterior[votes.item, votes.value] - expit(state.logit)
+        slope = state.posterior[votes.item, votes.value] - scipy.special.expit(state.logit)
         of_ability = votes.per_annotator(slope * np.exp(state.log_ease)[votes.item]) - departure
         of_ease = votes.per_item(slope * state.logit) - state.log_ease
         return -state.log_evidence - log_prior, -np.concatenate([of_ability, of_ease])

@@ -10,6 +10,7 @@ from stats.aggregation.crowd import Repeats, Votes, code_votes
 from stats.aggregation.result import Aggregation, nothing, sign
 from stats.arguments import Column, Floats
 from stats.groups import sum_by
+from stats.libraries import scipy
 
 KNOWING_PRIOR = 0.5
 HABIT_PRIOR = 10.0
@@ -169,16 +170,16 @@ class _Model:
         return _Weights(either[:, 1], either[:, 0], habit)
 
     def _maximise(self, known: Floats) -> _Weights:
-        from scipy.special import digamma
-
         of_knowing = self.votes.per_annotator(known)
-        total = digamma(self.n_labels + 2 * KNOWING_PRIOR)
+        total = scipy.special.digamma(self.n_labels + 2 * KNOWING_PRIOR)
         spam = sum_by(self.cell, 1 - known, self.shape[0] * self.shape[1]).reshape(self.shape)
-        habit = digamma(spam + HABIT_PRIOR)
-        habit -= digamma(spam.sum(axis=1, keepdims=True) + self.shape[1] * HABIT_PRIOR)
+        habit = scipy.special.digamma(spam + HABIT_PRIOR)
+        habit -= scipy.special.digamma(
+            spam.sum(axis=1, keepdims=True) + self.shape[1] * HABIT_PRIOR
+        )
         return _Weights(
-            np.exp(digamma(of_knowing + KNOWING_PRIOR) - total),
-            np.exp(digamma(self.n_labels - of_knowing + KNOWING_PRIOR) - total),
+            np.exp(scipy.special.digamma(of_knowing + KNOWING_PRIOR) - total),
+            np.exp(scipy.special.digamma(self.n_labels - of_knowing + KNOWING_PRIOR) - total),
             np.exp(habit),
         )
 

@@ -6,6 +6,7 @@ from stats.aggregation.averages import averaged, few_label_reasons, sorted_posit
 from stats.aggregation.crowd import Repeats, code_ratings
 from stats.aggregation.result import Aggregation, nothing, sign, value_table
 from stats.arguments import Column, Floats, Integers, require_confidence
+from stats.libraries import scipy
 
 MCKEAN_SCHRADER_Z = 2.5758293035489004
 
@@ -80,10 +81,8 @@ def median(
 
 def _depth(size: Integers, confidence: float) -> Integers:
     """How many ratings lie outside the limits on each side; negative where there are none."""
-    from scipy import stats
-
-    depth = np.asarray(stats.binom.ppf((1 - confidence) / 2, size, 0.5), dtype=np.intp)
-    outside = stats.binom.cdf(depth, size, 0.5)
+    depth = np.asarray(scipy.stats.binom.ppf((1 - confidence) / 2, size, 0.5), dtype=np.intp)
+    outside = scipy.stats.binom.cdf(depth, size, 0.5)
     return np.where(outside > (1 - confidence) / 2, depth - 1, depth)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,10 +21,7 @@ from stats.arguments import (
     series,
 )
 from stats.groups import pairs_within, sum_by
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 TIES = frozenset({"=", "tie"})
 Pair = tuple[str, str, float]
@@ -87,8 +83,6 @@ def preference_strengths(
     >>> shown.annotators["agreement"].tolist()
     [1.0, 0.0]
     """
-    import pandas as pd
-
     comparisons, annotator = _comparisons(items, annotators, values)
     row_annotator, names = coded_in_order(annotators, "annotators")
     result = aggregation_of(
@@ -112,8 +106,6 @@ def preference_strengths(
 
 def _comparisons(items: Column, annotators: Column, values: Column) -> tuple[Comparisons, Integers]:
     """The comparisons, and the annotator of each."""
-    import pandas as pd
-
     require_same_length(items=items, annotators=annotators, values=values)
     coded(items, "items")
     coded(values, "values")
@@ -163,8 +155,6 @@ def _from_ratings(
 
 def _from_text(rows: pd.Series[str], text: pd.Series[str]) -> tuple[Integers, list[Pair]]:
     """The comparisons of all rows, and the row of each; each distinct judgment is read once."""
-    import pandas as pd
-
     keys = pd.MultiIndex.from_arrays([rows, text])
     code, distinct = pd.factorize(keys)
     read = [_read(item, value) for item, value in distinct]

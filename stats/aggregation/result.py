@@ -6,7 +6,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import nan
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,7 @@ from numpy.typing import NDArray
 from error_codes import CodedText
 from stats.aggregation.crowd import Crowd, Ratings, Votes
 from stats.arguments import Floats, Integers
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 VERSION = 1
 TIE = 1e-9
@@ -102,8 +98,6 @@ def name_of(signature: str) -> str:
 
 def nothing(signature: str, reason: Reason = Reason.NO_LABELS) -> Aggregation:
     """The result where there is nothing to aggregate."""
-    import pandas as pd
-
     return Aggregation(
         method=name_of(signature),
         signature=signature,
@@ -127,8 +121,6 @@ def repeat_warnings(crowd: Crowd) -> tuple[str, ...]:
 
 def annotator_table(crowd: Crowd, **estimates: Floats) -> pd.DataFrame:
     """The annotators, how many labels each gave, and the estimates."""
-    import pandas as pd
-
     return pd.DataFrame(
         {
             "annotator": pd.Series(crowd.annotators),
@@ -146,8 +138,6 @@ def chosen_categories(probability: Floats) -> tuple[Integers, NDArray[np.bool_]]
 
 def label_table(votes: Votes, probability: Floats, choice: Integers | None = None) -> pd.DataFrame:
     """The most probable category of each item; `choice` settles ties in another way."""
-    import pandas as pd
-
     first, tied = chosen_categories(probability)
     category = first if choice is None else choice
     return pd.DataFrame(
@@ -163,8 +153,6 @@ def label_table(votes: Votes, probability: Floats, choice: Integers | None = Non
 
 def probability_table(votes: Votes, probability: Floats) -> pd.DataFrame:
     """The probability of every category of each item."""
-    import pandas as pd
-
     return pd.DataFrame(
         probability,
         index=pd.Index(votes.items, name="item", tupleize_cols=False),
@@ -180,8 +168,6 @@ def value_table(
     reason: Sequence[Reason | None],
 ) -> pd.DataFrame:
     """A number for each item, its standard error, and the limits of its interval."""
-    import pandas as pd
-
     return pd.DataFrame(
         {
             "item": pd.Series(ratings.items),

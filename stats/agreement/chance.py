@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +13,7 @@ from stats.agreement.result import Agreement, Reason
 from stats.agreement.sums import Sums, by_cluster, row_forms
 from stats.arguments import Floats
 from stats.groups import sum_by
-
-if TYPE_CHECKING:
-    from scipy import sparse
-
+from stats.libraries import scipy
 
 TINY = 1e-11
 """Expected agreement within this of 1 counts as 1; those of a million items err by 1e-15."""
@@ -98,14 +94,12 @@ class _Parts:
 
     agree: Floats
     paired: Floats
-    shares: sparse.csr_array[np.float64]
+    shares: scipy.sparse.csr_array[np.float64]
     cluster: np.ndarray
     n_clusters: int
 
     @staticmethod
     def of(design: Design, weights: Floats | None, *, only_paired: bool) -> _Parts:
-        from scipy import sparse
-
         size, table = design.size, design.table
         if only_paired:
             is_paired = size >= 2
@@ -116,7 +110,7 @@ class _Parts:
             cluster, n_clusters = design.cluster, design.n_clusters
         pairs = np.maximum(size * (size - 1), 1)
         agree = (row_forms(table, weights) - size) / pairs
-        shares = (sparse.diags_array(1 / size) @ table).tocsr()
+        shares = (scipy.sparse.diags_array(1 / size) @ table).tocsr()
         paired = (size >= 2).astype(np.float64)
         return _Parts(np.where(size >= 2, agree, 0.0), paired, shares, cluster, n_clusters)
 
@@ -146,8 +140,6 @@ class _Parts:
         return float(chance.constant + chance.slope * (mean @ mean))
 
     def sums(self, chance: Chance) -> Sums:
-        from scipy import sparse
-
         ones = np.ones(len(self.agree))
         linear = by_cluster(self.cluster, self.n_clusters, ones, self.paired, self.agree)
 
@@ -160,7 +152,7 @@ class _Parts:
             return Sums(linear, evaluate)
         at = (np.ones(len(self.cluster)), (self.cluster, np.arange(len(self.cluster))))
         shape = (self.n_clusters, len(self.cluster))
-        gather = sparse.coo_array(at, shape=shape).tocsr()
+        gather = scipy.sparse.coo_array(at, shape=shape).tocsr()
         return Sums(linear, evaluate, (gather @ self.shares).tocsr())
 
 

@@ -31,6 +31,7 @@ from stats.arguments import (
     require_same_length,
     series,
 )
+from stats.libraries import pd
 
 
 def cohen_kappa(
@@ -108,8 +109,6 @@ def cohen_kappa(
     >>> str(cohen_kappa(["y", "y"], ["y", "y"]).reason)
     'single_category'
     """
-    import pandas as pd
-
     request = Request(confidence, ci, n_resamples, rng)
     n = require_same_length(first=first, second=second)
     for column, name in ((first, "first"), (second, "second")):

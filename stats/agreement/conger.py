@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +14,7 @@ from stats.agreement.result import Agreement, Reason
 from stats.agreement.sums import CHUNK, by_cluster, drawn, row_forms, table_of
 from stats.arguments import Floats
 from stats.groups import sum_by
-
-if TYPE_CHECKING:
-    from scipy import sparse
+from stats.libraries import scipy
 
 
 @Coefficient
@@ -75,7 +72,7 @@ class _Estimate:
     """
 
     linear: Floats
-    counts: sparse.csr_array[np.float64]
+    counts: scipy.sparse.csr_array[np.float64]
     n_annotators: int
     n_categories: int
     agree: Floats

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from inspect import cleandoc
 from math import nan
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -33,11 +33,7 @@ from stats.agreement.result import (
 )
 from stats.agreement.sums import table_of
 from stats.arguments import Column, Floats, Integers, coded, require_same_length
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from scipy import sparse
-
+from stats.libraries import pd, scipy
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio", "set")
 NUMERIC_LEVELS = ("ordinal", "interval", "ratio")
@@ -109,7 +105,7 @@ class Design:
         return counts.astype(np.float64)
 
     @cached_property
-    def table(self) -> sparse.csr_array[np.float64]:
+    def table(self) -> scipy.sparse.csr_array[np.float64]:
         """How often each category was given to each item."""
         shape = (self.labels.n_items, len(self.domain))
         return table_of(self.labels.item, self.value, np.ones(len(self.value)), shape)
@@ -304,8 +300,6 @@ class Coefficient:
 
 def as_sets(values: Column) -> pd.Series[Any]:
     """The column as frozen sets."""
-    import pandas as pd
-
     sets = []
     for value in values:
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):

@@ -15,6 +15,7 @@ from stats.agreement.labels import Cells, Units
 from stats.agreement.sums import row_forms, table_of
 from stats.arguments import Floats, Integers
 from stats.groups import sum_by
+from stats.libraries import scipy
 
 RANK_BINS = 512
 """Bins of a dense table, 2 MB of floats, whatever the number of distinct values."""
@@ -124,14 +125,12 @@ def _own_disagreement(units: Units, cells: Cells, clusters: Cells, ranks: Floats
 
 def _quadratic(units: Units) -> Floats:
     """The second-order effect on the distances of the shift in ranks that a deletion causes."""
-    from scipy import sparse
-
     n_bins = min(len(units.categories), RANK_BINS)
     binned = units.value * n_bins // len(units.categories)
     ones = np.ones(units.n_labels)
     table = table_of(units.unit, binned, ones, (units.n_units, n_bins))
     scale = 2 / (units.size - 1)
-    form = -(table.T @ sparse.diags_array(scale) @ table).toarray()
+    form = -(table.T @ scipy.sparse.diags_array(scale) @ table).toarray()
     form += np.diag(np.asarray(table.T @ (scale * units.size)))
     kernel = _sum_above(_sum_above(form).T)
     rows = units.cluster[units.unit]

@@ -18,6 +18,7 @@ from stats.agreement.result import Agreement, CiMethod, Reason
 from stats.agreement.sums import Sums, by_cluster, table_of
 from stats.arguments import Column, Floats
 from stats.groups import sum_by
+from stats.libraries import scipy
 
 Model = Literal["icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k"]
 MODELS: tuple[Model, ...] = ("icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k")
@@ -193,8 +194,6 @@ class _TwoWay:
 
 
 def _two_way(design: Design, model: Model) -> Sums:
-    from scipy import sparse
-
     units, r = design.units, len(design.labels.annotators)
     is_paired = design.size[design.labels.item] >= 2
     rows = units.cluster[units.unit]
@@ -206,7 +205,7 @@ def _two_way(design: Design, model: Model) -> Sums:
     ) -> Floats:
         return _two_way_value(_TwoWay.of(r, n, x, x2, t2, form), model, n, r)
 
-    return Sums(_item_sums(design), evaluate, sparse.csr_array(table))
+    return Sums(_item_sums(design), evaluate, scipy.sparse.csr_array(table))
 
 
 def _two_way_value(components: _TwoWay, model: Model, n: Floats, k: int) -> Floats:
@@ -240,13 +239,11 @@ def _by_f(design: Design, sums: Sums, model: Model, value: float, confidence: fl
 
 
 def _one_way_limits(totals: Floats, model: Model, confidence: float) -> tuple[float, float]:
-    from scipy import stats
-
     components, tail = _OneWay.of(*totals), (1 + confidence) / 2
     n, labels = totals[:2]
     ratio = components.between / components.within
-    low = ratio / stats.f.ppf(tail, n - 1, labels - n)
-    high = ratio * stats.f.ppf(tail, labels - n, n - 1)
+    low = ratio / scipy.stats.f.ppf(tail, n - 1, labels - n)
+    high = ratio * scipy.stats.f.ppf(tail, labels - n, n - 1)
     return _from_f(low, high, float(components.k), average=model == "icc1k")
 
 
@@ -259,8 +256,6 @@ def _from_f(low: float, high: float, k: float, *, average: bool) -> tuple[float,
 def _two_way_limits(
     totals: Floats, form: Floats, design: Design, model: Model, value: float, confidence: float
 ) -> tuple[float, float]:
-    from scipy import stats
-
     n, _, _, x, x2, t2 = totals
     k, tail = len(design.labels.annotators), (1 + confidence) / 2
     components = _TwoWay.of(k, n, x, x2, t2, form)
@@ -269,14 +264,14 @@ def _two_way_limits(
     )
     freedom = (n - 1) * (k - 1)
     if model.startswith("icc3"):
-        low = rows / error / stats.f.ppf(tail, n - 1, freedom)
-        high = rows / error * stats.f.ppf(tail, freedom, n - 1)
+        low = rows / error / scipy.stats.f.ppf(tail, n - 1, freedom)
+        high = rows / error * scipy.stats.f.ppf(tail, freedom, n - 1)
         return _from_f(low, high, k, average=model == "icc3k")
     single = float(_two_way_value(components, "icc2", n, k).ravel()[0])
     a = k * single / (n * (1 - single))
     b = 1 + k * single * (n - 1) / (n * (1 - single))
     v = (a * columns + b * error) ** 2 / ((a * columns) ** 2 / (k - 1) + (b * error) ** 2 / freedom)
-    f_low, f_high = stats.f.ppf(tail, n - 1, v), stats.f.ppf(tail, v, n - 1)
+    f_low, f_high = scipy.stats.f.ppf(tail, n - 1, v), scipy.stats.f.ppf(tail, v, n - 1)
     rest = k * columns + (k * n - k - n) * error
     low = n * (rows - f_low * error) / (f_low * rest + n * rows)
     high = n * (f_high * rows - error) / (rest + n * f_high * rows)

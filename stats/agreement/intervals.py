@@ -12,6 +12,7 @@ from stats.agreement.result import CiMethod
 from stats.agreement.sums import Replicable
 from stats.arguments import Floats, require_confidence
 from stats.jackknife import jackknife_limits
+from stats.libraries import scipy
 
 CiChoice = Literal["jackknife", "analytic", "bootstrap"]
 CI_CHOICES = ("jackknife", "analytic", "bootstrap")
@@ -117,8 +118,6 @@ def jackknife_t(
     >>> round(interval.se, 4), interval.low, interval.high
     (1.1547, -1.0, 1.0)
     """
-    from scipy import stats
-
     count = len(replicates)
     if count < 2 or np.isnan(replicates).any():
         return NO_INTERVAL
@@ -126,7 +125,9 @@ def jackknife_t(
     se = float(np.sqrt(variance))
     if se <= TINY:
         return NO_SPREAD
-    return _around(value, se, float(stats.t.ppf((1 + confidence) / 2, count - 1)), method, least)
+    return _around(
+        value, se, float(scipy.stats.t.ppf((1 + confidence) / 2, count - 1)), method, least
+    )
 
 
 def jackknife_z(
@@ -162,11 +163,9 @@ def normal(value: float, se: float, confidence: float) -> Interval:
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.304, 0.696)
     """
-    from scipy import stats
-
     if se <= TINY:
         return NO_SPREAD
-    quantile = float(stats.norm.ppf((1 + confidence) / 2))
+    quantile = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     return _around(value, se, quantile, CiMethod.NORMAL)
 
 
@@ -185,15 +184,13 @@ def linearised_t(
     >>> round(interval.se, 4)
     0.0913
     """
-    from scipy import stats
-
     count = len(influence)
     if count < 2 or not np.isfinite(influence).all():
         return NO_INTERVAL
     se = float(np.sqrt(np.square(influence).sum() / (count * (count - 1))))
     if se <= TINY:
         return NO_SPREAD
-    quantile = float(stats.t.ppf((1 + confidence) / 2, freedom or count - 1))
+    quantile = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom or count - 1))
     return _around(value, se, quantile, CiMethod.LINEARISED, least)
 
 

@@ -15,6 +15,7 @@ from stats.arguments import (
     complete_numbers,
     require_same_length,
 )
+from stats.libraries import pd, scipy
 
 FLAGS_A_LABEL = 100
 """Bytes of flags for each label, beyond which hashing the codes takes less memory."""
@@ -53,8 +54,6 @@ def code_labels(
 
 def _repeated(codes: Integers, n_codes: int) -> int:
     """How many codes occurred before; by a table of flags where that is small."""
-    import pandas as pd
-
     if n_codes > FLAGS_A_LABEL * max(1, len(codes)):
         return int(pd.Series(codes).duplicated().sum())
     is_present = np.zeros(n_codes, dtype=np.bool_)
@@ -73,10 +72,8 @@ class Cells:
 
 def count_cells(row: Integers, value: Integers, n_rows: int, n_values: int) -> Cells:
     """How often each value occurs in each row."""
-    from scipy import sparse
-
     ones = np.ones(len(row))
-    table = sparse.coo_array((ones, (row, value)), shape=(n_rows, n_values)).tocsr()
+    table = scipy.sparse.coo_array((ones, (row, value)), shape=(n_rows, n_values)).tocsr()
     table.sort_indices()
     rows = np.repeat(np.arange(n_rows), np.diff(table.indptr))
     return Cells(rows, table.indices.astype(np.intp), table.data)
@@ -144,6 +141,4 @@ def pairable(labels: Labels, cluster_of_item: Integers) -> Units:
 
 def _renumbered(codes: Integers) -> Integers:
     """The same grouping with codes 0, 1, ... and none unused."""
-    import pandas as pd
-
     return np.asarray(pd.factorize(codes)[0], dtype=np.intp)

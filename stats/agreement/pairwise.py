@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +14,7 @@ from stats.agreement.kappa import Kappas, Weights, agreement_weights, kappas, re
 from stats.agreement.labels import Labels, code_labels
 from stats.agreement.result import Reason
 from stats.arguments import Column, Floats, Integers, require_confidence
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd, scipy
 
 CHUNK = 1 << 22
 """Co-labelled items handled at a time, some 32 MB a column."""
@@ -87,8 +83,6 @@ def pairwise_kappa(
     >>> [reason and str(reason) for reason in table["reason"]]
     [None, 'single_item', 'single_item']
     """
-    import pandas as pd
-
     require_confidence(confidence)
     if min_overlap < 0:
         raise InvalidValue(
@@ -139,8 +133,6 @@ def _block(
     weights: Floats | None,
 ) -> pd.DataFrame:
     """The kappas of the pairs of one block, with annotators still as codes."""
-    import pandas as pd
-
     n_annotators = len(labels.annotators)
     key = labels.annotator[left] * n_annotators + labels.annotator[right]
     pairs, pair = np.unique(key, return_inverse=True)
@@ -167,8 +159,6 @@ def _reasons(terms: Kappas) -> NDArray[np.object_]:
 
 
 def _empty() -> pd.DataFrame:
-    import pandas as pd
-
     codes = dict.fromkeys(["annotator_a", "annotator_b", "n_overlap"], np.dtype(np.intp))
     numbers = dict.fromkeys(["observed", "expected", "kappa", "se"], np.dtype(np.float64))
     kinds = codes | numbers | {"reason": np.dtype(object)}
@@ -177,8 +167,6 @@ def _empty() -> pd.DataFrame:
 
 def _with_strangers(table: pd.DataFrame, n_annotators: int) -> pd.DataFrame:
     """The table with a row for every pair, also those that share no item."""
-    import pandas as pd
-
     everyone = pd.DataFrame(
         np.array(list(combinations(range(n_annotators), 2)), dtype=np.intp).reshape(-1, 2),
         columns=["annotator_a", "annotator_b"],
@@ -199,12 +187,9 @@ def _with_strangers(table: pd.DataFrame, n_annotators: int) -> pd.DataFrame:
 
 def _labelled(table: pd.DataFrame, annotators: list[Hashable], confidence: float) -> pd.DataFrame:
     """The table with limits, the annotators' names, and its columns in order."""
-    import pandas as pd
-    from scipy import stats
-
     names = np.empty(len(annotators), dtype=object)
     names[:] = annotators
-    quantile = stats.norm.ppf((1 + confidence) / 2)
+    quantile = scipy.stats.norm.ppf((1 + confidence) / 2)
     # without a spread there is no interval: one of no width would claim certainty
     se = table["se"].where(table["se"] > TINY)
     half = quantile * se

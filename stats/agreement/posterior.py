@@ -6,6 +6,7 @@ from error_codes import InvalidValue
 from stats.agreement.intervals import NO_INTERVAL, Interval
 from stats.agreement.result import CiMethod
 from stats.arguments import Floats, Integers, require_confidence
+from stats.libraries import scipy
 from stats.proportions import jeffreys_limits
 
 DRAWS = 20_000
@@ -118,8 +119,6 @@ def share_posterior(successes: float, n: float, *, confidence: float = 0.95) -> 
     >>> round(interval.low, 3), interval.high
     (0.783, 1.0)
     """
-    from scipy import stats
-
     require_confidence(confidence)
     if not 0 <= successes <= n:
         raise InvalidValue(
@@ -128,7 +127,7 @@ def share_posterior(successes: float, n: float, *, confidence: float = 0.95) -> 
         )
     if not n:
         return NO_INTERVAL
-    se = float(stats.beta(successes + 0.5, n - successes + 0.5).std())
+    se = float(scipy.stats.beta(successes + 0.5, n - successes + 0.5).std())
     return Interval(se, *jeffreys_limits(successes, n, confidence), CiMethod.JEFFREYS)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import nan
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,7 @@ from stats.agreement.result import Reason
 from stats.agreement.sums import row_forms
 from stats.arguments import Column, Floats
 from stats.groups import sum_by
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 
 def item_agreement(
@@ -61,8 +58,6 @@ def item_agreement(
     0     1      0.333
     1     2      1.000
     """
-    import pandas as pd
-
     design = design_of(items, annotators, values, level=level)
     labels, size = design.labels, design.size
     paired = size >= 2
@@ -120,8 +115,6 @@ def category_agreement(items: Column, annotators: Column, values: Column) -> pd.
     0        x         3    0.5      0.667  0.333
     1        y         3    0.5      0.667  0.333
     """
-    import pandas as pd
-
     design = design_of(items, annotators, values)
     size, table = design.size, design.table
     item = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))

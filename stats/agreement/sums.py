@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from stats.arguments import Floats, Integers
 from stats.groups import sum_by
-
-if TYPE_CHECKING:
-    from scipy import sparse
-
+from stats.libraries import scipy
 
 CHUNK = 1 << 21
 """Floats handled at a time, 16 MB."""
@@ -47,7 +44,7 @@ class Sums:
 
     linear: Floats
     evaluate: Callable[..., Floats]
-    vector: sparse.csr_array[np.float64] | None = None
+    vector: scipy.sparse.csr_array[np.float64] | None = None
     form: Floats | None = None
 
     def value(self) -> float:
@@ -75,7 +72,7 @@ class Sums:
         )
 
     def _sampled(
-        self, weights: Floats, linear: Floats, vector: sparse.csr_array[np.float64] | None
+        self, weights: Floats, linear: Floats, vector: scipy.sparse.csr_array[np.float64] | None
     ) -> Floats:
         if vector is None:
             return self._at(weights @ linear, None)
@@ -123,7 +120,7 @@ def drawn(
         yield np.array([np.bincount(draw, minlength=n_clusters) for draw in draws], np.float64)
 
 
-def row_forms(rows: sparse.csr_array[np.float64], form: Floats | None) -> Floats:
+def row_forms(rows: scipy.sparse.csr_array[np.float64], form: Floats | None) -> Floats:
     """The quadratic form of every row."""
     row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     if form is None:
@@ -144,8 +141,6 @@ def by_cluster(cluster: Integers, n_clusters: int, *columns: Floats) -> Floats:
 
 def table_of(
     row: Integers, column: Integers, data: Floats, shape: tuple[int, int]
-) -> sparse.csr_array[np.float64]:
+) -> scipy.sparse.csr_array[np.float64]:
     """A sparse table with the data of equal positions added up."""
-    from scipy import sparse
-
-    return sparse.coo_array((data, (row, column)), shape=shape).tocsr()
+    return scipy.sparse.coo_array((data, (row, column)), shape=shape).tocsr()

@@ -5,6 +5,7 @@ import numpy as np
 from stats.aggregation.crowd import Crowd
 from stats.arguments import Column, Floats, numbers, require_same_length, series
 from stats.correlation.coefficients import group_values
+from stats.libraries import scipy
 
 
 def position_of(order: Column, crowd: Crowd) -> Floats:
@@ -22,13 +23,11 @@ def drift(crowd: Crowd, position: Floats, departure: Floats) -> tuple[Floats, Fl
 
     Rows without a departure or a position do not count.
     """
-    from scipy import stats
-
     n = len(crowd.annotators)
     rho = group_values(position, departure, crowd.annotator, n, "spearman").value
     complete = ~(np.isnan(position) | np.isnan(departure))
     freedom = crowd.per_annotator(complete.astype(np.float64)) - 2
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.abs(rho) * np.sqrt(freedom / (1 - rho**2))
-        p = 2 * stats.t.sf(t, np.where(freedom > 0, freedom, np.nan))
+        p = 2 * scipy.stats.t.sf(t, np.where(freedom > 0, freedom, np.nan))
     return rho, np.asarray(p)

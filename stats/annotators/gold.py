@@ -10,6 +10,7 @@ from error_codes import InvalidValue
 from stats.aggregation.crowd import Crowd, Ratings, Votes
 from stats.arguments import Floats, numbers
 from stats.correlation.coefficients import group_values
+from stats.libraries import pd
 
 Gold = Mapping[Hashable, Any]
 
@@ -29,8 +30,6 @@ def gold_accuracy(votes: Votes, gold: Gold) -> tuple[Floats, Floats]:
 
 def gold_correlation(ratings: Ratings, gold: Gold) -> tuple[Floats, Floats, Floats]:
     """How many ratings of each annotator have a known value, Pearson's r and bias beside it."""
-    import pandas as pd
-
     truth = numbers(pd.Series(_answers(ratings, gold), dtype=object), "gold")[ratings.item]
     has_gold = ~np.isnan(truth)
     n = len(ratings.annotators)

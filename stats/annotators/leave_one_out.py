@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +13,7 @@ from stats.arguments import Column, Floats
 from stats.correlation.coefficients import Coefficient, group_values
 from stats.correlation.result import Reason as CorrelationReason
 from stats.groups import sum_by
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 
 class Reason(StrEnum):
@@ -81,8 +78,6 @@ def leave_one_out_agreement(items: Column, annotators: Column, values: Column) -
 
 def agreement_table(votes: Votes) -> pd.DataFrame:
     """Leave-one-out agreement from coded votes."""
-    import pandas as pd
-
     peers = equal_share(votes)
     shared = peers.count > 0
     n_shared = votes.per_annotator(shared.astype(np.float64))
@@ -166,8 +161,6 @@ def leave_one_out_correlation(
 
 def correlation_table(ratings: Ratings, coefficient: Coefficient) -> pd.DataFrame:
     """Leave-one-out correlation from coded ratings."""
-    import pandas as pd
-
     peers = peer_mean(ratings)
     shared = peers.count > 0
     n_annotators = len(ratings.annotators)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from error_codes import InvalidValue
 from stats.aggregation.crowd import code_votes
 from stats.arguments import Column
 from stats.groups import pairs_within, sum_by
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd, scipy
 
 
 def near_duplicates(
@@ -73,9 +69,6 @@ def near_duplicates(
        annotator_a  annotator_b  n_equal
     0            0            4       30
     """
-    import pandas as pd
-    from scipy import stats
-
     if min_overlap < 1:
         raise InvalidValue(
             f"min_overlap must be at least 1, not {min_overlap}", code="min_overlap_out_of_range"
@@ -107,7 +100,7 @@ def near_duplicates(
         }
     )
     table = table[table["n_shared"] >= min_overlap]
-    tail = stats.binom.sf(table["n_equal"] - 1, table["n_shared"], table["expected_share"])
+    tail = scipy.stats.binom.sf(table["n_equal"] - 1, table["n_shared"], table["expected_share"])
     table.insert(4, "share_equal", table["n_equal"] / table["n_shared"])
     table["p_value"] = np.minimum(tail * len(table), 1.0)
     suspicious = table[(table["share_equal"] >= min_equal) & (table["p_value"] <= alpha)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from stats.annotators.leave_one_out import Reason, agreement_table, correlation_
 from stats.annotators.peers import equal_share, peer_mean
 from stats.annotators.repeats import self_agreement, self_reliability
 from stats.arguments import Column, Floats, numbers, require_same_length
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 SMOOTHING = 0.1
@@ -164,8 +161,6 @@ def _change(crowd: Crowd, order: Column | None, departure: Floats) -> dict[str, 
 
 
 def _median_seconds(crowd: Crowd, seconds: Column | None) -> Any:
-    import pandas as pd
-
     if seconds is None:
         return np.nan
     require_same_length(items=crowd.item, seconds=seconds)

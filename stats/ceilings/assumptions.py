@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stats.arguments import Floats, Integers
 from stats.correlation import Level, RowCoefficient
 from stats.groups import sum_by
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd, scipy
 
 LEAST_SEVERITY = 0.05
 SIGNIFICANT = 0.01
@@ -102,8 +99,6 @@ class RatingFacts:
 
 def _are_severe(value: Floats, cell: Integers, who: Integers) -> bool:
     """An analysis of variance of ratings, less their cell's mean, by annotator."""
-    from scipy import stats
-
     size = np.bincount(cell)
     residual = value - (sum_by(cell, value, len(size)) / size)[cell]
     count = np.bincount(who)
@@ -115,4 +110,6 @@ def _are_severe(value: Floats, cell: Integers, who: Integers) -> bool:
         return False
     ratio = between / (n_annotators - 1) / ((total - between) / left)
     share = 1 - (total - between) / left / (total / spare)
-    return bool(stats.f.sf(ratio, n_annotators - 1, left) < SIGNIFICANT and share > LEAST_SEVERITY)
+    return bool(
+        scipy.stats.f.sf(ratio, n_annotators - 1, left) < SIGNIFICANT and share > LEAST_SEVERITY
+    )

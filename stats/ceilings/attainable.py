@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -26,9 +26,7 @@ from stats.ceilings.row_codes import RowCodes, mean_of_defined
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance, z_t_limits
 from stats.correlation.levels import require_level
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 
 class NoCeiling(StrEnum):
@@ -234,8 +232,6 @@ def ceilings(
     >>> [round(one.leave_one_out, 2) for one in found]
     [0.8, 0.67]
     """
-    import pandas as pd
-
     for level, coefficient in measures:
         require_level(level, coefficient, items, systems)
         require_one_of(coefficient=(coefficient, get_args(RowCoefficient)))
@@ -290,8 +286,6 @@ def _units(
     cells: pd.DataFrame, names: pd.Index[Any], clusters: Column | None, items: Column
 ) -> Integers:
     """The cluster of each item that several annotators rated; itself where none is named."""
-    import pandas as pd
-
     if clusters is None:
         return np.arange(len(names))
     of_item = pd.Series(list(clusters), index=pd.Index(list(items), tupleize_cols=False))
@@ -307,8 +301,6 @@ def _with_limits(
     whole: AllRatings,
     confidence: float,
 ) -> Ceiling:
-    import pandas as pd
-
     n_units = len(np.unique(unit))
     # Halves that disagree as two annotators can have no whole, and nothing that it moves by.
     if len(moved) != len(names) or np.isnan(moved).any() or isnan(one.reliability):
@@ -377,8 +369,6 @@ def _ceiling(
     n_splits: int,
     seed: int | None,
 ) -> Ceiling:
-    import pandas as pd
-
     reliability = whole.reliability(split_half)
     return Ceiling(
         level=level,

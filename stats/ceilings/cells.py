@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from math import nan
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stats.arguments import Column, Floats, coded_in_order, complete_numbers, require_same_length
 from stats.groups import sum_by
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 
 def cells_of_several(
     items: Column, systems: Column, annotators: Column, values: Column
 ) -> pd.DataFrame:
     """One rating of each annotator for each cell that has several."""
-    import pandas as pd
-
     require_same_length(items=items, systems=systems, annotators=annotators, values=values)
     named = {"items": items, "systems": systems, "annotators": annotators}
     codes = {name: coded_in_order(column, name) for name, column in named.items()}

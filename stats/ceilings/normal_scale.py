@@ -7,6 +7,7 @@ import numpy as np
 
 from stats.arguments import Floats, Integers
 from stats.correlation import RowCoefficient
+from stats.libraries import scipy
 
 MANY = 50
 """From so many values on the mean of r is r, within .005."""
@@ -72,15 +73,13 @@ class NormalScale:
 
     def correlation(self, value: float) -> float:
         """Pearson's r of two halves of which the coefficient is expected to be this."""
-        from scipy.optimize import brentq
-
         if isnan(value):
             return value
         if self.coefficient in ("pearson", "spearman"):
             most = self.value(1.0)
             if isnan(most) or abs(value) >= most:
                 return nan if isnan(most) else float(np.sign(value))
-            return float(brentq(lambda r: self.value(r) - value, -1.0, 1.0))
+            return float(scipy.optimize.brentq(lambda r: self.value(r) - value, -1.0, 1.0))
         tau = 2 * value - 1 if self.coefficient == "acc_eq" else value
         if self.coefficient == "kendall":
             tau *= self.untied_halves
@@ -89,13 +88,15 @@ class NormalScale:
 
 def _mean_of_pearson(r: float, sizes: Integers) -> float:
     """What r is on average of so many normal pairs each, of a correlation of `r`."""
-    from scipy.special import gammaln, hyp2f1
-
     if not len(sizes):
         return nan
     n, count = np.unique(np.minimum(sizes, MANY), return_counts=True)
-    factor = 2 / (n - 1) * np.exp(2 * (gammaln(n / 2) - gammaln((n - 1) / 2)))
-    means = np.where(n < MANY, factor * hyp2f1(0.5, 0.5, (n + 1) / 2, r**2), 1.0)
+    factor = (
+        2
+        / (n - 1)
+        * np.exp(2 * (scipy.special.gammaln(n / 2) - scipy.special.gammaln((n - 1) / 2)))
+    )
+    means = np.where(n < MANY, factor * scipy.special.hyp2f1(0.5, 0.5, (n + 1) / 2, r**2), 1.0)
     return max(-1.0, min(1.0, r * float(means @ count) / float(count.sum())))
 
 

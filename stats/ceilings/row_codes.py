@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,7 @@ from stats.correlation.cells import renumbered
 from stats.correlation.coefficients import group_values
 from stats.correlation.item_limits import item_influences
 from stats.groups import sum_by
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from stats.arguments import Floats, Integers
 from stats.correlation.coefficients import row_values
 from stats.correlation.rows import signs, signs_beyond, stuart
 from stats.groups import sum_by
+from stats.libraries import scipy
 
 CHUNK = 1 << 21
 """Floats handled at a time, 16 MB."""
@@ -128,10 +129,8 @@ def system_means(
     x: Floats, y: Floats, item: Integers, system: Integers, shape: tuple[int, int]
 ) -> Callable[[Floats], tuple[Floats, Floats]]:
     """From item weights to the systems' means, NaN where a system has no cell in the resample."""
-    from scipy import sparse
-
     tables = [
-        sparse.coo_array((column, (item, system)), shape=shape).tocsr()
+        scipy.sparse.coo_array((column, (item, system)), shape=shape).tocsr()
         for column in (x, y, np.ones(len(x)))
     ]
 

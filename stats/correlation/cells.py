@@ -15,6 +15,7 @@ from stats.arguments import (
     numbers,
     require_same_length,
 )
+from stats.libraries import pd
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,6 @@ def _clusters(
 
 
 def _refuse_repeats(item: Integers, system: Integers) -> None:
-    import pandas as pd
-
     repeated = int(pd.DataFrame({"item": item, "system": system}).duplicated().sum())
     if repeated:
         raise InvalidValue(
@@ -111,7 +110,5 @@ def _refuse_repeats(item: Integers, system: Integers) -> None:
 
 def renumbered(codes: Integers) -> tuple[Integers, int]:
     """The same grouping with codes 0, 1, ... and none unused, and how many there are."""
-    import pandas as pd
-
     new, distinct = pd.factorize(codes)
     return np.asarray(new, dtype=np.intp), len(distinct)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from math import nan
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,7 @@ from stats.correlation.rows import (
     pearson_rows,
     spearman_rows,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 Coefficient = Literal["pearson", "spearman", "kendall", "kendall_c", "acc_eq", "acc_star", "spa"]
 RowCoefficient = Literal["pearson", "spearman", "kendall", "kendall_c", "acc_eq"]
@@ -151,8 +148,6 @@ def grouped_correlation(
     b    NaN
     Name: spearman, dtype: float64
     """
-    import pandas as pd
-
     require_one_of(coefficient=(coefficient, get_args(RowCoefficient)))
     require_same_length(x=x, y=y, groups=groups)
     group, names = coded_in_order(groups, "groups")
@@ -161,8 +156,6 @@ def grouped_correlation(
 
 
 def _index(names: list[Hashable]) -> pd.Index[Any]:
-    import pandas as pd
-
     return pd.Index(names, tupleize_cols=False)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from stats.arguments import Floats, Integers
 from stats.jackknife import mean_left_out
+from stats.libraries import scipy
 
 
 @dataclass(frozen=True)
@@ -181,11 +182,9 @@ def z_t_limits(
     >>> round(low, 3), round(high, 3)
     (0.243, 0.692)
     """
-    from scipy import stats
-
     if not variance > 0 or freedom < 1 or not abs(value) < 1 - 1e-12:
         return nan, nan
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * variance**0.5 / (1 - value**2)
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom)) * variance**0.5 / (1 - value**2)
     centre = float(np.arctanh(value))
     return tanh(centre - half), tanh(centre + half)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from stats.arguments import Floats
 from stats.correlation.result import CiMethod, NoInterval
+from stats.libraries import scipy
 from stats.proportions import jeffreys_limits
 
 PERFECT_WITHIN = 1e-12
@@ -96,13 +97,11 @@ def tail_of(confidence: float, n_units: int | None) -> float:
     >>> round(tail_of(0.9, None), 3), round(tail_of(0.9, 10), 3)
     (0.05, 0.027)
     """
-    from scipy import stats
-
     tail = (1 - confidence) / 2
     if n_units is None or not 2 <= n_units < FEW_UNITS:
         return tail
-    reach = float(stats.t.ppf(1 - tail, n_units - 1)) * np.sqrt(n_units / (n_units - 1))
-    return float(stats.norm.sf(reach))
+    reach = float(scipy.stats.t.ppf(1 - tail, n_units - 1)) * np.sqrt(n_units / (n_units - 1))
+    return float(scipy.stats.norm.sf(reach))
 
 
 def share_of_order(value: float, n_units: int, confidence: float) -> tuple[float, float]:
@@ -155,12 +154,10 @@ def fisher(value: float, n: int, coefficient: str, confidence: float, method: Ci
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.156, 0.736)
     """
-    from scipy import stats
-
     spare = n - (4 if coefficient == "kendall" else 3)
     if spare < 1 or not abs(value) < 1 - PERFECT_WITHIN:
         return NO_INTERVAL
     factor = {"pearson": 1.0, "spearman": 1 + value**2 / 2, "kendall": 0.437}[coefficient]
-    half = float(stats.norm.ppf((1 + confidence) / 2)) * np.sqrt(factor / spare)
+    half = float(scipy.stats.norm.ppf((1 + confidence) / 2)) * np.sqrt(factor / spare)
     centre = np.arctanh(value)
     return Interval(float(np.tanh(centre - half)), float(np.tanh(centre + half)), method)

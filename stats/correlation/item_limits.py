@@ -22,6 +22,7 @@ from stats.correlation.intervals import NO_INTERVAL, PERFECT_WITHIN, Interval, s
 from stats.correlation.result import CiMethod, Level
 from stats.groups import sum_by
 from stats.jackknife import effective_freedom, effective_number, jackknife_limits
+from stats.libraries import scipy
 
 FARTHEST = 0.98
 NEARLY_ONE = 1 - 1e-6
@@ -36,9 +37,7 @@ def spearman_influences(x: Floats, y: Floats) -> Influences:
     >>> round(spearman_influences(np.array([1.0, 2, 3]), np.array([1.0, 2, 4])).value, 6)
     1.0
     """
-    from scipy import stats
-
-    return pearson_influences(stats.rankdata(x), stats.rankdata(y))
+    return pearson_influences(scipy.stats.rankdata(x), scipy.stats.rankdata(y))
 
 
 INFLUENCES: dict[str, Callable[[Floats, Floats], Influences]] = {
@@ -168,8 +167,6 @@ def limits_of_system_means(
     >>> str(limits_of_system_means(x, y, item, system, (6, 4), 0.95).method)
     'jackknife-z-t-items'
     """
-    from scipy import stats
-
     n_units = shape[0]
     left_out = _without_each(x, y, unit, system, shape)
     if left_out is None:
@@ -182,7 +179,7 @@ def limits_of_system_means(
     unbiased = n_units * value - (n_units - 1) * float(without.mean())
     centre = float(np.clip(unbiased, -NEARLY_ONE, NEARLY_ONE))
     # Fisher's scale stretches without end towards 1, where few items may put the centre
-    half = float(stats.t.ppf((1 + confidence) / 2, n_units - 1)) * variance**0.5
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, n_units - 1)) * variance**0.5
     half /= 1 - min(max(abs(value), abs(centre)), FARTHEST) ** 2
     if not half > 0:
         return NO_INTERVAL

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stats.arguments import Floats
+from stats.libraries import scipy
 
 Signs = NDArray[np.int8]
 PASSES_UP_TO = 64
@@ -49,10 +50,8 @@ def spearman_rows(x: Floats, y: Floats) -> Floats:
 
 def _ranks(table: Floats) -> Floats:
     """Mid-ranks within each row, by comparing columns where they are few."""
-    from scipy import stats
-
     if table.shape[1] > PASSES_UP_TO:
-        return np.asarray(stats.rankdata(table, axis=1), dtype=np.float64)
+        return np.asarray(scipy.stats.rankdata(table, axis=1), dtype=np.float64)
     columns = np.ascontiguousarray(table.T)
     twice = np.ones(columns.shape, dtype=np.int16)
     for other in columns:
@@ -127,8 +126,6 @@ def accuracy_rows(x: Floats, y: Floats, threshold: float = 0.0) -> Floats:
 
 def _accuracy(x: Floats, y: Floats) -> float:
     """Of many cells: concordant pairs and pairs tied on both sides, from tau-b's parts."""
-    from scipy import stats
-
     n = len(x)
     codes = [np.unique(side, return_inverse=True)[1] for side in (x, y)]
     tied_x, tied_y = (_tied_pairs(code) for code in codes)
@@ -137,7 +134,7 @@ def _accuracy(x: Floats, y: Floats) -> float:
     untied = total - tied_x - tied_y + tied_both
     difference = 0.0
     if tied_x < total and tied_y < total:
-        tau = stats.kendalltau(x, y, method="asymptotic").statistic
+        tau = scipy.stats.kendalltau(x, y, method="asymptotic").statistic
         difference = tau * np.sqrt(total - tied_x) * np.sqrt(total - tied_y)
     return float((untied + round(difference)) / 2 + tied_both) / total
 
@@ -168,10 +165,8 @@ def _sum(pairs: Signs) -> Signs:
 
 
 def _by_scipy(x: Floats, y: Floats, variant: Literal["b", "c"]) -> Floats:
-    from scipy import stats
-
     pairs = zip(x, y, strict=True)
-    taus = [stats.kendalltau(a, b, variant=variant, method="asymptotic") for a, b in pairs]
+    taus = [scipy.stats.kendalltau(a, b, variant=variant, method="asymptotic") for a, b in pairs]
     return np.array([float(tau.statistic) for tau in taus])
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from stats.arguments import Column, Floats, Integers
 from stats.correlation.cells import complete_cells, renumbered
+from stats.libraries import scipy
 
 N_PERMUTATIONS = 1000
 ROUNDING = 1e-12
@@ -111,11 +112,9 @@ def p_by_flips(differences: Floats, flips: Floats) -> Floats:
 
 def p_by_normal(total: Floats, squares: Floats) -> Floats:
     """The same with the flips' distribution taken as normal, which has mean 0 and this variance."""
-    from scipy.special import ndtr
-
     spread = np.sqrt(squares)
     z = total / np.where(spread > 0, spread, 1.0)
-    return np.where(spread > 0, ndtr(-z), 1.0)
+    return np.where(spread > 0, scipy.special.ndtr(-z), 1.0)
 
 
 def one_less_error(p_human: Floats, p_metric: Floats, pair_weights: Floats) -> Floats:

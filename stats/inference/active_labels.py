@@ -14,6 +14,7 @@ from stats.arguments import (
     require_confidence,
     require_same_length,
 )
+from stats.libraries import scipy
 
 UNIFORM_SHARE = 0.5
 LEAST_OF_UNIFORM = 0.2
@@ -82,8 +83,6 @@ def actively_labelled_mean(
     >>> round(mean.value, 2), mean.n_labelled
     (3.5, 2)
     """
-    from scipy import stats
-
     require_confidence(confidence)
     n = require_same_length(human=human, judge=judge, probability=probability)
     y, f = numbers(human, "human"), complete_numbers(judge, "judge")
@@ -100,7 +99,7 @@ def actively_labelled_mean(
     value, se = float(terms.mean()), float(terms.std(ddof=1)) / np.sqrt(n)
     n_labelled = int(labelled.sum())
     freedom = float(max(n_labelled - 1, 1)) if small_sample else np.inf
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * se
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom)) * se
     return WeightedMean(
         value=value,
         ci_low=value - half,

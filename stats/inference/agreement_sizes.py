@@ -11,6 +11,7 @@ import numpy as np
 from error_codes import InvalidValue
 from stats.arguments import Floats
 from stats.inference.sample_sizes import require_shares
+from stats.libraries import scipy
 
 LEAST_CORRECTED = 0.7
 """The intraclass correlation from which on Bonett's formula falls short for two raters."""
@@ -99,8 +100,6 @@ def items_for_kappa_of_margins(
     >>> round(items_for_kappa_of_margins(0.7, 0.5, margins=[0.2, 0.3, 0.5]), 2)
     97.55
     """
-    from scipy import stats
-
     require_shares(power=power, alpha=alpha)
     _require_kappas(kappa, null)
     shares = np.asarray(margins, dtype=np.float64)
@@ -108,7 +107,7 @@ def items_for_kappa_of_margins(
         raise InvalidValue(
             "margins must be two or more positive shares that sum to 1", code="margins_unfit"
         )
-    z_alpha, z_beta = (float(stats.norm.ppf(x)) for x in (1 - alpha / 2, power))
+    z_alpha, z_beta = (float(scipy.stats.norm.ppf(x)) for x in (1 - alpha / 2, power))
     roots = [sqrt(_kappa_variance(k, shares)) for k in (null, kappa)]
     return ((z_alpha * roots[0] + z_beta * roots[1]) / (kappa - null)) ** 2
 
@@ -149,14 +148,12 @@ def items_for_kappa_width(
     >>> round(items_for_kappa_width(0.87, 0.12, prevalence=0.17), 1)
     469.9
     """
-    from scipy import stats
-
     require_shares(prevalence=prevalence, confidence=confidence)
     if not 0 <= kappa < 1 or not 0 < width < 2:
         raise InvalidValue(
             "kappa must lie from 0 up to 1, and width between 0 and 2", code="kappa_out_of_range"
         )
-    z = float(stats.norm.ppf((1 + confidence) / 2))
+    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     variance = _kappa_variance(kappa, np.array([prevalence, 1 - prevalence]))
     return (2 * z / width) ** 2 * variance
 
@@ -194,8 +191,6 @@ def items_for_icc(
     >>> round(items_for_icc(0.8, 0.6, raters=2), 2)
     38.61
     """
-    from scipy import stats
-
     require_shares(power=power, alpha=alpha)
     _require_raters(raters)
     if not 0 <= null < icc < 1:
@@ -203,7 +198,7 @@ def items_for_icc(
             "icc must lie above null, and both from 0 up to 1", code="icc_out_of_range"
         )
     ratio = (1 + raters * null / (1 - null)) / (1 + raters * icc / (1 - icc))
-    z = float(stats.norm.ppf(1 - alpha) + stats.norm.ppf(power))
+    z = float(scipy.stats.norm.ppf(1 - alpha) + scipy.stats.norm.ppf(power))
     return 1 + 2 * z**2 * raters / ((raters - 1) * log(ratio) ** 2)
 
 
@@ -254,15 +249,13 @@ def items_for_icc_width(
     >>> round(items_for_icc_width(0.9, 0.2, raters=2), 2)
     19.37
     """
-    from scipy import stats
-
     require_shares(confidence=confidence)
     _require_raters(raters)
     if not 0 <= icc < 1 or not 0 < width < 2:
         raise InvalidValue(
             "icc must lie from 0 up to 1, and width between 0 and 2", code="icc_out_of_range"
         )
-    z = float(stats.norm.ppf((1 + confidence) / 2))
+    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     spread = (1 - icc) ** 2 * (1 + (raters - 1) * icc) ** 2
     exact = 8 * z**2 * spread / (raters * (raters - 1) * width**2) + 1
     return exact + 5 * icc if raters == 2 and icc >= LEAST_CORRECTED else exact
@@ -281,10 +274,12 @@ def _common_correlation(kappa: float, prevalence: float) -> Floats:
 
 def _noncentrality(power: float, alpha: float) -> float:
     """Of a chi-square with one degree of freedom, at which its test has this power."""
-    from scipy import optimize, stats
-
-    critical = float(stats.chi2.ppf(1 - alpha, 1))
-    return float(optimize.brentq(lambda x: float(stats.ncx2.sf(critical, 1, x)) - power, 1e-9, 1e4))
+    critical = float(scipy.stats.chi2.ppf(1 - alpha, 1))
+    return float(
+        scipy.optimize.brentq(
+            lambda x: float(scipy.stats.ncx2.sf(critical, 1, x)) - power, 1e-9, 1e4
+        )
+    )
 
 
 def _kappa_variance(kappa: float, margins: Floats) -> float:

@@ -26,6 +26,7 @@ from stats.inference.annotator_wins import (
     labels_of,
     wins,
 )
+from stats.libraries import scipy
 from stats.proportions import jeffreys_limits
 from stats.significance.adjustments import benjamini_yekutieli
 
@@ -233,13 +234,13 @@ def _nothing(
 def _annotator_test(
     name: Hashable, nearer: Floats, farther: Floats, ratings: AnnotatorLabels, rules: _Rules
 ) -> AnnotatorTest:
-    from scipy import stats
-
     known = ~np.isnan(nearer)
     difference = farther[known] - nearer[known]
     mean, se, n_clusters = _clustered_mean(difference, ratings.cluster[known])
     freedom = n_clusters - 1
-    half = float(stats.t.ppf((1 + rules.confidence) / 2, freedom)) * se if freedom > 0 else nan
+    half = (
+        float(scipy.stats.t.ppf((1 + rules.confidence) / 2, freedom)) * se if freedom > 0 else nan
+    )
     no_spread = not se > ROUNDING
     return AnnotatorTest(
         annotator=name,
@@ -267,13 +268,11 @@ def _clustered_mean(values: Floats, cluster: Integers) -> tuple[float, float, in
 
 
 def _p_below(mean: float, se: float, epsilon: float, freedom: int) -> float:
-    from scipy import stats
-
     if freedom < 1:
         return nan
     if not se > ROUNDING:
         return 0.0 if mean < epsilon else 1.0
-    return float(stats.t.cdf((mean - epsilon) / se, freedom))
+    return float(scipy.stats.t.cdf((mean - epsilon) / se, freedom))
 
 
 def _least_epsilon(ratings: AnnotatorLabels, rules: _Rules) -> float:

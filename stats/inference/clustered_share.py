@@ -10,6 +10,7 @@ import numpy as np
 from error_codes import CodedText, InvalidValue
 from stats.arguments import Column, coded_in_order, complete_numbers, require_confidence
 from stats.jackknife import effective_freedom, mean_left_out
+from stats.libraries import scipy
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,6 @@ def clustered_share(
     >>> never.value, never.ci_low, round(never.ci_high, 3), never.effective_n
     (0.0, 0.0, 0.459, 6.0)
     """
-    from scipy import stats
-
     require_confidence(confidence)
     y = complete_numbers(outcome, "outcome")
     code, distinct = coded_in_order(cluster, "cluster")
@@ -118,9 +117,9 @@ def clustered_share(
         variance, freedom = float(left_out.variance), effective_freedom(left_out.effective)
         alone = share * (1 - share) / (n - 1)
         effective = n * alone / variance if variance > 0 else inf
-        t_all, t_clusters = (stats.t.ppf(1 - tail, one) for one in (n - 1, freedom))
+        t_all, t_clusters = (scipy.stats.t.ppf(1 - tail, one) for one in (n - 1, freedom))
         effective = min(float(n), effective * float(t_all / t_clusters) ** 2)
     of_one, of_none = share * effective, (1 - share) * effective
-    low = float(stats.beta.ppf(tail, of_one, of_none + 1)) if of_one else 0.0
-    high = float(stats.beta.ppf(1 - tail, of_one + 1, of_none)) if of_none else 1.0
+    low = float(scipy.stats.beta.ppf(tail, of_one, of_none + 1)) if of_one else 0.0
+    high = float(scipy.stats.beta.ppf(1 - tail, of_one + 1, of_none)) if of_none else 1.0
     return ClusteredShare(share, low, high, n, n_clusters, effective)

@@ -7,6 +7,7 @@ import numpy as np
 
 from stats.arguments import Floats, Integers
 from stats.groups import sum_by
+from stats.libraries import scipy
 
 RESIDUAL = "residual"
 LOG_NOTHING = -16.0
@@ -45,8 +46,6 @@ def _size(code: Integers) -> int:
 
 def by_likelihood(y: Floats, groups: Mapping[str, Integers]) -> dict[str, float]:
     """Restricted maximum likelihood over the ratios of the components to the residual."""
-    from scipy import linalg, optimize
-
     n, sizes = len(y), [_size(code) for code in groups.values()]
     design = np.zeros((n, sum(sizes)))
     offset = 0
@@ -64,8 +63,8 @@ def by_likelihood(y: Floats, groups: Mapping[str, Integers]) -> dict[str, float]
         flat near its least value that differences would leave three digits to chance."""
         root = np.sqrt(np.exp(np.repeat(log_ratios, sizes)))
         system = root[:, None] * crossed * root + np.eye(len(root))
-        factor = linalg.cholesky(system, lower=True, check_finite=False)
-        inverse = linalg.solve_triangular(
+        factor = scipy.linalg.cholesky(system, lower=True, check_finite=False)
+        inverse = scipy.linalg.solve_triangular(
             factor, np.eye(len(root)), lower=True, overwrite_b=True, check_finite=False
         )
         half = inverse @ (root[:, None] * products)
@@ -80,7 +79,7 @@ def by_likelihood(y: Floats, groups: Mapping[str, Integers]) -> dict[str, float]
         each -= np.square(of_values - of_mean * slope) / variance
         return deviance + (n - 1) * float(np.log(variance)), np.add.reduceat(each, starts), variance
 
-    best, _, _ = optimize.fmin_l_bfgs_b(
+    best, _, _ = scipy.optimize.fmin_l_bfgs_b(
         lambda x: profile(x)[:2],
         _starting_ratios(by_moments(y, groups), groups),
         bounds=[(LOG_NOTHING, 12.0)] * len(groups),

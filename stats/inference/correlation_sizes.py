@@ -9,6 +9,7 @@ import numpy as np
 from error_codes import InvalidValue
 from stats.arguments import require_one_of
 from stats.inference.sample_sizes import MOST_ITEMS, require_shares
+from stats.libraries import scipy
 
 Method = Literal["cohen", "exact", "fisher", "spearman", "spearman-fieller", "point-biserial"]
 DESCRIPTIONS: dict[Method, str] = {
@@ -123,8 +124,6 @@ def items_for_power(
     >>> round(items_for_power(-0.423, power=0.9), 2), round(items_for_power(-0.281, power=0.9), 2)
     (53.76, 128.13)
     """
-    from scipy import optimize
-
     require_shares(power=power)
     if rho == 0:
         raise InvalidValue("rho must not be 0", code="rho_out_of_range")
@@ -141,23 +140,19 @@ def items_for_power(
         low, high = high, high * 2
         if high > MOST_ITEMS:
             return float("inf")
-    return float(optimize.brentq(gap, low, high, xtol=1e-9))
+    return float(scipy.optimize.brentq(gap, low, high, xtol=1e-9))
 
 
 def _cohen(rho: float, n: float, level: float) -> float:
     """The chance of a significant r above 0, by Fisher's z with its bias."""
-    from scipy import stats
-
     critical = float(np.arctanh(_critical_r(n, level)))
     shifted = float(np.arctanh(rho)) + rho / (2 * (n - 1))
-    return float(stats.norm.cdf((shifted - critical) * sqrt(n - 3)))
+    return float(scipy.stats.norm.cdf((shifted - critical) * sqrt(n - 3)))
 
 
 def _fisher(rho: float, n: float, level: float, factor: float = 1.0) -> float:
-    from scipy import stats
-
-    z = float(stats.norm.ppf(1 - level))
-    return float(stats.norm.cdf(float(np.arctanh(rho)) * sqrt((n - 3) / factor) - z))
+    z = float(scipy.stats.norm.ppf(1 - level))
+    return float(scipy.stats.norm.cdf(float(np.arctanh(rho)) * sqrt((n - 3) / factor) - z))
 
 
 def _spearman(rho: float, n: float, level: float) -> float:
@@ -169,16 +164,12 @@ def _fieller(rho: float, n: float, level: float) -> float:
 
 
 def _point_biserial(rho: float, n: float, level: float) -> float:
-    from scipy import stats
-
     shifted = rho / sqrt(1 - rho**2) * sqrt(n)
-    return float(stats.nct.sf(stats.t.ppf(1 - level, n - 2), n - 2, shifted))
+    return float(scipy.stats.nct.sf(scipy.stats.t.ppf(1 - level, n - 2), n - 2, shifted))
 
 
 def _exact(rho: float, n: float, level: float) -> float:
     """The integral of Hotelling's density above the critical r, on Fisher's scale."""
-    from scipy import integrate, special
-
     constant = log(n - 2) + lgamma(n - 1) - lgamma(n - 0.5) - log(2 * pi) / 2
     constant += (n - 1) / 2 * log(1 - rho**2)
 
@@ -186,19 +177,19 @@ def _exact(rho: float, n: float, level: float) -> float:
         r = float(np.tanh(z))
         # 1 - r**2 is the derivative of tanh, and one more power of the density's own.
         logarithm = constant + (n - 2) / 2 * log(1 - r**2) - (n - 1.5) * log(1 - rho * r)
-        return exp(logarithm) * float(special.hyp2f1(0.5, 0.5, n - 0.5, (rho * r + 1) / 2))
+        return exp(logarithm) * float(scipy.special.hyp2f1(0.5, 0.5, n - 0.5, (rho * r + 1) / 2))
 
     centre, spread = float(np.arctanh(rho)), 1 / sqrt(n - 3)
     low = float(np.arctanh(_critical_r(n, level)))
     high = max(low, centre) + 12 * spread
-    area, _ = integrate.quad(density, low, high, points=[min(max(centre, low), high)], limit=200)
+    area, _ = scipy.integrate.quad(
+        density, low, high, points=[min(max(centre, low), high)], limit=200
+    )
     return float(area)
 
 
 def _critical_r(n: float, level: float) -> float:
-    from scipy import stats
-
-    t = float(stats.t.ppf(1 - level, n - 2))
+    t = float(scipy.stats.t.ppf(1 - level, n - 2))
     return t / sqrt(t**2 + n - 2)
 
 

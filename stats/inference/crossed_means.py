@@ -17,6 +17,7 @@ from stats.arguments import (
 )
 from stats.groups import sum_by
 from stats.jackknife import effective_freedom, mean_left_out, variance_of_both
+from stats.libraries import scipy
 
 FEW = 4
 FREEDOM_OF_FEWER = 2
@@ -80,11 +81,9 @@ class MeanOfCells:
 
     def p_with(self, freedom: float) -> float:
         """The two-sided p of a mean of 0 with other degrees of freedom, as many or fewer."""
-        from scipy import stats
-
         if freedom == self.freedom or not self.se > 0:
             return self.p
-        return float(2 * stats.t.sf(abs(self.t_against(0.0)), freedom))
+        return float(2 * scipy.stats.t.sf(abs(self.t_against(0.0)), freedom))
 
 
 def skewness_corrected(t: float, skewness: float) -> float:
@@ -235,14 +234,12 @@ def mean_with_limits(
 
     That differences of decimals are stored inexactly is no variation beside the `largest` value.
     """
-    from scipy import stats
-
     variance, freedom = spread.variance, spread.freedom
     se = float(np.sqrt(variance)) if variance > (ROUNDING * largest) ** 2 else nan
     skewness = spread.third_cumulant / se**3 if skewed and se > 0 else 0.0
-    t = float(stats.t.ppf((1 + confidence) / 2, freedom)) if freedom >= 1 else nan
+    t = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom)) if freedom >= 1 else nan
     beyond = abs(skewness_corrected(mean / se, skewness))
-    p = float(2 * stats.t.sf(beyond, freedom)) if freedom >= 1 and se > 0 else nan
+    p = float(2 * scipy.stats.t.sf(beyond, freedom)) if freedom >= 1 and se > 0 else nan
     return MeanOfCells(
         value=mean,
         se=se,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import exp, log, pi, sqrt
 
 from error_codes import InvalidValue
+from stats.libraries import scipy
 
 LARGEST_D = 30
 
@@ -60,14 +61,12 @@ def effect_of_d(d: float) -> Effect:
     >>> round(effect.odds_ratio, 4), round(effect.probability, 4)
     (3.0788, 0.7548)
     """
-    from scipy import stats
-
     if not abs(d) <= LARGEST_D:
         raise InvalidValue(
             f"d must lie between -{LARGEST_D} and {LARGEST_D}, not {d}", code="d_out_of_range"
         )
     odds = exp(d * pi / sqrt(3))
-    superiority = float(stats.norm.cdf(d / sqrt(2)))
+    superiority = float(scipy.stats.norm.cdf(d / sqrt(2)))
     return Effect(d, d / sqrt(d**2 + 4), odds, odds / (1 + odds), superiority)
 
 

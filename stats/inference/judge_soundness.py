@@ -17,6 +17,7 @@ from stats.arguments import (
 )
 from stats.inference.paired_accuracy import wilson
 from stats.jackknife import effective_freedom, mean_left_out
+from stats.libraries import scipy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +68,6 @@ def position_bias(
     >>> bias.consistency, bias.first_share, round(bias.p, 2)
     (0.68, 0.6875, 0.21)
     """
-    from scipy import stats
-
     counts = (consistent, first_both_times, second_both_times)
     if min(counts) < 0 or not sum(counts):
         raise InvalidValue(
@@ -81,7 +80,7 @@ def position_bias(
         ci_low=low,
         ci_high=high,
         first_share=first_both_times / swayed if swayed else nan,
-        p=float(stats.binomtest(first_both_times, swayed).pvalue) if swayed else nan,
+        p=float(scipy.stats.binomtest(first_both_times, swayed).pvalue) if swayed else nan,
         n=sum(counts),
     )
 
@@ -295,16 +294,14 @@ def _paired(
     difference: Floats, cluster: Integers, confidence: float, tolerance: float = 0.0
 ) -> _Paired:
     """A mean difference, with its error by leaving out clusters."""
-    from scipy import stats
-
     mean, count = float(difference.mean()), int(cluster.max()) + 1
     left_out = mean_left_out(difference - mean, cluster)
     se, freedom = sqrt(left_out.variance), effective_freedom(left_out.effective)
     if se <= 1e-12 * max(abs(mean), 1.0):
         # every item moved alike: a share of items that moved says how sure that is
-        p = float(stats.binomtest(count, count).pvalue) if mean else 1.0
+        p = float(scipy.stats.binomtest(count, count).pvalue) if mean else 1.0
         return _Paired(mean, nan, nan, p, p if abs(mean) > tolerance else 1.0)
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * se
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom)) * se
     beyond = max(abs(mean) - tolerance, 0.0)
-    p, p_beyond = (float(2 * stats.t.sf(far / se, freedom)) for far in (abs(mean), beyond))
+    p, p_beyond = (float(2 * scipy.stats.t.sf(far / se, freedom)) for far in (abs(mean), beyond))
     return _Paired(mean, mean - half, mean + half, p, p_beyond)

@@ -10,6 +10,7 @@ from error_codes import InvalidValue
 from stats.arguments import Floats
 from stats.inference.crossed_means import FEW, FREEDOM_OF_FEWER, QUASI_F, SKEWED, MeanOfCells
 from stats.inference.families_of_means import FamilyOfMeans
+from stats.libraries import scipy
 
 LEAST_LEVELS, MOST_LEVELS = 2, 10_000_000
 """Items, or annotators, that are tried: nobody buys more."""
@@ -261,10 +262,10 @@ def _components(mean: MeanOfCells, *, is_complete: bool) -> tuple[float, float, 
 
 def _reach(freedom: Floats, power: float, alpha: float) -> Floats:
     """So many standard errors a difference must be for the test to show it so often."""
-    from scipy.special import stdtrit
-
-    of_test = stdtrit(freedom, 1 - alpha / 2)
-    return np.asarray(np.where(freedom >= 1, of_test + stdtrit(freedom, power), np.inf))
+    of_test = scipy.special.stdtrit(freedom, 1 - alpha / 2)
+    return np.asarray(
+        np.where(freedom >= 1, of_test + scipy.special.stdtrit(freedom, power), np.inf)
+    )
 
 
 def _fewest(is_enough: Callable[[Floats], NDArray[np.bool_]]) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.arguments import Floats, require_confidence, require_one_of
+from stats.libraries import scipy
 
 Spending = Literal["pocock", "obrien_fleming"]
 STEPS = 1001
@@ -65,8 +66,6 @@ def confidence_at_look(
     >>> confidence_at_look(1, 1)
     0.95
     """
-    from scipy import stats
-
     require_confidence(confidence)
     require_one_of(spending=(spending, get_args(Spending)))
     if not 1 <= look <= looks:
@@ -75,7 +74,9 @@ def confidence_at_look(
         )
     if looks == 1:
         return confidence
-    return float(2 * stats.norm.cdf(_boundaries(looks, 1 - confidence, spending)[look - 1]) - 1)
+    return float(
+        2 * scipy.stats.norm.cdf(_boundaries(looks, 1 - confidence, spending)[look - 1]) - 1
+    )
 
 
 def p_of_look(p: float, level: float, *, confidence: float = 0.95) -> float:
@@ -119,18 +120,14 @@ def spent(share: float, alpha: float, spending: Spending) -> float:
     >>> round(spent(0.5, 0.05, "obrien_fleming"), 4), round(spent(1, 0.05, "pocock"), 4)
     (0.0031, 0.05)
     """
-    from scipy import stats
-
     if spending == "pocock":
         return float(alpha * np.log1p((np.e - 1) * share))
-    return float(4 * stats.norm.sf(stats.norm.isf(alpha / 4) / np.sqrt(share)))
+    return float(4 * scipy.stats.norm.sf(scipy.stats.norm.isf(alpha / 4) / np.sqrt(share)))
 
 
 @cache
 def _boundaries(looks: int, alpha: float, spending: Spending) -> tuple[float, ...]:
     """How many standard errors away each look's limits lie."""
-    from scipy import stats
-
     bounds: list[float] = []
     # the sum of increments of variance 1 so far, where no boundary was crossed: a density on a grid
     points, density = np.zeros(1), np.ones(1)
@@ -141,7 +138,7 @@ def _boundaries(looks: int, alpha: float, spending: Spending) -> tuple[float, ..
         bounds.append(float(bound))
         edge = bound * np.sqrt(look)
         grid = np.linspace(-edge, edge, STEPS)
-        density = stats.norm.pdf(grid[:, None] - points) @ density
+        density = scipy.stats.norm.pdf(grid[:, None] - points) @ density
         weights = np.full(STEPS, grid[1] - grid[0])
         weights[[0, -1]] /= 2
         points, density, before = grid, density * weights, after
@@ -150,10 +147,9 @@ def _boundaries(looks: int, alpha: float, spending: Spending) -> tuple[float, ..
 
 def _crossed_by(share: float, points: Floats, density: Floats) -> float:
     """The distance from 0 beyond which that share of the next sums lies."""
-    from scipy import optimize, stats
 
     def beyond(edge: float) -> float:
-        tails = stats.norm.sf(edge - points) + stats.norm.sf(edge + points)
+        tails = scipy.stats.norm.sf(edge - points) + scipy.stats.norm.sf(edge + points)
         return float(tails @ density) - share
 
-    return float(optimize.brentq(beyond, 0.0, np.abs(points).max() + 12, xtol=1e-10))
+    return float(scipy.optimize.brentq(beyond, 0.0, np.abs(points).max() + 12, xtol=1e-10))

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 from error_codes import InvalidValue
 from stats.arguments import require_one_of
 from stats.inference.sample_sizes import MOST_ITEMS, require_shares
+from stats.libraries import scipy
 
 Null = Literal["mean", "first"]
 
@@ -59,8 +60,6 @@ def metric_pair_power(
     >>> round(metric_pair_power(0.4, 0.2, 0.5, 144, one_sided=True, null="first"), 3)
     0.801
     """
-    from scipy import stats
-
     require_shares(alpha=alpha)
     require_one_of(null=(null, get_args(Null)))
     _require_correlations(first, second, between)
@@ -70,9 +69,9 @@ def metric_pair_power(
     under_null = sqrt((2 - 2 * _covariance(both, both, between)) / (n - 3))
     spread = sqrt((2 - 2 * _covariance(first, second, between)) / (n - 3))
     shift = abs(atanh(first) - atanh(second))
-    critical = float(stats.norm.ppf(1 - alpha / (1 if one_sided else 2))) * under_null
-    power = float(stats.norm.sf((critical - shift) / spread))
-    return power if one_sided else power + float(stats.norm.cdf((-critical - shift) / spread))
+    critical = float(scipy.stats.norm.ppf(1 - alpha / (1 if one_sided else 2))) * under_null
+    power = float(scipy.stats.norm.sf((critical - shift) / spread))
+    return power if one_sided else power + float(scipy.stats.norm.cdf((-critical - shift) / spread))
 
 
 def items_for_metric_pair(
@@ -113,8 +112,6 @@ def items_for_metric_pair(
     >>> round(items_for_metric_pair(0.4, 0.2, 0.5, one_sided=True, null="first"), 1)
     143.5
     """
-    from scipy import optimize
-
     require_shares(power=power, alpha=alpha)
     _require_correlations(first, second, between)
     if first == second:
@@ -135,7 +132,7 @@ def items_for_metric_pair(
                 "the two correlations take more than a thousand million items",
                 code="too_many_items",
             )
-    return max(float(optimize.brentq(lacking, low, high, xtol=1e-9)), 4.0)
+    return max(float(scipy.optimize.brentq(lacking, low, high, xtol=1e-9)), 4.0)
 
 
 def _covariance(first: float, second: float, between: float) -> float:

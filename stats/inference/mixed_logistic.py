@@ -20,6 +20,7 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.inference.penalised_logistic import Design, Mode, conditional_mode
+from stats.libraries import scipy
 
 INTERCEPT = "intercept"
 LEAST_LEVELS = 3
@@ -205,8 +206,6 @@ def mixed_logistic(
     >>> model["loss"].ci_low < 2 < model["loss"].ci_high
     True
     """
-    from scipy import stats
-
     require_confidence(confidence)
     design, names, levels = _design(outcome, columns, groups)
     if design.outcome.min() == design.outcome.max():
@@ -228,7 +227,7 @@ def mixed_logistic(
             confidence,
             CodedText("the outcomes are separated by the columns", code="separated"),
         )
-    student = stats.t(min(levels.values()) - 1)
+    student = scipy.stats.t(min(levels.values()) - 1)
     t = float(student.ppf((1 + confidence) / 2))
     rows = tuple(
         Coefficient(name, b, s, b - t * s, b + t * s, float(2 * student.sf(abs(b / s))))
@@ -281,8 +280,6 @@ def _fit(design: Design) -> tuple[Floats, Mode]:
     Over the logarithm of the deviations: the likelihood is even in each, so that a step which
     overshot to 0 would find no slope there that leads back.
     """
-    from scipy import optimize
-
     n_groups = len(design.codes)
     modes: dict[str, Mode] = {}
 
@@ -292,7 +289,7 @@ def _fit(design: Design) -> tuple[Floats, Mode]:
 
     bounds = [(log(LEAST_DEVIATION), log(WIDEST))] * n_groups
     guess = np.full(n_groups, log(0.7))
-    first = optimize.minimize(of_deviations, guess, bounds=bounds, **SEARCH)
+    first = scipy.optimize.minimize(of_deviations, guess, bounds=bounds, **SEARCH)
     beta = conditional_mode(design, np.exp(first.x), None, None).beta
 
     def of_all(parameters: Floats) -> float:
@@ -302,7 +299,7 @@ def _fit(design: Design) -> tuple[Floats, Mode]:
 
     free = [(-3 * WIDEST, 3 * WIDEST)] * len(beta)
     start = np.concatenate([first.x, beta])
-    second = optimize.minimize(of_all, start, bounds=bounds + free, **SEARCH)
+    second = scipy.optimize.minimize(of_all, start, bounds=bounds + free, **SEARCH)
     theta, best = np.exp(second.x[:n_groups]), second.x[n_groups:]
     theta = np.where(theta > 2 * LEAST_DEVIATION, theta, 0.0)
     return np.concatenate([theta, best]), conditional_mode(design, theta, best, None)
@@ -339,9 +336,7 @@ def _covariance(design: Design, parameters: Floats, mode: Mode) -> Floats:
 
 def _averaged(logits: Floats, spread: Floats) -> Floats:
     """The logistic function averaged over normal intercepts of these deviations."""
-    from scipy.special import expit
-
-    shares = expit(logits[:, None] + spread[..., None] * NODES)
+    shares = scipy.special.expit(logits[:, None] + spread[..., None] * NODES)
     return np.asarray(shares @ WEIGHTS / WEIGHTS.sum())
 
 

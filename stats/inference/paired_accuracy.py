@@ -5,6 +5,7 @@ from math import nan, sqrt
 
 from error_codes import InvalidValue
 from stats.arguments import require_confidence
+from stats.libraries import scipy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +67,6 @@ def mcnemar(
     >>> round(pair.difference, 2), round(pair.p, 3), round(pair.mid_p, 3)
     (0.09, 0.064, 0.041)
     """
-    from scipy import stats
-
     require_confidence(confidence)
     counts = (both_right, only_a_right, only_b_right, both_wrong)
     if min(counts) < 0 or not sum(counts):
@@ -77,8 +76,8 @@ def mcnemar(
     n, discordant = sum(counts), only_a_right + only_b_right
     p = mid_p = 1.0
     if discordant:
-        p = float(stats.binomtest(only_a_right, discordant).pvalue)
-        mid_p = p - float(stats.binom.pmf(only_a_right, discordant, 0.5))
+        p = float(scipy.stats.binomtest(only_a_right, discordant).pvalue)
+        mid_p = p - float(scipy.stats.binom.pmf(only_a_right, discordant, 0.5))
     a, b = (both_right + only_a_right) / n, (both_right + only_b_right) / n
     low, high = _newcombe(both_right, only_a_right, only_b_right, both_wrong, confidence)
     return PairedAccuracy(
@@ -124,8 +123,6 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, 
     >>> [round(limit, 3) for limit in wilson(34, 50)]
     [0.542, 0.792]
     """
-    from scipy import stats
-
     require_confidence(confidence)
     if not 0 <= successes <= n:
         raise InvalidValue(
@@ -134,7 +131,7 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, 
         )
     if not n:
         return nan, nan
-    z = float(stats.norm.ppf((1 + confidence) / 2))
+    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     share, scale = successes / n, 1 + z**2 / n
     centre = (share + z**2 / (2 * n)) / scale
     half = z * sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / scale

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stats.arguments import Floats, Integers
+from stats.libraries import scipy
 
 MOST_STEPS = 60
 PRECISION = 1e-9
@@ -106,33 +107,27 @@ def _penalised(design: Design, theta: Floats, beta: Floats, standard: Floats) ->
 def _step(
     design: Design, theta: Floats, beta: Floats, standard: Floats, is_free: bool
 ) -> tuple[Floats, Floats]:
-    from scipy.linalg import cho_factor, cho_solve
-    from scipy.special import expit
-
     x = design.columns
-    share = expit(x @ beta + design.intercepts(theta, standard))
+    share = scipy.special.expit(x @ beta + design.intercepts(theta, standard))
     gap, weight = design.outcome - share, share * (1 - share)
-    factor = cho_factor(design.precision(theta, weight))
+    factor = scipy.linalg.cho_factor(design.precision(theta, weight))
     gradient = design.sums(theta, gap) - standard
     if not is_free:
-        return cho_solve(factor, gradient), np.zeros(x.shape[1])
+        return scipy.linalg.cho_solve(factor, gradient), np.zeros(x.shape[1])
     cross = design.sums(theta, weight[:, None] * x)
-    solved = cho_solve(factor, cross)
+    solved = scipy.linalg.cho_solve(factor, cross)
     schur = x.T @ (weight[:, None] * x) - cross.T @ solved
     step_b = np.linalg.lstsq(schur, x.T @ gap - solved.T @ gradient, rcond=None)[0]
-    return cho_solve(factor, gradient - cross @ step_b), np.asarray(step_b)
+    return scipy.linalg.cho_solve(factor, gradient - cross @ step_b), np.asarray(step_b)
 
 
 def _mode(design: Design, theta: Floats, beta: Floats, standard: Floats, value: float) -> Mode:
-    from scipy.linalg import cho_factor, cho_solve
-    from scipy.special import expit
-
     x = design.columns
-    share = expit(x @ beta + design.intercepts(theta, standard))
+    share = scipy.special.expit(x @ beta + design.intercepts(theta, standard))
     weight = share * (1 - share)
-    factor = cho_factor(design.precision(theta, weight))
+    factor = scipy.linalg.cho_factor(design.precision(theta, weight))
     cross = design.sums(theta, weight[:, None] * x)
-    schur = x.T @ (weight[:, None] * x) - cross.T @ cho_solve(factor, cross)
+    schur = x.T @ (weight[:, None] * x) - cross.T @ scipy.linalg.cho_solve(factor, cross)
     log_determinant = 2 * np.log(np.diag(factor[0])).sum()
     covariance: Floats = np.asarray(np.linalg.pinv(schur), dtype=np.float64)
     return Mode(standard, beta, covariance, float(value - log_determinant / 2))

@@ -22,6 +22,7 @@ from stats.inference.powered_result import (
     check_sampling,
     result_of,
 )
+from stats.libraries import scipy
 
 LEAST_BEYOND = 5
 """Human ratings to be expected on the rarer side of the quantile."""
@@ -183,9 +184,7 @@ class _Shares:
         self, values: Floats, variances: Floats, freedom: Floats, rules: Rules
     ) -> Estimate:
         """The least step that reaches the quantile, and those that might."""
-        from scipy import stats
-
-        half = stats.t.ppf((1 + rules.confidence) / 2, freedom) * np.sqrt(variances)
+        half = scipy.stats.t.ppf((1 + rules.confidence) / 2, freedom) * np.sqrt(variances)
         reached = np.flatnonzero(values >= self.quantile)
         first = reached[0] if len(reached) else len(self.steps) - 1
         low = np.flatnonzero(values + half >= self.quantile)

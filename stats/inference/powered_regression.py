@@ -20,6 +20,7 @@ from stats.inference.powered_result import (
     adds_nothing,
 )
 from stats.label_sampling import compare_labeled
+from stats.libraries import scipy
 
 LABELS_FOR_EACH = 5
 """Rated items (or clusters) that each coefficient asks for, and as many more."""
@@ -283,8 +284,6 @@ def _least_squares(x: Floats, y: Floats) -> Floats:
 def _result(
     names: list[str], design: _Design, power: float, rules: Rules, strength: float
 ) -> PoweredRegression:
-    from scipy import stats
-
     freedom = float(design.count - len(names) - (power > 0)) if rules.small_sample else np.inf
     own = _estimates(design, power, freedom, rules)
     alone = _estimates(design, 0.0, freedom + (power > 0), rules)
@@ -292,7 +291,7 @@ def _result(
         Coefficient(
             **vars(one),
             name=name,
-            p=float(2 * stats.t.sf(abs(one.value) / one.se, freedom)) if one.se > 0 else nan,
+            p=float(2 * scipy.stats.t.sf(abs(one.value) / one.se, freedom)) if one.se > 0 else nan,
             people_only=other,
         )
         for name, one, other in zip(names, own, alone, strict=True)
@@ -308,9 +307,7 @@ def _result(
 
 
 def _estimates(design: _Design, power: float, freedom: float, rules: Rules) -> list[Estimate]:
-    from scipy import stats
-
-    t = float(stats.t.ppf((1 + rules.confidence) / 2, freedom))
+    t = float(scipy.stats.t.ppf((1 + rules.confidence) / 2, freedom))
     variances = np.diag(design.covariance(power, rules))
     return [
         Estimate(value=value, ci_low=value - t * se, ci_high=value + t * se, se=se)

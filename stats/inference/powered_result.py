@@ -11,6 +11,7 @@ from error_codes import CodedText
 from stats.arguments import Floats, Integers
 from stats.inference.powered_moments import Flags, Moments, Rules
 from stats.label_sampling import compare_labeled
+from stats.libraries import scipy
 
 LEAST_LABELS = 5
 LEAST_OF_A_CLASS = 5
@@ -180,12 +181,10 @@ def estimate_of(
     >>> round(estimate_of(2.0, 1.0, np.inf, Rules(None, True, 0.95), None).ci_high, 2)
     3.96
     """
-    from scipy import stats
-
     if reason is not None or not variance > 0 or freedom < 1:
         return Estimate(value=value, ci_low=nan, ci_high=nan, se=nan)
     se = float(np.sqrt(variance))
-    half = float(stats.t.ppf((1 + rules.confidence) / 2, freedom)) * se
+    half = float(scipy.stats.t.ppf((1 + rules.confidence) / 2, freedom)) * se
     return Estimate(value=value, ci_low=value - half, ci_high=value + half, se=se)
 
 

@@ -38,6 +38,7 @@ from stats.inference.tie_separation import (
     unbeaten,
 )
 from stats.jackknife import uneven_notes
+from stats.libraries import scipy
 
 Separated = Literal["refuse", "half_wins"]
 FEW_CLUSTERS = 10
@@ -296,8 +297,6 @@ def _fitted(
     ends: tuple[Hashable, ...],
     confidence: float,
 ) -> Abilities:
-    from scipy import stats
-
     n_ties = int(((game.outcome == 0) & (game.weight > 0)).sum())
     terms = TieLikelihood(played, model, with_ties=n_ties > 0)
     value, log_likelihood, converged = maximum(terms)
@@ -314,7 +313,7 @@ def _fitted(
     of_systems = np.concatenate([[0.0], value[: n_systems - 1]])
     centred = of_systems - of_systems.mean()
     tie = terms.tie_parameter(value)
-    t = float(stats.t.ppf((1 + confidence) / 2, freedom))
+    t = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom))
     extra = slice(n_systems - 1, n_systems - 1 + len(game.names))
     estimates = value[extra] / game.units
     spread = [precision.se(one) for one in np.eye(len(value))[extra]] / game.units
@@ -371,17 +370,15 @@ def _notes(
 def _pairs(
     systems: list[Hashable], value: Floats, precision: Precision, confidence: float
 ) -> list[PairOfAbilities]:
-    from scipy import stats
-
     freedom = precision.freedom
-    t = float(stats.t.ppf((1 + confidence) / 2, freedom))
+    t = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom))
     # The first system has no parameter: its ability is 0.
     one_of = np.eye(len(systems), len(precision.covariances[0]) + 1)[:, 1:]
     pairs = []
     for a, b in combinations(range(len(systems)), 2):
         delta = float(value[a] - value[b])
         se = precision.se(one_of[a] - one_of[b])
-        p = float(2 * stats.t.sf(abs(delta) / se, freedom)) if se > 0 else nan
+        p = float(2 * scipy.stats.t.sf(abs(delta) / se, freedom)) if se > 0 else nan
         pairs.append(
             PairOfAbilities(
                 a=systems[a],

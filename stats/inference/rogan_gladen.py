@@ -6,6 +6,7 @@ from math import nan, sqrt
 
 from error_codes import CodedText, InvalidValue
 from stats.arguments import require_confidence
+from stats.libraries import scipy
 
 LEAST_INFORMATION = 0.1
 """Sensitivity and specificity less 1: below this a judge hardly distinguishes the classes."""
@@ -186,13 +187,11 @@ def calibration_sizes(
 def _uninformative(
     q1: float, q0: float, m1: int, m0: int, confidence: float
 ) -> Uninformative | None:
-    from scipy import stats
-
     if not (m1 and m0):
         return Uninformative.NO_CALIBRATION
     if q0 + q1 - 1 < LEAST_INFORMATION:
         return Uninformative.NO_INFORMATION
-    z = float(stats.norm.ppf((1 + confidence) / 2))
+    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     s1, s0 = _shrunk(q1, m1), _shrunk(q0, m0)
     se = sqrt(s1 * (1 - s1) / (m1 + 2) + s0 * (1 - s0) / (m0 + 2))
     return None if s1 + s0 - 1 - z * se > 0 else Uninformative.MAYBE_NO_INFORMATION
@@ -205,9 +204,7 @@ def _shrunk(share: float, n: int) -> float:
 def _limits(
     raw: float, n: int, q1: float, m1: int, q0: float, m0: int, confidence: float
 ) -> tuple[float, float]:
-    from scipy import stats
-
-    z = float(stats.norm.ppf((1 + confidence) / 2))
+    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     p, size = (n * raw + z**2 / 2) / (n + z**2), n + z**2
     sensitivity, specificity = _shrunk(q1, m1), _shrunk(q0, m0)
     information = specificity + sensitivity - 1

@@ -11,6 +11,7 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.arguments import require_one_of
+from stats.libraries import scipy
 
 MOST_ITEMS = 1e9
 Coefficient = Literal["pearson", "spearman", "kendall"]
@@ -92,18 +93,16 @@ def correlation_power(rho: float, n: float, *, alpha: float = 0.05) -> float:
     >>> round(correlation_power(0.3, 50), 4)
     0.5716
     """
-    from scipy import stats
-
     require_shares(alpha=alpha)
     if not -1 < rho < 1:
         raise InvalidValue(f"rho must lie between -1 and 1, not {rho}", code="rho_out_of_range")
     if not n > 3:
         raise InvalidValue(f"n must be above 3, not {n}", code="n_out_of_range")
-    t = float(stats.t.ppf(1 - alpha / 2, n - 2))
+    t = float(scipy.stats.t.ppf(1 - alpha / 2, n - 2))
     critical = float(np.arctanh(t / sqrt(t**2 + n - 2)))
     shifted = float(np.arctanh(abs(rho))) + abs(rho) / (2 * (n - 1))
     scale = sqrt(n - 3)
-    above, below = (stats.norm.cdf((s * shifted - critical) * scale) for s in (1, -1))
+    above, below = (scipy.stats.norm.cdf((s * shifted - critical) * scale) for s in (1, -1))
     return float(above + below)
 
 
@@ -136,8 +135,6 @@ def items_for_correlation(rho: float, *, power: float = 0.8, alpha: float = 0.05
     >>> round(items_for_correlation(-0.423, power=0.9), 2)
     53.76
     """
-    from scipy import optimize
-
     require_shares(power=power, alpha=alpha)
     if rho == 0 or not -1 < rho < 1:
         raise InvalidValue(
@@ -149,7 +146,7 @@ def items_for_correlation(rho: float, *, power: float = 0.8, alpha: float = 0.05
     if correlation_power(rho, MOST_ITEMS, alpha=alpha) < power:
         return float("inf")
     gap = lambda n: correlation_power(rho, n, alpha=alpha) - power  # noqa: E731
-    return float(optimize.brentq(gap, least, MOST_ITEMS, xtol=1e-9))
+    return float(scipy.optimize.brentq(gap, least, MOST_ITEMS, xtol=1e-9))
 
 
 def items_for_correlation_width(
@@ -192,8 +189,6 @@ def items_for_correlation_width(
     >>> items_for_correlation_width(0.5, 0.2)
     219
     """
-    from scipy import optimize, stats
-
     require_one_of(coefficient=(coefficient, get_args(Coefficient)))
     require_shares(confidence=confidence)
     if not -1 < value < 1 or not 0 < width < 2:
@@ -202,7 +197,7 @@ def items_for_correlation_width(
         )
     factor = {"pearson": 1.0, "spearman": 1 + value**2 / 2, "kendall": 0.437}[coefficient]
     spare = 4 if coefficient == "kendall" else 3
-    z = float(stats.norm.ppf((1 + confidence) / 2))
+    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
 
     def excess(n: float) -> float:
         half = z * sqrt(factor / (n - spare))
@@ -212,7 +207,7 @@ def items_for_correlation_width(
     least = spare + 1.0
     if excess(least) <= 0:
         return int(least)
-    return ceil(optimize.brentq(excess, least, MOST_ITEMS, xtol=1e-9) - 1e-9)
+    return ceil(scipy.optimize.brentq(excess, least, MOST_ITEMS, xtol=1e-9) - 1e-9)
 
 
 def items_for_difference(
@@ -247,18 +242,20 @@ def items_for_difference(
     >>> round(items_for_difference(0.5, 1.0), 2)
     33.37
     """
-    from scipy import optimize, stats
-
     require_shares(power=power, alpha=alpha)
     _require_difference(difference, sd)
-    normal = float(stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power)) * sd / abs(difference)
+    normal = (
+        float(scipy.stats.norm.ppf(1 - alpha / 2) + scipy.stats.norm.ppf(power))
+        * sd
+        / abs(difference)
+    )
 
     def gap(n: float) -> float:
         return difference_power(difference, sd, n, alpha=alpha) - power
 
     if gap(2.0) >= 0:
         return 2.0
-    return float(optimize.brentq(gap, 2.0, 2 * normal**2 + 50, xtol=1e-9))
+    return float(scipy.optimize.brentq(gap, 2.0, 2 * normal**2 + 50, xtol=1e-9))
 
 
 def difference_power(difference: float, sd: float, n: float, *, alpha: float = 0.05) -> float:
@@ -293,17 +290,15 @@ def difference_power(difference: float, sd: float, n: float, *, alpha: float = 0
     >>> round(difference_power(0.5, 1.0, 34), 3)
     0.808
     """
-    from scipy import stats
-
     require_shares(alpha=alpha)
     _require_difference(difference, sd)
     if not n >= 2:
         raise InvalidValue(f"n must be at least 2, not {n}", code="n_out_of_range")
-    t = stats.t.ppf(1 - alpha / 2, n - 1)
+    t = scipy.stats.t.ppf(1 - alpha / 2, n - 1)
     shifted = abs(difference) / sd * sqrt(n)
     # scipy has NaN for a tail of the other sign that is below 1e-300 or so
-    other_sign = np.nan_to_num(stats.nct.cdf(-t, n - 1, shifted))
-    return float(stats.nct.sf(t, n - 1, shifted) + other_sign)
+    other_sign = np.nan_to_num(scipy.stats.nct.cdf(-t, n - 1, shifted))
+    return float(scipy.stats.nct.sf(t, n - 1, shifted) + other_sign)
 
 
 def _require_difference(difference: float, sd: float) -> None:

@@ -15,6 +15,7 @@ from stats.jackknife import (
     effective_freedom,
     maximum_left_out,
 )
+from stats.libraries import scipy
 
 Model = Literal["davidson", "rao_kupper"]
 Signs: TypeAlias = NDArray[np.int8]
@@ -108,13 +109,18 @@ class TieLikelihood:
         return summed
 
     def _terms(self, value: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-        from scipy.special import expit, log_expit
-
         d = self.log_odds(value)
         if not self.with_ties:
             zero = np.zeros_like(d)
-            log = log_expit(self.sign * d)
-            return log, self.sign * expit(-self.sign * d), zero, -expit(d) * expit(-d), zero, zero
+            log = scipy.special.log_expit(self.sign * d)
+            return (
+                log,
+                self.sign * scipy.special.expit(-self.sign * d),
+                zero,
+                -scipy.special.expit(d) * scipy.special.expit(-d),
+                zero,
+                zero,
+            )
         tie = float(value[-1])
         return self._davidson(d, tie) if self.model == "davidson" else self._rao_kupper(d, tie)
 
@@ -135,14 +141,18 @@ class TieLikelihood:
         self, d: Floats, tie: float
     ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
         """An ordered logit with thresholds of -tau and tau, tau the exponential of `tie`."""
-        from scipy.special import expit, log_expit
-
         tau = np.exp(tie)
         up, down = d - tau, -d - tau  # log odds of a win, and of a loss
-        s_up, s_down = expit(up), expit(down)
-        log_tie = np.log(-np.expm1(-2 * tau)) + log_expit(-up) + log_expit(-down)
+        s_up, s_down = scipy.special.expit(up), scipy.special.expit(down)
+        log_tie = (
+            np.log(-np.expm1(-2 * tau))
+            + scipy.special.log_expit(-up)
+            + scipy.special.log_expit(-down)
+        )
         won, lost = self.sign > 0, self.sign < 0
-        log = np.where(won, log_expit(up), np.where(lost, log_expit(down), log_tie))
+        log = np.where(
+            won, scipy.special.log_expit(up), np.where(lost, scipy.special.log_expit(down), log_tie)
+        )
         by_d = np.where(won, 1 - s_up, np.where(lost, s_down - 1, s_down - s_up))
         spread_up, spread_down = s_up * (1 - s_up), s_down * (1 - s_down)
         dd = -np.where(won, spread_up, np.where(lost, spread_down, spread_up + spread_down))

@@ -6,6 +6,7 @@ import numpy as np
 
 from stats.arguments import Floats
 from stats.inference.tie_likelihood import Game
+from stats.libraries import scipy
 
 NOTHING = 1e-7
 """Of a direction in which no outcome grows less likely, and some grow more: as good as none."""
@@ -15,28 +16,24 @@ ENOUGH_ROWS = 2000
 
 def groups_that_met(game: Game) -> int:
     """How many groups of systems there are between which nothing was compared."""
-    from scipy import sparse
-    from scipy.sparse import csgraph
-
     counted = game.weight > 0
     n = len(game.systems)
     edges = (game.first[counted], game.second[counted])
-    graph = sparse.coo_array((np.ones(int(counted.sum())), edges), shape=(n, n)).tocsr()
-    return int(csgraph.connected_components(graph, directed=False)[0])
+    graph = scipy.sparse.coo_array((np.ones(int(counted.sum())), edges), shape=(n, n)).tocsr()
+    return int(scipy.sparse.csgraph.connected_components(graph, directed=False)[0])
 
 
 def unbeaten(game: Game) -> list[Hashable]:
     """Systems outside the largest group that beat each other, ties counting both ways."""
-    from scipy import sparse
-    from scipy.sparse import csgraph
-
     n = len(game.systems)
     counted = game.weight > 0
     won, lost = counted & (game.outcome >= 0), counted & (game.outcome <= 0)
     source = np.concatenate([game.first[won], game.second[lost]])
     target = np.concatenate([game.second[won], game.first[lost]])
-    graph = sparse.coo_array((np.ones(len(source)), (source, target)), shape=(n, n)).tocsr()
-    count, label = csgraph.connected_components(graph, directed=True, connection="strong")
+    graph = scipy.sparse.coo_array((np.ones(len(source)), (source, target)), shape=(n, n)).tocsr()
+    count, label = scipy.sparse.csgraph.connected_components(
+        graph, directed=True, connection="strong"
+    )
     if count == 1:
         return []
     largest = np.bincount(label).argmax()
@@ -93,9 +90,7 @@ def rising_direction(game: Game) -> Floats | None:
 
 def _direction(gains: Floats) -> Floats | None:
     """By linear programming: the direction whose gains, none below 0 or above 1, sum highest."""
-    from scipy import optimize
-
-    found = optimize.linprog(
+    found = scipy.optimize.linprog(
         -gains.sum(axis=0),
         A_ub=np.vstack([-gains, gains]),
         b_ub=np.concatenate([np.zeros(len(gains)), np.ones(len(gains))]),

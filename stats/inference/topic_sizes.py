@@ -4,6 +4,7 @@ from math import exp, lgamma, sqrt
 
 from error_codes import InvalidValue
 from stats.inference.sample_sizes import MOST_ITEMS, require_shares
+from stats.libraries import scipy
 
 
 def topics_for_systems(
@@ -96,8 +97,6 @@ def systems_power(
     >>> round(systems_power(0.1, 0.25, 10, 197), 3)
     0.801
     """
-    from scipy import stats
-
     require_shares(alpha=alpha)
     _require_spread(difference, sd)
     if n_systems < 2 or n_topics < 2:
@@ -105,8 +104,10 @@ def systems_power(
             "n_systems and n_topics must be at least 2", code="n_systems_out_of_range"
         )
     between, within = n_systems - 1, n_systems * (n_topics - 1)
-    critical = stats.f.ppf(1 - alpha, between, within)
-    return float(stats.ncf.sf(critical, between, within, n_topics * difference**2 / (2 * sd**2)))
+    critical = scipy.stats.f.ppf(1 - alpha, between, within)
+    return float(
+        scipy.stats.ncf.sf(critical, between, within, n_topics * difference**2 / (2 * sd**2))
+    )
 
 
 def topics_for_width(width: float, sd: float, *, confidence: float = 0.95) -> float:
@@ -140,20 +141,20 @@ def topics_for_width(width: float, sd: float, *, confidence: float = 0.95) -> fl
     >>> round(topics_for_width(0.1, 0.25), 1)
     98.0
     """
-    from scipy import optimize, stats
-
     require_shares(confidence=confidence)
     _require_spread(width, sd)
 
     def excess(n: float) -> float:
         # A standard deviation of n normal values is this share of the population's, on average.
         share = sqrt(2 / (n - 1)) * exp(lgamma(n / 2) - lgamma((n - 1) / 2))
-        return 2 * float(stats.t.ppf((1 + confidence) / 2, n - 1)) * sd * share / sqrt(n) - width
+        return (
+            2 * float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1)) * sd * share / sqrt(n) - width
+        )
 
     if excess(2.0) <= 0:
         return 2.0
-    normal = (2 * float(stats.norm.ppf((1 + confidence) / 2)) * sd / width) ** 2
-    return float(optimize.brentq(excess, 2.0, 2 * normal + 50, xtol=1e-9))
+    normal = (2 * float(scipy.stats.norm.ppf((1 + confidence) / 2)) * sd / width) ** 2
+    return float(scipy.optimize.brentq(excess, 2.0, 2 * normal + 50, xtol=1e-9))
 
 
 def _require_spread(difference: float, sd: float) -> None:

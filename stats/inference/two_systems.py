@@ -23,6 +23,7 @@ from stats.inference.crossed_means import (
     spread_by_items,
     two_way_spread,
 )
+from stats.libraries import scipy
 
 PAIRED_SHARE = 0.8
 """Of ratings whose annotator rated the other system's output of the item too."""
@@ -165,8 +166,6 @@ def equivalence(mean: MeanOfCells, *, margin: float, side: str = "equivalent") -
     >>> equivalence(mean, margin=0.5)[1]
     'equivalent'
     """
-    from scipy import stats
-
     if not margin > 0:
         raise InvalidValue(f"margin must be above 0, not {margin}", code="margin_out_of_range")
     if side not in ("equivalent", "not_worse"):
@@ -175,7 +174,7 @@ def equivalence(mean: MeanOfCells, *, margin: float, side: str = "equivalent") -
         )
     if not mean.se > 0 or mean.freedom < 1:
         return nan, "not_shown"
-    above = float(stats.t.sf(mean.t_against(-margin), mean.freedom))
-    below = float(stats.t.cdf(mean.t_against(margin), mean.freedom))
+    above = float(scipy.stats.t.sf(mean.t_against(-margin), mean.freedom))
+    below = float(scipy.stats.t.cdf(mean.t_against(margin), mean.freedom))
     p = max(above, below) if side == "equivalent" else above
     return p, side if p < 0.05 else "not_shown"

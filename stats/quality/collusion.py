@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from error_codes import InvalidValue
 from stats.aggregation.crowd import code_ratings
 from stats.arguments import Column, Floats, Integers
 from stats.groups import pairs_within, sum_by
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd, scipy
 
 
 def colluding_pairs(
@@ -86,9 +82,6 @@ def colluding_pairs(
        annotator_a  annotator_b  n_near
     0            0            4      20
     """
-    import pandas as pd
-    from scipy import stats
-
     if min_overlap < 1 or tolerance < 0:
         raise InvalidValue(
             f"min_overlap must be at least 1 and tolerance at least 0, not {min_overlap} and "
@@ -129,7 +122,7 @@ def colluding_pairs(
     has_others = _n_partners(code_a, code_b) > min_others
     usual_here = _usual_shares(code_a, code_b, table["share_near"].to_numpy())
     table["expected_share"] = np.maximum(table["expected_share"], usual_here)
-    tail = stats.binom.sf(table["n_near"] - 1, table["n_shared"], table["expected_share"])
+    tail = scipy.stats.binom.sf(table["n_near"] - 1, table["n_shared"], table["expected_share"])
     table["p_value"] = np.minimum(tail * len(table), 1.0)
     is_near = has_others & (table["share_near"] >= min_near)
     suspicious = table[is_near & (table["p_value"] <= alpha)]

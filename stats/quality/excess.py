@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, coded_in_order, require_same_length, series
 from stats.groups import sum_by
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd, scipy
 
 MOST_PASSES = 5
 
@@ -78,9 +73,6 @@ def excess_hits(
       annotator   n  n_hits
     7         h  10      10
     """
-    import pandas as pd
-    from scipy import stats
-
     if not 0 < prior_rate < 1:
         raise InvalidValue(
             f"prior_rate must lie between 0 and 1, not {prior_rate}", code="prior_rate_out_of_range"
@@ -105,7 +97,7 @@ def excess_hits(
         expected = sum_by(who, rates, len(names))
         mean = np.minimum(expected / np.maximum(n, 1), 1.0)
         weight = prior_weight + (trusted[who].sum() - trusted * n)
-        tail = stats.betabinom.sf(n_hits - 1, n, mean * weight, (1 - mean) * weight)
+        tail = scipy.stats.betabinom.sf(n_hits - 1, n, mean * weight, (1 - mean) * weight)
         p = np.where(n_hits > expected, tail, 1.0)
         is_same = np.array_equal(trusted, p > alpha)
         trusted = p > alpha

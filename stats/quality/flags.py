@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from error_codes import InvalidValue
 from stats.aggregation.crowd import code_ratings
 from stats.annotators.peers import peer_mean
+from stats.libraries import pd
 from stats.quality.collusion import colluding_pairs
 from stats.quality.excess import excess_hits
 from stats.quality.late_change import late_change
@@ -18,10 +19,6 @@ from stats.quality.pages import constant_chances, constant_pages, reading_second
 from stats.quality.peer_agreement import unrelated_annotators
 from stats.quality.positions import position_tests
 from stats.quality.reasons import machine_like, reason_similarity
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 FAILED_CHECKS, STRAIGHT_LINES, TOO_FAST = "failed_checks", "straight_lines", "too_fast"
 COPIED_REASONS, MACHINE_LIKE, COLLUDING = "copied_reasons", "machine_like", "colluding"
@@ -71,8 +68,6 @@ MOST_OWN_SHARE = 0.5
 
 
 def _empty_frame(*columns: str) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame(columns=columns)
 
 
@@ -149,8 +144,6 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
       annotator           flag   n  n_hits
     0         f  failed_checks  10      10
     """
-    import pandas as pd
-
     if not 0 <= alpha <= 1:
         raise InvalidValue(
             f"alpha must lie between 0 and 1, not {alpha}", code="alpha_out_of_range"
@@ -177,8 +170,6 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
 
 def _excess(flag: str, annotators: Any, hits: Any, alpha: float, units: Any = None) -> pd.DataFrame:
     """The annotators with more hits than others explain, and with enough of them."""
-    import pandas as pd
-
     if not len(annotators):
         return pd.DataFrame(columns=COLUMNS)
     table = excess_hits(annotators, hits, units=units, prior_rate=PRIOR_RATES[flag], alpha=alpha)
@@ -223,8 +214,6 @@ def _related(ratings: pd.DataFrame, blocks: pd.Series[Any]) -> Iterator[Hashable
 
 def _of_speed(evidence: Evidence, alpha: float) -> pd.DataFrame:
     """Annotators whom the others do not explain, or only by pages with contradictory times."""
-    import pandas as pd
-
     pages = evidence.pages[evidence.pages["seconds"].notna()]
     least = pages["words"].to_numpy(dtype=np.float64) * reading_seconds(1)
     pages = pages.assign(is_fast=pages["seconds"].to_numpy(dtype=np.float64) < least)
@@ -260,8 +249,6 @@ def _of_reasons(evidence: Evidence, alpha: float) -> list[pd.DataFrame]:
 
 
 def _of_pairs(evidence: Evidence, alpha: float) -> pd.DataFrame:
-    import pandas as pd
-
     ratings = evidence.ratings
     pairs = colluding_pairs(ratings["unit"], ratings["annotator"], ratings["value"], alpha=alpha)
     n_expected = pairs["expected_share"] * pairs["n_shared"]
@@ -285,8 +272,6 @@ def _of_pairs(evidence: Evidence, alpha: float) -> pd.DataFrame:
 
 
 def _of_change(evidence: Evidence, alpha: float) -> pd.DataFrame:
-    import pandas as pd
-
     ratings = evidence.ratings
     if ratings.empty:
         return pd.DataFrame(columns=COLUMNS)
@@ -305,8 +290,6 @@ def _of_change(evidence: Evidence, alpha: float) -> pd.DataFrame:
 
 
 def _of_peers(evidence: Evidence) -> pd.DataFrame:
-    import pandas as pd
-
     ratings, choices = evidence.ratings, evidence.choices
     # Answers that compare candidates could have been exchanged on their own page only.
     page = ratings["page"].where(ratings["is_compared"].astype(bool), -1)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd, scipy
 
 
 def late_change(
@@ -57,8 +53,6 @@ def late_change(
       annotator  n_before  p_value
     0         a        10      0.0
     """
-    import pandas as pd
-
     require_same_length(annotators=annotators, order=order, departures=departures)
     who, names = coded_in_order(annotators, "annotators")
     when = complete_numbers(order, "order")
@@ -74,9 +68,7 @@ def late_change(
 
 
 def _change(own: np.ndarray, least_pages: int) -> tuple[int, float, float, float]:
-    from scipy.stats import rankdata
-
-    ranks = rankdata(own)
+    ranks = scipy.stats.rankdata(own)
     spread = ranks.std()
     if len(own) < least_pages or not spread:
         return len(own), float(own.mean()), np.nan, np.nan

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from error_codes import InvalidValue
 from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length
 from stats.groups import sum_by
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 WORDS_PER_MINUTE = 600.0
 """Faster than anybody reads with understanding; people read about 240 words a minute."""
@@ -121,8 +117,6 @@ def constant_pages(
     0         a         True
     1         b        False
     """
-    import pandas as pd
-
     if spread < 0:
         raise InvalidValue(
             f"spread must not be negative, and is {spread}", code="spread_out_of_range"
@@ -177,8 +171,6 @@ def constant_chances(
     >>> constant_chances([1, 1, 2, 2], ["a"] * 4, [0, 0, 0, 1])["chance"].tolist()
     [0.625, 0.625]
     """
-    import pandas as pd
-
     rows = pd.DataFrame({"page": pages, "annotator": annotators, "value": values})
     parts = []
     for _, own in rows.groupby("annotator", observed=True, sort=True):

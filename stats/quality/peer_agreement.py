@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +15,7 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.groups import sum_by
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd, scipy
 
 COLUMNS = ["annotator", "n", "agreement", "by_chance", "typical", "p_value"]
 LEAST_ANSWERS = 12
@@ -173,8 +169,6 @@ def unrelated_annotators(
     >>> table.loc[table["p_value"] < 0.005, "annotator"].tolist()
     [5]
     """
-    import pandas as pd
-
     n_rows = require_same_length(annotators=annotators, units=units, blocks=blocks, values=values)
     who, names = coded_in_order(annotators, "annotators")
     unit, _ = coded_in_order(units, "units")
@@ -213,9 +207,7 @@ def _one_per_category(value: Floats) -> Floats:
 
 
 def _limit() -> float:
-    from scipy import stats
-
-    return float(stats.norm.isf(CHANCE))
+    return float(scipy.stats.norm.isf(CHANCE))
 
 
 def _compared(parts: list[Answers], n_people: int) -> tuple[PeerSums, float, Floats]:
@@ -243,8 +235,6 @@ def _compared(parts: list[Answers], n_people: int) -> tuple[PeerSums, float, Flo
 
 def _tails(sums: PeerSums, reference: np.ndarray) -> tuple[float, Floats]:
     """The mean correlation of the reference, and the chance of one as low as each annotator's."""
-    from scipy import stats
-
     n = int(reference.sum())
     r, error = sums.correlation[reference], sums.error[reference]
     weight = error**-2
@@ -257,4 +247,4 @@ def _tails(sums: PeerSums, reference: np.ndarray) -> tuple[float, Floats]:
     typical = float(np.average(r, weights=weight))
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (sums.correlation - typical) / np.sqrt(sums.error**2 + between + 1 / weight.sum())
-    return typical, np.asarray(stats.t.cdf(t, freedom))
+    return typical, np.asarray(scipy.stats.t.cdf(t, freedom))

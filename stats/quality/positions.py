@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length
 from stats.groups import sum_by
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd, scipy
 
 GROUP = ["annotator", "question", "m"]
 ROUNDING = 1e-12
@@ -65,9 +61,6 @@ def position_tests(
         n  n_hits  expected  concordance  p_value
     0  10      10       5.0          1.0   0.0016
     """
-    import pandas as pd
-    from scipy import stats
-
     n = require_same_length(
         annotators=annotators, pages=pages, questions=questions, positions=positions, values=values
     )
@@ -117,7 +110,7 @@ def position_tests(
             "question": pd.Series(texts, dtype=object).to_numpy()[found["question"]],
             **{name: found[name] for name in ("n", "n_hits", "expected")},
             "concordance": found["statistic"] / found["most"],
-            "p_value": stats.chi2.sf(found["statistic"], found["freedom"]),
+            "p_value": scipy.stats.chi2.sf(found["statistic"], found["freedom"]),
         }
     )
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from error_codes import InvalidValue
 from stats.arguments import require_same_length
+from stats.libraries import pd
 from stats.proportions import jeffreys_limits
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def reason_terms(
@@ -65,8 +62,6 @@ def reason_terms(
     0  colour           1        1             1.0          0.5
     1    heel           1        1             1.0          0.5
     """
-    import pandas as pd
-
     require_same_length(texts=texts, is_relevant=is_relevant)
     if not 0 < confidence < 1:
         raise InvalidValue(

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stats.arguments import Column, coded_in_order, require_same_length
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from scipy import sparse
-
+from stats.libraries import pd, scipy
 
 LEAST_WORDS = 5
 ROWS_AT_ONCE = 500
@@ -66,8 +61,6 @@ def reason_similarity(annotators: Column, texts: Sequence[str]) -> pd.DataFrame:
     1         a  1.0     0.0
     2         b  0.0     0.0
     """
-    import pandas as pd
-
     require_same_length(annotators=annotators, texts=texts)
     who, names = coded_in_order(annotators, "annotators")
     words = [WORD.findall(text.lower()) for text in texts]
@@ -89,10 +82,8 @@ def reason_similarity(annotators: Column, texts: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({"annotator": pd.Series(names, dtype=object).to_numpy()[who], **columns})
 
 
-def _incidence(words: list[list[str]]) -> tuple[sparse.csr_array, np.ndarray]:
+def _incidence(words: list[list[str]]) -> tuple[scipy.sparse.csr_array, np.ndarray]:
     """Which text has which shingle, and how many shingles each has."""
-    from scipy import sparse
-
     codes: dict[tuple[str, ...], int] = {}
     columns: list[int] = []
     ends = [0]
@@ -102,7 +93,9 @@ def _incidence(words: list[list[str]]) -> tuple[sparse.csr_array, np.ndarray]:
         ends.append(len(columns))
     shape = (len(words), max(len(codes), 1))
     ones = np.ones(len(columns))
-    return sparse.csr_array((ones, columns, ends), shape=shape), np.diff(ends).astype(np.float64)
+    return scipy.sparse.csr_array((ones, columns, ends), shape=shape), np.diff(ends).astype(
+        np.float64
+    )
 
 
 def machine_like(text: str) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.arguments import Column, coded
+from stats.libraries import scipy
 
 HUB_SHARE = 0.1
 
@@ -84,8 +85,6 @@ def hubness(
     >>> found.n_hubs, found.hub_slots, found.anti_hubs, round(found.skewness, 3)
     (1, 0.5, 0.2, 0.868)
     """
-    from scipy import stats
-
     if n_lists < 1:
         raise InvalidValue(f"n_lists must be positive, got {n_lists}", code="n_lists_out_of_range")
     if not 0 < hub_share <= 1:
@@ -110,7 +109,7 @@ def hubness(
     return Hubness(
         n_lists=n_lists,
         n_documents=n,
-        skewness=float(stats.skew(occurrence)) if has_spread else nan,
+        skewness=float(scipy.stats.skew(occurrence)) if has_spread else nan,
         n_hubs=int(is_hub.sum()),
         hub_slots=float(occurrence[is_hub].sum() / len(codes)),
         anti_hubs=float((occurrence == 0).mean()),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from error_codes import InvalidValue
 from stats.arguments import Column, Integers, complete_numbers, require_confidence
 from stats.groups import sum_by
+from stats.libraries import scipy
 from stats.ranking.judged_lists import JudgedLists, grades_of, ranks_within
 
 Flags = NDArray[np.bool_]
@@ -248,8 +249,6 @@ def share_over_topics(counted: Flags, topics: Integers, *, confidence: float = 0
     >>> share.value, share.ci_low
     (0.5, 0.0)
     """
-    from scipy import stats
-
     require_confidence(confidence)
     if not len(counted):
         return Share(nan, nan, nan, "no documents")
@@ -262,7 +261,7 @@ def share_over_topics(counted: Flags, topics: Integers, *, confidence: float = 0
     variance = n / (n - 1) * float(np.square(residual).sum()) / len(counted) ** 2
     if variance < 1e-24:
         return Share(value, nan, nan, "all topics have the same share")
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * variance**0.5
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1)) * variance**0.5
     return Share(value, max(value - half, 0.0), min(value + half, 1.0))
 
 
@@ -308,8 +307,6 @@ def expected_underestimate(drops: Column, *, confidence: float = 0.95) -> Outsid
     >>> round(estimate.value, 3), round(estimate.ci_low, 3), round(estimate.ci_high, 3)
     (0.04, -0.025, 0.105)
     """
-    from scipy import stats
-
     require_confidence(confidence)
     values = complete_numbers(drops, "drops")
     n = len(values)
@@ -319,5 +316,5 @@ def expected_underestimate(drops: Column, *, confidence: float = 0.95) -> Outsid
     spread = float(values.std(ddof=1))
     if np.ptp(values) < 1e-12:
         return OutsideEstimate(value, nan, nan, n, "all left out lose the same")
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * spread * (1 + 1 / n) ** 0.5
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1)) * spread * (1 + 1 / n) ** 0.5
     return OutsideEstimate(value, value - half, value + half, n)

@@ -17,6 +17,7 @@ from stats.arguments import (
 )
 from stats.inference.paired_accuracy import mcnemar, wilson
 from stats.inference.sign_flips import sign_flip_test
+from stats.libraries import scipy
 
 Test = Literal["randomisation", "t", "mcnemar"]
 LEAST_TOPICS = 20
@@ -214,24 +215,20 @@ def _by_mcnemar(first: Floats, second: Floats, confidence: float) -> TopicDiffer
 
 
 def _t_limits(values: Floats, confidence: float) -> tuple[float, float, str | None]:
-    from scipy import stats
-
     n = len(values)
     if n < 2:
         return nan, nan, "fewer than two topics"
     spread = float(values.std(ddof=1))
     if np.ptp(values) < 1e-12:
         return nan, nan, "all topics have the same value"
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * spread / n**0.5
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1)) * spread / n**0.5
     return float(values.mean()) - half, float(values.mean()) + half, None
 
 
 def _t_p(gaps: Floats) -> float:
     """Of Student's paired t; 1 where no topic differs, NaN where all do by the same."""
-    from scipy import stats
-
     if not gaps.any():
         return 1.0
     if np.ptp(gaps) < 1e-12:
         return nan
-    return float(stats.ttest_1samp(gaps, 0.0).pvalue)
+    return float(scipy.stats.ttest_1samp(gaps, 0.0).pvalue)

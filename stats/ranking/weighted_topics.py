@@ -14,6 +14,7 @@ from stats.arguments import (
     require_confidence,
     require_same_length,
 )
+from stats.libraries import scipy
 from stats.ranking.topic_means import TopicMean
 
 METHOD = "Student's t, weighted"
@@ -98,8 +99,6 @@ def weighted_mean_over_topics(
 def _limits(
     mean: float, residuals: Floats, stratum: Integers, confidence: float
 ) -> tuple[float, float, str | None]:
-    from scipy import stats
-
     sizes = np.bincount(stratum)
     if len(residuals) < 2:
         return nan, nan, CodedText("fewer than two topics", code="too_few_topics")
@@ -112,5 +111,5 @@ def _limits(
     if total <= TINY**2:
         return nan, nan, CodedText("all topics have the same value", code="all_tied")
     freedom = total**2 / (np.square(variances) / (sizes - 1)).sum()
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom) * np.sqrt(total))
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom) * np.sqrt(total))
     return mean - half, mean + half, None

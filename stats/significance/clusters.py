@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import isnan
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 from error_codes import InvalidValue
+from stats.libraries import pd
 
 
 def significance_clusters(
@@ -52,8 +49,6 @@ def significance_clusters(
     >>> significance_clusters({"a": 0.5, "b": 0.4, "c": 0.3}, p).to_dict()
     {'a': 1, 'b': 1, 'c': 2}
     """
-    import pandas as pd
-
     if not 0 < alpha < 1:
         raise InvalidValue(
             f"alpha must lie between 0 and 1, not {alpha}", code="alpha_out_of_range"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -18,15 +18,12 @@ from stats.correlation.coefficients import Coefficient, correlate
 from stats.correlation.levels import require_level
 from stats.correlation.result import Level, Undefined
 from stats.groups import sum_by
+from stats.libraries import pd
 from stats.significance.adjustments import benjamini_hochberg, holm
 from stats.significance.deltas import Swap
 from stats.significance.permutation import permutation_test, shared_cells
 from stats.significance.result import Comparison, Undecided
 from stats.significance.williams import williams_test
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Test = Literal["perm_both", "perm_items", "perm_systems", "williams"]
 SWAPS: dict[Test, Swap] = {"perm_both": "both", "perm_items": "items", "perm_systems": "systems"}
@@ -109,8 +106,6 @@ def compare_metrics(
     >>> found[["metric_a", "metric_b", "delta", "p"]].round(3).to_dict("records")
     [{'metric_a': 'good', 'metric_b': 'bad', 'delta': 0.881, 'p': 0.006}]
     """
-    import pandas as pd
-
     require_one_of(test=(test, get_args(Test)))
     require_level(level, coefficient, items, systems)
     one: Callable[..., Comparison]

@@ -11,6 +11,7 @@ from stats.correlation.cells import Cells, renumbered
 from stats.correlation.coefficients import group_values
 from stats.correlation.result import Level, Undefined
 from stats.correlation.undefined import with_policy
+from stats.libraries import scipy
 from stats.significance.statistics import (
     groups_by_size,
     mean_of_groups,
@@ -78,9 +79,7 @@ def _pooled_pearson(human: Floats, a: Floats, b: Floats, undefined: Undefined) -
 
 def _pooled_spearman(human: Floats, a: Floats, b: Floats, undefined: Undefined) -> Deltas:
     """All scores are sorted once; a draw's ranks are counts of those of them that it holds."""
-    from scipy import stats
-
-    rank = stats.rankdata(human) - (len(human) + 1) / 2
+    rank = scipy.stats.rankdata(human) - (len(human) + 1) / 2
     scale = np.sqrt(rank @ rank)
     both = np.concatenate([rank, rank])
     code = np.unique(np.concatenate([a, b]), return_inverse=True)[1]

@@ -8,6 +8,7 @@ import numpy as np
 from stats.arguments import Floats
 from stats.correlation.intervals import FEW_UNITS, MOST_UNDEFINED
 from stats.correlation.result import LEAST_SYSTEMS, LEAST_SYSTEMS_FOR_INTERVAL, Resample
+from stats.libraries import scipy
 from stats.significance.result import Undecided
 
 LEAST_SYSTEMS_FOR_P = LEAST_SYSTEMS
@@ -101,11 +102,9 @@ def difference_limits(
 
 def _student(delta: float, drawn: Floats, n_units: int, confidence: float) -> DifferenceLimits:
     """By Student's t; draws of n units spread as if there were one unit fewer to know."""
-    from scipy import stats
-
     se = float(drawn.std(ddof=1)) * (n_units / (n_units - 1)) ** 0.5
-    half = float(stats.t.ppf((1 + confidence) / 2, n_units - 1)) * se
-    p = float(2 * stats.t.sf(abs(delta) / se, n_units - 1))
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, n_units - 1)) * se
+    p = float(2 * scipy.stats.t.sf(abs(delta) / se, n_units - 1))
     return DifferenceLimits(delta - half, delta + half, p)
 
 
@@ -125,11 +124,9 @@ def p_of_draws(delta: float, drawn: Floats) -> float:
     >>> round(p_of_draws(0.5, np.linspace(-0.1, 0.9, 101)), 3)
     0.235
     """
-    from scipy.special import ndtr
-
     beyond = min(int((drawn <= ROUNDING).sum()), int((drawn >= -ROUNDING).sum()))
     counted = min(1.0, 2 * (1 + beyond) / (1 + len(drawn)))
     if counted > COUNTED_FROM:
         return counted
     spread = float(drawn.std(ddof=1))
-    return min(counted, float(2 * ndtr(-abs(delta) / spread)))
+    return min(counted, float(2 * scipy.special.ndtr(-abs(delta) / spread)))

@@ -7,6 +7,7 @@ import numpy as np
 
 from error_codes import CodedText, InvalidValue
 from stats.arguments import Column, Floats, numbers, require_confidence, require_same_length
+from stats.libraries import scipy
 
 CELLS_AT_ONCE = 2_000_000
 """Floats drawn at a time, 16 MB."""
@@ -133,8 +134,6 @@ def _mean(values: Floats) -> float:
 
 
 def _tested(difference: PairedDifference, differences: Floats) -> PairedDifference:
-    from scipy import stats
-
     if len(differences) < 2:
         return replace(
             difference, reason=CodedText("fewer than two complete pairs", code="too_few_pairs")
@@ -143,7 +142,7 @@ def _tested(difference: PairedDifference, differences: Floats) -> PairedDifferen
     difference = replace(difference, ci_low=low, ci_high=high)
     if not differences.any():
         return replace(difference, reason=CodedText("all differences are 0", code="no_difference"))
-    ranked = stats.wilcoxon(differences, zero_method="pratt")
+    ranked = scipy.stats.wilcoxon(differences, zero_method="pratt")
     difference = replace(
         difference, wilcoxon=float(ranked.statistic), wilcoxon_p=float(ranked.pvalue)
     )
@@ -152,7 +151,7 @@ def _tested(difference: PairedDifference, differences: Floats) -> PairedDifferen
             "all differences are the same, so t is undefined", code="equal_differences"
         )
         return replace(difference, reason=reason)
-    test = stats.ttest_1samp(differences, 0)
+    test = scipy.stats.ttest_1samp(differences, 0)
     return replace(difference, t=float(test.statistic), t_p=float(test.pvalue))
 
 

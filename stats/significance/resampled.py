@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -16,13 +16,10 @@ from stats.correlation.coefficients import Coefficient, require_coefficient
 from stats.correlation.estimates import Plan
 from stats.correlation.levels import replicates_of_cells, require_level
 from stats.correlation.result import Level, Resample, Undefined
+from stats.libraries import pd
 from stats.significance.adjustments import benjamini_hochberg, holm
 from stats.significance.difference_limits import difference_limits
 from stats.significance.result import Undecided
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 ESTIMANDS: dict[Resample, str] = {
     "items": "these systems",
@@ -135,8 +132,6 @@ def compare_by_resampling(
     >>> table[["metric_a", "estimand"]].to_dict("records")
     [{'metric_a': 'good', 'estimand': 'these systems'}]
     """
-    import pandas as pd
-
     require_coefficient(coefficient)
     require_level(level, coefficient, items, systems)
     require_confidence(confidence)

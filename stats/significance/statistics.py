@@ -12,6 +12,7 @@ from stats.correlation.coefficients import row_values
 from stats.correlation.result import Level, Undefined
 from stats.correlation.ties import calibrated, pairs_within
 from stats.groups import sum_by
+from stats.libraries import scipy
 
 Statistic = Callable[[Floats], Floats]
 
@@ -83,8 +84,6 @@ def values_of_groups(
 
 
 def _of_means(cells: Cells, coefficient: str, undefined: Undefined) -> Statistic:
-    from scipy import sparse
-
     assert cells.system is not None
     system, n_systems = renumbered(cells.system)
     count = sum_by(system, np.ones(cells.n_rows), n_systems)
@@ -92,7 +91,9 @@ def _of_means(cells: Cells, coefficient: str, undefined: Undefined) -> Statistic
     sums = sum_by(system, (cells.human - cells.human.min()) / spread, n_systems)
     human = rounded_means(sums, count)
     shape = (cells.n_rows, n_systems)
-    of_system = sparse.coo_array((np.ones(cells.n_rows), (np.arange(cells.n_rows), system)), shape)
+    of_system = scipy.sparse.coo_array(
+        (np.ones(cells.n_rows), (np.arange(cells.n_rows), system)), shape
+    )
     indicator = of_system.tocsc()
     one_group = _of_groups(human, np.zeros(n_systems, dtype=np.intp), coefficient, undefined)
     return lambda metrics: one_group(rounded_means(np.asarray(metrics @ indicator), count))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import nan, sqrt
 
 from error_codes import InvalidValue
+from stats.libraries import scipy
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,6 @@ def williams_test(r12: float, r13: float, r23: float, n: int) -> Williams:
     >>> round(test.t, 2), test.df, round(test.p, 2)
     (-0.89, 100, 0.37)
     """
-    from scipy import stats
-
     for name, r in {"r12": r12, "r13": r13, "r23": r23}.items():
         if abs(r) > 1:
             raise InvalidValue(
@@ -68,4 +67,4 @@ def williams_test(r12: float, r13: float, r23: float, n: int) -> Williams:
     if not variance > 0:
         return Williams(nan, df, nan)
     t = (r12 - r13) * sqrt((n - 1) * (1 + r23) / variance)
-    return Williams(t, df, float(2 * stats.t.sf(abs(t), df)))
+    return Williams(t, df, float(2 * scipy.stats.t.sf(abs(t), df)))
