@@ -14,6 +14,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
+from annotation.relevance import Judged
 from simulation.exceptions import ExperimentUnfit
 from simulation.models import (
     ExperimentVersion,
@@ -49,8 +50,6 @@ first items and random orders of its own. Since the fourth the article's users h
 among the alternatives."""
 LONGEST_SLUG, ROWS_AT_ONCE, MOST_TRIES = 80, 2000, 5
 MOST_JUDGMENTS = 500_000
-Judged = tuple[str, str, int]
-"""A target, an item, and its grade in the target's place."""
 
 
 @transaction.atomic

@@ -1,6 +1,6 @@
 """The addresses of the API under /api/v1/, and those from before it had versions."""
 
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, path
 
 from lazy_views import LazyPackage
 
@@ -10,25 +10,10 @@ of_a_study: list[URLPattern | URLResolver] = []
 
 of_a_team: list[URLPattern | URLResolver] = []
 
-of_an_experiment: list[URLPattern | URLResolver] = [
-    path("", endpoints.experiments.OneExperiment.as_view(), name="experiment"),
-    path("runs/", endpoints.runs.Runs.as_view(), name="runs"),
-    path("runs/<int:number>/", endpoints.runs.OneRun.as_view(), name="run"),
-    path("runs/<int:number>/stop/", endpoints.runs.StopRun.as_view(), name="run-stop"),
-    path("runs/<int:number>/resume/", endpoints.runs.ResumeRun.as_view(), name="run-resume"),
-    path("runs/<int:number>/turns/", endpoints.runs.Turns.as_view(), name="run-turns"),
-    path("runs/<int:number>/targets/", endpoints.runs.TargetValues.as_view(), name="run-targets"),
-    path("runs/<int:number>/choices/", endpoints.runs.Sensitivity.as_view(), name="run-choices"),
-]
-
 of_the_site: list[URLPattern | URLResolver] = [
     path("", endpoints.own.Root.as_view(), name="root"),
     path("me/", endpoints.own.Own.as_view(), name="me"),
     path("schema/", endpoints.own.Schema.as_view(api_version="1"), name="schema"),
-    path("experiments/", endpoints.experiments.Experiments.as_view(), name="experiments"),
-    path("experiments/<slug:slug>/", include(of_an_experiment)),
-    path("catalogues/", endpoints.experiments.Catalogues.as_view(), name="catalogues"),
-    path("recommenders/", endpoints.experiments.Recommenders.as_view(), name="recommenders"),
 ]
 
 # From before there were versions: they answer as the same addresses of version 1 do.

@@ -20,9 +20,9 @@ from annotation.pages.stages import (
 )
 from console.api.endpoint import register_subject
 from console.job_permissions import JobAccess, register_job_access
-from console.pages.experiments.experiment import experiment_for
 from results.models import Result
 from simulation.models import DialogueStudy
+from simulation.pages.experiment import experiment_for
 from simulation.stored_dialogues import MAKE_DIALOGUES
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from console.experiments.forms import COMMON
 from presentation.theme import rendered, themed
 from simulation.comparisons import causes, compare_all
 from simulation.critics import AttributeCritic, Critic, DirectionCritic
@@ -19,6 +18,7 @@ from simulation.experiments import Experiment, Settings, run_experiment
 from simulation.figures import by_p_switch, by_tolerance, by_turn
 from simulation.impossible_cells import impossible_cells
 from simulation.outcomes import Qrels
+from simulation.pages.forms import COMMON
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
 from simulation.sensitivity import sensitivity, with_share_judged
 from simulation.tables import expected_maximum, improvement, results_table, table_text

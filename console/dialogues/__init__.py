@@ -1,1 +1,0 @@
-"""What pages show of studies of recorded dialogues, and what they ask for."""

@@ -1,1 +1,0 @@
-"""What the pages of simulated experiments show, and what their forms ask for."""

@@ -1,0 +1,221 @@
+"""An experiment: its result, running it by other settings, how far a run is, and its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.roles import Permission
+from console.access import may, may_of, person, require_permission
+from console.pages.pictures import FORMS as PICTURE_FORMS
+from console.pages.pictures import picture_in
+from presentation.spreadsheets import frame_csv
+from simulation.exceptions import SimulationError
+from simulation.models import ExperimentVersion, StoredExperiment, StoredRecommender
+from simulation.pages.forms import RunForm, are_same_users, initial_of, users_again
+from simulation.pages.rows import StoredRun
+from simulation.pages.standing import standing_of_run
+from simulation.pages.view import ExperimentView
+from simulation.plans import TRAINED
+from simulation.stored_experiments import delete_experiment, resume_run, stop_run, store_run
+
+
+def experiment_for(
+    request: HttpRequest, slug: str, permission: Permission = Permission.VIEW
+) -> StoredExperiment:
+    """The experiment of that slug: 404 for whoever may not see it, 403 where their role is too
+    small. What they may do is on the request from then on, for the page's buttons."""
+    user = person(request)
+    rows = StoredExperiment.objects.visible_to(user).with_role_of(user)
+    row = get_object_or_404(rows.select_related("team", "catalogue", "study"), slug=slug)
+    role = row.role_of(user)
+    roles = [role] if role else []
+    require_permission(request, roles, permission)
+    return row
+
+
+def version_for(
+    request: HttpRequest, versions: list[ExperimentVersion]
+) -> ExperimentVersion | None:
+    """The version that the address names, or the newest; 404 where there is none of the number."""
+    number = request.GET.get("version")
+    if number is None:
+        return versions[0] if versions else None
+    version = next((one for one in versions if str(one.number) == number), None)
+    if version is None:
+        raise Http404(f"There is no result {number}.")
+    return version
+
+
+def trained_choices(row: StoredExperiment) -> list[tuple[str, str]]:
+    """The recommenders that were trained on the experiment's catalogue."""
+    trained = StoredRecommender.objects.filter(catalogue=row.catalogue_id)
+    names = trained.exclude(finished_at=None).values_list("pk", "name", "kind")
+    return [(f"{TRAINED}:{pk}", f"{name} ({kind})") for pk, name, kind in names]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def experiment(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind; those who may analyse run it."""
+    is_post = request.method == "POST"
+    row = experiment_for(request, slug, Permission.ANALYSE if is_post else Permission.VIEW)
+    versions = _versions(row)
+    version = version_for(request, versions)
+    form = _form(request, row, version)
+    if form is not None and is_post and form.is_valid():
+        new_version = _run(request, row, form, is_check="check" in request.POST)
+        if new_version is not None:
+            resume_run(version=new_version, actor=person(request))
+            return redirect(f"{request.path}?version={new_version.number}")
+    return _page(request, row, versions, version, form)
+
+
+def _run(
+    request: HttpRequest, row: StoredExperiment, form: RunForm, *, is_check: bool
+) -> ExperimentVersion | None:
+    """The version of a form; None where it is only checked, and with the form's errors where it is
+    refused."""
+    try:
+        with transaction.atomic():
+            version = store_run(experiment=row, rules=form.rules, actor=person(request))
+            transaction.set_rollback(is_check)
+    except SimulationError as refused:
+        form.add_error(None, ValidationError(str(refused), code=refused.code))
+        return None
+    return None if is_check else version
+
+
+def _versions(row: StoredExperiment) -> list[ExperimentVersion]:
+    versions = list(row.versions.order_by("-number"))
+    for version in versions:
+        version.experiment = row
+    return versions
+
+
+def _form(
+    request: HttpRequest, row: StoredExperiment, version: ExperimentVersion | None
+) -> RunForm | None:
+    """Those settings to begin with that the version was run by."""
+    if not may(request, Permission.ANALYSE):
+        return None
+    data = request.POST if request.method == "POST" else None
+    initial = initial_of(version.rules, form=version.form) if version else {}
+    return RunForm(trained_choices(row), data, initial=initial)
+
+
+def _page(
+    request: HttpRequest,
+    row: StoredExperiment,
+    versions: list[ExperimentVersion],
+    version: ExperimentVersion | None,
+    form: RunForm | None,
+) -> HttpResponse:
+    finished = version if version is not None and version.finished_at is not None else None
+    plan = form.plan if form is not None and form.is_bound and not form.errors else None
+    context: dict[str, Any] = {
+        "experiment": row,
+        "versions": versions,
+        "version": version,
+        "view": ExperimentView(StoredRun(finished), request.GET) if finished else None,
+        "standing": None if version is None or finished else standing_of_run(version),
+        "form": form,
+        "other_users": _other_users(version) if form is not None and not form.is_bound else (),
+        "table_names": ("results", "comparisons", "causes", "switches"),
+        "row_names": (
+            ("turns", _("Every turn:")),
+            ("seeds", _("Every seed:")),
+            ("targets", _("Every target:")),
+            ("sensitivity", _("Every other choice:")),
+        ),
+        "seconds": plan.seconds(row.n_targets, row.catalogue.n_items) if plan else None,
+        "may": may_of(request),
+    }
+    status = 422 if form is not None and form.errors else 200
+    return render(request, "simulation/experiment.html", context, status=status)
+
+
+def _other_users(version: ExperimentVersion | None) -> list[str]:
+    """Users of another run by the settings offered, where they are not those of the version."""
+    if version is None:
+        return []
+    users, mode = users_again(version.rules), version.rules["mode"]
+    return [] if are_same_users(users, version.rules["users"], mode=mode) else users
+
+
+@require_safe
+@never_cache
+def progress(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind. Polled by the page; reloads it at
+    the end."""
+    row = experiment_for(request, slug)
+    version = get_object_or_404(row.versions, number=number)
+    version.experiment = row
+    standing = standing_of_run(version)
+    if not standing.is_under_way and request.headers.get("HX-Request"):
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    context = {"experiment": row, "version": version, "standing": standing}
+    return render(request, "simulation/_run.html", context | {"may": may_of(request)})
+
+
+@require_POST
+def stop(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Access: those who may analyse."""
+    row = experiment_for(request, slug, Permission.ANALYSE)
+    stop_run(version=get_object_or_404(row.versions, number=number))
+    return redirect("console:experiment", slug)
+
+
+@require_POST
+def resume(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Access: those who may analyse. What is done stays done."""
+    row = experiment_for(request, slug, Permission.ANALYSE)
+    resume_run(version=get_object_or_404(row.versions, number=number), actor=person(request))
+    return redirect("console:experiment", slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, slug: str) -> HttpResponse:
+    """First what goes with it, then doing it, once its short name was typed.
+
+    Access: owners of the team.
+    """
+    row = experiment_for(request, slug, Permission.OWN)
+    problem = ""
+    if request.method == "POST":
+        if request.POST.get("name", "").strip() == row.slug:
+            delete_experiment(experiment=row, actor=person(request))
+            messages.success(request, _("“{title}” is deleted.").format(title=row.name))
+            return redirect("console:experiments")
+        problem = _("Nothing was deleted: type {name} to confirm.").format(name=row.slug)
+    context = {"experiment": row, "problem": problem, "n_versions": row.versions.count()}
+    status = 422 if problem else 200
+    return render(request, "simulation/delete.html", context, status=status)
+
+
+@require_safe
+def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind. A chart as specification, data or
+    file."""
+    row = experiment_for(request, slug)
+    version = version_for(request, _versions(row))
+    if version is None or version.finished_at is None or form not in PICTURE_FORMS:
+        raise Http404(f"There is no chart {chart}.{form}.")
+    figure = ExperimentView(StoredRun(version), request.GET).figures.get(chart)
+    if figure is None:
+        raise Http404(f"There is no chart {chart}.{form}.")
+    return picture_in(
+        form,
+        request,
+        name=f"{slug}-{chart}",
+        draw=figure.draw,
+        data=lambda: frame_csv(figure.frame),
+    )

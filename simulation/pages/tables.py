@@ -1,0 +1,318 @@
+"""The tables of an experiment, for pages and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isclose
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from presentation.documents import Cell, Column, Number, P, Table
+from simulation.models import ImprovementRow, SensitivityRow, TurnResult
+from simulation.pages.rows import StoredRun
+
+BOLD = gettext_lazy(
+    "Bold: the highest of its column, unless all rows are equal. Percentages are of the "
+    "best user next to SimBase, whom the last row names, against SimBase. % of base is 100 "
+    "(best − base) / base; symmetric % is 200 (best − base) / (best + base)."
+)
+MIXED = gettext_lazy(
+    "SimBase is evaluated by the target alone, the other users by the target and its alternatives."
+)
+MIXED_TESTS = gettext_lazy(
+    "A difference from SimBase is therefore one of users and relevant items together; "
+    "“User and qrels, apart” has each."
+)
+IMPROVEMENT = gettext_lazy(
+    "With this evaluation the symmetric % is what the article prints as “% Improv.”."
+)
+METHODS = {
+    "Student's t": gettext_lazy("Student's t of {measures}"),
+    "Wilson": gettext_lazy("Wilson's of {measures}, each target being a success or none"),
+}
+
+
+def results_table(run: StoredRun) -> Table:
+    """Users by recommenders at the last turn, as the article's Table 3 lays it out."""
+    columns = [Column(_("User"), is_number=False)]
+    columns += [Column(measure, group=name) for name in run.names for measure in run.measures]
+    rows = [
+        (user, *(_mean(run, user, name, measure) for name in run.names for measure in run.measures))
+        for user in run.user_names
+    ]
+    rows += _improvement_rows(run)
+    return Table(
+        "results",
+        _("Means at turn {turn}, with 95 % intervals over {n} targets").format(
+            turn=run.last_turn, n=f"{run.n_targets:,}"
+        ),
+        columns,
+        rows,
+        note=" ".join(_notes(run)).rstrip(),
+    )
+
+
+def _notes(run: StoredRun) -> Iterator[str]:
+    yield str(BOLD)
+    if run.is_mixed:
+        yield str(MIXED)
+    if run.is_articles:
+        yield str(IMPROVEMENT)
+    yield _methods(run)
+
+
+def _mean(run: StoredRun, user: str, name: str, measure: str) -> Cell:
+    row = run.last[user, name, measure]
+    means = [run.last[one, name, measure].mean or 0.0 for one in run.user_names]
+    is_best = row.mean is not None and is_tied(row.mean, max(means)) and not is_tied(*_ends(means))
+    return Number(
+        row.mean,
+        3,
+        row.ci_low,
+        row.ci_high,
+        row.reason,
+        is_best=is_best,
+        no_interval=row.reason,
+    )
+
+
+def _methods(run: StoredRun) -> str:
+    """How the intervals were computed, where not all were alike."""
+    of: dict[str, list[str]] = {}
+    for (_user, _name, measure), row in run.last.items():
+        if row.ci_method in METHODS and measure not in of.setdefault(row.ci_method, []):
+            of[row.ci_method].append(measure)
+    texts = (METHODS[name].format(measures=", ".join(measures)) for name, measures in of.items())
+    return _("Intervals over targets: {methods}.").format(methods="; ".join(texts)) if of else ""
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    return min(values), max(values)
+
+
+def is_tied(a: float, b: float) -> bool:
+    """Whether two means are equal but for the order in which they were added up."""
+    return isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _improvement_rows(run: StoredRun) -> list[tuple[Cell, ...]]:
+    rows = {(row.recommender.name, row.measure): row for row in run.improvements}
+    if not rows:
+        return []
+    cells = [rows[name, measure] for name in run.names for measure in run.measures]
+    return [
+        (_("best − SimBase, % of base"), *(_percent(row.percent_of_base) for row in cells)),
+        (
+            _("% Improv. (symmetric)") if run.is_articles else _("best − SimBase, symmetric %"),
+            *(_percent(row.percent_symmetric) for row in cells),
+        ),
+        (_("the best beside SimBase"), *(_best_of(run, row) for row in cells)),
+    ]
+
+
+def _percent(value: float | None) -> Cell:
+    return Number(value, 1, reason=_("SimBase's mean is 0"))
+
+
+def _best_of(run: StoredRun, row: ImprovementRow) -> str:
+    """Who it is, and of how many; how many have the same mean, where it is not alone."""
+    name = row.recommender.name
+    others = [run.last[user, name, row.measure].mean or 0.0 for user in run.user_names[1:]]
+    if (n_tied := sum(is_tied(mean, row.best) for mean in others)) > 1:
+        return _("{tied} of {n} alike").format(tied=n_tied, n=row.best_of)
+    return _("{user}, best of {n}").format(user=row.best_user, n=row.best_of)
+
+
+def _measure_column(measures: Sequence[str]) -> list[Column]:
+    """Where there is more than one; a page is of one, and says it above."""
+    return [Column(_("Measure"), is_number=False)] if len(measures) > 1 else []
+
+
+def _measure_cell(measures: Sequence[str], measure: str) -> list[str]:
+    return [measure] if len(measures) > 1 else []
+
+
+def comparisons_table(run: StoredRun, measures: Sequence[str]) -> Table:
+    """Every two means that were compared."""
+    what = {"users": _("users"), "recommenders": _("recommenders")}
+    return Table(
+        "comparisons",
+        _("Comparisons at turn {turn}").format(turn=run.last_turn),
+        (
+            *_measure_column(measures),
+            Column(_("Of"), is_number=False),
+            Column(_("within"), is_number=False),
+            Column(_("A"), is_number=False),
+            Column(_("B"), is_number=False),
+            Column(_("A − B")),
+            Column(_("Test"), is_number=False),
+            Column(_("p")),
+            Column(_("p, Holm")),
+        ),
+        [
+            (
+                *_measure_cell(measures, row.measure),
+                what[row.what],
+                row.within,
+                row.a,
+                row.b,
+                Number(row.delta, 3, row.ci_low, row.ci_high, row.reason, no_interval=row.reason),
+                row.test,
+                P(row.p),
+                P(row.p_adjusted),
+            )
+            for row in run.comparisons
+            if row.measure in measures
+        ],
+        note=_(
+            "Paired over targets. p is adjusted by Holm's method over all comparisons of the "
+            "result, whatever the measure; each interval is of its comparison alone."
+        )
+        + (f" {MIXED} {MIXED_TESTS}" if run.is_mixed else ""),
+    )
+
+
+def causes_table(run: StoredRun, measures: Sequence[str]) -> Table:
+    """The 2 x 2 of user and qrels."""
+    return Table(
+        "causes",
+        _("User and qrels, apart"),
+        (
+            Column(_("Recommender"), is_number=False),
+            Column(_("User"), is_number=False),
+            *_measure_column(measures),
+            Column(_("target"), group="SimBase"),
+            Column(_("with alternatives"), group="SimBase"),
+            Column(_("target"), group=_("the user")),
+            Column(_("with alternatives"), group=_("the user")),
+            Column(_("of the qrels"), group=_("Change")),
+            Column(_("of the user"), group=_("Change")),
+            Column(_("together"), group=_("Change")),
+            Column(_("interaction"), group=_("Change")),
+        ),
+        [
+            (
+                row.recommender.name,
+                row.user.name,
+                *_measure_cell(measures, row.measure),
+                *(
+                    Number(value, 3)
+                    for value in (row.base_target, row.base_all, row.meta_target, row.meta_all)
+                ),
+                Number(row.qrels_delta, 3, row.qrels_ci_low, row.qrels_ci_high),
+                Number(row.user_delta, 3, row.user_ci_low, row.user_ci_high),
+                Number(row.total_delta, 3, row.total_ci_low, row.total_ci_high),
+                Number(row.interaction_delta, 3, row.interaction_ci_low, row.interaction_ci_high),
+            )
+            for row in run.causes
+            if row.measure in measures
+        ],
+        note=_(
+            "More relevant items change measures by themselves. Of the qrels: SimBase's change "
+            "when alternatives count; of the user: the change from SimBase to the user when they "
+            "count; together their sum. Interaction: how much more the user does where they count."
+        ),
+    )
+
+
+def switches_table(run: StoredRun) -> Table:
+    """How often users had another item in mind, and how dialogues ended."""
+    return Table(
+        "switches",
+        _("Switches and ends"),
+        (
+            Column(_("Recommender"), is_number=False),
+            Column(_("User"), is_number=False),
+            Column(_("Critiques with an alternative in mind")),
+            Column(_("Dialogues")),
+            Column(_("found")),
+            Column(_("left")),
+        ),
+        [
+            (
+                row.recommender.name,
+                row.user.name,
+                row.n_switches,
+                row.n_dialogues,
+                row.n_found,
+                row.n_left,
+            )
+            for row in run.switches
+        ],
+    )
+
+
+def turns_table(run: StoredRun, rows: Sequence[TurnResult]) -> Table:
+    """A measure at every turn: what the chart of turns shows."""
+    turns = list(range(1, run.last_turn + 1))
+    cells = {(row.recommender.name, row.user.name, row.turn): row for row in rows}
+    return Table(
+        "every-turn",
+        _("Every turn"),
+        (
+            Column(_("Recommender"), is_number=False),
+            Column(_("User"), is_number=False),
+            *(Column(str(turn), group=_("Turn")) for turn in turns),
+        ),
+        [
+            (name, user, *(Number(cells[name, user, turn].mean, 3) for turn in turns))
+            for name in run.names
+            for user in run.user_names
+        ],
+    )
+
+
+def sensitivity_table(run: StoredRun, rows: Sequence[SensitivityRow], measure: str) -> Table:
+    """How the order of recommenders moves with choices that are seldom reported, over all users."""
+    choices = {
+        "qrels": _("relevant"),
+        "carry": _("after the end"),
+        "turn": _("turn"),
+        "share judged": _("share judged"),
+        "user": _("user"),
+    }
+    means: dict[tuple[str, str], dict[str, dict[str, SensitivityRow]]] = {}
+    for row in rows:
+        by_user = means.setdefault((row.choice, row.value), {})
+        by_user.setdefault(row.user.name, {})[row.recommender.name] = row
+    return Table(
+        "sensitivity",
+        _("The order under other choices"),
+        (
+            Column(_("Choice"), is_number=False),
+            Column(_("Value"), is_number=False),
+            Column(_("another is best")),
+            Column(_("tau, mean")),
+            Column(_("tau, lowest")),
+        ),
+        [
+            (choices[choice], value, *_moves(run, by_user, measure))
+            for (choice, value), by_user in means.items()
+        ],
+        note=_(
+            "Another is best: of how many users, when the list of recommenders is ordered by that "
+            "choice instead of the result's own. Tau-b is of the two orders; the lowest is over "
+            "users, and over the draws where a share of the judgments was drawn."
+        ),
+    )
+
+
+def _moves(
+    run: StoredRun, by_user: Mapping[str, Mapping[str, SensitivityRow]], measure: str
+) -> tuple[Cell, ...]:
+    """Under how many users another recommender is best, and how the orders agree."""
+    n_moved, taus, lowest = 0, [], []
+    for user, row_of in by_user.items():
+        own = max(run.names, key=lambda name: run.last[user, name, measure].mean or 0.0)
+        best = max(run.names, key=lambda name: row_of[name].mean)
+        n_moved += row_of[best].mean > row_of[own].mean
+        first = row_of[own]
+        if first.tau is not None and first.tau_low is not None:
+            taus.append(first.tau)
+            lowest.append(first.tau_low)
+    reason = _("fewer than two recommenders with different means")
+    counts = _("{n} of {users}").format(n=n_moved, users=len(by_user))
+    if not taus:
+        return counts, Number(None, reason=reason), Number(None, reason=reason)
+    return counts, Number(sum(taus) / len(taus), 2), Number(min(lowest), 2)
