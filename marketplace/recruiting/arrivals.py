@@ -86,9 +86,7 @@ def recognise(
     if study is None:
         raise ChannelClosed(_closed())
     try:
-        came = panel_of(study).verify_arrival(
-            study.external_id, parameters, url="", now=clock.now()
-        )
+        came = panel_of(study).read_arrival(parameters)
     except NotVerified as error:
         if not study.is_open:
             raise ChannelClosed(_closed()) from error
@@ -290,7 +288,7 @@ def study_at(
 
 def way_back(session: Session) -> str:
     """The address that informs the recruiter of the participant's return, or nothing."""
-    return panel_of(session.study, session).way_back(session.code).url
+    return panel_of(session.study, session).way_back(session.code)
 
 
 def _invitation(token: str) -> Invitation | None:

@@ -14,10 +14,9 @@ from contextlib import suppress
 from django.core.cache import cache
 from django.utils.crypto import salted_hmac
 
-from marketplace import clock
 from marketplace.models import RecruitedStudy
-from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotVerified, Unreachable
+from marketplace.recruiting.prolific import Prolific
 
 # A submission may be seen there a moment after its participant is sent.
 UNKNOWN_FOR_SECONDS = 15
@@ -25,7 +24,7 @@ MOST_UNKNOWN, COUNTED_FOR_SECONDS = 20, 600
 
 
 def verify_arrival(
-    recruiter: Recruiter, study: RecruitedStudy, ids: Mapping[str, str], *, address: str
+    recruiter: Prolific, study: RecruitedStudy, ids: Mapping[str, str], *, address: str
 ) -> None:
     """NotVerified where the recruiter did not send whoever comes with these ids, as it says or has
     just said; Unreachable where too many from this address were unknown to be asked about more."""
@@ -36,7 +35,7 @@ def verify_arrival(
     if address and cache.get(from_there, 0) >= MOST_UNKNOWN:
         raise Unreachable("Too many arrivals from this address were unknown.")
     try:
-        recruiter.verify_arrival(study.external_id, ids, url="", now=clock.now())
+        recruiter.verify_arrival(study.external_id, ids)
     except NotVerified as problem:
         cache.set(unknown, str(problem), UNKNOWN_FOR_SECONDS)
         cache.add(from_there, 0, COUNTED_FOR_SECONDS)

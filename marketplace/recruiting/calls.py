@@ -23,9 +23,9 @@ from marketplace.recruiting.events import follow_events
 from marketplace.recruiting.groups import follow_blocks, follow_groups, require_named_groups
 from marketplace.recruiting.outcomes_there import follow_submissions
 from marketplace.recruiting.patience import Patience
-from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.posting import follow_studies
 from marketplace.recruiting.problems import RecruiterProblem
+from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.requests import end_abandoned_actions
 from marketplace.recruiting.settlements import settle_all
 from marketplace.recruiting.subscriptions import keep_subscribed
@@ -65,7 +65,7 @@ def call_recruiters() -> Called:
     return called
 
 
-def _call(connection: RecruiterConnection, recruiter: Recruiter, called: Called) -> None:
+def _call(connection: RecruiterConnection, recruiter: Prolific, called: Called) -> None:
     problem = ""
     try:
         with turn_at(connection) as turn, Patience() as patience:
@@ -89,7 +89,7 @@ def _call(connection: RecruiterConnection, recruiter: Recruiter, called: Called)
 
 
 def _steps(
-    connection: RecruiterConnection, recruiter: Recruiter, called: Called
+    connection: RecruiterConnection, recruiter: Prolific, called: Called
 ) -> tuple[Callable[[], object], ...]:
     """What is done each minute, in this order; none of it needs what comes before."""
 
@@ -112,7 +112,7 @@ def _steps(
     )
 
 
-def _keep_subscribed(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+def _keep_subscribed(connection: RecruiterConnection, recruiter: Prolific) -> None:
     """News only make it sooner: nothing waits for them."""
     with suppress(RecruiterProblem):
         keep_subscribed(connection, recruiter)

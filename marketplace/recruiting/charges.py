@@ -26,7 +26,7 @@ from marketplace.models import (
     Session,
 )
 from marketplace.recruiting.patience import Patience
-from marketplace.recruiting.port import Recruiter
+from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import Cost, PostedStudy
 
 Kind = RecruiterCharge.Kind
@@ -43,7 +43,7 @@ MEANINGS = {
 }
 
 
-def charge_rewards(connection: RecruiterConnection, recruiter: Recruiter) -> int:
+def charge_rewards(connection: RecruiterConnection, recruiter: Prolific) -> int:
     """Write down what each approved participation cost, and each that was screened out for pay,
     once; return of how many."""
     n = Counter[str]()
@@ -59,7 +59,7 @@ def charge_rewards(connection: RecruiterConnection, recruiter: Recruiter) -> int
 
 def _charge(
     connection: RecruiterConnection,
-    recruiter: Recruiter,
+    recruiter: Prolific,
     kind: RecruiterCharge.Kind,
     sessions: QuerySet[Session],
 ) -> int:
@@ -100,7 +100,7 @@ def _charge(
 
 
 def follow_pay(
-    study: RecruitedStudy, recruiter: Recruiter, posted: PostedStudy, *, is_charged: bool
+    study: RecruitedStudy, recruiter: Prolific, posted: PostedStudy, *, is_charged: bool
 ) -> None:
     """Write down what a study pays there and, where it `is_charged` already, what a reward that was
     changed there since costs."""

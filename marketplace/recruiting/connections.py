@@ -17,7 +17,6 @@ from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, RecruiterConnection, Requester
-from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import RecruiterProblem
 from marketplace.recruiting.prolific import Prolific, Transport
 from marketplace.recruiting.records import Account
@@ -153,7 +152,7 @@ def refuse_waiting_bonuses(connection: RecruiterConnection) -> None:
     )
 
 
-def required_recruiter(connection: RecruiterConnection) -> Recruiter:
+def required_recruiter(connection: RecruiterConnection) -> Prolific:
     """Whom to call; refused where there is no token to call by."""
     recruiter = recruiter_of(connection)
     if recruiter is None:
@@ -162,7 +161,7 @@ def required_recruiter(connection: RecruiterConnection) -> Recruiter:
     return recruiter
 
 
-def recruiter_of(connection: RecruiterConnection, *, is_hurried: bool = False) -> Recruiter | None:
+def recruiter_of(connection: RecruiterConnection, *, is_hurried: bool = False) -> Prolific | None:
     """Whom to call; None where everything is done by links and by hand."""
     if connection.kind != Kind.PROLIFIC or not connection.encrypted_token:
         return None

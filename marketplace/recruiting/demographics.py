@@ -25,7 +25,6 @@ from marketplace.models import (
 )
 from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.files import note_export
-from marketplace.recruiting.port import Capability
 from marketplace.recruiting.problems import RecruiterProblem
 from marketplace.users import User
 from work.request import request_job
@@ -43,7 +42,7 @@ def fetch_demographics(*, study: RecruitedStudy, user: User | None = None) -> in
     """Ask the recruiter, and keep what it says of those whose answers are here; return of how
     many. Of who did not consent, left or sent nothing, nothing is kept."""
     recruiter = required_recruiter(study.connection)
-    if Capability.DEMOGRAPHICS not in recruiter.capabilities or not study.external_id:
+    if not study.external_id:
         raise InvalidParameter(_("This recruiter has no demographics."))
     answered = Assignment.objects.handed_in().filter(session_item__session=OuterRef("pk"))
     mine = Session.objects.filter(Exists(answered), study=study)

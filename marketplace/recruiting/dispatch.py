@@ -39,8 +39,8 @@ from marketplace.recruiting.outcomes_there import (
     take_over,
 )
 from marketplace.recruiting.patience import Patience
-from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotAuthorized, Refused, Uncertain, Unreachable
+from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import (
     Approval,
     Bonus,
@@ -81,7 +81,7 @@ SCREENED_OUT = gettext_lazy(
 WORKING = (SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING)
 
 
-def send_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+def send_all(connection: RecruiterConnection, recruiter: Prolific) -> None:
     with Patience() as patience:
         waiting = intents_of(connection, State.WRITTEN)
         # What they are paid for first; of a kind that fails each time the others are sent.
@@ -90,7 +90,7 @@ def send_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
             patience.try_to(send, key=f"{intent.kind}:{intent.session_id}")
 
 
-def _send_one(intent: Intent, recruiter: Recruiter) -> None:
+def _send_one(intent: Intent, recruiter: Prolific) -> None:
     before = intent.basis, intent.sent_at
     try:
         _send(intent, recruiter)
@@ -103,7 +103,7 @@ def _send_one(intent: Intent, recruiter: Recruiter) -> None:
         note_refused(intent, str(problem))
 
 
-def _send(intent: Intent, recruiter: Recruiter) -> None:
+def _send(intent: Intent, recruiter: Prolific) -> None:
     # Since the round began the participant may have withdrawn, or handed in the rest.
     intent.session.refresh_from_db(fields=["state", "outcome", "ended_at"])
     if intent.kind == Kind.MESSAGE:
@@ -119,7 +119,7 @@ def _send(intent: Intent, recruiter: Recruiter) -> None:
         _decide(intent, found, recruiter)
 
 
-def _decide(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
+def _decide(intent: Intent, found: Submission, recruiter: Prolific) -> None:
     """Give a verdict, unless it was given there already, or something else was."""
     wanted = SubmissionState.APPROVED if intent.kind == Kind.APPROVE else SubmissionState.REJECTED
     if found.state in WORKING or _may_be_late(intent.session, found):
@@ -252,7 +252,7 @@ def _verdict(intent: Intent, found: Submission) -> Verdict:
     return Reversal() if found.state == SubmissionState.REJECTED else Approval()
 
 
-def _pay(intent: Intent, found: Submission, recruiter: Recruiter) -> None:
+def _pay(intent: Intent, found: Submission, recruiter: Prolific) -> None:
     assert intent.amount is not None
     others = Intent.objects.filter(session=intent.session, kind=Kind.BONUS)
     if others.filter(state__in=[State.SENT, State.UNCERTAIN]).exists():

@@ -31,8 +31,8 @@ from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.filters import EXCLUDING, LABELS, filters_of
 from marketplace.recruiting.groups import blocked_group_of, group_of
 from marketplace.recruiting.needed_places import places_for, require_work
-from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
+from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import Code, Cost, Filter, PostedStudy, StudyDraft, StudyState
 from marketplace.recruiting.studies import MOST_ITEMS, PROLIFIC
 from marketplace.recruiting.turns import require_turn
@@ -147,7 +147,7 @@ def send_draft(*, study: RecruitedStudy) -> Cost:
     return cost
 
 
-def with_screen_outs(study: RecruitedStudy, recruiter: Recruiter, cost: Cost) -> Cost:
+def with_screen_outs(study: RecruitedStudy, recruiter: Prolific, cost: Cost) -> Cost:
     """A study's cost with the most that is paid to whoever is screened out."""
     if study.screen_out_reward is None:
         return cost
@@ -234,7 +234,7 @@ def _check_excluded(connection: RecruiterConnection, values: Posting) -> None:
         raise InvalidParameter(_("Participants are known again at one recruiter's account only."))
 
 
-def _posted(recruiter: Recruiter, study: RecruitedStudy) -> PostedStudy:
+def _posted(recruiter: Prolific, study: RecruitedStudy) -> PostedStudy:
     """The draft there: found by our token where a try before made it, else made."""
     project = study.connection.settings.get("project", "")
     if project and (earlier := recruiter.find_studies(study.token, project)):
@@ -247,7 +247,7 @@ def _posted(recruiter: Recruiter, study: RecruitedStudy) -> PostedStudy:
         return found[0] if found else recruiter.draft(draft)
 
 
-def _filters(recruiter: Recruiter, study: RecruitedStudy) -> tuple[Filter, ...]:
+def _filters(recruiter: Prolific, study: RecruitedStudy) -> tuple[Filter, ...]:
     groups = [group_of(recruiter, one) for one in study.excluded.order_by("pk")]
     blocked = blocked_group_of(recruiter, study.connection)
     return (*filters_of(study.filters), Filter(EXCLUDING, values=(*groups, blocked)))

@@ -20,9 +20,9 @@ from marketplace.people.erased_submissions import erased_among
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.outcomes_there import follow_submission, is_followed
 from marketplace.recruiting.patience import Patience
-from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.posting import follow_study
 from marketplace.recruiting.problems import NotFound, NotVerified, RecruiterProblem
+from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.turns import turn_at
 from work.request import request_job
 
@@ -78,7 +78,7 @@ def follow_all_events() -> int:
     return n_changed
 
 
-def follow_events(connection: RecruiterConnection, recruiter: Recruiter) -> int:
+def follow_events(connection: RecruiterConnection, recruiter: Prolific) -> int:
     """Ask what became of what the news are about; return how much changed."""
     changed = Counter[int]()
 
@@ -100,7 +100,7 @@ def delete_old_events(now: datetime) -> int:
     return n
 
 
-def _follow(event: RecruiterEvent, connection: RecruiterConnection, recruiter: Recruiter) -> bool:
+def _follow(event: RecruiterEvent, connection: RecruiterConnection, recruiter: Prolific) -> bool:
     if event.submission_id:
         sessions = Session.objects.filter(connection=connection)
         session = sessions.filter(submission_id=event.submission_id).first()

@@ -21,7 +21,6 @@ from encryption import decrypt
 from marketplace import clock
 from marketplace.models import RecruitedStudy, RecruiterConnection, Session, WorkerBlock
 from marketplace.recruiting.patience import Patience
-from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import (
     NotAuthorized,
     NotFound,
@@ -29,6 +28,7 @@ from marketplace.recruiting.problems import (
     Refused,
     Unreadable,
 )
+from marketplace.recruiting.prolific import Prolific
 
 logger = logging.getLogger(__name__)
 AT_ONCE = 500
@@ -39,7 +39,7 @@ LOOKED_FOR_SECONDS = 600
 State = RecruitedStudy.State
 
 
-def group_of(recruiter: Recruiter, study: RecruitedStudy) -> str:
+def group_of(recruiter: Prolific, study: RecruitedStudy) -> str:
     """The id of the group of all who have come to the study, as of now."""
     key, is_deleted = f"study:{study.pk}", False
     if study.external_group_id:
@@ -60,7 +60,7 @@ def group_of(recruiter: Recruiter, study: RecruitedStudy) -> str:
     return study.external_group_id
 
 
-def follow_groups(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+def follow_groups(connection: RecruiterConnection, recruiter: Prolific) -> None:
     """Add who has come since to the groups that an open study excludes."""
     grouped = RecruitedStudy.objects.filter(connection=connection).exclude(external_group_id="")
     needed = grouped.filter(excluded_by__state__in=[State.ACTIVE, State.PAUSED])
@@ -102,7 +102,7 @@ def _names(studies: QuerySet[RecruitedStudy], before: datetime) -> str:
     return ", ".join(f"“{name}”" for name in dict.fromkeys(names))
 
 
-def blocked_group_of(recruiter: Recruiter, connection: RecruiterConnection) -> str:
+def blocked_group_of(recruiter: Prolific, connection: RecruiterConnection) -> str:
     """The id of the group of those whom the requester blocks, which may be empty: who is blocked
     later is left out of the studies of before, too."""
     if not connection.blocked_group_id:
@@ -111,7 +111,7 @@ def blocked_group_of(recruiter: Recruiter, connection: RecruiterConnection) -> s
     return connection.blocked_group_id
 
 
-def follow_blocks(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+def follow_blocks(connection: RecruiterConnection, recruiter: Prolific) -> None:
     """Have whom the requester blocks in the group, and nobody else."""
     if not connection.blocked_group_id:
         return
@@ -138,7 +138,7 @@ def _note_made_anew(key: str) -> None:
     cache.set(f"group-made-anew:{key}", True, timeout=24 * 60 * 60)
 
 
-def _follow_blocked_group(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+def _follow_blocked_group(connection: RecruiterConnection, recruiter: Prolific) -> None:
     sessions = Session.objects.filter(connection=connection).exclude(encrypted_participant_id="")
     blocks = WorkerBlock.objects.filter(requester=connection.requester_id)
     blocked = sessions.filter(worker__blocks__in=blocks)
@@ -158,7 +158,7 @@ def _follow_blocked_group(connection: RecruiterConnection, recruiter: Recruiter)
     rows.update(blocked_worker_ids=sorted(wanted))
 
 
-def _look_for(recruiter: Recruiter, group: str) -> None:
+def _look_for(recruiter: Prolific, group: str) -> None:
     """NotFound where a group to which nobody is added was deleted there; looked at now and then."""
     if cache.add(f"group-looked-for:{group}", True, timeout=LOOKED_FOR_SECONDS):
         with suppress(Unreadable):  # of many members, say: it is there
@@ -171,7 +171,7 @@ def _ids_by_worker(sessions: QuerySet[Session]) -> dict[str, str]:
     return {worker: decrypt(stored) for worker, stored in rows.order_by("pk")}
 
 
-def _add_all(recruiter: Recruiter, study: RecruitedStudy, *, is_empty: bool = False) -> None:
+def _add_all(recruiter: Prolific, study: RecruitedStudy, *, is_empty: bool = False) -> None:
     rows = Session.objects.filter(study=study).exclude(encrypted_participant_id="")
     n_sessions = rows.count()
     if n_sessions == study.group_size:
@@ -184,7 +184,7 @@ def _add_all(recruiter: Recruiter, study: RecruitedStudy, *, is_empty: bool = Fa
     RecruitedStudy.objects.filter(pk=study.pk).update(group_size=n_sessions)
 
 
-def _add(recruiter: Recruiter, group: str, ids: Sequence[str], *, is_empty: bool = False) -> None:
+def _add(recruiter: Prolific, group: str, ids: Sequence[str], *, is_empty: bool = False) -> None:
     """Add all who are taken there: a list is refused for one whose account is gone, who can come to
     no study any more. Of a group that was just made, and is empty, all may be so."""
     waiting = [ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)]

@@ -4,11 +4,8 @@ A panel says in parameters of the link who comes, and learns of each outcome by 
 address of its own. Everything else passes as CSV, by the requester's hands.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from decimal import Decimal
-from typing import NoReturn
 from urllib.parse import quote, urlsplit
 
 from django.conf import settings
@@ -16,22 +13,8 @@ from django.utils.translation import gettext as _
 
 from encryption import decrypt
 from marketplace.models import RecruitedStudy, RecruiterConnection, Session
-from marketplace.recruiting.port import Capability, Recruiter
-from marketplace.recruiting.problems import NotVerified, Unsupported
-from marketplace.recruiting.records import (
-    Account,
-    Arrival,
-    Bonus,
-    Cost,
-    Demographics,
-    Event,
-    PostedStudy,
-    PreparedBonus,
-    StudyDraft,
-    Submission,
-    Verdict,
-    WayBack,
-)
+from marketplace.recruiting.problems import NotVerified
+from marketplace.recruiting.records import Arrival
 
 LONGEST_ID = 200
 PLACEHOLDERS = ("{code}", "{worker}", "{study}", "{session}")
@@ -49,99 +32,8 @@ class Parameters:
     session: str = ""
 
 
-class Links:
-    """What no recruiter by links can do: there is nobody to call."""
-
-    name: str
-    capabilities = Capability.NONE
-
-    def _refuse(self) -> NoReturn:
-        raise Unsupported(
-            _("%(recruiter)s is not called from here: do it on its own pages.")
-            % {"recruiter": self.name}
-        )
-
-    def check_credentials(self) -> Account:
-        self._refuse()
-
-    def draft(self, draft: StudyDraft) -> PostedStudy:
-        self._refuse()
-
-    def find_studies(self, token: str, project: str = "") -> Sequence[PostedStudy]:
-        self._refuse()
-
-    def delete_draft(self, study: str) -> None:
-        self._refuse()
-
-    def study(self, study: str) -> PostedStudy:
-        self._refuse()
-
-    def cost(self, reward: Decimal, places: int) -> Cost:
-        self._refuse()
-
-    def publish(self, study: str) -> None:
-        self._refuse()
-
-    def pause(self, study: str) -> None:
-        self._refuse()
-
-    def resume(self, study: str) -> None:
-        self._refuse()
-
-    def stop(self, study: str) -> None:
-        self._refuse()
-
-    def set_places(self, study: str, total: int) -> None:
-        self._refuse()
-
-    def submissions(self, study: str) -> Iterable[Submission]:
-        self._refuse()
-
-    def submission(self, submission: str) -> Submission:
-        self._refuse()
-
-    def decide(self, submission: str, verdict: Verdict) -> None:
-        self._refuse()
-
-    def bonus_prepare(self, study: str, bonuses: Sequence[Bonus]) -> PreparedBonus:
-        self._refuse()
-
-    def bonus_pay(self, prepared: str) -> None:
-        self._refuse()
-
-    def message(self, study: str, participant: str, text: str) -> None:
-        self._refuse()
-
-    def create_group(self, name: str, participants: Sequence[str] = ()) -> str:
-        self._refuse()
-
-    def find_group(self, group: str) -> None:
-        self._refuse()
-
-    def add_to_group(self, group: str, participants: Sequence[str]) -> None:
-        self._refuse()
-
-    def remove_from_group(self, group: str, participants: Sequence[str]) -> None:
-        self._refuse()
-
-    def webhook_secret(self) -> str:
-        self._refuse()
-
-    def subscribe(self, address: str) -> None:
-        self._refuse()
-
-    def unsubscribe(self, address: str) -> None:
-        self._refuse()
-
-    def verify_webhook(self, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
-        self._refuse()
-
-    def demographics(self, study: str) -> Iterable[Demographics]:
-        self._refuse()
-
-
 @dataclass(frozen=True)
-class LinkPanel(Links):
+class LinkPanel:
     """A panel of links, set by the names of its parameters and an address for each code."""
 
     name: str
@@ -151,9 +43,7 @@ class LinkPanel(Links):
     # What the placeholders but the code stand for, of the participant who goes back.
     ids: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def verify_arrival(
-        self, study: str, parameters: Mapping[str, str], *, url: str, now: datetime
-    ) -> Arrival:
+    def read_arrival(self, parameters: Mapping[str, str]) -> Arrival:
         """Return who the link says comes. Nothing in it proves that: whoever knows an id can
         come in with it, so it opens an account of that panel's alone."""
         participant = self._required(parameters, self.parameters.worker)
@@ -161,12 +51,12 @@ class LinkPanel(Links):
         study_id = _read(parameters, self.parameters.study)
         return Arrival(study=study_id, submission=submission, participant=participant)
 
-    def way_back(self, code: str) -> WayBack:
+    def way_back(self, code: str) -> str:
         """The requester's address for this code; nothing in it is a visitor's but quoted ids."""
         address = self.addresses.get(code, "")
         for name, value in ({"code": code} | dict(self.ids)).items():
             address = address.replace(f"{{{name}}}", quote(value, safe=""))
-        return WayBack(url=address, code=code)
+        return address
 
     def _required(self, parameters: Mapping[str, str], name: str) -> str:
         value = _read(parameters, name)
@@ -182,28 +72,20 @@ class LinkPanel(Links):
         return value
 
 
-class OwnLab(LinkPanel):
-    """The requester's own participants, each with an invite link or a number of their own."""
-
-    def verify_arrival(
-        self, study: str, parameters: Mapping[str, str], *, url: str, now: datetime
-    ) -> Arrival:
-        """Return nobody in particular: the link itself is who comes."""
-        return Arrival(study="", submission="", participant="")
-
-
-def panel_of(study: RecruitedStudy, session: Session | None = None) -> Recruiter:
-    """The study's recruiter; with a session, able to lead its participant back."""
-    recruiter = OwnLab if study.connection.kind == Kind.OWN_LAB else LinkPanel
+def panel_of(study: RecruitedStudy, session: Session | None = None) -> LinkPanel:
+    """Who sends the study's participants; with a session, able to lead its participant back. An own
+    lab sends no ids: the link itself is who comes."""
+    is_panel = study.connection.kind != Kind.OWN_LAB
     names = Parameters(study.worker_parameter, study.study_parameter, study.session_parameter)
+    parameters = names if is_panel else Parameters()
     if session is None:
-        return recruiter(name=study.connection.name, parameters=names)
+        return LinkPanel(name=study.connection.name, parameters=parameters)
     codes = study.codes.filter(code=session.code)
-    return recruiter(
+    return LinkPanel(
         name=study.connection.name,
-        parameters=names,
+        parameters=parameters,
         addresses=dict(codes.values_list("code", "redirect_url")),
-        ids=_ids(session, is_panel=recruiter is LinkPanel),
+        ids=_ids(session, is_panel=is_panel),
     )
 
 

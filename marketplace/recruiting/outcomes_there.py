@@ -19,8 +19,8 @@ from marketplace.models import Assignment, Intent, RecruitedStudy, RecruiterConn
 from marketplace.recruiting.doubts import follow_doubts
 from marketplace.recruiting.intents import DECISIONS
 from marketplace.recruiting.patience import Patience
-from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound
+from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import (
     UNREADABLE_SUBMISSION,
     Submission,
@@ -57,7 +57,7 @@ SAME = {
 }
 
 
-def follow_submissions(connection: RecruiterConnection, recruiter: Recruiter) -> int:
+def follow_submissions(connection: RecruiterConnection, recruiter: Prolific) -> int:
     """Follow every session of the connection's studies that may change; return how many did."""
     changed, now = Counter[int](), clock.now()
     sessions = Session.objects.filter(_followed(now), connection=connection)
@@ -75,7 +75,7 @@ def follow_submissions(connection: RecruiterConnection, recruiter: Recruiter) ->
 def _follow_those_of(
     study: RecruitedStudy,
     here: Mapping[str, Session],
-    recruiter: Recruiter,
+    recruiter: Prolific,
     now: datetime,
     changed: Counter[int],
 ) -> None:

@@ -26,8 +26,8 @@ from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.drafts import MOST_PLACES, with_screen_outs
 from marketplace.recruiting.needed_places import require_work
 from marketplace.recruiting.patience import Patience
-from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
+from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import Cost, PostedStudy, StudyState
 from marketplace.recruiting.turns import keep_turn, require_turn
 from marketplace.users import User
@@ -118,7 +118,7 @@ def set_places(
     follow_study(study, recruiter)
 
 
-def follow_studies(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+def follow_studies(connection: RecruiterConnection, recruiter: Prolific) -> None:
     """Write down how each study stands there that is not over, drafts too: that one was published
     may not have been heard. Whether one that was stopped is open again is looked at each hour."""
     states, now = [State.DRAFT, State.ACTIVE, State.PAUSED], clock.now()
@@ -133,14 +133,14 @@ def follow_studies(connection: RecruiterConnection, recruiter: Recruiter) -> Non
             patience.try_to(partial(_follow, study, recruiter), key=f"study:{study.pk}")
 
 
-def _follow(study: RecruitedStudy, recruiter: Recruiter) -> None:
+def _follow(study: RecruitedStudy, recruiter: Prolific) -> None:
     # One that was deleted there is over: its sessions end by their time.
     with suppress(NotFound):
         follow_study(study, recruiter)
 
 
 def _add_places(
-    study: RecruitedStudy, recruiter: Recruiter, total: int, confirmed: Decimal | None
+    study: RecruitedStudy, recruiter: Prolific, total: int, confirmed: Decimal | None
 ) -> None:
     n_more = _n_more(study, recruiter, total)
     if not n_more:
@@ -156,7 +156,7 @@ def _add_places(
             recruiter.set_places(study.external_id, total)
 
 
-def _n_more(study: RecruitedStudy, recruiter: Recruiter, total: int) -> int:
+def _n_more(study: RecruitedStudy, recruiter: Prolific, total: int) -> int:
     """How many places that is more than there are."""
     if not 1 <= total <= MOST_PLACES:
         raise InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"})
@@ -173,7 +173,7 @@ def _n_more(study: RecruitedStudy, recruiter: Recruiter, total: int) -> int:
     return total - present
 
 
-def _quote(study: RecruitedStudy, recruiter: Recruiter, total: int, n_places: int) -> Cost:
+def _quote(study: RecruitedStudy, recruiter: Prolific, total: int, n_places: int) -> Cost:
     """What so many places cost, remembered beside the total that they make."""
     if study.reward is None:
         raise InvalidParameter(_("This draft is of before rewards were kept: draft it anew."))
@@ -226,7 +226,7 @@ def _require_confirmed(study: RecruitedStudy, cost: Cost, confirmed: Decimal) ->
 
 def _done(
     study: RecruitedStudy,
-    recruiter: Recruiter,
+    recruiter: Prolific,
     move: Callable[[str], None],
     wanted: tuple[StudyState, ...],
 ) -> None:
@@ -250,7 +250,7 @@ def _move(study: RecruitedStudy, name: str, wanted: StudyState, user: User | Non
     follow_study(study, recruiter)
 
 
-def follow_study(study: RecruitedStudy, recruiter: Recruiter) -> bool:
+def follow_study(study: RecruitedStudy, recruiter: Prolific) -> bool:
     """Write down how a study stands there, and what it was charged; whether its state is new here.
 
     Whoever was cut off, or heard no answer, after it was published or had more places there has
@@ -291,7 +291,7 @@ def _let_recruiter_pay(study: RecruitedStudy) -> None:
 
 def _charge(
     study: RecruitedStudy,
-    recruiter: Recruiter,
+    recruiter: Prolific,
     posted: PostedStudy,
     n_places: int,
     external_id: str,

@@ -47,9 +47,5 @@ class Unreadable(RecruiterProblem):
     """They answered what is none of their words: nothing is done by it."""
 
 
-class Unsupported(RecruiterProblem):
-    """The recruiter has nothing of the kind; `capabilities` said so."""
-
-
 class NotVerified(RecruiterProblem):
     """An arrival or an event that its recruiter did not send."""

@@ -52,11 +52,9 @@ class Code:
 
     outcome: Outcome
     code: str
-    approve_automatically: bool = False
     request_return: str = ""  # the reason that participants read; "" asks for no return
     screen_out_pay: Decimal | None = None
     screen_out_slots: int = 0
-    add_to_group: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,8 +74,6 @@ class StudyDraft:
     devices: tuple[str, ...] = ()
     filters: tuple[Filter, ...] = ()
     labels: tuple[str, ...] = ()
-    content_warnings: tuple[str, ...] = ()
-    signed_link: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,7 +127,6 @@ class Submission:
     code: str = ""
     started_at: datetime | None = None
     completed_at: datetime | None = None
-    return_requested: bool = False
     # Those paid, in any order; known only of one asked for alone, None where they cannot be read.
     bonuses: tuple[Decimal, ...] | None = ()
 
@@ -176,18 +171,11 @@ class Rejection:
 
 
 @dataclass(frozen=True)
-class ReturnRequest:
-    """The participant is asked to give the place back, unpaid and without a mark."""
-
-    reasons: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Reversal:
     """A rejection is taken back."""
 
 
-Verdict = Approval | Rejection | ReturnRequest | Reversal
+Verdict = Approval | Rejection | Reversal
 
 
 @dataclass(frozen=True)
@@ -202,7 +190,6 @@ class PreparedBonus:
 
     id: str
     total: Decimal
-    fees: Decimal
     currency: str
 
 
@@ -213,15 +200,6 @@ class Arrival:
     study: str
     submission: str
     participant: str = field(repr=False)
-    signed: bool = False
-
-
-@dataclass(frozen=True)
-class WayBack:
-    """Where a session goes: to `url`, or, where that is empty, a page showing `code`."""
-
-    url: str
-    code: str
 
 
 @dataclass(frozen=True)

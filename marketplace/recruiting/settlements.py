@@ -28,8 +28,8 @@ from marketplace.recruiting.intents import (
 )
 from marketplace.recruiting.outcomes_there import take_over
 from marketplace.recruiting.patience import Patience
-from marketplace.recruiting.port import Recruiter
 from marketplace.recruiting.problems import NotAuthorized, Refused
+from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import Submission, paid_bonuses_of
 
 # A claim of this age is of a process that was killed.
@@ -104,7 +104,7 @@ def _send_again(refused: Intent) -> None:
     rows.update(state=State.WRITTEN, problem="", done_at=None, sent_at=None, basis=basis)
 
 
-def settle_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+def settle_all(connection: RecruiterConnection, recruiter: Prolific) -> None:
     now = clock.now()
     with Patience() as patience:
         for intent in intents_of(connection, State.SENT, State.UNCERTAIN):
@@ -115,7 +115,7 @@ def settle_all(connection: RecruiterConnection, recruiter: Recruiter) -> None:
                 patience.try_to(settle, key=f"{intent.kind}:{intent.session_id}")
 
 
-def _settle_one(intent: Intent, recruiter: Recruiter) -> None:
+def _settle_one(intent: Intent, recruiter: Prolific) -> None:
     try:
         _settle(intent, recruiter)
     except NotAuthorized:
@@ -128,7 +128,7 @@ def _is_abandoned(intent: Intent, now: datetime) -> bool:
     return intent.sent_at is None or intent.sent_at <= now - CLAIM_LASTS
 
 
-def _settle(intent: Intent, recruiter: Recruiter) -> None:
+def _settle(intent: Intent, recruiter: Prolific) -> None:
     """Look what became of a call without an answer."""
     if intent.kind == Kind.MESSAGE:
         note(intent, State.UNCERTAIN, str(PERHAPS_SENT))

@@ -185,7 +185,7 @@ def _arrival(claims: Mapping[str, Any], study: str, parameters: Mapping[str, str
         if name in parameters and parameters[name] != facts[name]:
             text = f"The link's {name} is not the one that was signed."
             raise NotVerified(text, code="changed_id")
-    return Arrival(study=study, submission=submission, participant=participant, signed=True)
+    return Arrival(study=study, submission=submission, participant=participant)
 
 
 def _fetch(url: str) -> dict[str, RSAPublicKey]:

@@ -8,22 +8,22 @@ from django.urls import reverse
 from encryption import encrypt
 from marketplace import clock
 from marketplace.models import RecruiterConnection
-from marketplace.recruiting.port import Capability, Recruiter
+from marketplace.recruiting.prolific import Prolific
 
 # A recruiter stops sending after some days of failures, and somebody may have changed the secret.
 CHECKED_EVERY = timedelta(days=1)
 
 
-def keep_subscribed(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+def keep_subscribed(connection: RecruiterConnection, recruiter: Prolific) -> None:
     """See once a day that news are sent here, and with which secret they are signed."""
     checked_at = connection.webhooks_checked_at
     if checked_at is None or checked_at <= clock.now() - CHECKED_EVERY:
         subscribe(connection, recruiter)
 
 
-def subscribe(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+def subscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
     """Have news sent here; said again, nothing changes."""
-    if Capability.WEBHOOKS not in recruiter.capabilities or not _is_reachable():
+    if not _is_reachable():
         return
     # Before the first of them can come.
     connection.encrypted_webhook_secret = encrypt(recruiter.webhook_secret())
@@ -33,9 +33,9 @@ def subscribe(connection: RecruiterConnection, recruiter: Recruiter) -> None:
     connection.save(update_fields=["webhooks_checked_at"])
 
 
-def unsubscribe(connection: RecruiterConnection, recruiter: Recruiter) -> None:
+def unsubscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
     """Have no news sent here any more."""
-    if Capability.WEBHOOKS in recruiter.capabilities and connection.encrypted_webhook_secret:
+    if connection.encrypted_webhook_secret:
         recruiter.unsubscribe(_address(connection))
 
 

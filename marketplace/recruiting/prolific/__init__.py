@@ -1,4 +1,4 @@
-"""Prolific: its API as a recruiter of the marketplace (see marketplace.recruiting.port)."""
+"""Prolific: its API as a recruiter of the marketplace."""
 
 from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.prolific.transport import Transport

@@ -8,11 +8,9 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 from django.utils.translation import gettext as _
 
-from marketplace.recruiting.port import Capability
 from marketplace.recruiting.problems import (
     NotFound,
     NotVerified,
@@ -40,7 +38,6 @@ from marketplace.recruiting.records import (
     UNREADABLE_SUBMISSION,
     Account,
     Approval,
-    Arrival,
     Bonus,
     Cost,
     Demographics,
@@ -48,41 +45,28 @@ from marketplace.recruiting.records import (
     PostedStudy,
     PreparedBonus,
     Rejection,
-    ReturnRequest,
     StudyDraft,
     Submission,
     SubmissionState,
     Verdict,
-    WayBack,
 )
 
 Row = TypeVar("Row")
-COMPLETE = "https://app.prolific.com/submissions/complete?cc="
 MOST_BONUSES = 200
 HERE = (SubmissionState.RESERVED, SubmissionState.ACTIVE)
 
 
 class Prolific:
-    """One workspace. `Transport` decides what a missing answer means."""
+    """One workspace. `Transport` decides what a missing answer means.
+
+    Methods raise `RecruiterProblem` and nothing else of the network. A method that changes
+    something over there makes one attempt and never repeats it: the core keeps what it intended,
+    and after `Uncertain` it looks (`study`, `submission`, `find_studies`) before it does anything
+    again.
+    Amounts are `Decimal` in the major unit of the account's currency: pounds, not pence.
+    """
 
     name = "Prolific"
-    capabilities = (
-        Capability.DRAFT
-        | Capability.COST
-        | Capability.PUBLISH
-        | Capability.PAUSE
-        | Capability.STOP
-        | Capability.PLACES
-        | Capability.SUBMISSIONS
-        | Capability.DECIDE
-        | Capability.REQUEST_RETURN
-        | Capability.SCREEN_OUT_PAY
-        | Capability.BONUS
-        | Capability.MESSAGE
-        | Capability.GROUPS
-        | Capability.WEBHOOKS
-        | Capability.DEMOGRAPHICS
-    )
 
     def __init__(self, transport: Transport, *, workspace: str, webhook_secret: str = "") -> None:
         self._api, self._workspace = transport, workspace
@@ -116,6 +100,7 @@ class Prolific:
             raise Uncertain(str(problem)) from problem
 
     def find_studies(self, token: str, project: str = "") -> Sequence[PostedStudy]:
+        """Return studies drafted with our token: one too many when an answer was lost twice."""
         rows = self._api.pages(f"/projects/{_id(project)}/studies/", {})
         return [study for study in _readable(study_of, rows) if study.token == token]
 
@@ -143,6 +128,7 @@ class Prolific:
         self._move(study, "STOP")
 
     def set_places(self, study: str, total: int) -> None:
+        """Set the total, never an addition: said twice, it is the same."""
         self._api.change("PATCH", f"/studies/{_id(study)}/", {"total_available_places": total})
 
     def submissions(self, study: str) -> Iterator[Submission]:
@@ -157,12 +143,8 @@ class Prolific:
         return submission_of(self._api.read(f"/submissions/{_id(submission)}/"))
 
     def decide(self, submission: str, verdict: Verdict) -> None:
-        path = f"/submissions/{_id(submission)}"
-        if isinstance(verdict, ReturnRequest):
-            reasons = {"request_return_reasons": list(verdict.reasons)}
-            self._api.change("POST", f"{path}/request-return/", reasons)
-            return
-        self._api.change("POST", f"{path}/transition/", _transition(verdict))
+        path = f"/submissions/{_id(submission)}/transition/"
+        self._api.change("POST", path, _transition(verdict))
 
     def bonus_prepare(self, study: str, bonuses: Sequence[Bonus]) -> PreparedBonus:
         if not 1 <= len(bonuses) <= MOST_BONUSES:
@@ -170,10 +152,10 @@ class Prolific:
         rows = "".join(f"{_id(one.submission)},{one.amount:.2f}\n" for one in bonuses)
         asked = {"study_id": study, "csv_bonuses": rows}
         said = self._api.change("POST", "/submissions/bonus-payments/", asked)
-        fees = price_of(said, "fees") + price_of(said, "vat")
-        return PreparedBonus(id_of(said), price_of(said, "total_amount"), fees, self._currency)
+        return PreparedBonus(id_of(said), price_of(said, "total_amount"), self._currency)
 
     def bonus_pay(self, prepared: str) -> None:
+        """Pay once. After `Uncertain` only `submission(…).bonuses` tells: never call again."""
         try:
             self._api.change("POST", f"/bulk-bonus-payments/{_id(prepared)}/pay/")
         except Unreachable as problem:
@@ -197,6 +179,7 @@ class Prolific:
             raise Uncertain(str(problem)) from problem
 
     def find_group(self, group: str) -> None:
+        """NotFound where it is not there any more."""
         self._api.read(f"/participant-groups/{_id(group)}/participants/")
 
     def add_to_group(self, group: str, participants: Sequence[str]) -> None:
@@ -205,10 +188,9 @@ class Prolific:
     def remove_from_group(self, group: str, participants: Sequence[str]) -> None:
         self._change_group("DELETE", group, participants)
 
-    def verify_arrival(
-        self, study: str, parameters: Mapping[str, str], *, url: str, now: datetime
-    ) -> Arrival:
-        """Ask Prolific for the submission that the link names: participant and study are its."""
+    def verify_arrival(self, study: str, parameters: Mapping[str, str]) -> None:
+        """Ask Prolific for the submission that the link names: participant and study are its.
+        NotVerified if they are not, or the submission is not under way."""
         session = parameters.get("SESSION_ID", "")
         try:
             found = self.submission(session)
@@ -219,10 +201,6 @@ class Prolific:
             raise NotVerified("The submission is another participant's, or of another study.")
         if found.state not in HERE:
             raise NotVerified(f"The submission is {found.state.value.replace('_', ' ')}.")
-        return Arrival(study, found.id, found.participant)
-
-    def way_back(self, code: str) -> WayBack:
-        return WayBack(f"{COMPLETE}{quote(code, safe='')}", code)
 
     def webhook_secret(self) -> str:
         return webhooks.find_secret(self._api, self._workspace)

@@ -95,34 +95,26 @@ def draft_body(draft: StudyDraft) -> dict[str, Any]:
         "device_compatibility": list(draft.devices),
         "filters": [_filter(each) for each in draft.filters],
         "study_labels": list(draft.labels),
-        "content_warnings": list(draft.content_warnings),
         "project": draft.project,
-        "is_external_study_url_secure": draft.signed_link,
     }
-    return {name: value for name, value in body.items() if value not in ([], "", False)}
+    return {name: value for name, value in body.items() if value not in ([], "")}
 
 
 def _code(code: Code) -> dict[str, Any]:
     return {
         "code": code.code,
         "code_type": CODE_TYPES[code.outcome],
-        "actions": _actions(code),
+        "actions": [_action(code)],
     }
 
 
-def _actions(code: Code) -> list[dict[str, Any]]:
+def _action(code: Code) -> dict[str, Any]:
     if code.screen_out_pay is not None:
         pay = {SCREEN_OUT_PAY: minor(code.screen_out_pay)}
-        action = {"action": SCREEN_OUT, "slots": code.screen_out_slots, **pay}
-    elif code.request_return:
-        action = {"action": "REQUEST_RETURN", "return_reason": code.request_return}
-    else:
-        way = "AUTOMATICALLY_APPROVE" if code.approve_automatically else "MANUALLY_REVIEW"
-        action = {"action": way}
-    if not code.add_to_group:
-        return [action]
-    group = {"action": "ADD_TO_PARTICIPANT_GROUP", "participant_group": code.add_to_group}
-    return [action, group]
+        return {"action": SCREEN_OUT, "slots": code.screen_out_slots, **pay}
+    if code.request_return:
+        return {"action": "REQUEST_RETURN", "return_reason": code.request_return}
+    return {"action": "MANUALLY_REVIEW"}
 
 
 def _filter(one: Filter) -> dict[str, Any]:
@@ -174,7 +166,6 @@ def submission_of(body: Any, *, study: str = "") -> Submission:
         code=_text(facts.get("entered_code")) or _text(facts.get("study_code")),
         started_at=_moment(facts.get("started_at")),
         completed_at=_moment(facts.get("completed_at")),
-        return_requested=bool(facts.get("return_requested")),
         bonuses=() if study else _bonuses(facts.get("bonus_payments") or ()),
     )
 
