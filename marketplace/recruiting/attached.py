@@ -36,7 +36,6 @@ from marketplace.recruiting.drafts import (
     write_draft,
 )
 from marketplace.recruiting.needed_places import free_and_needed, places_for
-from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.posting import (
     follow_study,
     price_places,
@@ -45,6 +44,7 @@ from marketplace.recruiting.posting import (
     stop_study,
 )
 from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
+from marketplace.recruiting.turns import Patience
 
 # A program creates its HITs one after the other: a study is of all of them.
 SETTLED = timedelta(minutes=1)

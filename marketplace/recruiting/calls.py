@@ -22,14 +22,13 @@ from marketplace.recruiting.dispatch import send_all
 from marketplace.recruiting.events import follow_events
 from marketplace.recruiting.groups import follow_blocks, follow_groups, require_named_groups
 from marketplace.recruiting.outcomes_there import follow_submissions
-from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.posting import follow_studies
 from marketplace.recruiting.problems import RecruiterProblem
 from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.requests import end_abandoned_actions
 from marketplace.recruiting.settlements import settle_all
 from marketplace.recruiting.subscriptions import keep_subscribed
-from marketplace.recruiting.turns import turn_at
+from marketplace.recruiting.turns import Patience, turn_at
 
 logger = logging.getLogger(__name__)
 State = Intent.State

@@ -38,7 +38,6 @@ from marketplace.recruiting.outcomes_there import (
     follow_submission,
     take_over,
 )
-from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.problems import NotAuthorized, Refused, Uncertain, Unreachable
 from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import (
@@ -53,6 +52,7 @@ from marketplace.recruiting.records import (
     paid_bonuses_of,
 )
 from marketplace.recruiting.sessions import leave_session
+from marketplace.recruiting.turns import Patience
 
 # Who handed in all of the work after the time there may enter the code later than that.
 LATE_CODE_WITHIN = timedelta(days=1)

@@ -19,11 +19,10 @@ from marketplace.models import RecruiterConnection, RecruiterEvent, Session
 from marketplace.people.erased_submissions import erased_among
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.outcomes_there import follow_submission, is_followed
-from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.posting import follow_study
 from marketplace.recruiting.problems import NotFound, NotVerified, RecruiterProblem
 from marketplace.recruiting.prolific import Prolific
-from marketplace.recruiting.turns import turn_at
+from marketplace.recruiting.turns import Patience, turn_at
 from work.request import request_job
 
 MOST_AT_ONCE = 500

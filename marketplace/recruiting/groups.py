@@ -20,7 +20,6 @@ from django.utils.translation import gettext as _
 from encryption import decrypt
 from marketplace import clock
 from marketplace.models import RecruitedStudy, RecruiterConnection, Session, WorkerBlock
-from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.problems import (
     NotAuthorized,
     NotFound,
@@ -29,6 +28,7 @@ from marketplace.recruiting.problems import (
     Unreadable,
 )
 from marketplace.recruiting.prolific import Prolific
+from marketplace.recruiting.turns import Patience
 
 logger = logging.getLogger(__name__)
 AT_ONCE = 500

@@ -18,7 +18,6 @@ from marketplace.hits import review
 from marketplace.models import Assignment, Intent, RecruitedStudy, RecruiterConnection, Session
 from marketplace.recruiting.doubts import follow_doubts
 from marketplace.recruiting.intents import DECISIONS
-from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.problems import NotFound
 from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import (
@@ -32,7 +31,7 @@ from marketplace.recruiting.sessions import (
     screen_out_session,
     time_out_session,
 )
-from marketplace.recruiting.turns import keep_turn
+from marketplace.recruiting.turns import Patience, keep_turn
 
 # Rows of a list after which the turn is kept: a recruiter's page, which may take half a minute.
 PAGE = 100

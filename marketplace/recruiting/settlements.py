@@ -27,10 +27,10 @@ from marketplace.recruiting.intents import (
     note_paid,
 )
 from marketplace.recruiting.outcomes_there import take_over
-from marketplace.recruiting.patience import Patience
 from marketplace.recruiting.problems import NotAuthorized, Refused
 from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import Submission, paid_bonuses_of
+from marketplace.recruiting.turns import Patience
 
 # A claim of this age is of a process that was killed.
 CLAIM_LASTS = timedelta(minutes=10)
