@@ -23,7 +23,15 @@ FOLDERS = {"docs/adr": "adr/index.md", "docs/notebooks": "client.md"}
 def repository_files(root: Path) -> dict[str, str]:
     """What the site has at which path, with links as they are from there."""
     pages = {path: _page((root / name).read_text("utf-8")) for name, path in PAGES.items()}
-    return pages | {path: (root / name).read_text("utf-8") for name, path in FILES.items()}
+    files = {path: (root / name).read_text("utf-8") for name, path in FILES.items()}
+    return {**pages, **files, "apps.md": _apps_page(root)}
+
+
+def _apps_page(root: Path) -> str:
+    """The READMEs of all apps, a section each."""
+    texts = [page.read_text("utf-8") for page in sorted(root.glob("*/README.md"))]
+    sections = [re.sub(r"(?m)^#", "##", text).replace("](../", "](") for text in texts]
+    return _page("# The apps\n\n" + "\n".join(sections))
 
 
 def _page(text: str) -> str:
@@ -33,4 +41,6 @@ def _page(text: str) -> str:
 def _address(address: str) -> str:
     if address in PAGES:
         return PAGES[address]
+    if address.endswith("/README.md"):
+        return f"apps.md#{address.removesuffix('/README.md')}"
     return FOLDERS.get(address.rstrip("/"), address.removeprefix(INTO_DOCS))

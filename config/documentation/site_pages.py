@@ -111,7 +111,14 @@ def _reference_pages() -> Mapping[str, str]:
     return reference_pages(SITE)
 
 
-_NOT_IN_DOCS = {"adr/index.md", "architecture.md", "changelog.md", "contributing.md", "security.md"}
+_NOT_IN_DOCS = {
+    "adr/index.md",
+    "apps.md",
+    "architecture.md",
+    "changelog.md",
+    "contributing.md",
+    "security.md",
+}
 
 
 def _page(text: str, source: str) -> DocumentationPage:
