@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from annotation.readers.policies import Reading
 from metrics.batches import Content, chunks, content_of, grouped
+from metrics.models import unread_text
 from metrics.score_files import (
     ScoreRow,
     append_scores,
@@ -20,7 +21,7 @@ from metrics.score_files import (
 from metrics.score_plans import Plan, estimated
 from metrics.scorers.scorer import Example, Score, Scorer, Scores
 from metrics.stored_scores import finite
-from metrics.study_judges import count_replies_in, prepare, unread_text
+from metrics.study_judges import count_replies_in, prepare
 from metrics.study_scores import measured, signature_of
 from presentation.counts import count_of
 from presentation.progress import Reporter, without_bars

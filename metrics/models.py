@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team
@@ -34,6 +36,25 @@ class ScoringRunQuerySet(models.QuerySet["ScoringRun"]):
     def running(self) -> ScoringRunQuerySet:
         """Being scored, by their own account."""
         return self.filter(state=ScoringRun.State.RUNNING)
+
+
+def unread_text(n_replies: int, unread: Mapping[str, int]) -> str:
+    """A sentence on replies without a score; "" if all were read."""
+    if not unread:
+        return ""
+    names = {
+        "ambiguous": gettext("ambiguous"),
+        "no_number": gettext("without a number"),
+        "no_score": gettext("without a score"),
+        "off_scale": gettext("off the scale"),
+        "other_scale": gettext("on another scale"),
+    }
+    # JSON columns keep no order on PostgreSQL.
+    counts = sorted(unread.items(), key=lambda row: (-row[1], row[0]))
+    parts = [f"{n:,} {names.get(code, code)}" for code, n in counts]
+    return gettext("{n} of {total} replies could not be read: {parts}").format(
+        n=f"{sum(unread.values()):,}", total=f"{n_replies:,}", parts=", ".join(parts)
+    )
 
 
 class ScoringRun(Leased):
@@ -84,8 +105,6 @@ class ScoringRun(Leased):
     @property
     def unread_replies(self) -> str:
         """A sentence on a judge's replies without a score, as counted when scoring ended."""
-        from metrics.study_judges import unread_text
-
         judge: dict[str, Any] = self.judge or {}
         return unread_text(judge.get("n_replies", 0), judge.get("unread", {}))
 

@@ -2,13 +2,12 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.utils.translation import gettext
 
 from annotation.models import Study
 from metrics.exceptions import ModelUnfit, ParameterRefused, get_code
@@ -114,25 +113,6 @@ def count_replies_in(records: Iterable[str]) -> dict[str, Any]:
             n_replies += len(record["replies"])
             unread.update(record["unread"])
     return {"n_replies": n_replies, "unread": dict(unread.most_common())}
-
-
-def unread_text(n_replies: int, unread: Mapping[str, int]) -> str:
-    """A sentence on replies without a score; "" if all were read."""
-    if not unread:
-        return ""
-    names = {
-        "ambiguous": gettext("ambiguous"),
-        "no_number": gettext("without a number"),
-        "no_score": gettext("without a score"),
-        "off_scale": gettext("off the scale"),
-        "other_scale": gettext("on another scale"),
-    }
-    # JSON columns keep no order on PostgreSQL.
-    counts = sorted(unread.items(), key=lambda row: (-row[1], row[0]))
-    parts = [f"{n:,} {names.get(code, code)}" for code, n in counts]
-    return gettext("{n} of {total} replies could not be read: {parts}").format(
-        n=f"{sum(unread.values()):,}", total=f"{n_replies:,}", parts=", ".join(parts)
-    )
 
 
 def probe_anew(client: Client) -> Capabilities:

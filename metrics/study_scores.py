@@ -18,6 +18,7 @@ from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, Parame
 from metrics.models import (
     Score,
     ScoringRun,
+    unread_text,
 )
 from metrics.run_leases import RunLease, leased
 from metrics.scorers import scorer as scorers
@@ -31,7 +32,6 @@ from metrics.study_judges import (
     judge_record,
     judges_client,
     prepare,
-    unread_text,
 )
 from presentation.progress import Progress, silently
 

@@ -4,7 +4,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from metrics.study_judges import study_judges, unread_text
+from metrics.models import unread_text
+from metrics.study_judges import study_judges
 
 
 class Command(BaseCommand):
