@@ -11,7 +11,7 @@ from benchmarks.coverage_alpha import ANNOTATORS, CLUSTER
 from benchmarks.coverage_alpha import Setting as AlphaSetting
 from benchmarks.coverage_cases import FEW_CARRY, FEW_ITEMS, FEW_OF_A_CLASS, IntervalCase, Limits
 from stats.agreement import cohen_kappa, fleiss_kappa, icc
-from stats.agreement.posterior import share_posterior
+from stats.agreement.intervals import share_posterior
 
 POOL, RELEVANT = 14, 0.17
 

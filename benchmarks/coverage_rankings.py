@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from benchmarks.coverage_cases import FEW_ASSESSORS, FEW_ITEMS, Floats, IntervalCase, Limits
-from stats.agreement.overlap import relevant_overlap
+from stats.agreement.specific import relevant_overlap
 from stats.inference.two_way_bootstrap import LEAST_ASSESSORS, two_way_bootstrap
 from stats.ranking.rank_biased_overlap import rbo_rows
 from stats.ranking.rank_similarity import tau_ap_a_rows, tau_ap_b_rows, tau_b_rows

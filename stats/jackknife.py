@@ -8,8 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from error_codes import CodedText
-from stats.arguments import Floats, Integers
-from stats.groups import sum_by
+from stats.arguments import Floats, Integers, sum_by
 from stats.libraries import scipy
 
 TINY = 1e-12

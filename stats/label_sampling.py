@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import CodedText
-from stats.arguments import Floats, Integers
-from stats.groups import sum_by
+from stats.arguments import Floats, Integers, sum_by
 from stats.jackknife import TINY, effective_freedom, mean_left_out
 from stats.libraries import scipy
 

@@ -8,9 +8,8 @@ import numpy as np
 from retrieval.rankings.assessor_records import AssessorsAgreement, LabelComparison
 from retrieval.rankings.label_sets import LabelSets
 from stats.agreement import cohen_kappa, krippendorff_alpha
-from stats.agreement.overlap import relevant_overlap
-from stats.arguments import Integers
-from stats.groups import pairs_within
+from stats.agreement.specific import relevant_overlap
+from stats.arguments import Integers, pairs_within
 
 
 def labels_compared(

@@ -7,8 +7,7 @@ from math import nan
 
 import numpy as np
 
-from stats.arguments import Floats, Integers
-from stats.groups import sum_by
+from stats.arguments import Floats, Integers, sum_by
 from stats.ranking import JudgedLists, Measure
 from stats.ranking.judged_lists import within
 

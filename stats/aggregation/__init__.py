@@ -1,21 +1,15 @@
 """One label an item from many annotators' labels, with its uncertainty."""
 
 from stats.aggregation.aggregate import METHODS, aggregate
-from stats.aggregation.best_worst import best_worst
+from stats.aggregation.averages import mean, median, trimmed_mean, zscore
 from stats.aggregation.bias_precision import bias_precision
 from stats.aggregation.bradley_terry import bradley_terry
-from stats.aggregation.dawid_skene import dawid_skene
+from stats.aggregation.dawid_skene import dawid_skene, one_coin
 from stats.aggregation.glad import glad
-from stats.aggregation.mace import mace
-from stats.aggregation.mace_em import mace_em
+from stats.aggregation.mace import mace, mace_em
 from stats.aggregation.majority import majority
-from stats.aggregation.mean import mean
-from stats.aggregation.median import median
-from stats.aggregation.one_coin import one_coin
-from stats.aggregation.preferences import preference_strengths
+from stats.aggregation.preferences import best_worst, preference_strengths
 from stats.aggregation.result import Aggregation, Reason
-from stats.aggregation.trimmed_mean import trimmed_mean
-from stats.aggregation.zscore import zscore
 
 __all__ = [
     "METHODS",

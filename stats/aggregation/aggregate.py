@@ -5,19 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 from error_codes import InvalidValue
+from stats.aggregation.averages import mean, median, trimmed_mean, zscore
 from stats.aggregation.bias_precision import bias_precision
-from stats.aggregation.dawid_skene import dawid_skene
+from stats.aggregation.dawid_skene import dawid_skene, one_coin
 from stats.aggregation.glad import glad
-from stats.aggregation.mace import mace
-from stats.aggregation.mace_em import mace_em
+from stats.aggregation.mace import mace, mace_em
 from stats.aggregation.majority import majority
-from stats.aggregation.mean import mean
-from stats.aggregation.median import median
-from stats.aggregation.one_coin import one_coin
 from stats.aggregation.preferences import preference_strengths
 from stats.aggregation.result import Aggregation
-from stats.aggregation.trimmed_mean import trimmed_mean
-from stats.aggregation.zscore import zscore
 from stats.arguments import Column
 
 METHODS: dict[str, Callable[..., Aggregation]] = {

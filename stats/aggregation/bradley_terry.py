@@ -20,8 +20,8 @@ from stats.arguments import (
     complete_numbers,
     require_confidence,
     require_same_length,
+    sum_by,
 )
-from stats.groups import sum_by
 from stats.inference.crossed_means import FEW, FREEDOM_OF_FEWER, satterthwaite
 from stats.jackknife import (
     LeftOut,

@@ -14,8 +14,8 @@ from stats.agreement.cohen import cohen_kappa
 from stats.agreement.conger import conger_kappa
 from stats.agreement.design import Options
 from stats.agreement.icc import icc
+from stats.agreement.kappa import pairwise_kappa
 from stats.agreement.krippendorff import krippendorff_alpha
-from stats.agreement.pairwise import pairwise_kappa
 from stats.agreement.result import Agreement, CiMethod, Reason
 from stats.agreement.specific import category_agreement, item_agreement
 

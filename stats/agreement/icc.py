@@ -16,8 +16,7 @@ from stats.agreement.intervals import (
 )
 from stats.agreement.result import Agreement, CiMethod, Reason
 from stats.agreement.sums import Sums, by_cluster, table_of
-from stats.arguments import Column, Floats
-from stats.groups import sum_by
+from stats.arguments import Column, Floats, sum_by
 from stats.libraries import scipy
 
 Model = Literal["icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k"]

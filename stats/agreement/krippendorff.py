@@ -6,14 +6,19 @@ import numpy as np
 
 from stats.agreement.alpha_sums import (
     Distance,
+    Distances,
+    OrdinalDistances,
     OrdinalSums,
+    constant_left,
     distance_table,
     distances_from,
     influence,
     interval_sums,
     jaccard,
+    labels_left,
     masi,
     nominal_sums,
+    ordinal_distances,
     ratio_table,
     table_sums,
 )
@@ -23,13 +28,6 @@ from stats.agreement.design import (
     Options,
     design_of,
     interval_request,
-)
-from stats.agreement.distances import (
-    Distances,
-    OrdinalDistances,
-    constant_left,
-    labels_left,
-    ordinal_distances,
 )
 from stats.agreement.intervals import NO_FORMULA, Interval, Request, interval_of, linearised_t
 from stats.agreement.labels import Units

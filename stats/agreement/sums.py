@@ -14,8 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from stats.arguments import Floats, Integers
-from stats.groups import sum_by
+from stats.arguments import Floats, Integers, sum_by
 from stats.libraries import scipy
 
 CHUNK = 1 << 21

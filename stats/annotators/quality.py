@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from math import isnan
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.aggregation.crowd import Crowd, code_ratings, code_votes
+from stats.aggregation.crowd import Crowd, Ratings, Votes, code_ratings, code_votes
 from stats.aggregation.dawid_skene import dawid_skene
-from stats.annotators.drift import drift, position_of
-from stats.annotators.gold import Gold, gold_accuracy, gold_correlation
-from stats.annotators.leave_one_out import Reason, agreement_table, correlation_table
-from stats.annotators.peers import equal_share, peer_mean
-from stats.annotators.repeats import self_agreement, self_reliability
-from stats.arguments import Column, Floats, numbers, require_same_length
-from stats.libraries import pd
+from stats.annotators.leave_one_out import (
+    Reason,
+    agreement_table,
+    correlation_table,
+    equal_share,
+    peer_mean,
+)
+from stats.arguments import (
+    Column,
+    Floats,
+    numbers,
+    pairs_within,
+    require_same_length,
+    series,
+    sum_by,
+)
+from stats.correlation.coefficients import group_values
+from stats.libraries import pd, scipy
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 SMOOTHING = 0.1
@@ -166,3 +179,103 @@ def _median_seconds(crowd: Crowd, seconds: Column | None) -> Any:
     require_same_length(items=crowd.item, seconds=seconds)
     by_annotator = pd.Series(numbers(seconds, "seconds")).groupby(crowd.annotator).median()
     return by_annotator.reindex(range(len(crowd.annotators))).to_numpy()
+
+
+def position_of(order: Column, crowd: Crowd) -> Floats:
+    """The order as numbers; times count as seconds."""
+    require_same_length(items=crowd.item, order=order)
+    column = series(order, "order")
+    if column.dtype.kind == "M" or hasattr(column.dtype, "tz"):
+        elapsed = column - column.min()
+        return np.asarray(elapsed.dt.total_seconds(), dtype=np.float64)
+    return numbers(order, "order")
+
+
+def drift(crowd: Crowd, position: Floats, departure: Floats) -> tuple[Floats, Floats]:
+    """Spearman's correlation of each annotator's departures with their position, and its p.
+
+    Rows without a departure or a position do not count.
+    """
+    n = len(crowd.annotators)
+    rho = group_values(position, departure, crowd.annotator, n, "spearman").value
+    complete = ~(np.isnan(position) | np.isnan(departure))
+    freedom = crowd.per_annotator(complete.astype(np.float64)) - 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.abs(rho) * np.sqrt(freedom / (1 - rho**2))
+        p = 2 * scipy.stats.t.sf(t, np.where(freedom > 0, freedom, np.nan))
+    return rho, np.asarray(p)
+
+
+Gold = Mapping[Hashable, Any]
+
+
+def gold_accuracy(votes: Votes, gold: Gold) -> tuple[Floats, Floats]:
+    """How many labels of each annotator have a known answer, and the share that meet it."""
+    answers = _answers(votes, gold)
+    code = {category: index for index, category in enumerate(votes.categories)}
+    has_gold = np.array([answer is not None for answer in answers])[votes.item]
+    # An answer that no annotator gave is a category of its own, which no label meets.
+    truth = np.array([code.get(answer, -1) for answer in answers], dtype=np.intp)[votes.item]
+    n_gold = votes.per_annotator(has_gold * 1.0)
+    right = votes.per_annotator((has_gold & (truth == votes.value)) * 1.0)
+    with np.errstate(invalid="ignore"):
+        return n_gold, right / n_gold
+
+
+def gold_correlation(ratings: Ratings, gold: Gold) -> tuple[Floats, Floats, Floats]:
+    """How many ratings of each annotator have a known value, Pearson's r and bias beside it."""
+    truth = numbers(pd.Series(_answers(ratings, gold), dtype=object), "gold")[ratings.item]
+    has_gold = ~np.isnan(truth)
+    n = len(ratings.annotators)
+    r = group_values(ratings.value, truth, ratings.annotator, n, "pearson").value
+    n_gold = ratings.per_annotator(has_gold * 1.0)
+    error = ratings.per_annotator(np.where(has_gold, ratings.value - truth, 0.0))
+    with np.errstate(invalid="ignore"):
+        return n_gold, r, error / n_gold
+
+
+def _answers(crowd: Crowd, gold: Gold) -> list[Any]:
+    """The known answer of each item; None without one, as where a table of gold has a gap."""
+    entries = [gold.get(item) for item in crowd.items]
+    answers = [
+        None if isinstance(answer, float) and isnan(answer) else answer for answer in entries
+    ]
+    if not any(answer is not None for answer in answers):
+        raise InvalidValue("gold has no answer for any of the items", code="gold_empty")
+    return answers
+
+
+def self_agreement(votes: Votes) -> tuple[Floats, Floats]:
+    """Pairs of repeated labels of each annotator, and the share of them that are equal."""
+    owner, left, right = _repeated(votes)
+    n = len(votes.annotators)
+    n_pairs = sum_by(owner, np.ones(len(owner)), n)
+    equal = sum_by(owner, (votes.value[left] == votes.value[right]) * 1.0, n)
+    with np.errstate(invalid="ignore"):
+        return n_pairs, equal / n_pairs
+
+
+def self_reliability(ratings: Ratings) -> tuple[Floats, Floats]:
+    """Pairs of repeated ratings of each annotator, and the reliability they show.
+
+    One minus the mean squared difference of a pair over twice the variance of the annotator's
+    ratings: 1 for the same ratings, about 0 for unrelated ones, NaN where all are equal.
+    """
+    owner, left, right = _repeated(ratings)
+    n = len(ratings.annotators)
+    n_pairs = sum_by(owner, np.ones(len(owner)), n)
+    squares = sum_by(owner, (ratings.value[left] - ratings.value[right]) ** 2, n)
+    count = ratings.labels_per_annotator
+    mean = ratings.per_annotator(ratings.value) / count
+    deviation = ratings.per_annotator((ratings.value - mean[ratings.annotator]) ** 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = deviation / (count - 1)
+        return n_pairs, np.where(variance > 0, 1 - squares / n_pairs / (2 * variance), np.nan)
+
+
+def _repeated(crowd: Crowd) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The annotator and the two rows of every pair of labels one annotator gave one item."""
+    pair = crowd.item * len(crowd.annotators) + crowd.annotator
+    distinct, code = np.unique(pair, return_inverse=True)
+    left, right = pairs_within(code, len(distinct))
+    return crowd.annotator[left], left, right

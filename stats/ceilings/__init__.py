@@ -1,9 +1,8 @@
 """The agreement with annotators that a metric could reach, given theirs with each other."""
 
-from stats.ceilings.assumptions import CeilingWarning
 from stats.ceilings.attainable import Ceiling, NoCeiling, ceiling, ceilings
-from stats.ceilings.attenuation import disattenuated, spearman_brown
-from stats.ceilings.intraclass import Reliability, reliability
+from stats.ceilings.cells import CeilingWarning
+from stats.ceilings.intraclass import Reliability, disattenuated, reliability, spearman_brown
 from stats.ceilings.more_ratings import level_reliability
 
 __all__ = [

@@ -12,17 +12,19 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, require_one_of
-from stats.ceilings.all_ratings import AllRatings
-from stats.ceilings.assumptions import MOST_TIED, CeilingWarning, RatingFacts
 from stats.ceilings.cells import (
+    MOST_TIED,
+    CeilingWarning,
+    RatingFacts,
+    RowCodes,
     cell_means,
     cells_of_several,
     growth,
+    mean_of_defined,
     means_of_others,
     random_halves,
 )
-from stats.ceilings.normal_scale import NormalScale, untied_share
-from stats.ceilings.row_codes import RowCodes, mean_of_defined
+from stats.ceilings.normal_scale import AllRatings, NormalScale, untied_share
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance, z_t_limits
 from stats.correlation.levels import require_level

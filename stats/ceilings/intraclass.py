@@ -1,10 +1,11 @@
-"""The reliability of ratings from a one-way analysis of variance."""
+"""The reliability of ratings from a one-way analysis of variance, and what noise does to r."""
 
 from dataclasses import dataclass
 from math import nan, sqrt
 
 import numpy as np
 
+from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
@@ -12,9 +13,8 @@ from stats.arguments import (
     coded_in_order,
     complete_numbers,
     require_same_length,
+    sum_by,
 )
-from stats.ceilings.attenuation import spearman_brown
-from stats.groups import sum_by
 
 
 @dataclass(frozen=True)
@@ -107,3 +107,68 @@ def _one_way(unit: Integers, value: Floats) -> Reliability:
         return Reliability(nan, nan, k, n_units, n_ratings)
     single, of_mean = (between - within) / total, (between - within) / between
     return Reliability(single, of_mean, k, n_units, n_ratings)
+
+
+def spearman_brown(reliability: float, factor: float) -> float:
+    """The reliability of a measure lengthened by a factor.
+
+    Parameters
+    ----------
+    reliability : float
+        That of the measure as it is; at most 1.
+    factor : float
+        How many times as many ratings.
+
+    Returns
+    -------
+    float
+        NaN where the reliability is, or where lengthening such a negative one means nothing.
+
+    Raises
+    ------
+    ValueError
+        If `factor` is not positive.
+
+    References
+    ----------
+    C. Spearman (1910). Correlation calculated from faulty data. British Journal of Psychology 3.
+    W. Brown (1910). Some experimental results in the correlation of mental abilities. Ibid.
+
+    Examples
+    --------
+    >>> round(spearman_brown(0.5, 3), 4)
+    0.75
+    """
+    if not factor > 0:
+        raise InvalidValue(f"factor must be positive, not {factor}", code="factor_out_of_range")
+    denominator = 1 + (factor - 1) * reliability
+    return factor * reliability / denominator if denominator > 0 else nan
+
+
+def disattenuated(value: float, reliability: float) -> float:
+    """A correlation with ratings corrected for the ratings' noise.
+
+    Parameters
+    ----------
+    value : float
+        The correlation of a metric with mean ratings.
+    reliability : float
+        The reliability of the mean ratings.
+
+    Returns
+    -------
+    float
+        What the correlation with noiseless ratings would be; it may exceed 1 by chance. NaN
+        where the reliability is not positive.
+
+    References
+    ----------
+    C. Spearman (1904). The proof and measurement of association between two things. American
+    Journal of Psychology 15(1), 72-101.
+
+    Examples
+    --------
+    >>> disattenuated(0.3, 0.25)
+    0.6
+    """
+    return value / sqrt(reliability) if reliability > 0 else nan

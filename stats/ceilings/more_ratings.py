@@ -8,9 +8,8 @@ import numpy as np
 
 from stats.arguments import Column, Floats, Integers
 from stats.ceilings.attainable import ceiling
-from stats.ceilings.attenuation import spearman_brown
 from stats.ceilings.cells import cells_of_several
-from stats.ceilings.intraclass import Reliability
+from stats.ceilings.intraclass import Reliability, spearman_brown
 from stats.ceilings.normal_scale import NormalScale, untied_share
 from stats.correlation import Level, RowCoefficient
 

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from stats.arguments import Floats, Integers
+from stats.arguments import Floats, Integers, sum_by
 from stats.correlation.coefficients import row_values
 from stats.correlation.rows import signs, signs_beyond, stuart
-from stats.groups import sum_by
 from stats.libraries import scipy
 
 CHUNK = 1 << 21

@@ -6,7 +6,7 @@ from math import nan
 
 import numpy as np
 
-from stats.arguments import Floats, Integers
+from stats.arguments import Floats, Integers, sum_by
 from stats.correlation import bootstrap, bootstrap_systems, spa
 from stats.correlation.cells import Cells
 from stats.correlation.coefficients import GroupValues, group_values
@@ -32,7 +32,6 @@ from stats.correlation.result import (
 )
 from stats.correlation.ties import calibrated, pairs_within
 from stats.correlation.undefined import with_policy
-from stats.groups import sum_by
 from stats.jackknife import effective_freedom, effective_number
 
 ACCURACY_OF_BOTH_UP_TO_CELLS = 2_000

@@ -9,7 +9,7 @@ from math import isnan
 
 import numpy as np
 
-from stats.arguments import Floats, Integers
+from stats.arguments import Floats, Integers, sum_by
 from stats.correlation.coefficients import group_values, row_values
 from stats.correlation.influence import (
     Influences,
@@ -20,7 +20,6 @@ from stats.correlation.influence import (
 )
 from stats.correlation.intervals import NO_INTERVAL, PERFECT_WITHIN, Interval, share_of_order
 from stats.correlation.result import CiMethod, Level
-from stats.groups import sum_by
 from stats.jackknife import effective_freedom, effective_number, jackknife_limits
 from stats.libraries import scipy
 

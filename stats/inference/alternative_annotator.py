@@ -15,8 +15,8 @@ from stats.arguments import (
     Integers,
     require_confidence,
     require_one_of,
+    sum_by,
 )
-from stats.groups import sum_by
 from stats.inference.alternative_result import AlternativeTest, AnnotatorTest, Control, Undecided
 from stats.inference.annotator_wins import (
     ROUNDING,

@@ -5,8 +5,7 @@ from math import isnan, nan
 
 import numpy as np
 
-from stats.arguments import Floats, Integers
-from stats.groups import sum_by
+from stats.arguments import Floats, Integers, sum_by
 from stats.libraries import scipy
 
 RESIDUAL = "residual"

@@ -14,8 +14,8 @@ from stats.arguments import (
     complete_numbers,
     require_confidence,
     require_same_length,
+    sum_by,
 )
-from stats.groups import sum_by
 from stats.jackknife import effective_freedom, mean_left_out, variance_of_both
 from stats.libraries import scipy
 

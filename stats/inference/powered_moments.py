@@ -17,8 +17,8 @@ from stats.arguments import (
     numbers,
     require_confidence,
     require_same_length,
+    sum_by,
 )
-from stats.groups import sum_by
 from stats.jackknife import effective_number
 
 Flags: TypeAlias = NDArray[np.bool_]

@@ -9,8 +9,7 @@ from math import nan
 import numpy as np
 
 from error_codes import CodedText, InvalidValue
-from stats.arguments import Column, Floats, Integers, complete_numbers, require_same_length
-from stats.groups import sum_by
+from stats.arguments import Column, Floats, Integers, complete_numbers, require_same_length, sum_by
 from stats.inference.powered_moments import Flags, Rules, centered_scores, checked_columns
 from stats.inference.powered_result import (
     FEW_LABELS,

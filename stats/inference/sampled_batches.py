@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Floats, Integers, numbers, require_same_length
-from stats.groups import sum_by
+from stats.arguments import Column, Floats, Integers, numbers, require_same_length, sum_by
 from stats.inference.powered_moments import (
     Flags,
     Moments,

@@ -4,8 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Floats, coded_in_order, complete_numbers, require_same_length
-from stats.groups import sum_by
+from stats.arguments import (
+    Column,
+    Floats,
+    coded_in_order,
+    complete_numbers,
+    require_same_length,
+    sum_by,
+)
 
 MANY_AT_ONE_END = 0.4
 """Of a system's ratings: from there on a test of means that minds no skewness has type I errors

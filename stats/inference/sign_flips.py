@@ -6,8 +6,14 @@ from functools import lru_cache
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Floats, coded_in_order, complete_numbers, require_same_length
-from stats.groups import sum_by
+from stats.arguments import (
+    Column,
+    Floats,
+    coded_in_order,
+    complete_numbers,
+    require_same_length,
+    sum_by,
+)
 
 ENUMERATED_UP_TO = 16
 """Units whose sign flips are all tried, 65,536 at this number."""

@@ -7,8 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stats.arguments import Floats, Integers
-from stats.groups import sum_by
+from stats.arguments import Floats, Integers, sum_by
 from stats.jackknife import (
     InformationBy,
     LeftOut,

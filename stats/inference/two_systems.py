@@ -13,8 +13,8 @@ from stats.arguments import (
     complete_numbers,
     require_confidence,
     require_same_length,
+    sum_by,
 )
-from stats.groups import sum_by
 from stats.inference.crossed_means import (
     ROUNDING,
     MeanOfCells,

@@ -6,8 +6,7 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.aggregation.crowd import code_ratings
-from stats.arguments import Column, Floats, Integers
-from stats.groups import pairs_within, sum_by
+from stats.arguments import Column, Floats, Integers, pairs_within, sum_by
 from stats.libraries import pd, scipy
 
 

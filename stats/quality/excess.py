@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Floats, Integers, coded_in_order, require_same_length, series
-from stats.groups import sum_by
+from stats.arguments import (
+    Column,
+    Floats,
+    Integers,
+    coded_in_order,
+    require_same_length,
+    series,
+    sum_by,
+)
 from stats.libraries import pd, scipy
 
 MOST_PASSES = 5

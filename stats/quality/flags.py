@@ -10,7 +10,7 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.aggregation.crowd import code_ratings
-from stats.annotators.peers import peer_mean
+from stats.annotators.leave_one_out import peer_mean
 from stats.libraries import pd
 from stats.quality.collusion import colluding_pairs
 from stats.quality.excess import excess_hits

@@ -7,8 +7,7 @@ import re
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length
-from stats.groups import sum_by
+from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length, sum_by
 from stats.libraries import pd
 
 WORDS_PER_MINUTE = 600.0

@@ -13,8 +13,8 @@ from stats.arguments import (
     coded_in_order,
     complete_numbers,
     require_same_length,
+    sum_by,
 )
-from stats.groups import sum_by
 from stats.libraries import pd, scipy
 
 COLUMNS = ["annotator", "n", "agreement", "by_chance", "typical", "p_value"]

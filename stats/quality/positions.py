@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length
-from stats.groups import sum_by
+from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length, sum_by
 from stats.libraries import pd, scipy
 
 GROUP = ["annotator", "question", "m"]

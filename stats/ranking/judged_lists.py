@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
-from stats.arguments import Floats, Integers, require_one_of, require_same_length
-from stats.groups import sum_by
+from stats.arguments import Floats, Integers, require_one_of, require_same_length, sum_by
 
 Ties = Literal["falling", "rising"]
 Scores = NDArray[np.float32] | Floats

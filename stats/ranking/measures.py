@@ -8,8 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from stats.arguments import Floats, Integers, require_one_of
-from stats.groups import sum_by
+from stats.arguments import Floats, Integers, require_one_of, sum_by
 from stats.ranking.judged_lists import JudgedLists, ranks_within, shares, within
 
 Gain = Literal["log2", "exp-log2"]

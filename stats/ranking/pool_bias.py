@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Integers, complete_numbers, require_confidence
-from stats.groups import sum_by
+from stats.arguments import Column, Integers, complete_numbers, require_confidence, sum_by
 from stats.libraries import scipy
 from stats.ranking.judged_lists import JudgedLists, grades_of, ranks_within
 

@@ -11,13 +11,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Floats, require_one_of
+from stats.arguments import Column, Floats, require_one_of, sum_by
 from stats.correlation.bootstrap import rounded_means, unit_range
 from stats.correlation.cells import Cells, renumbered
 from stats.correlation.coefficients import Coefficient, correlate
 from stats.correlation.levels import require_level
 from stats.correlation.result import Level, Undefined
-from stats.groups import sum_by
 from stats.libraries import pd
 from stats.significance.adjustments import benjamini_hochberg, holm
 from stats.significance.deltas import Swap

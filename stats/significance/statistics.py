@@ -4,14 +4,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from stats.arguments import Floats, Integers
+from stats.arguments import Floats, Integers, sum_by
 from stats.correlation import spa
 from stats.correlation.bootstrap import rounded_means
 from stats.correlation.cells import Cells, renumbered
 from stats.correlation.coefficients import row_values
 from stats.correlation.result import Level, Undefined
 from stats.correlation.ties import calibrated, pairs_within
-from stats.groups import sum_by
 from stats.libraries import scipy
 
 Statistic = Callable[[Floats], Floats]

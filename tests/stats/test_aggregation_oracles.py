@@ -2,10 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stats.aggregation import dawid_skene, glad, mace, mace_em, majority, one_coin
+from stats.aggregation import dawid_skene, glad, mace, majority
 from stats.aggregation.crowd import code_votes
-from stats.aggregation.mace_em import _Model as MaceModel
-from stats.aggregation.mace_em import _Parameters as MaceParameters
+from stats.aggregation.mace import _LikelihoodModel as MaceModel
+from stats.aggregation.mace import _Parameters as MaceParameters
 from tests.stats.conftest import columns, random_crowd
 from tests.stats.worked_examples import worked_example
 
@@ -44,7 +44,7 @@ def test_the_majority_dawid_skene_and_one_coin_equal_crowd_kits(crowd, theirs):
     both = pd.concat([confusions, estimated], axis=1, join="inner").to_numpy()
     assert len(both) == 9 * 3 * 3
     assert both[:, 0] == pytest.approx(both[:, 1], abs=2e-3)
-    ours = one_coin(*columns(crowd), tolerance=1e-13)
+    ours = dawid_skene(*columns(crowd), tolerance=1e-13)
     oracle = OneCoinDawidSkene(n_iter=100, tol=NEVER).fit(theirs)
     assert in_order(ours.probabilities) == pytest.approx(in_order(oracle.probas_), abs=1e-5)
     accuracies = ours.annotators.set_index("annotator")["accuracy"]
@@ -73,7 +73,7 @@ def test_mace_em_and_glad_come_near_crowd_kits(crowd, theirs):
     from crowdkit.aggregation import GLAD, MACE
 
     smoothing = 0.01 / 3  # crowd-kit's own, whatever is requested
-    ours = mace_em(*columns(crowd), smoothing=smoothing)
+    ours = mace(*columns(crowd), smoothing=smoothing)
     oracle = MACE(n_restarts=2, n_iter=50, method="em", random_state=0).fit(theirs)
     model = MaceModel(code_votes(*columns(crowd), "refuse"), smoothing)
     _, objective = model.expect(MaceParameters(oracle.spamming_[:, 1], oracle.thetas_))

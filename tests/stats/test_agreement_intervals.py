@@ -5,8 +5,7 @@ import pytest
 
 from stats import agreement
 from stats.agreement import CiMethod, cohen_kappa, krippendorff_alpha, percent_agreement
-from stats.agreement.intervals import jackknife_z
-from stats.agreement.posterior import kappa_posterior, share_posterior
+from stats.agreement.intervals import jackknife_z, kappa_posterior, share_posterior
 from stats.jackknife import jackknife_limits
 from tests.codes import codes_of
 from tests.stats.worked_examples import worked_example

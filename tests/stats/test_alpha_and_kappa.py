@@ -281,7 +281,7 @@ def test_pairs_are_what_two_annotators_alone_would_give(weights, share):
 def test_pairs_may_be_divided_left_out_and_undefined(monkeypatch):
     frame = random_crowd(np.random.default_rng(9), n_annotators=12)
     undivided = pairs(frame)
-    monkeypatch.setattr("stats.agreement.pairwise.CHUNK", 40)
+    monkeypatch.setattr("stats.agreement.kappa.CHUNK", 40)
     pd.testing.assert_frame_equal(pairs(frame), undivided)
     frame = random_crowd(np.random.default_rng(9), share=0.3)
     everyone, some = pairs(frame, min_overlap=0), pairs(frame, min_overlap=5)

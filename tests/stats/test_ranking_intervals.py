@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from error_codes import InvalidValue
-from stats.agreement.overlap import relevant_overlap
+from stats.agreement.specific import relevant_overlap
 from stats.inference.two_way_bootstrap import two_way_bootstrap
 from stats.ranking.random_assessors import random_assessors
 from stats.ranking.rank_biased_overlap import RankTies, rbo, rbo_rows, tie_groups

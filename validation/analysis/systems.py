@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from presentation.records import plain_values
-from stats.arguments import Floats
+from stats.arguments import Floats, sum_by
 from stats.correlation import CiMethod, bootstrap
 from stats.correlation.estimates import CI_METHODS
 from stats.correlation.intervals import tail_of
-from stats.groups import sum_by
 from validation.analysis.panels import Panel
 from validation.analysis.records import DisagreementRecord, SystemRecord, SystemScoreRecord
 from validation.analysis.sensitivity import ranks
