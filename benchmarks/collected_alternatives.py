@@ -34,7 +34,7 @@ from simulation.drawn_products import drawn_catalogue
 from simulation.experiments import Experiment, Settings, run_experiment
 from simulation.outcomes import outcomes
 from simulation.recommenders import RandomRecommender, Recommender
-from simulation.recommenders.trained.items import items_of
+from simulation.recommenders.trained.settings import items_of
 from simulation.reports import report_text
 from simulation.targets import Targets, from_judgments, targets_of
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base

@@ -9,8 +9,7 @@ from scipy.special import expit
 from scipy.stats import kendalltau
 
 from benchmarks.coverage_cases import Floats, IntervalCase, Limits, TestCase
-from simulation.outcome_biases import MARGIN, biases, counterfactual
-from simulation.outcome_study import Order, orders
+from simulation.outcome_study import MARGIN, Order, biases, counterfactual, orders
 
 ABLE = np.linspace(-1.0, 1.0, 6)
 """Logits of the recommenders' final items doing, over all targets."""

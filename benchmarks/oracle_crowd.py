@@ -22,7 +22,7 @@ from hits.models import Batch
 from hits.qualifications import countries_of
 from simulation.catalogue import Attributes, Catalogue
 from simulation.dialogue_log import DialogueLog
-from simulation.product_drawings import drawing, title
+from simulation.drawn_products import drawing, title
 
 
 class OracleAnswers(SimulatedAnswers):

@@ -22,8 +22,7 @@ from simulation.drawn_products import WEIGHTS, drawn_catalogue
 from simulation.experiments import Settings, run_experiment
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
 from simulation.recommenders.trained.checkpoints import read_checkpoint, read_recommender
-from simulation.recommenders.trained.items import items_of
-from simulation.recommenders.trained.settings import settings_of
+from simulation.recommenders.trained.settings import items_of, settings_of
 from simulation.recommenders.trained.training import train
 from simulation.reports import report_text
 from simulation.targets import Targets, targets_of

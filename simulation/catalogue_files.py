@@ -10,10 +10,13 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
+from fnmatch import fnmatch
+from io import BytesIO
 from pathlib import Path
 from tokenize import TokenError
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from annotation.readers.rows import unstorable
 from presentation.files import plain_file, reason_of
@@ -206,3 +209,125 @@ def ordered_attribute(
     _, codes = np.unique(codes, return_inverse=True)
     values = tuple(f"level {level + 1}" for level in range(int(codes.max()) + 1))
     return Attribute(name, values, is_ordered=True, more=more, less=less), codes.astype(np.intp)
+
+
+IDS, EMBEDDINGS, SPRITE = "ids.txt", "embeddings.npy", "fashion-mnist-sprite.png"
+CAPTIONS = ("relative_captions*.json", "cap.*.json")
+PATTERNS = (
+    *(IDS, "*.npy", "attributes.csv", "captions.txt"),
+    *("*im_names.txt", "split.*.json", "*sprite*.png"),
+    *CAPTIONS,
+)
+
+
+def is_known(name: str) -> bool:
+    """Whether a file of that name says something of a catalogue."""
+    return any(fnmatch(name, pattern) for pattern in PATTERNS)
+
+
+def read_sent(folder: Path, *, source: str = "") -> Catalogue:
+    """The catalogue of the files of a folder, in whichever layout; its captions are read apart."""
+    if (folder / IDS).exists():
+        return read_folder(folder, source=source)
+    if sprite := _only(folder, "*sprite*.png"):
+        return read_sprite(sprite)
+    vectors = _only(folder, "*.npy")
+    if vectors and (names := _only(folder, "*im_names.txt")):
+        return read_shoes(names, vectors)
+    if vectors and (split := _only(folder, "split.*.json")):
+        return read_fashion_iq(split, vectors)
+    raise CatalogueUnfit(
+        _(
+            "It holds no catalogue. Send {ids} and {embeddings}; or a .npy with Shoes' "
+            "eval_im_names.txt, or with FashionIQ's split.….json; or Fashion-MNIST's sprite."
+        ).format(ids=IDS, embeddings=EMBEDDINGS)
+    )
+
+
+def captions_of(folder: Path) -> Path | None:
+    """The file of relative captions, where there is one."""
+    for pattern in CAPTIONS:
+        if path := _only(folder, pattern):
+            return path
+    return None
+
+
+def _only(folder: Path, pattern: str) -> Path | None:
+    """The file of that name; None where there is none, and refused where there are two."""
+    paths = sorted(folder.glob(pattern))
+    if len(paths) > 1:
+        names = " and ".join(path.name for path in paths[:2])
+        raise CatalogueUnfit(_("It holds {names}: send one of them.").format(names=names))
+    return paths[0] if paths else None
+
+
+CLASSES = (
+    "T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
+    "ankle boot",
+)  # fmt: skip
+TILE, A_SIDE, ROWS_A_CLASS = 28, 30, 3
+N_COMPONENTS = 32
+
+
+def read_sprite(path: Path) -> Catalogue:
+    """Embeddings are the pixels' first 32 principal components, attributes what can be measured."""
+    tiles = _tiles(path)
+    pixels = tiles.reshape(len(tiles), -1)
+    centred = pixels - pixels.mean(axis=0)
+    _, _, components = np.linalg.svd(centred, full_matrices=False)
+    classes = np.repeat(np.arange(len(CLASSES)), A_SIDE * ROWS_A_CLASS)
+    names = [
+        f"{CLASSES[code].lower().replace(' ', '-')}-{at:03d}" for at, code in enumerate(classes)
+    ]
+    return Catalogue(
+        ids=tuple(names),
+        embeddings=centred @ components[:N_COMPONENTS].T,
+        source="Fashion-MNIST's sprite, 32 principal components of its pixels",
+        attributes=_attributes(tiles, classes),
+        picture=lambda item: _png(tiles[item]),
+    )
+
+
+def _tiles(path: Path) -> Floats:
+    from PIL import Image, UnidentifiedImageError
+
+    side = TILE * A_SIDE
+    try:
+        with Image.open(plain_file(path)) as picture:
+            if picture.size != (side, side):
+                raise CatalogueUnfit(f"{path.name} is not a picture of {side} by {side} pixels.")
+            grey = np.asarray(picture.convert("L"), dtype=np.float64) / 255
+    except UnidentifiedImageError:  # names the server's folder
+        raise CatalogueUnfit(f"{path.name} is not a picture.") from None
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise CatalogueUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
+    tiles = grey.reshape(A_SIDE, TILE, A_SIDE, TILE).swapaxes(1, 2)
+    return tiles.reshape(-1, TILE, TILE)
+
+
+def _attributes(tiles: Floats, classes: Integers) -> Attributes:
+    """The class, and how light, high, wide, patterned and filled the product is."""
+    ink = tiles > 0.1
+    area = ink.sum(axis=(1, 2))
+    light = (tiles * ink).sum(axis=(1, 2)) / np.maximum(area, 1)
+    height = ink.any(axis=2).sum(axis=1).astype(float)
+    width = ink.any(axis=1).sum(axis=1).astype(float)
+    pattern = np.abs(np.diff(tiles, axis=2)).mean(axis=(1, 2))
+    measured = (
+        ("lightness", light, "is lighter", "is darker"),
+        ("height", height, "is higher", "is lower"),
+        ("width", width, "is wider", "is narrower"),
+        ("pattern", pattern, "has more of a pattern", "has less of a pattern"),
+        ("fullness", area / (height * width), "is fuller", "is more open"),
+    )
+    columns = [ordered_attribute(*each) for each in measured]
+    kinds = (Attribute("category", CLASSES), *(kind for kind, _ in columns))
+    return Attributes(kinds, np.column_stack([classes, *(codes for _, codes in columns)]))
+
+
+def _png(tile: Floats) -> bytes:
+    from PIL import Image
+
+    buffer = BytesIO()
+    Image.fromarray((tile * 255).astype(np.uint8)).save(buffer, format="PNG")
+    return buffer.getvalue()

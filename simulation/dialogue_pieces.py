@@ -4,7 +4,7 @@ the one log that all of them would have been."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -14,6 +14,10 @@ import numpy as np
 from simulation.catalogue import Catalogue
 from simulation.critics import Critic
 from simulation.dialogue_log import DialogueLog
+from simulation.models import ExperimentVersion
+from simulation.plans import plan_of
+from simulation.stored_catalogues import read_stored, read_stored_critic
+from simulation.stored_experiments import targets_of_experiment
 from simulation.targets import Targets
 from simulation.users import UserSimulator
 
@@ -88,3 +92,25 @@ def joined_log(
 
 def _type_of(name: str, array: Any) -> Any:
     return np.intp if name in OF_ITEMS else array.dtype
+
+
+LOG_NAME = "dialogues.jsonl"
+
+
+def dialogue_rows(version: ExperimentVersion) -> Iterator[dict[str, Any]]:
+    """Every turn of every dialogue as it was simulated, piece by piece."""
+    plan = plan_of(version.rules)
+    catalogue = read_stored(version.experiment.catalogue)
+    targets = targets_of_experiment(version.experiment, plan)
+    critic = read_stored_critic(version.experiment.catalogue)
+    for piece in version.pieces.select_related("recommender").order_by("pk").iterator(chunk_size=1):
+        users = plan.users[piece.first_user : piece.first_user + piece.n_users]
+        part = Piece(0, piece.seed, unpacked_log(bytes(piece.log or b"")))
+        log = joined_log(catalogue, targets, users, (piece.seed,), critic, [part])
+        yield from ({"recommender": piece.recommender.name} | row for row in log.rows())
+
+
+def log_lines(version: ExperimentVersion) -> Iterator[str]:
+    """The same as `simulate --log` writes them."""
+    for row in dialogue_rows(version):
+        yield f"{json.dumps(row, ensure_ascii=False)}\n"

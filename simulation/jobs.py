@@ -4,6 +4,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import AnnotationError
 from metrics.scorers.errors import ScorerError
+from simulation.dialogue_studies import MAKE_DIALOGUES, make_dialogues
 from simulation.exceptions import SimulationError
 from simulation.experiment_runs import (
     EVALUATE_RUN,
@@ -12,7 +13,6 @@ from simulation.experiment_runs import (
     run_experiment_version,
     run_piece,
 )
-from simulation.stored_dialogues import MAKE_DIALOGUES, make_dialogues
 from simulation.stored_experiments import RUN_EXPERIMENT
 from simulation.stored_training import TRAIN, train_recommender
 from work.registry import SCORING, register

@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from annotation.readers.report import ReadingReport
-from simulation.captions import CaptionCritic, read_captions
+from simulation.captions import CaptionCritic, PairedCaptionCritic, read_captions
 from simulation.catalogue import Catalogue
-from simulation.catalogue_files import read_fashion_iq, read_folder, read_names, read_shoes
+from simulation.catalogue_files import (
+    read_fashion_iq,
+    read_folder,
+    read_names,
+    read_shoes,
+    read_sprite,
+)
 from simulation.critics import Critic, critic_of
 from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
-from simulation.paired_captions import PairedCaptionCritic
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
-from simulation.sprites import read_sprite
 from simulation.users import CHOICES, MetaUser, Mode, of_mode, p_switch_of_effect
 
 CATALOGUES = (

@@ -15,8 +15,19 @@ from annotation.models import Study
 from presentation.records import plain_values
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueStudy
-from simulation.outcome_biases import MARGIN, Bias, Counterfactual, biases, counterfactual
-from simulation.outcome_study import LEAST_TARGETS, N_DRAWS, Ceiling, Order, ceiling, orders
+from simulation.outcome_study import (
+    LEAST_TARGETS,
+    MARGIN,
+    N_DRAWS,
+    Bias,
+    Ceiling,
+    Counterfactual,
+    Order,
+    biases,
+    ceiling,
+    counterfactual,
+    orders,
+)
 from simulation.recorded_dialogues import dialogues_of, origin_of
 from stats.arguments import Floats
 from stats.ranking.topic_means import TopicMean, mean_over_topics

@@ -17,9 +17,9 @@ from annotation.readers.drafts import CandidateDraft, PictureDraft
 from annotation.readers.rows import unstorable
 from presentation.files import plain_file
 from simulation.catalogue import Catalogue
+from simulation.drawn_products import title
 from simulation.exceptions import DialoguesUnfit
 from simulation.models.dialogue_studies import ID_LENGTH, DialogueStudy
-from simulation.product_drawings import title
 
 LARGEST = {"seed": 2**63 - 1, "turn": 10_000}
 MOST_DELTA = 1e9

@@ -22,14 +22,15 @@ from annotation.exceptions import ImportRefused
 from annotation.readers.archives import UNPACKING_ERRORS, require_few_members, short_file_name
 from annotation.uploads import PART_BYTES
 from simulation.catalogue import Catalogue
-from simulation.catalogue_files import read_names, require_apart
-from simulation.catalogue_layouts import (
+from simulation.catalogue_files import (
     EMBEDDINGS,
     IDS,
     SPRITE,
     captions_of,
     is_known,
+    read_names,
     read_sent,
+    require_apart,
 )
 from simulation.critics import Critic
 from simulation.drawn_products import drawn_catalogue, stand_in_catalogue

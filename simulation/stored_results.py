@@ -10,7 +10,7 @@ from django.db import models
 
 from annotation.bulk import batched
 from presentation.records import plain_values
-from simulation.comparisons import causes, compare_all
+from simulation.comparisons import causes, compare_all, sensitivity
 from simulation.experiments import Experiment
 from simulation.models import (
     CauseRow,
@@ -24,8 +24,7 @@ from simulation.models import (
     TargetValue,
     TurnResult,
 )
-from simulation.sensitivity import sensitivity
-from simulation.tables import results_table
+from simulation.reports import results_table
 from stats.ranking.topic_means import TopicDifference
 
 ROWS_AT_ONCE = 2000

@@ -24,7 +24,7 @@ from simulation.models import (
     StoredRecommender,
 )
 from simulation.models.catalogues import NAME_LENGTH
-from simulation.pages.catalogue_choices import DRAWN, STAND_IN, STORED, chosen_catalogue
+from simulation.pages.catalogues import DRAWN, STAND_IN, STORED, chosen_catalogue
 from simulation.plans import TRAINED
 from simulation.stored_catalogues import MOST_DRAWN
 from simulation.stored_experiments import create_experiment

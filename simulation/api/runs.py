@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
+from django.forms.models import model_to_dict
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -14,11 +16,11 @@ from accounts.roles import Permission
 from console.api.endpoint import Endpoint, Input, address_of
 from console.api.operations import lists, reads, stretches, writes
 from console.api.pagination import page, stretch
-from simulation.api.experiment_records import content_of
 from simulation.api.experiments import MOST_SEED
 from simulation.models import ExperimentVersion, SensitivityRow, TargetValue, TurnResult
 from simulation.pages.forms import DEFAULT_MEASURES, RunForm
-from simulation.pages.standing import standing_of_run
+from simulation.pages.tables import StoredRun
+from simulation.pages.view import ExperimentView, standing_of_run
 from simulation.plans import EMBEDDING, MOST_TURNS, RANDOM
 from simulation.stored_experiments import request_run, resume_run, stop_run
 from stats.ranking import measure
@@ -256,3 +258,43 @@ class Sensitivity(Endpoint):
         """
         rows = _run(self, slug, number, Permission.EXPORT).sensitivity
         return stretch(request, rows.select_related("recommender", "user"), SensitivitySerializer)
+
+
+Record = dict[str, Any]
+OF_THE_DATABASE = ("id", "version")
+
+
+def content_of(version: ExperimentVersion) -> Record:
+    """`answer`, `details`, `tables`, `notes` and `faults`; all empty before the run is finished."""
+    if version.finished_at is None:
+        return {"answer": "", "details": [], "tables": {}, "notes": [], "faults": []}
+    run = StoredRun(version)
+    view = ExperimentView(run, {})
+    tables = {
+        "results": run.last.values(),
+        "comparisons": run.comparisons,
+        "causes": run.causes,
+        "switches": run.switches,
+        "improvements": run.improvements,
+    }
+    return {
+        "answer": view.answer.first_sentence,
+        "details": list(view.answer.details),
+        "tables": {name: _records(rows) for name, rows in tables.items()},
+        "notes": view.notes,
+        "faults": view.faults,
+    }
+
+
+def _records(rows: Iterable[Any]) -> list[Record]:
+    return [_row_record(row) for row in rows]
+
+
+def _row_record(row: Any) -> Record:
+    """A row by the names of its fields, with the names of recommender and user in place of keys."""
+    values = {
+        name: value for name, value in model_to_dict(row).items() if name not in OF_THE_DATABASE
+    }
+    return values | {
+        name: getattr(row, name).name for name in ("recommender", "user") if name in values
+    }

@@ -1,6 +1,11 @@
 """What is stored of simulations."""
 
-from simulation.models.catalogues import CataloguePart, StoredCatalogue
+from simulation.models.catalogues import (
+    CataloguePart,
+    StoredCatalogue,
+    StoredRecommender,
+    TrainingEpoch,
+)
 from simulation.models.dialogue_studies import (
     DialogueLogPart,
     DialogueStudy,
@@ -9,22 +14,19 @@ from simulation.models.dialogue_studies import (
     SimulatedOutcome,
 )
 from simulation.models.experiments import (
-    DialoguePiece,
-    ExperimentVersion,
-    SimulatedRecommender,
-    SimulatedUser,
-    StoredExperiment,
-    TargetJudgment,
-)
-from simulation.models.recommenders import StoredRecommender, TrainingEpoch
-from simulation.models.results import (
     CauseRow,
     ComparisonRow,
+    DialoguePiece,
     ExperimentNote,
+    ExperimentVersion,
     ImprovementRow,
     SeedResult,
     SensitivityRow,
+    SimulatedRecommender,
+    SimulatedUser,
+    StoredExperiment,
     SwitchCount,
+    TargetJudgment,
     TargetValue,
     TurnResult,
 )

@@ -2,28 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.audit import record
 from accounts.models import Membership, Team, User
 from accounts.roles import PERMISSIONS, SYSTEM_VIEWERS, Permission, Role
-from console.access import person, require_permission
+from annotation.relevance import Source, relevance_sources
+from console.access import may_of, person, require_permission
 from console.tables import page_of
-from simulation.exceptions import SimulationError
+from error_codes import CorrectableError
+from presentation.row_files import CSV, Kind, RowFile, row_csv
+from simulation.catalogue import Catalogue
+from simulation.exceptions import CatalogueUnfit, SimulationError
 from simulation.models import StoredCatalogue
-from simulation.pages.forms import CATALOGUE_FILES
-from simulation.pages.sources import teams_that_may_simulate
-from simulation.stored_catalogues import MOST_DRAWN, delete_catalogue, drawn_products, store_upload
+from simulation.stored_catalogues import (
+    MOST_DRAWN,
+    delete_catalogue,
+    drawn_products,
+    pictures_zip,
+    read_stored,
+    stand_ins,
+    store_upload,
+    vectors,
+)
+
+CATALOGUE_FILES = gettext_lazy(
+    "A zip of ids.txt (an id a line) and embeddings.npy (a row an id), with attributes.csv and "
+    "captions.txt where there are any; or of a .npy with Shoes' eval_im_names.txt or FashionIQ's "
+    "split.….json. Their file of relative captions may come along: critiques are then in people's "
+    "words. Or Fashion-MNIST's sprite."
+)
+
+
+def teams_that_may_simulate(user: User) -> list[Team]:
+    """The teams in which a user may compute, and see which recommender did what."""
+    roles = [role for role in SYSTEM_VIEWERS if Permission.ANALYSE in PERMISSIONS[role]]
+    rows = Team.objects.filter(memberships__user=user.pk, memberships__role__in=roles)
+    return list(rows.order_by("name"))
 
 
 class CatalogueForm(forms.Form):
@@ -150,3 +176,121 @@ def delete(request: HttpRequest, key: int) -> HttpResponse:
     else:
         messages.success(request, _("“{title}” is deleted.").format(title=row.name))
     return redirect("console:catalogues")
+
+
+DRAWN, STAND_IN, SENT, STORED, EMBEDDINGS = "drawn", "stand-in", "sent", "stored", "embeddings"
+
+
+def catalogue_choices(teams: list[Team]) -> list[tuple[str, str]]:
+    """Drawn products, stand-ins, what is stored, and the embeddings of collections."""
+    catalogues = StoredCatalogue.objects.filter(team__in=teams).order_by("-pk")
+    embeddings = relevance_sources().list_embeddings(teams)
+    return [
+        (DRAWN, _("drawn shoes, as many as below")),
+        (STAND_IN, _("stand-in embeddings, drawn for the judged ids")),
+        *((f"{STORED}:{one.pk}", one.name) for one in catalogues),
+        *((f"{EMBEDDINGS}:{key}", title) for key, title in embeddings),
+        (SENT, _("the file that I send below")),
+    ]
+
+
+def chosen_catalogue(
+    key: str, source: Source, team: Team, data: dict[str, Any], actor: User | None
+) -> StoredCatalogue:
+    """The catalogue of a choice, stored for the team if it is new; CatalogueUnfit says what is
+    wrong with it."""
+    kind, _colon, number = key.partition(":")
+    if kind == STORED:
+        return _of_team(StoredCatalogue.objects.filter(team=team, pk=int(number)).first())
+    if kind == DRAWN:
+        return drawn_products(
+            team=team, n_items=data["n_items"], seed=data["catalogue_seed"], actor=actor
+        )
+    if kind == EMBEDDINGS:
+        return _of_embeddings(int(number), team, actor)
+    if kind == SENT:
+        file = data["file"]
+        return store_upload(team=team, name=file.name, file=file, actor=actor)
+    judged = source.judgments()
+    ids = dict.fromkeys(name for target, item, _grade in judged for name in (target, item))
+    return stand_ins(team=team, ids=list(ids), seed=data["catalogue_seed"], actor=actor)
+
+
+def _of_team(row: StoredCatalogue | None) -> StoredCatalogue:
+    if row is None:
+        raise CatalogueUnfit(
+            _("The catalogue is of another team than the judgments. Choose one of the same team.")
+        )
+    return row
+
+
+def _of_embeddings(key: int, team: Team, actor: User | None) -> StoredCatalogue:
+    try:
+        found = relevance_sources().read_embeddings(team, key)
+    except CorrectableError as refused:
+        raise CatalogueUnfit(str(refused)) from None
+    if found is None:
+        raise CatalogueUnfit(
+            _("The embeddings are of another team than the judgments. Choose one of the same team.")
+        )
+    name, ids, embeddings = found
+    return vectors(team=team, name=name, ids=ids, embeddings=embeddings, actor=actor)
+
+
+ITEMS, PICTURES = "items.csv", "pictures.zip"
+
+
+@require_safe
+def catalogue(request: HttpRequest, key: int) -> HttpResponse:
+    """Access: members of the team, but for who adjudicates blind."""
+    row = catalogue_for(request, key, Permission.VIEW)
+    items = read_stored(row)
+    page = page_of(request, range(len(items)))
+    context = {
+        "catalogue": row,
+        "page": page,
+        "items": [(items.ids[number], items.words(number)) for number in page],
+        "has_words": bool(items.captions or items.attributes),
+        "has_pictures": items.picture is not None,
+        "may": may_of(request),
+    }
+    return render(request, "simulation/catalogue.html", context)
+
+
+@require_safe
+def download(request: HttpRequest, key: int, name: str) -> HttpResponse | StreamingHttpResponse:
+    """Access: those who may export."""
+    row = catalogue_for(request, key, Permission.EXPORT)
+    items = read_stored(row)
+    response: HttpResponse | StreamingHttpResponse
+    if name == ITEMS:
+        response = StreamingHttpResponse(row_csv(_items(items)), content_type=CSV)
+    elif name == PICTURES and items.picture is not None:
+        response = HttpResponse(pictures_zip(items), content_type="application/zip")
+    else:
+        raise Http404(f"There is no download {name}.")
+    response["Content-Disposition"] = f'attachment; filename="catalogue-{row.pk}-{name}"'
+    if request.method == "GET":
+        details = {"file": name, "catalogue": row.pk}
+        record(
+            team=row.team,
+            actor=person(request),
+            action="export",
+            subject=row.name,
+            details=details,
+        )
+    return response
+
+
+def _items(items: Catalogue) -> RowFile:
+    """An item a row: its id, what is said of it, and each of its attributes."""
+    kinds = items.attributes.kinds if items.attributes else ()
+    columns: dict[str, Kind] = {"id": "text", "words": "text"}
+    columns |= {kind.name: "text" for kind in kinds}
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        for number, one in enumerate(items.ids):
+            values = items.attributes.describe(number) if items.attributes else {}
+            yield one, items.words(number), *(values[kind.name] for kind in kinds)
+
+    return RowFile(columns, rows())

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
-from typing import Any
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.models import Team
 from accounts.names import require_visible
-from annotation.relevance import Source
+from annotation.relevance import Source, relevance_sources
 from simulation.exceptions import ExperimentUnfit
 from simulation.models.catalogues import NAME_LENGTH
 from simulation.names import named_user
-from simulation.pages.catalogue_choices import SENT
+from simulation.pages.catalogues import CATALOGUE_FILES, SENT
 from simulation.plans import EMBEDDING, MOST_TOLERANCE, RANDOM, Plan, controls, plan_of
 from simulation.stored_catalogues import MOST_DRAWN
 from simulation.stored_experiments import FORM
 from simulation.users import NAMES, Kind, Mode
+
+if TYPE_CHECKING:
+    pass
 
 COMMON = ("nDCG@10", "RR@10", "Success@1", "nDCG@5", "P@5", "Success@10")
 DEFAULT_MEASURES = ("nDCG@10", "RR@10", "Success@1")
@@ -32,12 +36,6 @@ NEEDED: tuple[tuple[Kind, str], ...] = (
 MOST_NUMBER = 2**31 - 1
 # In standard deviations: what is certain to switch lies far below.
 MOST_EFFECT = 10
-CATALOGUE_FILES = gettext_lazy(
-    "A zip of ids.txt (an id a line) and embeddings.npy (a row an id), with attributes.csv and "
-    "captions.txt where there are any; or of a .npy with Shoes' eval_im_names.txt or FashionIQ's "
-    "split.….json. Their file of relative captions may come along: critiques are then in people's "
-    "words. Or Fashion-MNIST's sprite."
-)
 NUMBERS_HELP = gettext_lazy("Numbers with commas between.")
 
 
@@ -364,3 +362,22 @@ def initial_of(rules: Mapping[str, Any], *, form: int = FORM) -> dict[str, Any]:
         "carry": rules["carry"],
         "no_repeats": not rules["repeats"],
     }
+
+
+MOST_OFFERED = 300
+
+
+def sources_of(teams: list[Team]) -> dict[str, Source]:
+    """What the teams' studies and collections offer, by key; the newest first."""
+    sources = relevance_sources().list_sources(teams)
+    return {source.key: source for source in islice(sources, MOST_OFFERED)}
+
+
+def first_key(sources: dict[str, Source], *, study: str, collection: str) -> str:
+    """The judgments that a link meant: the newest of that study or collection."""
+    for key, source in sources.items():
+        if study and source.study is not None and source.study.slug == study:
+            return key
+        if collection and source.collection == collection:
+            return key
+    return next(iter(sources), "")

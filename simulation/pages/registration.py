@@ -21,9 +21,9 @@ from annotation.pages.stages import (
 from console.api.endpoint import register_subject
 from console.job_permissions import JobAccess, register_job_access
 from results.models import Result
+from simulation.dialogue_studies import MAKE_DIALOGUES
 from simulation.models import DialogueStudy
-from simulation.pages.experiment import experiment_for
-from simulation.stored_dialogues import MAKE_DIALOGUES
+from simulation.pages.experiments import experiment_for
 
 if TYPE_CHECKING:
     from annotation.study_sizes import CountedStudy

@@ -17,17 +17,17 @@ of_a_study: list[URLPattern | URLResolver] = [
 ]
 
 of_an_experiment: list[URLPattern | URLResolver] = [
-    path("", pages.experiment.experiment, name="experiment"),
-    path("delete/", pages.experiment.delete, name="experiment-delete"),
-    path("runs/<int:number>/", pages.experiment.progress, name="experiment-progress"),
-    path("runs/<int:number>/stop/", pages.experiment.stop, name="experiment-stop"),
-    path("runs/<int:number>/again/", pages.experiment.resume, name="experiment-again"),
+    path("", pages.experiments.experiment, name="experiment"),
+    path("delete/", pages.experiments.delete, name="experiment-delete"),
+    path("runs/<int:number>/", pages.experiments.progress, name="experiment-progress"),
+    path("runs/<int:number>/stop/", pages.experiments.stop, name="experiment-stop"),
+    path("runs/<int:number>/again/", pages.experiments.resume, name="experiment-again"),
     path(
         "<slug:chart>.<slug:form>/picture/",
-        pages.experiment.picture,
+        pages.experiments.picture,
         name="experiment-picture",
     ),
-    path("<str:name>", pages.downloads.download, name="experiment-download"),
+    path("<str:name>", pages.experiments.download, name="experiment-download"),
 ]
 
 of_a_recommender: list[URLPattern | URLResolver] = [
@@ -39,14 +39,14 @@ of_a_recommender: list[URLPattern | URLResolver] = [
 ]
 
 of_the_site: list[URLPattern | URLResolver] = [
-    path("simulations/", pages.listing.experiments, name="experiments"),
-    path("new-simulation/", pages.listing.new_experiment, name="new-experiment"),
+    path("simulations/", pages.experiments.experiments, name="experiments"),
+    path("new-simulation/", pages.experiments.new_experiment, name="new-experiment"),
     path("simulations/<slug:slug>/", include(of_an_experiment)),
     path("catalogues/", pages.catalogues.catalogues, name="catalogues"),
-    path("catalogues/<int:key>/", pages.catalogue.catalogue, name="catalogue"),
+    path("catalogues/<int:key>/", pages.catalogues.catalogue, name="catalogue"),
     path(
         "catalogues/<int:key>/<str:name>",
-        pages.catalogue.download,
+        pages.catalogues.download,
         name="catalogue-download",
     ),
     path("catalogues/<int:key>/delete/", pages.catalogues.delete, name="catalogue-delete"),

@@ -1,7 +1,6 @@
 """Recommenders that take critiques of what they showed."""
 
-from simulation.recommenders.embedding import EmbeddingRecommender
 from simulation.recommenders.protocol import Recommender
-from simulation.recommenders.random_order import RandomRecommender
+from simulation.recommenders.untrained import EmbeddingRecommender, RandomRecommender
 
 __all__ = ["EmbeddingRecommender", "RandomRecommender", "Recommender"]

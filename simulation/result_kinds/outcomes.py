@@ -27,9 +27,8 @@ from simulation.dialogue_figures import (
     tabulate_outcomes,
 )
 from simulation.models import DialogueStudy
-from simulation.outcome_biases import MARGIN
 from simulation.outcome_report import FEW_RECOMMENDERS, outcome_record
-from simulation.outcome_study import COEFFICIENTS
+from simulation.outcome_study import COEFFICIENTS, MARGIN
 from simulation.result_kinds.dialogues import (
     MOST_SEED,
     DialogueKind,

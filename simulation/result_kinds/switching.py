@@ -33,7 +33,7 @@ from simulation.result_kinds.dialogues import (
     limits_of,
     named_frame,
 )
-from simulation.switching_report import DEFAULT_USERS, decisions_of, switching_record
+from simulation.switching import DEFAULT_USERS, decisions_of, switching_record
 
 SHARES = {
     "after_loss": gettext_lazy("P(switch) after a loss"),

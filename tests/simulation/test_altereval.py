@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation.alternatives_files import read_dialogues
 from simulation.catalogue import Catalogue
 from simulation.critics import AttributeCritic
 from simulation.drawn_products import stand_in_catalogue
 from simulation.experiments import Settings, run_experiment
 from simulation.recommenders import EmbeddingRecommender
-from simulation.targets import Targets
+from simulation.targets import Targets, read_dialogues
 from simulation.users import meta_sim_prob
 
 pytestmark = pytest.mark.shared_data

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from simulation.captions import CaptionCritic, RelativeCaption, read_captions
+from simulation.captions import CaptionCritic, PairedCaptionCritic, RelativeCaption, read_captions
 from simulation.critics import AttributeCritic
 from simulation.drawn_products import drawn_catalogue
 from simulation.exceptions import CaptionsUnfit, CheckpointUnfit
-from simulation.paired_captions import PairedCaptionCritic
 from tests.codes import refused, refused_naming
 from tests.simulation.conftest import neighbours
 

@@ -11,17 +11,21 @@ import numpy as np
 import pytest
 
 from presentation.theme import rendered, themed
-from simulation.comparisons import causes, compare_all
+from simulation.comparisons import causes, compare_all, sensitivity, with_share_judged
 from simulation.critics import AttributeCritic, Critic, DirectionCritic
 from simulation.drawn_products import drawn_catalogue
 from simulation.experiments import Experiment, Settings, run_experiment
 from simulation.figures import by_p_switch, by_tolerance, by_turn
-from simulation.impossible_cells import impossible_cells
 from simulation.outcomes import Qrels
 from simulation.pages.forms import COMMON
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
-from simulation.sensitivity import sensitivity, with_share_judged
-from simulation.tables import expected_maximum, improvement, results_table, table_text
+from simulation.reports import (
+    expected_maximum,
+    impossible_cells,
+    improvement,
+    results_table,
+    table_text,
+)
 from simulation.targets import targets_of
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.ranking import measure

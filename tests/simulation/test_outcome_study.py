@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from simulation.outcome_biases import biases, counterfactual
-from simulation.outcome_study import ceiling, orders
+from simulation.outcome_study import biases, ceiling, counterfactual, orders
 from stats.correlation import soft_pairwise_accuracy
 from stats.ranking.resampled_topics import UNMOVED
 from tests.codes import refused_naming

@@ -7,14 +7,14 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Team, User
 from accounts.teams import create_team
-from simulation.comparisons import causes, compare_all
+from simulation.comparisons import causes, compare_all, sensitivity
 from simulation.critics import critic_of
 from simulation.exceptions import ExperimentUnfit, TargetsUnfit
 from simulation.experiments import run_experiment
 from simulation.models import DialoguePiece, StoredCatalogue, StoredExperiment, StoredRecommender
 from simulation.names import named_recommender
 from simulation.plans import plan_of
-from simulation.sensitivity import sensitivity
+from simulation.reports import results_table
 from simulation.stored_catalogues import drawn_products, read_stored, stand_ins, vectors
 from simulation.stored_experiments import (
     create_experiment,
@@ -27,7 +27,6 @@ from simulation.stored_experiments import (
 )
 from simulation.stored_results import N_REPEATS
 from simulation.stored_training import request_training
-from simulation.tables import results_table
 from tests.codes import refused_naming
 from tests.simulation.stored import RULES, stored_experiment, work_off
 from work.execution import run_job

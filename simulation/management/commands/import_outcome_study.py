@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from annotation.management.numbers import natural, positive
 from simulation.catalogue import Catalogue
-from simulation.dialogue_imports import DialogueItems
+from simulation.dialogue_studies import DialogueItems
 from simulation.management.dialogue_import import DialogueImportCommand
 from simulation.outcome_items import outcome_items
 

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from annotation.management.numbers import natural, positive
 from annotation.relevance import relevance_sources
 from simulation.catalogue import Catalogue
-from simulation.dialogue_imports import DialogueItems
+from simulation.dialogue_studies import DialogueItems
 from simulation.management.dialogue_import import DialogueImportCommand
 from simulation.switching_items import switching_items
 from simulation.targets import from_judgments

@@ -8,9 +8,8 @@ from annotation.management.numbers import natural
 from annotation.models import Study
 from presentation.documents import Number
 from presentation.text_tables import estimate_line
-from simulation.outcome_biases import MARGIN
 from simulation.outcome_report import FEW_RECOMMENDERS, outcome_record
-from simulation.outcome_study import COEFFICIENTS
+from simulation.outcome_study import COEFFICIENTS, MARGIN
 
 
 class Command(BaseCommand):

@@ -12,7 +12,7 @@ from simulation.experiments import Experiment, Settings
 from simulation.figures import pictures
 from simulation.names import CATALOGUES, RECOMMENDERS, USERS
 from simulation.outcomes import EVALUATION_BY_MODE, Carry, Qrels
-from simulation.plain_files import Request, run_request, targets_of_qrels
+from simulation.plans import Request, run_request, targets_of_qrels
 from simulation.reports import report, report_text
 from simulation.users import Mode
 from stats.ranking import measure

@@ -9,7 +9,7 @@ from annotation.models import Study
 from presentation.documents import Number
 from presentation.text_tables import estimate_line
 from simulation.names import USERS, named_user
-from simulation.switching_report import DEFAULT_USERS, decisions_of, switching_record
+from simulation.switching import DEFAULT_USERS, decisions_of, switching_record
 from simulation.users import MetaUser
 
 

@@ -10,10 +10,8 @@ from zipfile import is_zipfile
 from simulation.catalogue import Catalogue
 from simulation.critics import Critic
 from simulation.exceptions import CheckpointUnfit
-from simulation.recommenders.trained.items import fingerprint
-from simulation.recommenders.trained.recommender import TrainedRecommender
-from simulation.recommenders.trained.settings import TrainingSettings, settings_from
-from simulation.recommenders.trained.tracker import Tracker
+from simulation.recommenders.trained.settings import TrainingSettings, fingerprint, settings_from
+from simulation.recommenders.trained.tracker import Tracker, TrainedRecommender
 
 FORMAT = 1
 KINDS: dict[str, type] = {

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch  # noqa: TID253
 
-from simulation.recommenders.trained.items import Items
-from simulation.recommenders.trained.settings import TrainingSettings
+from simulation.recommenders.trained.settings import Items, TrainingSettings
 from simulation.recommenders.trained.tracker import Tracker
 
 if TYPE_CHECKING:

@@ -16,11 +16,9 @@ from simulation.dialogues import simulate
 from simulation.exceptions import CheckpointUnfit
 from simulation.outcomes import outcomes
 from simulation.recommenders.trained.checkpoints import Checkpoint, load_parameters, read_checkpoint
-from simulation.recommenders.trained.items import Items, fingerprint, items_of
 from simulation.recommenders.trained.losses import Batch, Trainer
-from simulation.recommenders.trained.recommender import TrainedRecommender
-from simulation.recommenders.trained.settings import TrainingSettings
-from simulation.recommenders.trained.tracker import Tracker
+from simulation.recommenders.trained.settings import Items, TrainingSettings, fingerprint, items_of
+from simulation.recommenders.trained.tracker import Tracker, TrainedRecommender
 from simulation.targets import Targets, drawn_starts, filled
 from simulation.users import sim_base
 from stats.arguments import Integers
@@ -28,7 +26,6 @@ from stats.ranking import measure
 
 if TYPE_CHECKING:
     import torch
-
 
 MOST_VALIDATED = 200
 STEEPEST = 5.0

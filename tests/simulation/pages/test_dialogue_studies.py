@@ -21,7 +21,7 @@ from annotation.protocols.versions import current_document
 from console.chart_summaries import values_in_words
 from results.models import Result, pack_record
 from results.shown import ShownResult
-from simulation.experiment_dialogues import log_lines
+from simulation.dialogue_pieces import log_lines
 from simulation.models import (
     DialogueStudy,
     FinalItem,

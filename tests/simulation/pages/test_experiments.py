@@ -21,8 +21,8 @@ from simulation.models import (
     StoredExperiment,
 )
 from simulation.pages.forms import RunForm, initial_of
-from simulation.pages.rows import StoredRun
-from simulation.pages.sentences import ExperimentAnswer
+from simulation.pages.tables import StoredRun
+from simulation.pages.view import ExperimentAnswer
 from simulation.stored_catalogues import packed, read_stored
 from simulation.stored_experiments import request_run
 from tests.codes import field_codes, message_codes

@@ -2,30 +2,71 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.db.models import Max
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.audit import record
+from accounts.models import Team
 from accounts.roles import Permission
+from annotation.relevance import Source
 from console.access import may, may_of, person, require_permission
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
+from console.tables import page_of
+from error_codes import CorrectableError
+from presentation.documents import Table
+from presentation.latex import table_latex
+from presentation.plain import table_csv
+from presentation.row_files import FORMS as ROW_FORMS
+from presentation.row_files import JSON_LINES, RowFile
 from presentation.spreadsheets import frame_csv
+from simulation.dialogue_pieces import LOG_NAME, log_lines
 from simulation.exceptions import SimulationError
 from simulation.models import ExperimentVersion, StoredExperiment, StoredRecommender
-from simulation.pages.forms import RunForm, are_same_users, initial_of, users_again
-from simulation.pages.rows import StoredRun
-from simulation.pages.standing import standing_of_run
-from simulation.pages.view import ExperimentView
+from simulation.pages.catalogues import (
+    DRAWN,
+    STAND_IN,
+    catalogue_choices,
+    chosen_catalogue,
+    teams_that_may_simulate,
+)
+from simulation.pages.forms import (
+    ExperimentForm,
+    RunForm,
+    are_same_users,
+    first_key,
+    initial_of,
+    sources_of,
+    users_again,
+)
+from simulation.pages.tables import (
+    StoredRun,
+    causes_table,
+    comparisons_table,
+    results_table,
+    switches_table,
+)
+from simulation.pages.view import ExperimentView, standing_of_run
 from simulation.plans import TRAINED
-from simulation.stored_experiments import delete_experiment, resume_run, stop_run, store_run
+from simulation.stored_experiments import (
+    create_experiment,
+    delete_experiment,
+    resume_run,
+    same_experiment,
+    stop_run,
+    store_run,
+)
 
 
 def experiment_for(
@@ -219,3 +260,154 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
         draw=figure.draw,
         data=lambda: frame_csv(figure.frame),
     )
+
+
+@require_safe
+def experiments(request: HttpRequest) -> HttpResponse:
+    """Access: signed in; lists the experiments of one's teams, but for who adjudicates blind."""
+    rows = StoredExperiment.objects.visible_to(person(request)).select_related("team", "catalogue")
+    with_last = rows.annotate(finished_at=Max("versions__finished_at")).order_by("-pk")
+    context = {"page": page_of(request, with_last)}
+    return render(request, "simulation/list.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_experiment(request: HttpRequest) -> HttpResponse:
+    """Access: signed in; for a team, those who may analyse its studies."""
+    teams = teams_that_may_simulate(person(request))
+    sources = sources_of(teams)
+    form = _new_form(request, teams, sources)
+    seconds = None
+    if request.method == "POST" and form.is_valid():
+        is_check = "check" in request.POST
+        version = _create(request, form, teams, is_check=is_check)
+        if version is not None and not is_check:
+            resume_run(version=version, actor=person(request))
+            return redirect("console:experiment", version.experiment.slug)
+        seconds = _seconds(form, version)
+    context = {"form": form, "seconds": seconds}
+    status = 422 if form.errors else 200
+    return render(request, "simulation/new.html", context, status=status)
+
+
+def _seconds(form: ExperimentForm, version: ExperimentVersion | None) -> float | None:
+    """About how long the experiment of a form that is right takes one core."""
+    if version is None or form.plan is None:
+        return None
+    experiment = version.experiment
+    return form.plan.seconds(experiment.n_targets, experiment.catalogue.n_items)
+
+
+def _new_form(
+    request: HttpRequest, teams: list[Team], sources: dict[str, Source]
+) -> ExperimentForm:
+    data = (request.POST, request.FILES) if request.method == "POST" else ()
+    trained = StoredRecommender.objects.filter(catalogue__team__in=teams)
+    rows = trained.exclude(finished_at=None).values_list("pk", "name", "catalogue__name")
+    names = [(f"{TRAINED}:{pk}", f"{name} ({catalogue})") for pk, name, catalogue in rows]
+    choices = catalogue_choices(teams)
+    study, collection = (request.GET.get(name, "") for name in ("study", "collection"))
+    first = first_key(sources, study=study, collection=collection)
+    initial = {"judgments": first, "catalogue": _first_catalogue(choices, sources.get(first))}
+    return ExperimentForm(sources, choices, names, *data, initial=initial)
+
+
+def _first_catalogue(choices: list[tuple[str, str]], source: Source | None) -> str:
+    """The newest that has embeddings of its own, and else what needs none."""
+    own = [key for key, _title in choices if ":" in key]
+    if own:
+        return own[0]
+    return STAND_IN if source is not None else DRAWN
+
+
+def _create(
+    request: HttpRequest, form: ExperimentForm, teams: list[Team], *, is_check: bool
+) -> ExperimentVersion | None:
+    """The run of a form, stored with its catalogue and experiment or not at all, as where it is
+    only checked; None with the form's errors where it is refused."""
+    try:
+        with transaction.atomic():
+            version = _store(request, form, teams)
+            same = same_experiment(version)
+            transaction.set_rollback(is_check or same is not None)
+    except CorrectableError as refused:
+        form.add_error(None, ValidationError(str(refused), code=refused.code))
+        return None
+    if same is not None and not is_check:
+        return same.versions.get(fingerprint=version.fingerprint)
+    return version
+
+
+def _store(request: HttpRequest, form: ExperimentForm, teams: list[Team]) -> ExperimentVersion:
+    data, source, actor = form.cleaned_data, form.source, person(request)
+    team = next(team for team in teams if team.pk == source.team_id)
+    # The same form may be sent twice at once. What else is stored for the team goes on meanwhile.
+    Team.objects.select_for_update(no_key=True).get(pk=team.pk)
+    catalogue = chosen_catalogue(data["catalogue"], source, team, data, actor)
+    row = create_experiment(
+        team=team,
+        name=data["name"],
+        catalogue=catalogue,
+        judgments=source.judgments(),
+        made_of=source.made_of,
+        actor=actor,
+        study=source.study,
+        collection=source.collection,
+    )
+    return store_run(experiment=row, rules=form.rules, actor=actor)
+
+
+JSON, TEX, CSV = "application/json", "application/x-tex", "text/csv; charset=utf-8"
+TABLES: dict[str, Callable[[StoredRun], Table]] = {
+    "results": results_table,
+    "comparisons": lambda run: comparisons_table(run, run.measures),
+    "causes": lambda run: causes_table(run, run.measures),
+    "switches": switches_table,
+}
+ROWS: dict[str, Callable[[StoredRun], RowFile]] = {
+    "turns": StoredRun.result_rows,
+    "seeds": StoredRun.seed_rows,
+    "targets": StoredRun.target_rows,
+    "sensitivity": StoredRun.sensitivity_rows,
+}
+Parts = Iterator[str] | Iterator[bytes]
+
+
+def _all(run: StoredRun) -> Iterator[str]:
+    tables = {name: list(make(run).records()) for name, make in TABLES.items()}
+    yield json.dumps(run.record() | {"tables": tables}, indent=1, ensure_ascii=False)
+
+
+def _content(name: str, run: StoredRun) -> tuple[str, Any] | None:
+    """The type of a download and its parts; None where there is none of that name."""
+    base, _dot, form = name.partition(".")
+    if name == "experiment.json":
+        return JSON, _all(run)
+    if name == LOG_NAME:
+        return JSON_LINES, log_lines(run.version)
+    if base in TABLES and form in ("csv", "tex"):
+        table = TABLES[base](run)
+        return (CSV, [table_csv(table)]) if form == "csv" else (TEX, [table_latex(table)])
+    if base in ROWS and form in ROW_FORMS:
+        content_type, write = ROW_FORMS[form]
+        return content_type, write(ROWS[base](run))
+    return None
+
+
+@require_safe
+def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpResponse:
+    """Access: those who may export."""
+    row = experiment_for(request, slug, Permission.EXPORT)
+    version = version_for(request, list(row.versions.exclude(finished_at=None).order_by("-number")))
+    if version is not None:
+        version.experiment = row
+    content = None if version is None else _content(name, StoredRun(version))
+    if version is None or content is None:
+        raise Http404(f"There is no download {name}.")
+    content_type, parts = content
+    response = StreamingHttpResponse(parts, content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="{slug}-{version.number}-{name}"'
+    if request.method == "GET":
+        details = {"file": name, "version": version.number}
+        record(team=row.team, actor=person(request), action="export", subject=slug, details=details)
+    return response

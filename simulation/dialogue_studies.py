@@ -1,5 +1,4 @@
-"""Studies of recorded dialogues that a page requests: made at once, given their items in the
-background."""
+"""Studies of recorded dialogues: imported from a log, or requested and made in the background."""
 
 from __future__ import annotations
 
@@ -7,21 +6,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.models import Team
+from annotation.imports import ImportResult, import_study
+from annotation.models import Study
 from annotation.new_studies import begin_study
+from annotation.protocols.templates import read_protocol
+from annotation.readers.drafts import StudyDraft
 from annotation.study_jobs import request_study_job
 from annotation.uploads import PART_BYTES, plain_file_name, require_size
-from simulation.dialogue_imports import DialogueItems, fill_dialogues
+from simulation.dialogue_pieces import LOG_NAME, log_lines
 from simulation.exceptions import DialoguesUnfit
-from simulation.experiment_dialogues import LOG_NAME, log_lines
 from simulation.models import DialogueLogPart, DialogueStudy, ExperimentVersion, StoredExperiment
 from simulation.outcome_items import outcome_items
 from simulation.plans import plan_of
-from simulation.recorded_dialogues import require_log
+from simulation.recorded_dialogues import log_sha256, require_log
 from simulation.stored_catalogues import read_stored
 from simulation.switching_items import switching_items
 
@@ -29,6 +33,71 @@ if TYPE_CHECKING:
     from accounts.models import User
     from annotation.uploads import SentFile
     from work.execution import RunningJob
+
+
+class DialogueItems(Protocol):
+    """Items that were made of a log, with what is stored apart from what workers see."""
+
+    @property
+    def kind(self) -> DialogueStudy.Kind: ...
+
+    @property
+    def draft(self) -> StudyDraft: ...
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Fields of the `DialogueStudy`."""
+        ...
+
+    def store(self, dialogues: DialogueStudy) -> None: ...
+
+
+@transaction.atomic
+def import_dialogues(
+    items: DialogueItems,
+    *,
+    log: Path,
+    slug: str,
+    title: str = "",
+    owner: Any = None,
+    team: Team | None = None,
+) -> ImportResult:
+    """Make a new study of them, ready to launch; the template has the name of its kind."""
+    if Study.objects.filter(slug=slug).exists():
+        raise DialoguesUnfit(
+            _("There is a study '{study}' already. Choose another name.").format(study=slug),
+            code="study_exists",
+        )
+    imported = import_study(
+        draft=items.draft,
+        path=log,
+        slug=slug,
+        title=title,
+        owner=owner,
+        team=team,
+        protocol=read_protocol(items.kind),
+    )
+    dialogues = DialogueStudy(study=imported.study, kind=items.kind, log_name=log.name)
+    _store(dialogues, items, log)
+    return imported
+
+
+@transaction.atomic
+def fill_dialogues(dialogues: DialogueStudy, items: DialogueItems, *, log: Path) -> ImportResult:
+    """Give a study of dialogues that has no items yet those of its log."""
+    slug = dialogues.study.slug
+    imported = import_study(draft=items.draft, path=log, slug=slug)
+    _store(dialogues, items, log)
+    return imported
+
+
+def _store(dialogues: DialogueStudy, items: DialogueItems, log: Path) -> None:
+    for name, value in items.origin.items():
+        setattr(dialogues, name, value)
+    dialogues.log_sha256, dialogues.made_at = log_sha256(log), timezone.now()
+    dialogues.save()
+    items.store(dialogues)
+
 
 MAKE_DIALOGUES = "make_dialogues"
 
