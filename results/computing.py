@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,12 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from results.kinds import Chosen, Computed, Given, ResultKind
-from results.models import Result, pack_record
+from results.models import Result, ResultPart, pack_record
 from work.request import request_job
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
     from accounts.models import User
     from work.execution import RunningJob
     from work.models import Job
@@ -119,24 +122,56 @@ def store_result(
     actor: User | None,
 ) -> Result:
     """Store the next result of its kind; ComputedMeanwhile if the same is stored already."""
-    # One at a time per subject, so that numbers have no gaps and the same is not stored twice.
-    type(subject)._default_manager.select_for_update().get(pk=subject.pk)
+    lock_subject(subject)
     if not kind.is_repeated and (same := find_result(subject, kind.name, fingerprint)):
         raise ComputedMeanwhile(same)
-    last = Result.objects.of(subject, kind.name).aggregate(last=Max("number"))["last"]
-    return Result.objects.create(
+    if computed.settings is None:
+        computed = replace(computed, settings=settings)
+    return create_result(
         subject=subject,
         kind=kind.name,
-        number=(last or 0) + 1,
         form=kind.form,
         fingerprint=fingerprint,
-        settings=dict(settings if computed.settings is None else computed.settings),
+        computed=computed,
+        actor=actor,
+    )
+
+
+def lock_subject(subject: models.Model) -> None:
+    """Let one process at a time store results of a subject, so that numbers have no gaps and the
+    same is not stored twice."""
+    type(subject)._default_manager.select_for_update().get(pk=subject.pk)
+
+
+def create_result(
+    *,
+    subject: models.Model,
+    kind: str,
+    form: int,
+    fingerprint: str,
+    computed: Computed,
+    actor: AbstractBaseUser | None = None,
+) -> Result:
+    """Store the next result of its kind, of a subject that is locked."""
+    last = Result.objects.of(subject, kind).aggregate(last=Max("number"))["last"]
+    result = Result.objects.create(
+        subject=subject,
+        kind=kind,
+        number=(last or 0) + 1,
+        form=form,
+        fingerprint=fingerprint,
+        settings=dict(computed.settings or {}),
         seed=computed.seed,
         facts=dict(computed.facts),
         notes=[{"text": str(one), "code": getattr(one, "code", "")} for one in computed.notes],
         packed_record=None if computed.record is None else pack_record(computed.record),
-        created_by=actor,
+        created_by_id=actor.pk if actor else None,
     )
+    ResultPart.objects.bulk_create(
+        ResultPart(result=result, name=name, content=content)
+        for name, content in computed.parts.items()
+    )
+    return result
 
 
 def find_result(subject: models.Model, kind: str, fingerprint: str) -> Result | None:

@@ -63,6 +63,8 @@ class Computed:
         Warnings for readers, each with a code where there is one.
     settings : mapping, optional
         The settings, where the computation completed them.
+    parts : mapping of bytes
+        Large tables of the record, packed, that are read one by one.
     write_rows : callable, optional
         Stores what is paged row by row, in the transaction that stores the result.
     """
@@ -72,6 +74,7 @@ class Computed:
     notes: Sequence[str] = ()
     seed: int = 0
     settings: Mapping[str, Any] | None = None
+    parts: Mapping[str, bytes] = field(default_factory=dict)
     write_rows: Callable[[Result], object] | None = None
 
 

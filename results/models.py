@@ -69,8 +69,7 @@ class Result(models.Model):
         """Everything that was computed, under the keys of `--json`; empty if it is rows."""
         if self.packed_record is None:
             return {}
-        unpacked: dict[str, Any] = json.loads(zlib.decompress(self.packed_record))
-        return unpacked
+        return unpack_record(self.packed_record)
 
     @property
     def level(self) -> str:
@@ -78,9 +77,31 @@ class Result(models.Model):
         return f"{100 * self.settings.get('confidence', 0.95):g} %"
 
 
+class ResultPart(models.Model):
+    """A part of a result that is read by itself: a large table of it, or a file made of it."""
+
+    result = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="parts")
+    name = models.CharField(max_length=64)
+    content = ContentField()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["result", "name"], name="part_once_a_result")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of result {self.result_id}"
+
+
 def pack_record(record: Mapping[str, Any]) -> bytes:
     """A record as it is stored."""
     return zlib.compress(json.dumps(plain_record(record), allow_nan=False).encode())
+
+
+def unpack_record(packed: bytes) -> dict[str, Any]:
+    unpacked: dict[str, Any] = json.loads(zlib.decompress(packed))
+    return unpacked
 
 
 def plain_record(value: Any) -> Any:

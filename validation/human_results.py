@@ -1,51 +1,47 @@
-"""What people's judgments of a study say by themselves: computed, and stored as rows."""
+"""What people's judgments of a study say by themselves: computed, and stored as a result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.db import models, transaction
-from django.db.models import Max
+from django.db import transaction
 
 from annotation.agreement import judged_protocols, rounds_of
 from annotation.comparisons import wins
 from annotation.frames import judgment_frame
-from annotation.models import Candidate, Question, Study, Submission
+from annotation.models import Question, Study, Submission
 from annotation.protocols.versions import numbered_version
 from presentation.progress import Progress, silently
+from results.computing import create_result, lock_subject
+from results.kinds import Computed
+from results.models import Result, ResultQuerySet
 from validation.analysis.human_results import (
     CONDITION,
     PREFERRED,
     PROTOCOL,
     UNFLAGGED,
-    LowestCandidate,
+    QuestionRecord,
     QuestionResult,
     QuestionScale,
     question_result,
 )
-from validation.models import (
-    HumanResults,
-    HumanResultsBin,
-    HumanResultsPair,
-    HumanResultsQuestion,
-    HumanResultsSystem,
-    LowestRated,
-)
+from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+HUMAN_RESULTS = "human_results"
 FORM = 6
-"""Of the rows, and how their numbers are reckoned; those of another form are out of date."""
-AT_ONCE = 500
+"""Of the record, and how its numbers are computed; those of another form are out of date."""
 MOST_PARTS = 12
-Part = tuple[str, str, "pd.DataFrame"]
+JudgedPart = tuple[str, str, "pd.DataFrame"]
+Part = tuple[str, str, str]
+R = TypeVar("R", RatedSystemRecord, RatedPairRecord)
 
 
 def human_results_fingerprint(study: Study) -> str:
@@ -53,13 +49,45 @@ def human_results_fingerprint(study: Study) -> str:
     return sha256(repr(("results", FORM, study.pk, study.judgments_version)).encode()).hexdigest()
 
 
-def current_human_results(study: Study) -> HumanResults | None:
+def list_human_results(study: Study) -> ResultQuerySet:
+    return Result.objects.of(study, HUMAN_RESULTS)
+
+
+def current_human_results(study: Study) -> Result | None:
     """The results of the study as it was loaded; None where they are not computed yet."""
-    results = HumanResults.objects.of(study)
-    return results.filter(fingerprint=human_results_fingerprint(study)).last()
+    current = list_human_results(study).filter(fingerprint=human_results_fingerprint(study))
+    return current.defer(None).first()
 
 
-def compute_human_results(study: Study, progress: Progress = silently) -> HumanResults:
+class StoredHumanResults:
+    """The results of a study as they are stored; rows of systems and pairs by question, scope and
+    part."""
+
+    def __init__(self, study: Study, version: Result) -> None:
+        self.study, self.version, self.record = study, version, version.record
+
+    @cached_property
+    def questions(self) -> list[QuestionRecord]:
+        return [QuestionRecord(**row) for row in self.record["questions"]]
+
+    @cached_property
+    def systems(self) -> dict[Part, list[RatedSystemRecord]]:
+        return _group_by_part(RatedSystemRecord, self.record["systems"])
+
+    @cached_property
+    def pairs(self) -> dict[Part, list[RatedPairRecord]]:
+        return _group_by_part(RatedPairRecord, self.record["pairs"])
+
+
+def _group_by_part(kind: type[R], rows: Iterable[dict[str, Any]]) -> dict[Part, list[R]]:
+    parts: dict[Part, list[R]] = {}
+    for row in rows:
+        values = {name: value for name, value in row.items() if name not in ("scope", "by")}
+        parts.setdefault((row["question"], row["scope"], row["by"]), []).append(kind(**values))
+    return parts
+
+
+def compute_human_results(study: Study, progress: Progress = silently) -> Result:
     """Compute the results of every question that was judged in the first round, and keep them as
     the study's next version."""
     # Loaded first: what changes meanwhile makes the version out of date, and never wrong.
@@ -74,7 +102,7 @@ def compute_human_results(study: Study, progress: Progress = silently) -> HumanR
     return _store(study, round, n_flagged, results)
 
 
-def _result(question: Question, frame: pd.DataFrame, parts: Sequence[Part]) -> QuestionResult:
+def _result(question: Question, frame: pd.DataFrame, parts: Sequence[JudgedPart]) -> QuestionResult:
     scale = QuestionScale(
         question.name,
         question.kind,
@@ -96,7 +124,7 @@ def _of_round(frame: pd.DataFrame, round: int) -> pd.DataFrame:
     return frame[frame["round"] == round]
 
 
-def _parts(study: Study, frame: pd.DataFrame, round: int) -> Iterator[Part]:
+def _parts(study: Study, frame: pd.DataFrame, round: int) -> Iterator[JudgedPart]:
     """Without flagged work, by condition and by version of the protocol, where there is more."""
     import pandas as pd
 
@@ -117,35 +145,27 @@ def _parts(study: Study, frame: pd.DataFrame, round: int) -> Iterator[Part]:
 
 
 @transaction.atomic
-def _store(
-    study: Study, round: int, n_flagged: int, results: Sequence[QuestionResult]
-) -> HumanResults:
-    """Store the rows as the study's next version, instead of those before."""
-    Study.objects.select_for_update().get(pk=study.pk)
-    before = HumanResults.objects.of(study)
-    last = before.aggregate(last=Max("number"))["last"] or 0
-    before.delete()
-    version = HumanResults.objects.create(
-        study=study,
-        number=last + 1,
+def _store(study: Study, round: int, n_flagged: int, results: Sequence[QuestionResult]) -> Result:
+    """Store them as the study's next version, instead of those before."""
+    lock_subject(study)
+    record = {
+        "round": round,
+        "n_flagged": n_flagged,
+        "questions": [asdict(one.summary) for one in results],
+        "systems": list(_part_rows(results, "systems")),
+        "pairs": list(_part_rows(results, "pairs")),
+        "bins": [asdict(row) for one in results for row in one.bins],
+        "lowest": [asdict(row) for one in results for row in one.lowest],
+    }
+    version = create_result(
+        subject=study,
+        kind=HUMAN_RESULTS,
+        form=FORM,
         fingerprint=human_results_fingerprint(study),
-        round=round,
-        n_flagged=n_flagged,
+        computed=Computed(record=record),
     )
-    _write(version, HumanResultsQuestion, (_question_row(one) for one in results))
-    _write(version, HumanResultsSystem, _part_rows(results, "systems"))
-    _write(version, HumanResultsPair, _part_rows(results, "pairs"))
-    bins = ({"question": one.scale.question} | asdict(row) for one in results for row in one.bins)
-    _write(version, HumanResultsBin, bins)
-    _write(version, LowestRated, chain.from_iterable(_lowest_rows(study, one) for one in results))
+    list_human_results(study).exclude(pk=version.pk).delete()
     return version
-
-
-def _write(
-    version: HumanResults, model: type[models.Model], rows: Iterator[dict[str, Any]]
-) -> None:
-    objects = [model(version=version, **row) for row in rows]
-    model._default_manager.bulk_create(objects, batch_size=AT_ONCE)
 
 
 def _part_rows(results: Sequence[QuestionResult], name: str) -> Iterator[dict[str, Any]]:
@@ -154,40 +174,3 @@ def _part_rows(results: Sequence[QuestionResult], name: str) -> Iterator[dict[st
         for part in result.parts:
             for row in getattr(part, name):
                 yield {"scope": part.scope, "by": part.by} | asdict(row)
-
-
-def _question_row(result: QuestionResult) -> dict[str, Any]:
-    scale = result.scale
-    return {
-        "question": scale.question,
-        "measure": scale.measure,
-        "comparison": scale.comparison,
-        "scale_low": scale.low,
-        "scale_high": scale.high,
-        "n_judgments": result.n_judgments,
-        "n_items": result.n_items,
-        "n_annotators": result.n_annotators,
-        "n_items_with": result.n_items_with,
-    }
-
-
-def _lowest_rows(study: Study, result: QuestionResult) -> Iterator[dict[str, Any]]:
-    """Candidates by their keys; one that has gone meanwhile is left out."""
-    keys = _keys_of(study, result.lowest)
-    for row in result.lowest:
-        if (pk := keys.get((row.item, row.candidate))) is not None:
-            yield {
-                "question": result.scale.question,
-                "system": row.system,
-                "rank": row.rank,
-                "candidate_id": pk,
-                "mean": row.mean,
-                "n": row.n,
-            }
-
-
-def _keys_of(study: Study, rows: Sequence[LowestCandidate]) -> dict[tuple[str, str], int]:
-    candidates = Candidate.objects.filter(
-        item__study=study, item__key__in={row.item for row in rows}
-    )
-    return {(item, key): pk for item, key, pk in candidates.values_list("item__key", "key", "pk")}

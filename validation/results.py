@@ -1,15 +1,16 @@
 """A validation as tables, figures and pages ask for it: each kind of row by what it is of.
 
-`TableResults` has the rows of a report in memory; those of a stored version are
-`validation.rows.StoredResults`, where each question is one query.
+`TableResults` has the rows of a report in memory; `validation.versions.StoredResults` those of a
+stored version, each kind of which is read when it is first asked for.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from annotation.simulated_answers import Raters
@@ -58,6 +59,7 @@ KINDS: dict[str, type[Record]] = {
     "estimated_means": EstimatedMeanRecord,
     "estimated_differences": EstimatedDifferenceRecord,
 }
+NAMES = {kind: name for name, kind in KINDS.items()}
 R = TypeVar("R", bound=Record)
 
 
@@ -111,17 +113,59 @@ class Results(ABC):
         """What the validation rests on, variants included."""
 
     @abstractmethod
-    def rows(self, kind: type[R], **of: Any) -> list[R]:
-        """The rows of a kind whose fields are so; a tuple names several values of a field."""
+    def read_table(self, kind: type[R]) -> Sequence[R]:
+        """All rows of a kind, in the order in which they were computed."""
 
     @abstractmethod
     def scatter(self, question: str, metric: str, signature: str) -> ScatterRows | None:
         """What a scatter is drawn from; None where there is none."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def measures(self) -> list[Measure]:
         """Of what there are correlations, and how computed."""
+        return distinct(measure_of(row) for row in self.read_table(CorrelationRecord))
+
+    def rows(self, kind: type[R], **of: Any) -> list[R]:
+        """The rows of a kind whose fields are so; a tuple names several values of a field."""
+        names = tuple(sorted(of))
+        if (kind, names) not in self._indexes:
+            index: dict[tuple[Any, ...], list[int]] = {}
+            for at, row in enumerate(self._visible(kind)):
+                index.setdefault(tuple(getattr(row, name) for name in names), []).append(at)
+            self._indexes[kind, names] = index
+        several = [value if isinstance(value := of[name], tuple) else (value,) for name in names]
+        found = (self._indexes[kind, names].get(key, ()) for key in product(*several))
+        table = self._visible(kind)
+        return [table[at] for at in sorted(chain.from_iterable(found))]
+
+    @cached_property
+    def _indexes(self) -> dict[tuple[Any, ...], dict[tuple[Any, ...], list[int]]]:
+        """Places of rows in their table, by kind, names of fields, and values of these fields."""
+        return {}
+
+    @cached_property
+    def _tables(self) -> dict[type[Any], Sequence[Any]]:
+        return {}
+
+    def _visible(self, kind: type[Any]) -> Sequence[Any]:
+        """The table of a kind, without variants unless they are wanted."""
+        if kind not in self._tables:
+            rows = self.read_table(kind)
+            if not self.with_variants and self.all_inputs.variants:
+                rows = self._leave_out_variants(kind, rows)
+            self._tables[kind] = rows
+        return self._tables[kind]
+
+    def _leave_out_variants(self, kind: type[Any], rows: Sequence[Any]) -> Sequence[Any]:
+        hidden = {(one.metric, one.signature) for one in self.all_inputs.variants}
+        if kind is SystemRecord:
+            return [
+                replace(row, metrics=tuple(one for one in row.metrics if one.is_primary))
+                for row in rows
+            ]
+        if "metric" not in (field.name for field in fields(kind)):
+            return rows
+        return [row for row in rows if (row.metric, row.signature) not in hidden]
 
     @property
     def raters(self) -> Raters:
@@ -212,58 +256,17 @@ class TableResults(Results):
         self.settings = report.settings
         self.with_variants = with_variants
         self._scatters = scatters or {}
-        self._index: dict[tuple[Any, ...], dict[tuple[Any, ...], list[Any]]] = {}
 
     @property
     def all_inputs(self) -> Inputs:
         return self.report.inputs
 
-    def rows(self, kind: type[R], **of: Any) -> list[R]:
-        names = tuple(sorted(of))
-        index = self._indexed(kind, names)
-        several = [value if isinstance(value := of[name], tuple) else (value,) for name in names]
-        rows: list[R] = []
-        for key in _products(several):
-            rows += index.get(key, ())
+    def read_table(self, kind: type[R]) -> Sequence[R]:
+        rows: Sequence[R] = getattr(self.report, NAMES[kind])
         return rows
 
     def scatter(self, question: str, metric: str, signature: str) -> ScatterRows | None:
         return self._scatters.get((question, metric, signature))
-
-    @cached_property
-    def measures(self) -> list[Measure]:
-        return distinct(measure_of(row) for row in self.report.correlations)
-
-    def _indexed(self, kind: type[R], names: tuple[str, ...]) -> dict[tuple[Any, ...], list[R]]:
-        """The rows of a kind by the values of those fields."""
-        if (kind, names) not in self._index:
-            index: dict[tuple[Any, ...], list[Any]] = {}
-            for row in self._visible(kind):
-                index.setdefault(tuple(getattr(row, name) for name in names), []).append(row)
-            self._index[kind, names] = index
-        return self._index[kind, names]
-
-    def _visible(self, kind: type[Any]) -> Iterable[Any]:
-        [name] = [name for name, known in KINDS.items() if known is kind]
-        rows: tuple[Any, ...] = getattr(self.report, name)
-        if self.with_variants:
-            return rows
-        hidden = {(one.metric, one.signature) for one in self.report.inputs.variants}
-        if kind is SystemRecord:
-            return (
-                replace(row, metrics=tuple(one for one in row.metrics if one.is_primary))
-                for row in rows
-            )
-        if kind in (CorrelationRecord, DisagreementRecord, WorstRecord):
-            return (row for row in rows if (row.metric, row.signature) not in hidden)
-        return rows
-
-
-def _products(several: list[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
-    keys: list[tuple[Any, ...]] = [()]
-    for values in several:
-        keys = [(*key, value) for key in keys for value in values]
-    return keys
 
 
 def measure_of(row: CorrelationRecord | CeilingRecord | ComparisonRecord) -> Measure:

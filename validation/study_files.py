@@ -24,8 +24,8 @@ from metrics.models import ScoringRun
 from validation.analysis.records import plain
 from validation.exports import sampled_item_rows
 from validation.results import correlations_of
-from validation.rows import StoredResults
 from validation.study_results import require_validation
+from validation.versions import StoredResults
 
 
 def validation_json(study: Study) -> Iterator[str]:
@@ -39,7 +39,7 @@ def validation_json(study: Study) -> Iterator[str]:
         return
     results = StoredResults(version, with_variants=True)
     names = ("aggregation", "round", "n_resamples", "seed")
-    rules = {name: version.rules[name] for name in names}
+    rules = {name: version.settings[name] for name in names}
     rows = [plain(row) for row in correlations_of(results)]
     yield json.dumps({"report": version.number} | source | rules | {"rows": rows}, indent=1)
 

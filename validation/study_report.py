@@ -12,13 +12,12 @@ from annotation.models import Study
 from annotation.simulated_answers import simulation_notice
 from metrics.prompts import prompt_effects, system_scores
 from presentation.documents import Document, Section
+from results.models import Result
 from validation.documents.full import appendix, full_report, signed_document
 from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings
 from validation.documents.score_layouts import e2e, e2e_methods, lmstyle_scores
 from validation.documents.sensitivity_tables import sensitivity_table
-from validation.models import ValidationVersion
-from validation.rows import StoredResults
-from validation.versions import make_validation
+from validation.versions import StoredResults, find_validation, make_validation
 
 PROMPTS = ("standard", "enhanced")
 
@@ -37,12 +36,11 @@ class ReportRequest:
     datasheet: Sequence[Section] = ()
 
     @cached_property
-    def version(self) -> ValidationVersion:
+    def version(self) -> Result:
         """The stored version; without a number that of now, made if need be."""
         if self.number is None:
             return make_validation(study=self.study).version
-        versions = ValidationVersion.objects.of(self.study).select_related("study")
-        return versions.numbered(self.number)
+        return find_validation(self.study, self.number)
 
     @property
     def results(self) -> StoredResults:

@@ -13,6 +13,7 @@ from annotation.models import Study
 from annotation.study_results import REPORT, RESULTS, VALIDATION, StudyResult, register_result
 from metrics.exceptions import NothingToValidate
 from presentation.progress import Progress, silently
+from results.models import Result
 from validation.analysis.settings import Settings
 from validation.datasheets.short import whole_report
 from validation.human_results import (
@@ -20,7 +21,7 @@ from validation.human_results import (
     current_human_results,
     human_results_fingerprint,
 )
-from validation.models import ReportFile, ValidationOutcome, ValidationVersion
+from validation.models import ValidationOutcome
 from validation.report_files import REPORT_FILES
 from validation.versions import make_validation
 
@@ -41,10 +42,13 @@ def outcome_of(study: Study, name: str) -> ValidationOutcome | None:
     not computed yet."""
     outcomes = ValidationOutcome.objects.filter(study=study, name=name)
     current = outcomes.filter(fingerprint=_fingerprint(study))
-    return current.select_related("version__study").first()
+    outcome = current.select_related("version").first()
+    if outcome is not None and outcome.version is not None:
+        outcome.version.subject = study
+    return outcome
 
 
-def current_version(study: Study) -> ValidationVersion | None:
+def current_version(study: Study) -> Result | None:
     """The validation of the study as it was loaded; None where there is none."""
     outcome = outcome_of(study, VALIDATION)
     return outcome.version if outcome else None
@@ -78,15 +82,11 @@ def _compute_report(study: Study, progress: Progress) -> ValidationOutcome:
         request = whole_report(study, version.number)
         for name in progress(REPORT_FILES, len(REPORT_FILES)):
             content = REPORT_FILES[name](request)
-            ReportFile.objects.update_or_create(
-                version=version, name=name, defaults={"content": content}
-            )
+            version.parts.update_or_create(name=name, defaults={"content": content})
     return _store(study, REPORT, version, reason)
 
 
-def _validate(
-    study: Study, settings: Settings | None = None
-) -> tuple[ValidationVersion | None, str]:
+def _validate(study: Study, settings: Settings | None = None) -> tuple[Result | None, str]:
     """The version, or why there is none."""
     try:
         return make_validation(study=study, settings=settings).version, ""
@@ -94,9 +94,7 @@ def _validate(
         return None, str(nothing)
 
 
-def _store(
-    study: Study, name: str, version: ValidationVersion | None, reason: str
-) -> ValidationOutcome:
+def _store(study: Study, name: str, version: Result | None, reason: str) -> ValidationOutcome:
     values = {"fingerprint": _fingerprint(study), "version": version, "reason": reason}
     return ValidationOutcome.objects.update_or_create(study=study, name=name, defaults=values)[0]
 

@@ -1,30 +1,153 @@
-"""Validations stored under a version, and what changed from one to the next."""
+"""Validations stored under a version, and what changed from one to the next.
 
-from collections.abc import Iterator
+A version is a `Result` of the kind "validation". Its record has the inputs, the measures and what
+later versions compare judgments with; its parts are the tables, one for each of `results.KINDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import Max
 
-from annotation.models import Judgment, Study, Submission
+from annotation.models import Judgment, Question, Study, Submission
+from annotation.simulated_answers import Raters, raters_of
+from metrics.exceptions import ValidationUnknown
+from results.computing import create_result, lock_subject
+from results.kinds import Computed
+from results.models import Result, ResultQuerySet, pack_record, unpack_record
 from validation.analysis.material import Material
+from validation.analysis.records import (
+    CorrelationRecord,
+    Inputs,
+    LabelSourceRecord,
+    Measure,
+    Record,
+    ScoreSetRecord,
+    SystemRecord,
+    SystemScoreRecord,
+    plain,
+)
 from validation.analysis.report import ValidationReport, report_of
 from validation.analysis.settings import Settings
-from validation.changes import what_changed
 from validation.documents.figures import scatter_rows
-from validation.models import ValidationVersion
-from validation.results import FORM, labels_of, measure_of
-from validation.rows import Scatters, StoredResults, write_rows
+from validation.results import (
+    FORM,
+    KINDS,
+    NAMES,
+    Results,
+    ScatterRows,
+    labels_of,
+    measure_of,
+)
 from validation.study_validation import study_material
+
+VALIDATION_KIND, SCATTERS = "validation", "scatters"
+R = TypeVar("R", bound=Record)
+KEY = ("question", "scope", "by", "level", "coefficient", "metric", "signature")
+Changes = list[dict[str, Any]]
+Scatters = dict[tuple[str, str, str], ScatterRows]
+
+
+def list_validations(study: Study) -> ResultQuerySet:
+    """The study's stored validations, the newest first; those of another form cannot be read."""
+    return Result.objects.of(study, VALIDATION_KIND).filter(form=FORM)
+
+
+def find_validation(study: Study, number: int) -> Result:
+    """The version of that number, or ValidationUnknown with those there are."""
+    versions = list_validations(study)
+    version = versions.filter(number=number).first()
+    if version is None:
+        raise ValidationUnknown(number, sorted(versions.values_list("number", flat=True)))
+    version.subject = study
+    return version
+
+
+class StoredResults(Results):
+    """The results of a stored version: each kind of row is one query, asked once."""
+
+    def __init__(self, version: Result, *, with_variants: bool = False) -> None:
+        self.version = version
+        self.study = version.subject.slug
+        self.fingerprint = version.fingerprint
+        self.settings = Settings.of(version.settings)
+        self.with_variants = with_variants
+
+    @cached_property
+    def all_inputs(self) -> Inputs:
+        stored = self.version.record["inputs"]
+        sets = tuple(ScoreSetRecord(**row) for row in stored["score_sets"])
+        labels = tuple(LabelSourceRecord(**row) for row in stored["labels"])
+        return Inputs(**stored | {"score_sets": sets, "labels": labels})
+
+    @cached_property
+    def raters(self) -> Raters:
+        return raters_of(self.version.subject)
+
+    @cached_property
+    def scales(self) -> Mapping[str, tuple[float, float]]:
+        if self.settings.ratings != "raw":
+            return {}
+        questions = Question.objects.filter(study=self.version.subject_id)
+        rows = questions.values_list("name", "scale_min", "scale_max")
+        return {name: (low, high) for name, low, high in rows}
+
+    @cached_property
+    def measures(self) -> list[Measure]:
+        return [Measure(*names) for names in self.version.record["measures"]]
+
+    def read_table(self, kind: type[R]) -> Sequence[R]:
+        parts = self.version.parts.filter(name=NAMES[kind]).values_list("content", flat=True)
+        return [row for part in parts for row in unpack_table(kind, part)]
+
+    def scatter_words(self, question: str, metric: str, signature: str) -> str | None:
+        """What a scatter shows, in words; None where there is none."""
+        words: dict[tuple[str, ...], str] = {
+            tuple(source): words for *source, words in self.version.record[SCATTERS]
+        }
+        return words.get((question, metric, signature))
+
+    def scatter(self, question: str, metric: str, signature: str) -> ScatterRows | None:
+        words = self.scatter_words(question, metric, signature)
+        if words is None:
+            return None
+        at = [source for *source, _words in self.version.record[SCATTERS]].index(
+            [question, metric, signature]
+        )
+        return ScatterRows(words, tuple(self._scatter_tables[at]))
+
+    @cached_property
+    def _scatter_tables(self) -> list[list[dict[str, Any]]]:
+        """The points of each scatter, in the order of their words."""
+        part = self.version.parts.get(name=SCATTERS)
+        tables: list[list[dict[str, Any]]] = unpack_record(part.content)[SCATTERS]
+        return tables
+
+
+def pack_table(rows: Sequence[Record]) -> bytes:
+    """A table as lists of values, which takes less than a mapping for each row."""
+    return pack_record({"rows": [list(plain(row).values()) for row in rows]})
+
+
+def unpack_table(kind: type[R], packed: bytes) -> Iterator[R]:
+    """The records of a table."""
+    for values in unpack_record(packed)["rows"]:
+        if kind is SystemRecord:
+            values[-1] = tuple(SystemScoreRecord(**one) for one in values[-1])
+        yield kind(*values)
 
 
 @dataclass(frozen=True)
 class StoredVersion:
     """A stored validation, and whether it is new or was there already."""
 
-    version: ValidationVersion
+    version: Result
     is_new: bool
 
 
@@ -51,16 +174,20 @@ def make_validation(
     return _store(study, report, scatters, basis, created_by)
 
 
-def _is_of(version: ValidationVersion, fingerprint: str, settings: Settings) -> bool:
-    """Whether a version is of the same input, settings and form."""
-    key = (version.fingerprint, version.settings_digest, version.form)
-    return key == (fingerprint, settings.digest, FORM)
+def _is_of(version: Result, fingerprint: str, settings: Settings) -> bool:
+    """Whether a version is of the same input and settings."""
+    key = (version.fingerprint, version.facts["settings_digest"])
+    return key == (fingerprint, settings.digest)
 
 
-def _last(study: Study, settings: Settings) -> ValidationVersion | None:
+def _last(study: Study, settings: Settings) -> Result | None:
     """The last version by these settings; the last of all where there is none."""
-    versions = ValidationVersion.objects.of(study).newest_first()
-    return versions.filter(settings_digest=settings.digest).first() or versions.first()
+    versions = list_validations(study)
+    same = versions.filter(facts__settings_digest=settings.digest).first()
+    version = same or versions.first()
+    if version is not None:
+        version.subject = study
+    return version
 
 
 def _judgments_basis(study: Study) -> dict[str, Any]:
@@ -74,18 +201,21 @@ def _judgments_basis(study: Study) -> dict[str, Any]:
     }
 
 
-def _judgment_changes(before: ValidationVersion, now: dict[str, Any]) -> dict[str, int]:
+def _judgment_changes(
+    study: Study, before: Mapping[str, Any], now: Mapping[str, Any]
+) -> dict[str, Any]:
     """Judgments since: how many came, went, were rejected or taken back in."""
-    judgments = Judgment.objects.of(before.study)
-    fresh = judgments.filter(pk__gt=before.last_judgment)
+    judgments = Judgment.objects.of(study)
+    fresh = judgments.filter(pk__gt=before["last_judgment"])
     n_added = fresh.filter(pk__lte=now["last_judgment"]).count()
-    was, is_now = set(before.rejected), set(now["rejected"])
-    old = judgments.filter(pk__lte=before.last_judgment)
+    was, is_now = set(before["rejected"]), set(now["rejected"])
+    old = judgments.filter(pk__lte=before["last_judgment"])
     return {
         "n_added": n_added,
-        "n_removed": before.n_study_judgments + n_added - now["n_study_judgments"],
-        "n_newly_rejected": old.filter(submission__in=is_now - was).count(),
+        "n_removed": before["n_study_judgments"] + n_added - now["n_study_judgments"],
+        "n_rejected": old.filter(submission__in=is_now - was).count(),
         "n_reinstated": old.filter(submission__in=was - is_now).count(),
+        "are_same": before["judgments_digest"] == now["judgments_digest"],
     }
 
 
@@ -108,48 +238,107 @@ def _store(
     basis: dict[str, Any],
     created_by: AbstractBaseUser | None,
 ) -> StoredVersion:
-    study = Study.objects.select_for_update().get(pk=study.pk)
-    before = _last(study, report.settings)
-    if before is not None and _is_of(before, report.fingerprint, report.settings):
+    lock_subject(study)
+    settings = report.settings
+    before = _last(study, settings)
+    if before is not None and _is_of(before, report.fingerprint, settings):
         return StoredVersion(before, is_new=False)  # another process was faster
-    changes = {} if before is None else _judgment_changes(before, basis)
-    last = ValidationVersion.objects.of(study).aggregate(last=Max("number"))["last"] or 0
-    inputs = report.inputs
-    version = ValidationVersion.objects.create(
-        study=study,
-        number=last + 1,
+    since = None
+    if before is not None:
+        changes = _judgment_changes(study, before.record["basis"], basis)
+        since = {"number": before.number, "judgments": changes}
+    record = {
+        "inputs": plain(report.inputs),
+        "measures": list(dict.fromkeys(map(measure_of, report.correlations))),
+        SCATTERS: [[*source, rows.words] for source, rows in scatters.items()],
+        "basis": basis,
+        "since": since,
+    }
+    tables = {name: pack_table(getattr(report, name)) for name in KINDS}
+    points = {SCATTERS: [rows.rows for rows in scatters.values()]}
+    version = create_result(
+        subject=study,
+        kind=VALIDATION_KIND,
         form=FORM,
         fingerprint=report.fingerprint,
-        rules=report.settings.content(),
-        settings_digest=report.settings.digest,
-        seed=report.settings.seed,
-        n_judgments=inputs.n_judgments,
-        n_rejected=inputs.n_rejected,
-        n_counted=inputs.n_counted,
-        n_annotators=inputs.n_annotators,
-        n_items=inputs.n_items,
-        n_candidates=inputs.n_candidates,
-        measures=list(dict.fromkeys(map(measure_of, report.correlations))),
-        since=before,
-        created_by_id=created_by.pk if created_by else None,
-        **basis,
-        **changes,
+        computed=Computed(
+            record=record,
+            parts=tables | {SCATTERS: pack_record(points)},
+            settings=settings.content(),
+            seed=settings.seed,
+            facts={"settings_digest": settings.digest},
+        ),
+        actor=created_by,
     )
-    write_rows(version, report, scatters)
     return StoredVersion(version, is_new=True)
 
 
-def changes_of(version: ValidationVersion) -> dict[str, Any] | None:
-    """What is different from the version before, from the rows of both; None for a first."""
-    before = version.since
-    if before is None:
+def diff_since(version: Result) -> dict[str, Any] | None:
+    """What is different from the version before; None for a first."""
+    since = version.record["since"]
+    if since is None:
         return None
-    judgments = {
-        "n_added": version.n_added,
-        "n_removed": version.n_removed,
-        "n_rejected": version.n_newly_rejected,
-        "n_reinstated": version.n_reinstated,
-        "are_same": before.judgments_digest == version.judgments_digest,
-    }
+    before = find_validation(version.subject, since["number"])
     results = (StoredResults(one, with_variants=True) for one in (before, version))
-    return {"since": before.number, "judgments": judgments} | what_changed(*results)
+    return {"since": before.number, "judgments": since["judgments"]} | diff_results(*results)
+
+
+def diff_results(before: Results, now: Results) -> dict[str, Changes]:
+    """Settings and score sets that differ, and every correlation that moved, came or went."""
+    return {
+        "settings": _settings(before, now),
+        "score_sets": _score_sets(before, now),
+        "correlations": _correlations(before, now),
+    }
+
+
+def _settings(before: Results, now: Results) -> Changes:
+    was, is_now = before.settings.content(), now.settings.content()
+    return [
+        {"setting": name, "before": was.get(name), "now": is_now[name]}
+        for name in is_now
+        if was.get(name) != is_now[name]
+    ]
+
+
+def _score_sets(before: Results, now: Results) -> Changes:
+    was, is_now = (
+        {(one.metric, one.signature): one for one in results.inputs.score_sets}
+        for results in (before, now)
+    )
+    changes: Changes = []
+    for metric, signature in dict.fromkeys([*was, *is_now]):
+        old, new = was.get((metric, signature)), is_now.get((metric, signature))
+        if old is None or new is None:
+            change = "added" if old is None else "removed"
+        elif old.digest != new.digest:
+            change = "changed"
+        else:
+            continue
+        counts = {"n_before": old.n_scores if old else 0, "n_now": new.n_scores if new else 0}
+        named = {"metric": metric, "signature": signature, "change": change}
+        changes.append(named | counts)
+    return changes
+
+
+def _correlations(before: Results, now: Results) -> Changes:
+    """Values before and now; None on one side alone where a row is new, gone or undefined."""
+    was, is_now = (
+        {tuple(getattr(row, n) for n in KEY): row for row in results.rows(CorrelationRecord)}
+        for results in (before, now)
+    )
+    changes: Changes = []
+    for key in dict.fromkeys([*is_now, *was]):
+        old, new = was.get(key), is_now.get(key)
+        first, last = (None if row is None else row.value for row in (old, new))
+        if first == last and (old is None) == (new is None):
+            continue
+        values = {
+            "before": first,
+            "now": last,
+            "delta": None if first is None or last is None else last - first,
+            "rank_before": old.rank if old else None,
+            "rank_now": new.rank if new else None,
+        }
+        changes.append(dict(zip(KEY, key, strict=True)) | values)
+    return changes

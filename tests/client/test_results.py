@@ -7,10 +7,10 @@ from annotation.access import give_to_team
 from annotation.models import Study
 from assay_client import Client, InvalidRequest
 from metrics.models import ScoringRun
+from results.models import Result
 from tests.annotation.studies import rate, rating_study
 from tests.codes import refused
 from tests.console.work import work_off
-from validation.models import HumanResults, HumanResultsPair, HumanResultsSystem
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,12 +32,12 @@ def test_systems_and_comparisons_are_the_servers(mine):
     mine.client.send("POST", f"{mine.address}results/", {"result": "results"})
     work_off()
     systems, pairs = mine.systems(), mine.comparisons()
-    stored = HumanResultsSystem.objects.filter(scope="all")
-    assert list(systems["mean"]) == [row.mean for row in stored]
+    stored = Result.objects.get(kind="human_results").record
+    whole = [row for row in stored["systems"] if row["scope"] == "all"]
+    assert list(systems["mean"]) == [row["mean"] for row in whole]
     assert list(systems["system"]) == ["alpha", "beta"]
-    assert list(pairs["p_adjusted"]) == [row.p_adjusted for row in HumanResultsPair.objects.all()]
+    assert list(pairs["p_adjusted"]) == [row["p_adjusted"] for row in stored["pairs"]]
     assert "alpha" in mine.results("questions")["answer"][0]
-    assert HumanResults.objects.count() == 1
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from hits.models import (
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import rated_study
 from validation.analysis import Settings
-from validation.models import ReportFile, ValidationOutcome
+from validation.models import ValidationOutcome
 from validation.versions import make_validation
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -143,7 +143,7 @@ def store_validation(study: Study, **settings: Any) -> None:
     """A quick report on the study's metrics, and its file, as the background worker keeps them."""
     quick = Settings(n_permutations=1, n_splits=0, n_worst=0, **{"n_resamples": 0} | settings)
     version = make_validation(study=study, settings=quick).version
-    ReportFile.objects.create(version=version, name="report.html", content=b"<p>Found</p>")
+    version.parts.create(name="report.html", content=b"<p>Found</p>")
     for name in (VALIDATION, REPORT):
         ValidationOutcome.objects.create(
             study=study, name=name, fingerprint=fingerprint(study), version=version

@@ -51,8 +51,8 @@ from tests.console.conftest import PASSWORD
 from tests.console.filled import NOON, add_assignment, add_batch, add_scores, scored_study
 from validation.analysis.records import plain
 from validation.results import correlations_of
-from validation.rows import StoredResults
 from validation.study_results import require_validation
+from validation.versions import StoredResults
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 

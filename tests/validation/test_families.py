@@ -25,10 +25,9 @@ from validation.documents.methods import methods_paragraph
 from validation.documents.terms import family
 from validation.documents.top_groups import top_groups
 from validation.exceptions import PrimaryUnknown
-from validation.models import ValidationVersion
 from validation.results import TableResults
-from validation.rows import StoredResults
 from validation.study_validation import study_report
+from validation.versions import StoredResults, list_validations
 
 QUICK = Settings(n_resamples=60, n_permutations=200, n_splits=2)
 
@@ -180,7 +179,7 @@ def test_the_command_says_variants_when_asked_for():
     options = {"resamples": 20, "permutations": 20}
     lines = command_output("validate_study", "judged", **options)
     assert "length_characters" not in lines
-    assert family(StoredResults(ValidationVersion.objects.get()).all_inputs) in lines
+    assert family(StoredResults(list_validations(study).get()).all_inputs) in lines
     options["variants"] = True
     assert "length_characters" in command_output("validate_study", "judged", **options)
     report = json.loads(command_output("validate_study", "judged", json=True, **options))

@@ -25,6 +25,7 @@ from presentation.html import document_html
 from presentation.latex import document_latex, escape_breakable, escape_latex, table_latex
 from presentation.markdown import document_markdown, escape_markdown, table_markdown
 from presentation.plain import document_json, table_csv
+from results.models import Result
 from tests.annotation.importing import command_output
 from tests.annotation.studies import make_simulated
 from tests.codes import codes_of, refused_naming
@@ -45,11 +46,9 @@ from validation.documents.full import full_report
 from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings, mark_best
 from validation.documents.methods import methods_paragraph, methods_sentences
 from validation.documents.terms import POLICIES, REASONS
-from validation.models import ValidationVersion
 from validation.results import TableResults
-from validation.rows import StoredResults
 from validation.study_report import ReportRequest, study_report_document
-from validation.versions import make_validation
+from validation.versions import StoredResults, make_validation
 
 TITLE = f"Report of {QUESTION}"
 
@@ -538,6 +537,6 @@ def test_a_folder_that_cannot_be_written_is_reported_before_anything_is_computed
     (tmp_path / "file").write_text("")
     with refused_naming(ReportUnwritten, tmp_path / "file"):
         command_output("report", "unwritten", output=tmp_path / "file")
-    assert not ValidationVersion.objects.filter(study__slug="unwritten").exists()
+    assert not Result.objects.filter(study__slug="unwritten").exists()
     with refused_naming(CommandError, "--format"):
         command_output("report", "unwritten", "--format=docx", output=".")

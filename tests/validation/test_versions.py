@@ -15,10 +15,14 @@ from tests.annotation.studies import rate, rating_study
 from tests.codes import refused_naming
 from tests.validation.validation_tables import content_of, judged_table, row_of, score_table
 from validation.analysis import Settings, report_from_tables
-from validation.models import ValidationVersion
-from validation.rows import StoredResults
 from validation.study_validation import study_report
-from validation.versions import changes_of, make_validation
+from validation.versions import (
+    StoredResults,
+    diff_since,
+    find_validation,
+    list_validations,
+    make_validation,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -94,16 +98,16 @@ def test_a_study_gives_the_report_that_its_plain_tables_give(study):
 
 
 def test_a_first_report_is_version_one_and_stays_the_same_while_nothing_changes(study, first):
-    assert (first.is_new, first.version.number, changes_of(first.version)) == (True, 1, None)
+    assert (first.is_new, first.version.number, diff_since(first.version)) == (True, 1, None)
     assert stored(first) == content_of(study_report(study, QUICK))
-    assert Settings.of(first.version.rules) == QUICK
+    assert Settings.of(first.version.settings) == QUICK
     assert first.version.fingerprint == stored(first)["fingerprint"]
     again = validate(study)
     assert (again.is_new, again.version) == (False, first.version)
-    assert ValidationVersion.objects.of(study).count() == 1
-    assert ValidationVersion.objects.of(study).numbered(1) == first.version
+    assert list_validations(study).count() == 1
+    assert find_validation(study, 1) == first.version
     with refused_naming(ValidationUnknown, 7, 1):
-        ValidationVersion.objects.of(study).numbered(7)
+        find_validation(study, 7)
     other = judged("other")
     score(other)
     assert validate(other).version.number == 1
@@ -113,7 +117,7 @@ def test_rejected_judgments_make_a_version_that_says_so_and_reinstated_ones_anot
     reject(study, "Bob")
     second = validate(study)
     assert (second.is_new, second.version.number) == (True, 2)
-    changes = changes_of(second.version)
+    changes = diff_since(second.version)
     counts = {"n_added": 0, "n_removed": 0, "n_rejected": 6, "n_reinstated": 0}
     assert changes["since"] == 1
     assert changes["judgments"] == {**counts, "are_same": False}
@@ -126,33 +130,33 @@ def test_rejected_judgments_make_a_version_that_says_so_and_reinstated_ones_anot
     Submission.objects.of(study).update(status=Submission.Status.APPROVED)
     third = validate(study)
     assert (third.is_new, third.version.number) == (True, 3)
-    assert changes_of(third.version)["judgments"]["n_reinstated"] == 6
+    assert diff_since(third.version)["judgments"]["n_reinstated"] == 6
 
 
 def test_new_and_removed_judgments_are_counted(study, first):
     rate(study, "Cem", "d0", dict(zip(SYSTEMS, (3, 2, 1), strict=True)))
-    added = changes_of(validate(study).version)["judgments"]
+    added = diff_since(validate(study).version)["judgments"]
     assert (added["n_added"], added["n_removed"]) == (3, 0)
     Submission.objects.of(study).filter(annotator__pseudonym="Cem").delete()
-    removed = changes_of(validate(study).version)["judgments"]
+    removed = diff_since(validate(study).version)["judgments"]
     assert (removed["n_added"], removed["n_removed"]) == (0, 3)
 
 
 def test_score_sets_that_were_added_or_changed_are_named(study, first):
     score(study, [[3, 2, 1], [1, 2, 3]], "other")
-    added = changes_of(validate(study).version)
+    added = diff_since(validate(study).version)
     assert [(one["metric"], one["change"]) for one in added["score_sets"]] == [("other", "added")]
     assert added["judgments"]["are_same"]
     assert {(row["metric"], row["before"]) for row in added["correlations"]} == {("other", None)}
     score(study, [[1, 2, 3], [1, 2, 3]], "m")
-    changed = changes_of(validate(study).version)
+    changed = diff_since(validate(study).version)
     assert [(one["metric"], one["change"]) for one in changed["score_sets"]] == [("m", "changed")]
     assert {row["metric"] for row in changed["correlations"]} == {"m"}
 
 
 def test_other_settings_make_another_version_and_each_is_found_again(study, first):
     zeroed = validate(study, replace(QUICK, undefined="zero"))
-    assert changes_of(zeroed.version)["settings"] == [
+    assert diff_since(zeroed.version)["settings"] == [
         {"setting": "undefined", "before": "drop", "now": "zero"}
     ]
     assert validate(study).version == first.version
@@ -196,7 +200,7 @@ def test_the_command_makes_versions_and_says_which(study, first):
     assert new[:-1] == again[:-1]
     assert new[-1] != again[-1]
     zeroed = lines("--undefined=zero", "--level=sample")
-    assert ValidationVersion.objects.of(study).count() == 3
+    assert list_validations(study).count() == 3
     assert zeroed[-1] == new[-1].replace("2", "3")
     assert {line.split()[3] for line in zeroed[1:4]} == {"item"}
 
@@ -205,7 +209,7 @@ def test_the_command_writes_the_whole_to_a_file(study, first, tmp_path):
     path = tmp_path / "report.json"
     with refused_naming(PresentationError, "none"):
         command_output("validate_study", "judged", output=tmp_path / "none" / "report.json")
-    assert ValidationVersion.objects.count() == 1  # none was made for nothing
+    assert list_validations(study).count() == 1  # none was made for nothing
     command_output("validate_study", "judged", resamples=5, output=path, plan=["sample:pearson"])
     written = json.loads(path.read_text())
     assert (written["version"], written["settings"]["planned"]) == (2, [["item", "pearson"]])

@@ -1,7 +1,7 @@
 """Which metric agrees with human ratings: judgments beside scores, and what is sure of it.
 
 `report_from_tables` makes a report of plain tables, `validation.study_validation` of a study, and
-`validation.versions` stores it as rows under a version. Its parts are tuples of the records in
+`validation.versions` stores it under a version. Its parts are tuples of the records in
 `validation.analysis.records`, and as JSON (`Results.content()`) lists under these names; a number
 that is undefined is None:
 

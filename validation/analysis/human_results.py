@@ -65,6 +65,7 @@ class QuestionScale:
 class Bin:
     """How many judgments of a system lie in a part of the scale."""
 
+    question: str
     system: str
     position: int
     label: str
@@ -75,6 +76,7 @@ class Bin:
 class LowestCandidate:
     """One of a system's candidates that people rate lowest."""
 
+    question: str
     system: str
     rank: int
     item: str
@@ -94,14 +96,26 @@ class PartResult:
 
 
 @dataclass(frozen=True)
-class QuestionResult:
-    """All that is said of one question."""
+class QuestionRecord:
+    """What was judged on a question: `n_judgments` counts a preference once, for all its
+    candidates; `n_items_with` the items with a candidate that most annotators say yes to."""
 
-    scale: QuestionScale
+    question: str
+    measure: Measure
+    comparison: Scale
+    scale_low: float
+    scale_high: float
     n_judgments: int
     n_items: int
     n_annotators: int
     n_items_with: int | None
+
+
+@dataclass(frozen=True)
+class QuestionResult:
+    """All that is said of one question."""
+
+    summary: QuestionRecord
     parts: Sequence[PartResult]
     bins: Sequence[Bin]
     lowest: Sequence[LowestCandidate]
@@ -119,15 +133,22 @@ def question_result(
     others = [
         part_result(scale, rows, scope, by, wins, are_two=are_two) for scope, by, rows in parts
     ]
-    return QuestionResult(
-        scale=scale,
+    summary = QuestionRecord(
+        question=scale.question,
+        measure=scale.measure,
+        comparison=scale.comparison,
+        scale_low=scale.low,
+        scale_high=scale.high,
         n_judgments=_n_judgments(scale, frame),
         n_items=frame["item"].nunique(),
         n_annotators=frame["annotator"].nunique(),
         n_items_with=_items_with(frame) if scale.measure == SHARE else None,
+    )
+    return QuestionResult(
+        summary=summary,
         parts=[whole, *(_of_leaders(other, whole) for other in others)],
         bins=list(_bins(scale, frame)),
-        lowest=list(_lowest(frame)) if scale.measure in (MEAN, SHARE) else [],
+        lowest=list(_lowest(scale.question, frame)) if scale.measure in (MEAN, SHARE) else [],
     )
 
 
@@ -263,7 +284,7 @@ def _bins(scale: QuestionScale, frame: pd.DataFrame) -> Iterator[Bin]:
         values = rows["value"].to_numpy(dtype="float64")
         counts, _ = np.histogram(values, bins=edges)
         for position, (label, n) in enumerate(zip(labels, counts, strict=True)):
-            yield Bin(str(system), position, label, int(n))
+            yield Bin(scale.question, str(system), position, label, int(n))
 
 
 def _edges(scale: QuestionScale, frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
@@ -286,7 +307,7 @@ def _edges(scale: QuestionScale, frame: pd.DataFrame) -> tuple[np.ndarray, list[
     return edges, [f"{a:g}–{b:g}" for a, b in pairwise(edges)]
 
 
-def _lowest(frame: pd.DataFrame) -> Iterator[LowestCandidate]:
+def _lowest(question: str, frame: pd.DataFrame) -> Iterator[LowestCandidate]:
     """Of each system that is named, the candidates with the lowest means."""
     keys = ["system", "item", "candidate"]
     values = _of_named(frame).groupby(keys, observed=True)["value"]
@@ -296,6 +317,7 @@ def _lowest(frame: pd.DataFrame) -> Iterator[LowestCandidate]:
         first = rows.head(N_LOWEST).to_dict(orient="records")
         for rank, row in enumerate(first, start=1):
             yield LowestCandidate(
+                question=question,
                 system=str(system),
                 rank=rank,
                 item=str(row["item"]),

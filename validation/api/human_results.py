@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from typing import Any
 
 from rest_framework import serializers
@@ -9,31 +10,24 @@ from rest_framework.exceptions import NotFound
 
 from accounts.roles import Permission
 from annotation.api.study_records import SIMULATED
-from annotation.assignment_prices import AssignmentPrice, assignment_price
+from annotation.assignment_prices import assignment_price
 from annotation.models import Study
-from annotation.pages.agreement_view import alphas_of
 from annotation.simulated_answers import has_simulated
 from console.api.endpoint import Endpoint, Filters
+from results.models import Result
+from validation.analysis.human_results import Bin, LowestCandidate, QuestionRecord
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
+from validation.api.records import RecordSerializer
 from validation.documents.rated_systems import is_told_apart
-from validation.models import (
-    HumanResults,
-    HumanResultsBin,
-    HumanResultsPair,
-    HumanResultsQuestion,
-    HumanResultsSystem,
-    LowestRated,
-)
-from validation.pages.human_results import PAIR_FIELDS, SYSTEM_FIELDS, HumanResultsView
+from validation.pages.human_results import HumanResultsView, view_questions
 
 OF_A_PART = {
     "scope": "`all`; `unflagged`, without flagged work; `condition` or `protocol`, of one of them.",
     "by": "The condition, or the version of the protocol.",
 }
-LONG_TEXTS = ("candidate__text", "candidate__item__context")
 
 
-class RatedSystemSerializer(serializers.ModelSerializer[HumanResultsSystem]):
+class RatedSystemSerializer(RecordSerializer):
     """A system's mean over items, the best first; null where undefined. Without a name it is all
     candidates together."""
 
@@ -45,20 +39,17 @@ class RatedSystemSerializer(serializers.ModelSerializer[HumanResultsSystem]):
         "`bradley-terry-pair`, of two systems each to the other; `bradley-terry`, to one of "
         "middling strength; `wins`, the share of comparisons won.",
     )
-    ci_low = serializers.FloatField(allow_null=True)
-    ci_high = serializers.FloatField(allow_null=True)
     rank_low = serializers.IntegerField(help_text="The best rank that no test rules out.")
-    rank_high = serializers.IntegerField()
 
     class Meta:
-        model = HumanResultsSystem
+        record = RatedSystemRecord
         fields = [
             *("question", "scope", "by", "system", "mean", "ci_low", "ci_high", "method"),
             *("rank_low", "rank_high", "n_items", "n_annotators", "n_ratings"),
         ]
 
 
-class RatedPairSerializer(serializers.ModelSerializer[HumanResultsPair]):
+class RatedPairSerializer(RecordSerializer):
     """Two systems compared within items: `delta` is `a` less `b`; null where undefined."""
 
     scope = serializers.CharField(help_text=OF_A_PART["scope"])
@@ -67,38 +58,35 @@ class RatedPairSerializer(serializers.ModelSerializer[HumanResultsPair]):
     is_decided = serializers.SerializerMethodField(help_text="Whether a test tells them apart.")
 
     class Meta:
-        model = HumanResultsPair
+        record = RatedPairRecord
         fields = [
             *("question", "scope", "by", "a", "b", "delta", "se", "ci_low", "ci_high", "test"),
             *("freedom", "p", "p_adjusted", "is_decided", "estimand", "n_items", "n_annotators"),
             *("items_needed", "annotators_needed", "least_shown", "least_shown_of_twice"),
         ]
 
-    def get_is_decided(self, pair: Any) -> bool:
+    def get_is_decided(self, row: dict[str, Any]) -> bool:
+        pair = RatedPairRecord(**{one.name: row[one.name] for one in fields(RatedPairRecord)})
         return is_told_apart(pair, pair.a) or is_told_apart(pair, pair.b)
 
 
-class BinSerializer(serializers.ModelSerializer[HumanResultsBin]):
+class BinSerializer(RecordSerializer):
     """How many judgments of a system lie in a part of the scale."""
 
     class Meta:
-        model = HumanResultsBin
+        record = Bin
         fields = ["question", "system", "position", "label", "n"]
 
 
-class LowestSerializer(serializers.ModelSerializer[LowestRated]):
+class LowestSerializer(RecordSerializer):
     """One of the candidates of a system that people rate lowest."""
 
-    item = serializers.CharField(source="candidate.item.key")
-    candidate = serializers.CharField(source="candidate.key")
-    mean = serializers.FloatField()
-
     class Meta:
-        model = LowestRated
+        record = LowestCandidate
         fields = ["question", "system", "rank", "item", "candidate", "mean", "n"]
 
 
-class ResultQuestionSerializer(serializers.ModelSerializer[HumanResultsQuestion]):
+class ResultQuestionSerializer(RecordSerializer):
     """A question: what its numbers are, and what is said of it in sentences."""
 
     measure = serializers.CharField(help_text="`mean`, `share`, `preferred` or `counts`.")
@@ -106,8 +94,6 @@ class ResultQuestionSerializer(serializers.ModelSerializer[HumanResultsQuestion]
     n_judgments = serializers.IntegerField(
         help_text="Of a preference its answers, each one choice among an item's candidates."
     )
-    scale_low = serializers.FloatField()
-    scale_high = serializers.FloatField()
     answer = serializers.CharField()
     advice = serializers.ListField(
         child=serializers.CharField(),
@@ -116,7 +102,7 @@ class ResultQuestionSerializer(serializers.ModelSerializer[HumanResultsQuestion]
     agreement = serializers.CharField(help_text="Krippendorff's alpha, in words.")
 
     class Meta:
-        model = HumanResultsQuestion
+        record = QuestionRecord
         fields = [
             *("question", "measure", "comparison", "scale_low", "scale_high", "n_judgments"),
             *("n_items", "n_annotators", "n_items_with", "answer", "advice", "agreement"),
@@ -145,70 +131,36 @@ class HumanResultsFilters(Filters):
 
 
 def results_record(
-    endpoint: Endpoint, study: Study, version: HumanResults, question: str | None
+    endpoint: Endpoint, study: Study, version: Result, question: str | None
 ) -> dict[str, Any]:
-    """A version's rows, with what the page says of each question; 404 for an unknown question."""
-    version.study = study
+    """The stored results, with what the page says of each question; 404 for an unknown question."""
     price = assignment_price(study) if Permission.VIEW_MONEY in endpoint.permissions else None
-    rows = _Rows(version)
-    names = [question] if question else [one.question for one in rows.questions]
-    if question and question not in {one.question for one in rows.questions}:
+    views, record = view_questions(study, version, price), version.record
+    if question and question not in views:
         raise NotFound(f"There is no question {question}.")
-    lowest = LowestRated.objects.filter(version=version, question__in=names)
-    if Permission.EXPORT not in endpoint.permissions:
-        lowest = lowest.none()
+    names = [question] if question else list(views)
+    of_names = {
+        name: [row for row in record[name] if row["question"] in names]
+        for name in ("systems", "pairs", "bins", "lowest")
+    }
     content = {
-        **{name: getattr(version, name) for name in ("number", "fingerprint", "round")},
+        **{name: getattr(version, name) for name in ("number", "fingerprint")},
+        **{name: record[name] for name in ("round", "n_flagged")},
         "simulated": has_simulated(study),
-        "n_flagged": version.n_flagged,
-        "questions": [_described(rows.view(one, price)) for one in rows.of("questions", names)],
-        "systems": rows.of("systems", names),
-        "pairs": rows.of("pairs", names),
-        "distributions": rows.of("bins", names),
-        "lowest": lowest.select_related("candidate__item").defer(*LONG_TEXTS),
+        "questions": [_describe(views[name]) for name in names],
+        "systems": of_names["systems"],
+        "pairs": of_names["pairs"],
+        "distributions": of_names["bins"],
+        "lowest": of_names["lowest"] if Permission.EXPORT in endpoint.permissions else [],
     }
     return dict(HumanResultsSerializer(content).data)
 
 
-class _Rows:
-    """The rows of all questions of a version, each kind read once."""
-
-    def __init__(self, version: HumanResults) -> None:
-        self.version = version
-        self.questions = list(HumanResultsQuestion.objects.filter(version=version))
-        self.systems = list(HumanResultsSystem.objects.filter(version=version))
-        self.pairs = list(HumanResultsPair.objects.filter(version=version))
-        self.bins = list(HumanResultsBin.objects.filter(version=version))
-        self.study_questions = {one.name: one for one in version.study.questions.all()}
-        self.alphas = list(alphas_of(version.study, version.round).select_related("question"))
-
-    def of(self, kind: str, names: list[str]) -> list[Any]:
-        return [row for row in getattr(self, kind) if row.question in names]
-
-    def view(self, one: HumanResultsQuestion, price: AssignmentPrice | None) -> HumanResultsView:
-        """What the page shows of a question, of the rows that are read already."""
-        name = one.question
-        view = HumanResultsView(
-            self.version, self.questions, one, self.study_questions.get(name), price
-        )
-        systems = [(row.scope, row.by, _system(row)) for row in self.systems]
-        pairs = [(row.scope, row.by, _pair(row)) for row in self.of("pairs", [name])]
-        alphas = [row for row in self.alphas if row.question.name == name]
-        view.use(systems, pairs, self.of("bins", [name]), alphas)
-        return view
-
-
-def _system(row: HumanResultsSystem) -> RatedSystemRecord:
-    return RatedSystemRecord(*(getattr(row, name) for name in SYSTEM_FIELDS))
-
-
-def _pair(row: HumanResultsPair) -> RatedPairRecord:
-    return RatedPairRecord(*(getattr(row, name) for name in PAIR_FIELDS))
-
-
-def _described(view: HumanResultsView) -> HumanResultsQuestion:
-    """The question's row with the page's sentences, for its serializer."""
-    row: Any = view.displayed
-    row.answer, row.agreement = view.answer, view.agreement_text
-    row.advice = view.verdict.sentences if view.verdict else []
-    return view.displayed
+def _describe(view: HumanResultsView) -> dict[str, Any]:
+    """The question with the page's sentences."""
+    return {
+        **asdict(view.displayed),
+        "answer": view.answer,
+        "advice": view.verdict.sentences if view.verdict else [],
+        "agreement": view.agreement_text,
+    }

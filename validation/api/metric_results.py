@@ -16,16 +16,16 @@ from annotation.simulated_answers import has_simulated
 from annotation.study_results import VALIDATION
 from console.api.endpoint import Endpoint, Filters
 from console.api.operations import being_computed, reads
+from results.models import Result
 from validation.analysis.records import plain
 from validation.api.results import (
     CorrelationSerializer,
     is_pending,
 )
-from validation.models import ValidationVersion
 from validation.pages.metric_agreement import BestMetrics, ValidationView
 from validation.results import KINDS
-from validation.rows import StoredResults
 from validation.study_results import outcome_of
+from validation.versions import StoredResults
 
 # Without those of systems as people rate them, which are in the results without metrics.
 ROWS = {name: kind for name, kind in KINDS.items() if not name.startswith("rated")}
@@ -94,11 +94,10 @@ class BestMetricsEndpoint(Endpoint):
         return Response(_record(view, view.best))
 
 
-def _version(study: Study) -> ValidationVersion:
+def _version(study: Study) -> Result:
     outcome = outcome_of(study, VALIDATION)
     if outcome is None or outcome.version is None:
         raise NotFound(outcome.reason if outcome else "It is not computed.")
-    outcome.version.study = study
     return outcome.version
 
 
@@ -106,7 +105,7 @@ def _record(view: ValidationView, best: BestMetrics) -> dict[str, Any]:
     names = ("answer", "explanation", "estimate", "ceiling_text", "ceiling")
     content = {
         "report": view.results.version.number,
-        "simulated": has_simulated(view.results.version.study),
+        "simulated": has_simulated(view.results.version.subject),
         **{name: getattr(view, name) for name in ("question", "level", "coefficient", "condition")},
         **{name: getattr(best, name) for name in names},
         "methods": view.methods,

@@ -40,8 +40,8 @@ from validation.api.human_results import (
 )
 from validation.human_results import current_human_results
 from validation.results import correlations_of
-from validation.rows import StoredResults
 from validation.study_results import outcome_of
+from validation.versions import StoredResults
 from work.models import Job
 
 

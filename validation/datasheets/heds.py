@@ -17,8 +17,8 @@ from annotation.protocols.scales import range_of
 from annotation.simulated_answers import simulation_notice
 from annotation.study_facts import StudyFacts
 from presentation.documents import Column, Document, Row, Section, Table, Verbatim
+from results.models import Result
 from validation.datasheets.short import answer_of
-from validation.models import ValidationVersion
 
 UNKNOWN = gettext_noop("to be filled in")
 # Of kinds of questions: how the instrument is presented, and the form of elicitation.
@@ -51,7 +51,7 @@ CONTINUOUS = gettext_noop("continuous")
 Filled = tuple[str, str, str]
 
 
-def heds_document(study: Study, version: ValidationVersion | None) -> Document:
+def heds_document(study: Study, version: Result | None) -> Document:
     """The datasheet, section by section, each question with its answer."""
     facts = StudyFacts(study)
     parts = [

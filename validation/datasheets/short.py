@@ -16,18 +16,16 @@ from annotation.study_facts import (
     SystemMean,
 )
 from presentation.documents import Column, Document, Number, Row, Section, Table, Verbatim
+from results.models import Result
 from validation.documents.full import appendix
 from validation.documents.rated_systems import verdicts
-from validation.models import ValidationVersion
-from validation.rows import StoredResults
 from validation.study_report import ReportRequest
+from validation.versions import StoredResults
 
 SECONDS = "%Y-%m-%d %H:%M UTC"
 
 
-def datasheet_document(
-    study: Study, version: ValidationVersion | None, *, with_money: bool
-) -> Document:
+def datasheet_document(study: Study, version: Result | None, *, with_money: bool) -> Document:
     """The datasheet by itself, with the answer of the study's validation where there is one;
     amounts of money are for roles that may see them."""
     facts = StudyFacts(study)
@@ -63,7 +61,7 @@ def datasheet_sections(facts: StudyFacts, *, with_money: bool) -> list[Section]:
     ]
 
 
-def answer_of(facts: StudyFacts, version: ValidationVersion | None) -> str:
+def answer_of(facts: StudyFacts, version: Result | None) -> str:
     """What the study found, in a sentence: of its tests where they were made, else of means."""
     if version is not None:
         results = verdicts(StoredResults(version, with_variants=False))

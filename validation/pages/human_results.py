@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
-from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -15,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
 from annotation.assignment_prices import AssignmentPrice, assignment_price
-from annotation.models import AgreementCoefficient, Question, Study
+from annotation.models import AgreementCoefficient, Candidate, Question, Study
 from annotation.pages.agreement_view import alphas_of
 from annotation.pages.job_progress import job_of
 from annotation.pages.stages import stage_facts
@@ -30,27 +29,25 @@ from console.spans import Axis, Span
 from console.templatetags.numbers import coefficient, interval, p_text, percent
 from error_codes import CodedText
 from presentation.phrases import join_names
-from validation.analysis.human_results import ALL, CONDITION, COUNTS, PROTOCOL, UNFLAGGED
-from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
+from results.models import Result
+from validation.analysis.human_results import (
+    ALL,
+    CONDITION,
+    COUNTS,
+    PROTOCOL,
+    UNFLAGGED,
+    Bin,
+    LowestCandidate,
+    QuestionRecord,
+)
+from validation.analysis.rating_records import RatedSystemRecord
 from validation.documents.rated_systems import Verdict, is_told_apart, verdict_of
 from validation.documents.scale_limits import CUT
-from validation.human_results import current_human_results
-from validation.models import (
-    HumanResults,
-    HumanResultsBin,
-    HumanResultsPair,
-    HumanResultsQuestion,
-    HumanResultsSystem,
-    LowestRated,
-)
+from validation.human_results import StoredHumanResults, current_human_results, list_human_results
 from validation.pages.result_sentences import (
     Scale,
     Standing,
 )
-
-SYSTEM_FIELDS = tuple(field.name for field in fields(RatedSystemRecord))
-R = TypeVar("R", RatedSystemRecord, RatedPairRecord)
-PAIR_FIELDS = tuple(field.name for field in fields(RatedPairRecord))
 
 
 @dataclass(frozen=True)
@@ -77,9 +74,9 @@ class Distribution:
         return "; ".join(f"{bar.label}: {bar.share}" for bar in self.bars if bar.n)
 
 
-def distributions_of(bins: Sequence[HumanResultsBin], systems: Sequence[str]) -> list[Distribution]:
+def distributions_of(bins: Sequence[Bin], systems: Sequence[str]) -> list[Distribution]:
     """Of each system that has judgments; those that are named first, in their order."""
-    of_system: dict[str, list[HumanResultsBin]] = {}
+    of_system: dict[str, list[Bin]] = {}
     for one in bins:
         of_system.setdefault(one.system, []).append(one)
     order = {system: at for at, system in enumerate(systems)}
@@ -87,7 +84,7 @@ def distributions_of(bins: Sequence[HumanResultsBin], systems: Sequence[str]) ->
     return [Distribution(name, _bars(of_system[name])) for name in names]
 
 
-def _bars(bins: Sequence[HumanResultsBin]) -> list[Bar]:
+def _bars(bins: Sequence[Bin]) -> list[Bar]:
     total = sum(one.n for one in bins) or 1
     most = max(one.n for one in bins) or 1
     width = 100 / len(bins)
@@ -145,41 +142,22 @@ class PartTable:
 
 @dataclass(frozen=True)
 class HumanResultsView:
-    """One question of a version; each kind of row is one query."""
+    """One question of the stored results."""
 
-    version: HumanResults
-    questions: Sequence[HumanResultsQuestion]
-    displayed: HumanResultsQuestion
+    results: StoredHumanResults
+    displayed: QuestionRecord
     study_question: Question | None
+    alphas: list[AgreementCoefficient]
+    """Krippendorff's alpha with all submissions and, if some are flagged, without those."""
     price: AssignmentPrice | None = None
 
-    @classmethod
-    def from_query(
-        cls, version: HumanResults, query: Mapping[str, str], price: AssignmentPrice | None = None
-    ) -> HumanResultsView | None:
-        """The view an address asks for, None where nothing is judged; KeyError names a question
-        that is not there."""
-        questions = list(HumanResultsQuestion.objects.filter(version=version))
-        if not questions:
-            return None
-        name = query.get("question") or questions[0].question
-        displayed = next((one for one in questions if one.question == name), None)
-        if displayed is None:
-            raise KeyError(name)
-        study_question = version.study.questions.filter(name=name).first()
-        return cls(version, questions, displayed, study_question, price)
+    @property
+    def questions(self) -> list[QuestionRecord]:
+        return self.results.questions
 
-    def use(
-        self,
-        systems: Sequence[tuple[str, str, RatedSystemRecord]],
-        pairs: Sequence[tuple[str, str, RatedPairRecord]],
-        bins: Sequence[HumanResultsBin],
-        alphas: Sequence[AgreementCoefficient],
-    ) -> None:
-        """Take rows that were read already, for all questions at once, instead of reading them."""
-        stored = {"_systems": _by_part(systems), "_pairs": _by_part(pairs), "_bins": list(bins)}
-        stored["alphas"] = sorted(alphas, key=lambda row: not row.with_flagged)
-        vars(self).update(stored)
+    @property
+    def version(self) -> Result:
+        return self.results.version
 
     @property
     def question(self) -> str:
@@ -209,28 +187,14 @@ class HumanResultsView:
             return "", ""
         return self.study_question.low_label, self.study_question.high_label
 
-    @cached_property
-    def _systems(self) -> dict[tuple[str, str, str], list[RatedSystemRecord]]:
-        """By question, scope and part: all parts of this question, the whole of the others."""
-        rows = HumanResultsSystem.objects.filter(version=self.version)
-        rows = rows.filter(Q(question=self.question) | Q(scope=ALL))
-        parts = rows.values_list("scope", "by", *SYSTEM_FIELDS)
-        return _by_part((scope, by, RatedSystemRecord(*rest)) for scope, by, *rest in parts)
-
-    @cached_property
-    def _pairs(self) -> dict[tuple[str, str, str], list[RatedPairRecord]]:
-        rows = HumanResultsPair.objects.filter(version=self.version, question=self.question)
-        parts = rows.values_list("scope", "by", *PAIR_FIELDS)
-        return _by_part((scope, by, RatedPairRecord(*rest)) for scope, by, *rest in parts)
-
     def _part(self, scope: str, by: str = "") -> Standing:
-        systems = self._systems.get((self.question, scope, by), [])
-        pairs = self._pairs.get((self.question, scope, by), [])
+        systems = self.results.systems.get((self.question, scope, by), [])
+        pairs = self.results.pairs.get((self.question, scope, by), [])
         return Standing(self.scale, systems, pairs, self._raters)
 
     @cached_property
     def _raters(self) -> Raters:
-        return raters_of(self.version.study)
+        return raters_of(self.results.study)
 
     @cached_property
     def standing(self) -> Standing:
@@ -281,7 +245,7 @@ class HumanResultsView:
         """Where the questions put different systems first."""
         firsts = {
             name: systems[0].system
-            for (name, scope, _by), systems in self._systems.items()
+            for (name, scope, _by), systems in self.results.systems.items()
             if scope == ALL and len(systems) > 1
         }
         if len(set(firsts.values())) < 2:
@@ -341,8 +305,10 @@ class HumanResultsView:
         return rows
 
     @cached_property
-    def _bins(self) -> list[HumanResultsBin]:
-        return list(HumanResultsBin.objects.filter(version=self.version, question=self.question))
+    def _bins(self) -> list[Bin]:
+        return [
+            Bin(**row) for row in self.results.record["bins"] if row["question"] == self.question
+        ]
 
     @property
     def distributions(self) -> list[Distribution]:
@@ -355,8 +321,8 @@ class HumanResultsView:
         flagged = ngettext(
             "Without the %(n)s flagged submission",
             "Without the %(n)s flagged submissions",
-            self.version.n_flagged,
-        ) % {"n": f"{self.version.n_flagged:,}"}
+            self.results.record["n_flagged"],
+        ) % {"n": f"{self.results.record['n_flagged']:,}"}
         titles = {
             UNFLAGGED: flagged,
             CONDITION: _("By condition"),
@@ -365,7 +331,9 @@ class HumanResultsView:
         return [table for scope in titles if (table := self._part_table(scope, titles[scope]))]
 
     def _part_table(self, scope: str, title: str) -> PartTable | None:
-        names = [by for name, at, by in self._systems if (name, at) == (self.question, scope)]
+        names = [
+            by for name, at, by in self.results.systems if (name, at) == (self.question, scope)
+        ]
         if not names or not self.standing.systems:
             return None
         parts = [self.standing, *(self._part(scope, by) for by in names)]
@@ -379,18 +347,22 @@ class HumanResultsView:
         return PartTable(title, _finding(self.standing, parts[1:], names), columns, rows)
 
     @cached_property
-    def lowest(self) -> list[LowestRated]:
-        rows = LowestRated.objects.filter(version=self.version, question=self.question)
-        only = ("system", "rank", "mean", "n", "candidate__text", "candidate__item__key")
-        return list(rows.select_related("candidate__item").only(*only))
-
-    @cached_property
-    def alphas(self) -> list[AgreementCoefficient]:
-        """Krippendorff's alpha with all submissions and, where some are flagged, without those."""
-        of_question = alphas_of(self.version.study, self.version.round).filter(
-            question__name=self.question
+    def lowest(self) -> list[tuple[LowestCandidate, Candidate]]:
+        """The lowest rated candidates of each system that are still there."""
+        rows = [
+            LowestCandidate(**row)
+            for row in self.results.record["lowest"]
+            if row["question"] == self.question
+        ]
+        stored = Candidate.objects.filter(
+            item__study=self.results.study,
+            item__key__in={row.item for row in rows},
+            key__in={row.candidate for row in rows},
         )
-        return sorted(of_question, key=lambda row: not row.with_flagged)
+        texts = stored.select_related("item").only("key", "text", "item__key")
+        candidates = {(one.item.key, one.key): one for one in texts}
+        named = [(row, candidates.get((row.item, row.candidate))) for row in rows]
+        return [(row, candidate) for row, candidate in named if candidate is not None]
 
     @property
     def agreement_text(self) -> str:
@@ -405,12 +377,22 @@ class HumanResultsView:
         }
 
 
-def _by_part(rows: Iterable[tuple[str, str, R]]) -> dict[tuple[str, str, str], list[R]]:
-    """Records by question, scope and part."""
-    parts: dict[tuple[str, str, str], list[R]] = {}
-    for scope, by, record in rows:
-        parts.setdefault((record.question, scope, by), []).append(record)
-    return parts
+def view_questions(
+    study: Study, version: Result, price: AssignmentPrice | None = None
+) -> dict[str, HumanResultsView]:
+    """The view of each question; empty if nothing was judged."""
+    results = StoredHumanResults(study, version)
+    asked = {one.name: one for one in study.questions.all()}
+    alphas = alphas_of(study, results.record["round"]).select_related("question")
+    by_question: dict[str, list[AgreementCoefficient]] = {}
+    for row in sorted(alphas, key=lambda row: not row.with_flagged):
+        by_question.setdefault(row.question.name, []).append(row)
+    return {
+        one.question: HumanResultsView(
+            results, one, asked.get(one.question), by_question.get(one.question, []), price
+        )
+        for one in results.questions
+    }
 
 
 def _cell(part: Standing, system: str) -> str:
@@ -453,7 +435,7 @@ def results(request: HttpRequest, slug: str) -> HttpResponse:
             # Computed at once, where there was no job to wait for.
             current = None if context["job"] else current_human_results(study)
         # Until the new ones are there, those of the judgments before.
-        version = current or HumanResults.objects.of(study).last()
+        version = current or list_human_results(study).first()
         context |= {"view": _view(study, request, version), "is_stale": current is None}
         context["simulated"] = simulation_notice(study)
         facts = stage_facts(study)
@@ -462,17 +444,15 @@ def results(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(request, study, "validation/results", context)
 
 
-def _view(
-    study: Study, request: HttpRequest, version: HumanResults | None
-) -> HumanResultsView | None:
+def _view(study: Study, request: HttpRequest, version: Result | None) -> HumanResultsView | None:
     if version is None:
         return None
-    version.study = study
     price = assignment_price(study) if may(request, Permission.VIEW_MONEY) else None
-    try:
-        return HumanResultsView.from_query(version, request.GET, price)
-    except KeyError as missing:
-        raise Http404(f"There is no question {missing.args[0]}.") from missing
+    views = view_questions(study, version, price)
+    name = request.GET.get("question") or next(iter(views), None)
+    if views and name not in views:
+        raise Http404(f"There is no question {name}.")
+    return views.get(name or "")
 
 
 def _to_launch(view: HumanResultsView | None, n_unlaunched: int) -> dict[str, int]:

@@ -42,7 +42,7 @@ from validation.documents.system_tables import (
 from validation.documents.tables import ceilings_table, coverage_table
 from validation.documents.terms import COEFFICIENTS, LEVELS, family, percent_text
 from validation.results import ALL, CONDITION
-from validation.rows import StoredResults
+from validation.versions import StoredResults
 
 
 @dataclass(frozen=True)

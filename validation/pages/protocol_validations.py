@@ -9,10 +9,13 @@ from django.utils.translation import ngettext
 
 from annotation.models import Study
 from annotation.study_results import loaded_fingerprint
-from validation.models import Correlation, ValidationOutcome
+from results.models import ResultPart
+from validation.analysis.records import CorrelationRecord, Measure
+from validation.models import ValidationOutcome
 from validation.pages.metric_agreement import ValidationView
-from validation.results import ALL
+from validation.results import ALL, measure_of
 from validation.study_results import OF_PROTOCOL
+from validation.versions import unpack_table
 
 
 @dataclass(frozen=True)
@@ -61,16 +64,13 @@ def _cells(
     view: ValidationView, numbers: Mapping[int, int]
 ) -> dict[tuple[str, str, int], ProtocolCell]:
     """By metric, signature and number of the protocol's version."""
-    rows = Correlation.objects.filter(
-        version__in=numbers,
-        question=view.question,
-        scope=ALL,
-        level=view.level,
-        coefficient=view.coefficient,
-    )
-    names = ("score_set__metric", "score_set__signature", "version")
-    values = ("value", "ci_low", "ci_high", "n_used")
+    measure = Measure(view.question, ALL, "", view.level, view.coefficient)
+    tables = ResultPart.objects.filter(result__in=numbers, name="correlations")
     return {
-        (metric, signature, numbers[version]): ProtocolCell(*cell)
-        for metric, signature, version, *cell in rows.values_list(*names, *values)
+        (row.metric, row.signature, numbers[table.result_id]): ProtocolCell(
+            row.value, row.ci_low, row.ci_high, row.n_used
+        )
+        for table in tables
+        for row in unpack_table(CorrelationRecord, table.content)
+        if measure_of(row) == measure
     }

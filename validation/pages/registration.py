@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from django.contrib.contenttypes.models import ContentType
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy
 
 from accounts.roles import Permission
+from annotation.models import Study
 from annotation.pages.overview import Figure, register_figures
 from annotation.pages.stages import (
     ANSWER,
@@ -20,13 +22,15 @@ from annotation.pages.stages import (
     result_state,
 )
 from annotation.study_results import RESULTS, VALIDATION
-from validation.models import HumanResults, ValidationOutcome
+from results.models import Result
+from validation.human_results import HUMAN_RESULTS
+from validation.models import ValidationOutcome
 from validation.pages.result_figures import (
     leader_figures,
     top_group_figures,
 )
-from validation.rows import StoredResults
 from validation.study_results import current_version
+from validation.versions import StoredResults
 
 if TYPE_CHECKING:
     from annotation.study_sizes import CountedStudy
@@ -34,8 +38,12 @@ if TYPE_CHECKING:
 
 def _result_counts() -> dict[str, Any]:
     outcomes = ValidationOutcome.objects.filter(study=OuterRef("pk"), name=VALIDATION)
+    of_study = {
+        "subject_type": ContentType.objects.get_for_model(Study),
+        "subject_id": OuterRef("pk"),
+    }
     return {
-        RESULTS: Exists(HumanResults.objects.filter(study=OuterRef("pk"))),
+        RESULTS: Exists(Result.objects.filter(**of_study, kind=HUMAN_RESULTS)),
         VALIDATION: Exists(outcomes),
     }
 

@@ -13,20 +13,17 @@ from annotation.models import Study
 from console.templatetags.numbers import coefficient, interval
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.human_results import ALL
-from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.analysis.records import CorrelationRecord
 from validation.analysis.settings import Settings
 from validation.documents.metrics_answers import measure_name, metrics_answers, size_text
 from validation.documents.terms import RESAMPLES, TESTS
 from validation.documents.top_groups import names_of
-from validation.human_results import human_results_fingerprint
-from validation.models import HumanResultsPair, HumanResultsQuestion, HumanResultsSystem
-from validation.pages.human_results import PAIR_FIELDS, SYSTEM_FIELDS
+from validation.human_results import StoredHumanResults, current_human_results
 from validation.pages.result_sentences import (
     Scale,
     Standing,
 )
-from validation.rows import StoredResults
+from validation.versions import StoredResults
 
 MOST_QUESTIONS = 4
 
@@ -43,29 +40,15 @@ def leader_figures(study: Study) -> Iterator[tuple[str, str, str]]:
 
 def _standings(study: Study) -> Iterator[tuple[str, Standing]]:
     """Of all judgments together, question by question, as of the study's current results."""
-    current = {"study": study, "fingerprint": human_results_fingerprint(study)}
-    of_current = HumanResultsQuestion.objects.filter(
-        **{f"version__{name}": value for name, value in current.items()}
-    )
-    questions = list(of_current.order_by("-version", "pk")[:MOST_QUESTIONS])
-    if not questions:
+    version = current_human_results(study)
+    if version is None:
         return
-    of_all = {"version": questions[0].version_id, "scope": ALL}
-    system_rows = HumanResultsSystem.objects.filter(**of_all).values_list(*SYSTEM_FIELDS)
-    pair_rows = HumanResultsPair.objects.filter(**of_all).values_list(*PAIR_FIELDS)
-    systems = [RatedSystemRecord(*row) for row in system_rows]
-    pairs = [RatedPairRecord(*row) for row in pair_rows]
-    for one in questions:
-        if one.version_id != questions[0].version_id:
-            break  # computed before, of the same judgments
-        yield (
-            one.question,
-            Standing(
-                Scale(one.measure, one.scale_low, one.scale_high),
-                [row for row in systems if row.question == one.question],
-                [row for row in pairs if row.question == one.question],
-            ),
-        )
+    results = StoredHumanResults(study, version)
+    for one in results.questions[:MOST_QUESTIONS]:
+        scale = Scale(one.measure, one.scale_low, one.scale_high)
+        part = (one.question, ALL, "")
+        systems, pairs = results.systems.get(part, []), results.pairs.get(part, [])
+        yield one.question, Standing(scale, systems, pairs)
 
 
 def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:

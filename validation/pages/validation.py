@@ -36,19 +36,17 @@ from metrics.pages.offered_metrics import (
     metrics_on_offer,
 )
 from presentation.plain import records_csv
+from results.models import Result, ResultPart
 from validation.datasheets.files import (
     DATASHEETS,
     datasheet_file,
 )
-from validation.models import ReportFile, ValidationOutcome, ValidationVersion
+from validation.models import ValidationOutcome
 from validation.pages.metric_agreement import TABLES, ValidationView
 from validation.pages.protocol_validations import protocol_validations
-from validation.report_files import (
-    ABOUT,
-    type_of,
-)
-from validation.rows import StoredResults
+from validation.report_files import ABOUT, REPORT_FILES, type_of
 from validation.study_results import outcome_of
+from validation.versions import StoredResults, find_validation
 
 
 @require_safe
@@ -87,7 +85,6 @@ def _view(
     version = _version(study, request.GET.get("report"), outcome)
     if version is None:
         return None
-    version.study = study
     results = StoredResults(version, with_variants=bool(request.GET.get("variants")))
     if not results.measures:
         return None
@@ -97,13 +94,11 @@ def _view(
         raise Http404(f"There is no {missing.args[0]}.") from missing
 
 
-def _version(
-    study: Study, number: str | None, outcome: ValidationOutcome | None
-) -> ValidationVersion | None:
+def _version(study: Study, number: str | None, outcome: ValidationOutcome | None) -> Result | None:
     if number is None:
         return outcome.version if outcome else None
     try:
-        return ValidationVersion.objects.of(study).numbered(int(number))
+        return find_validation(study, int(number))
     except (ValueError, ValidationUnknown) as unknown:
         raise Http404(f"There is no report {number}.") from unknown
 
@@ -187,10 +182,11 @@ def _attached(study: Study, name: str, content: bytes) -> HttpResponse:
     return response
 
 
-def _files(outcome: ValidationOutcome | None) -> QuerySet[ReportFile]:
+def _files(outcome: ValidationOutcome | None) -> QuerySet[ResultPart]:
     """The files of the version that a report came to."""
     version = outcome.version if outcome else None
-    return ReportFile.objects.none() if version is None else version.files.all()
+    files = ResultPart.objects.filter(name__in=REPORT_FILES)
+    return files.none() if version is None else files.filter(result=version)
 
 
 @require_POST

@@ -42,7 +42,8 @@ from tests.hits.pages.test_launch_in_a_browser import (
     assert_in_order,
     background_worker,
 )
-from validation.models import EstimatedDifference, EstimatedMean
+from validation.analysis.rating_records import EstimatedDifferenceRecord, EstimatedMeanRecord
+from validation.versions import StoredResults, list_validations
 
 pytestmark = pytest.mark.django_db(transaction=True)
 N_ITEMS = 60
@@ -66,6 +67,10 @@ def study(researcher):
         values = {(f"d{n}", "alpha"): rating(n) + sign * off(n) for n in range(N_ITEMS)}
         write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values)
     return study
+
+
+def newest_results(study) -> StoredResults:
+    return StoredResults(list_validations(study).first(), with_variants=True)
 
 
 def rating(n: int) -> float:
@@ -115,7 +120,7 @@ def test_a_second_batch_is_drawn_where_the_judge_errs_and_its_chances_enter_the_
 
     answer_all(study, second)
     compute(study, VALIDATION)
-    row = EstimatedMean.objects.get(score_set__metric="judge")
+    [row] = newest_results(study).rows(EstimatedMeanRecord, metric="judge")
     assert (row.look, row.n_labelled, row.n) == (2, 32, 60)
     assert row.confidence == pytest.approx(confidence_at_look(2, 5))
     truth = np.mean([rating(n) for n in range(N_ITEMS)])
@@ -152,7 +157,7 @@ def test_systems_are_compared_over_all_scored_items_as_the_command_does(rosa, st
         n = int(key[1:])
         rate(study, "Ann", key, {"alpha": rating(n), "beta": rating(n) + 6 + n % 3})
     compute(study, VALIDATION)
-    row = EstimatedDifference.objects.get(score_set__metric="both")
+    [row] = newest_results(study).rows(EstimatedDifferenceRecord, metric="both")
     assert (row.a, row.b, row.n_labelled, row.n) == ("alpha", "beta", 20, 60)
     assert row.ci_low < -7 < row.ci_high < 0
     difference = command_answer(rosa, study, tmp_path, "both", look=1)["differences"][0]

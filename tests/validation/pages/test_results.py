@@ -20,9 +20,9 @@ from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
 from validation.analysis import Settings
 from validation.analysis.records import CorrelationRecord
-from validation.rows import StoredResults
 from validation.study_results import require_validation
 from validation.study_validation import study_report
+from validation.versions import StoredResults
 
 pytestmark = pytest.mark.django_db
 
@@ -149,7 +149,7 @@ def test_studies_with_the_same_content_are_kept_apart():
     assert fingerprint(first) != before
     add_scores(first)
     rate(first, "Ann", "d0", {"alpha": 1, "beta": 2})
-    assert require_validation(first).version.study == first
+    assert require_validation(first).version.subject == first
     assert "'second'" in require_validation(second).reason
     assert fingerprint(second) == before
 

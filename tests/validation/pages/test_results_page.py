@@ -22,6 +22,7 @@ from annotation.study_results import (
     VALIDATION,
     compute,
 )
+from results.models import Result
 from tests.annotation.studies import (
     doubt,
     make_simulated,
@@ -36,14 +37,10 @@ from tests.codes import codes_of
 from tests.console.filled import add_batch, add_scores, scored_study, store_validation
 from tests.console.pages import words_of
 from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.records import plain
 from validation.documents.scale_limits import CUT, on_scale
-from validation.models import (
-    HumanResultsPair,
-    HumanResultsSystem,
-    ReportFile,
-    ValidationVersion,
-)
-from validation.rows import StoredResults
+from validation.human_results import current_human_results
+from validation.versions import StoredResults, list_validations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 N_ITEMS = 12
@@ -63,6 +60,19 @@ def look(rosa):
 
 def html(answer):
     return answer.content.decode()
+
+
+def stored_rows(study, name):
+    """The rows of all judgments together."""
+    study.refresh_from_db()
+    rows = current_human_results(study).record[name]
+    whole = [row for row in rows if row["scope"] == "all"]
+    return [{name: row[name] for name in row if name not in ("scope", "by")} for row in whole]
+
+
+def report_page(study):
+    version = list_validations(study).first()
+    return version.parts.get(name="report.html").content.decode()
 
 
 def view_of(answer):
@@ -104,7 +114,7 @@ def test_results_need_no_metric_and_begin_with_a_plain_answer(look, researcher):
     for part in (view.answer, better, undecided):
         assert escape(part) in html(page)
     assert view.verdict.n_more_items == 0
-    assert not ValidationVersion.objects.exists()
+    assert not Result.objects.filter(kind="validation").exists()
 
 
 def test_the_stored_systems_and_pairs_are_those_of_a_validation(researcher):
@@ -112,30 +122,21 @@ def test_the_stored_systems_and_pairs_are_those_of_a_validation(researcher):
     add_scores(study)
     for name in (RESULTS, VALIDATION):
         compute(study, name)
-    validation = StoredResults(ValidationVersion.objects.get())
-    for model, kind in (
-        (HumanResultsSystem, RatedSystemRecord),
-        (HumanResultsPair, RatedPairRecord),
-    ):
-        known = [(row.question, row.n_items) for row in validation.rows(kind)]
-        stored = model.objects.filter(scope="all").values_list("question", "n_items")
-        assert list(stored) == known
-    means = HumanResultsSystem.objects.filter(scope="all").values_list("system", "mean", "ci_low")
-    assert list(means) == [
-        (row.system, row.mean, row.ci_low) for row in validation.rows(RatedSystemRecord)
-    ]
+    validation = StoredResults(list_validations(study).get())
+    assert stored_rows(study, "systems") == list(map(plain, validation.rows(RatedSystemRecord)))
+    assert stored_rows(study, "pairs") == list(map(plain, validation.rows(RatedPairRecord)))
 
 
 def test_flagged_work_and_conditions_are_set_beside_the_whole(look, researcher):
     study = clear_study(researcher, conditions=("calm", "loud"))
     doubt(rate(study, "bot", "d0", {"alpha": 44, "gamma": 50, "beta": 0}))
     view = view_of(look(study))
-    assert view.version.n_flagged == 1
+    assert view.results.record["n_flagged"] == 1
     unflagged, by_condition = view.parts
     assert len(unflagged.columns) == 2
     assert by_condition.columns[1:] == ["calm", "loud"]
     assert by_condition.rows[0][0] == "beta"
-    assert {row.system for row in view.lowest} == {"alpha", "gamma", "beta"}
+    assert {row.system for row, _candidate in view.lowest} == {"alpha", "gamma", "beta"}
 
 
 def test_alternatives_without_systems_say_how_many_are_accepted(look, researcher):
@@ -194,13 +195,14 @@ def preferred_study(owner, systems=("a", "b")):
 
 
 def test_of_two_systems_each_is_preferred_to_the_other(look, researcher):
-    page = look(preferred_study(researcher))
-    a, b = HumanResultsSystem.objects.filter(scope="all")
+    study = preferred_study(researcher)
+    page = look(study)
+    a, b = (RatedSystemRecord(**row) for row in stored_rows(study, "systems"))
     assert a.method == "bradley-terry-pair"
     assert (a.system, a.mean) == ("a", pytest.approx(25 / 36))
     assert (b.mean, b.ci_low, b.ci_high) == pytest.approx((11 / 36, 1 - a.ci_high, 1 - a.ci_low))
     # The lead of wins over defeats, whose interval is reckoned without the model.
-    lead = HumanResultsPair.objects.get(scope="all")
+    [lead] = (RatedPairRecord(**row) for row in stored_rows(study, "pairs"))
     assert 2 * a.mean - 1 == pytest.approx(lead.delta)
     limits = [2 * a.ci_low - 1, 2 * a.ci_high - 1]
     assert limits == pytest.approx([lead.ci_low, lead.ci_high], abs=0.15)
@@ -285,7 +287,7 @@ def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(look, resear
     assert (shown.purchase, shown.price) == (verdict.purchase, "")
     assert "?buy=" not in html(page)
     compute(study, REPORT)  # whose files everybody in the study reads
-    report = bytes(ReportFile.objects.get(name="report.html").content).decode()
+    report = report_page(study)
     assert escape(verdict.purchase) in report
     assert "$0.10" not in report
 
@@ -293,7 +295,7 @@ def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(look, resear
 def test_ordinal_ratings_are_compared_by_who_is_rated_above(look, researcher):
     study = close_study(researcher, level="ordinal")
     page = look(study)
-    pair = HumanResultsPair.objects.get()
+    [pair] = (RatedPairRecord(**row) for row in stored_rows(study, "pairs"))
     assert (pair.test, pair.delta) == ("order-quasi-f", pytest.approx(-3 / 9))
     [row] = view_of(page).pairs
     assert re.search(r"\b33\b", row.difference)
@@ -349,8 +351,8 @@ def test_intervals_on_the_page_and_in_the_report_end_with_the_scale(look, resear
             off = 12 if at == 3 else 0
             rate(study, person, f"d{at}", {"alpha": off, "beta": 100 - off})
     page = look(study)
-    [beta] = HumanResultsSystem.objects.filter(scope="all", system="beta")
-    [alpha] = HumanResultsSystem.objects.filter(scope="all", system="alpha")
+    systems = {row["system"]: RatedSystemRecord(**row) for row in stored_rows(study, "systems")}
+    alpha, beta = systems["alpha"], systems["beta"]
     assert beta.ci_high > 100  # as it is computed, so that coverage is what was measured
     assert alpha.ci_low < 0
     rows = {row.record.system: f"{row.value} {row.interval}" for row in view_of(page).rows}
@@ -361,7 +363,7 @@ def test_intervals_on_the_page_and_in_the_report_end_with_the_scale(look, resear
     assert view_of(look(clear_study(researcher))).note_of_cuts == ""
     add_scores(study)
     compute(study, REPORT)
-    report = words_of(bytes(ReportFile.objects.get(name="report.html").content).decode())
+    report = words_of(report_page(study))
     tables = set(re.findall(r"97\.00 \[\d\d\.\d\d, (\d+\.\d\d)\]", report))
     assert tables == {"100.00"}  # of every table that has the mean
     assert set(re.findall(r"3\.00 \[(-?\d+\.\d\d), \d\d\.\d\d\]", report)) == {"0.00"}

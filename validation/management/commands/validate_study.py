@@ -15,9 +15,8 @@ from stats.correlation import Level, Resample, RowCoefficient, Undefined
 from validation.analysis import Settings
 from validation.analysis.settings import KEY_CLUSTER, Aggregation, Judgments, Ratings, Unparsed
 from validation.plain_table import COEFFICIENTS, LEVELS
-from validation.rows import StoredResults
 from validation.summary import lines_of
-from validation.versions import StoredVersion, changes_of, make_validation
+from validation.versions import StoredResults, StoredVersion, diff_since, make_validation
 
 
 class Command(BaseCommand):
@@ -109,13 +108,13 @@ class Command(BaseCommand):
 def _content(stored: StoredVersion, results: StoredResults) -> dict[str, Any]:
     version = stored.version
     head = {"study": results.study, "version": version.number, "is_new": stored.is_new}
-    head |= {"made_at": version.created_at.isoformat(), "changes": changes_of(version)}
+    head |= {"made_at": version.created_at.isoformat(), "changes": diff_since(version)}
     return head | {"simulation": _notice(stored)} | results.content()
 
 
 def _notice(stored: StoredVersion) -> str:
     """That answers are simulated, as pages and reports say; empty where none is."""
-    return simulation_notice(stored.version.study)
+    return simulation_notice(stored.version.subject)
 
 
 def _settings(options: dict[str, Any]) -> Settings:

@@ -1,11 +1,11 @@
-"""Which version of a validation is of a study as it is."""
+"""Which stored validation is of a study as it is."""
 
 from __future__ import annotations
 
 from django.db import models
 
 from annotation.models import Study
-from validation.models.versions import ValidationVersion
+from results.models import Result
 
 
 class ValidationOutcome(models.Model):
@@ -17,9 +17,7 @@ class ValidationOutcome(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="outcomes")
     name = models.CharField(max_length=64, help_text="validation or report.")
     fingerprint = models.CharField(max_length=64)
-    version = models.ForeignKey(
-        ValidationVersion, on_delete=models.CASCADE, null=True, related_name="+"
-    )
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, null=True, related_name="+")
     reason = models.TextField(blank=True, help_text="Why there is no version.")
     updated_at = models.DateTimeField(auto_now=True)
 
