@@ -18,7 +18,6 @@ ROUNDS = 3
 
 
 def columns(frame: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
-    """The three columns of a long frame."""
     return frame["item"], frame["annotator"], frame["value"]
 
 

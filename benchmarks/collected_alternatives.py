@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.marketplace_elsewhere import requester_and_marketplace
+from benchmarks.marketplace_site import requester_and_marketplace
 from benchmarks.publishing import commit
 from benchmarks.simulation import KINDS, trained
 from simulation.ablations import ShuffledCritic, WithoutHistory
@@ -141,7 +141,6 @@ def tables(made: Sequence[Claim], experiment: Experiment) -> Iterator[str]:
 
 
 def _interval(one: TopicDifference) -> str:
-    """Without an interval where every target has the same difference."""
     interval = "" if isnan(one.ci_low) else f" [{one.ci_low:+.3f}, {one.ci_high:+.3f}]"
     return f"{one.delta:+.3f}{interval}"
 

@@ -36,7 +36,6 @@ def seconds(action: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def report(name: str, own: float, other: float, note: str) -> None:
-    """One line: own time, the other's, their ratio, and a note."""
     sys.stdout.write(f"{name:<46} {own:9.4f} s {other:9.3f} s {other / own:9.1f}x  {note}\n")
 
 

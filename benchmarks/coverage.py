@@ -23,20 +23,24 @@ from time import monotonic
 
 import numpy as np
 
-from benchmarks.coverage_agreement import agreement_intervals
-from benchmarks.coverage_cases import IntervalCase, TestCase
-from benchmarks.coverage_correlations import correlation_intervals, metric_tests
-from benchmarks.coverage_crowds import crowd_intervals, crowd_tests
-from benchmarks.coverage_families import family_tests
-from benchmarks.coverage_judges import judge_intervals, judge_tests
-from benchmarks.coverage_means import mean_intervals, mean_tests
-from benchmarks.coverage_outcomes import outcome_intervals, outcome_tests
-from benchmarks.coverage_pools import pool_intervals
-from benchmarks.coverage_powered import powered_intervals
-from benchmarks.coverage_rankings import ranking_intervals
-from benchmarks.coverage_reports import report_intervals, report_tests
-from benchmarks.coverage_switching import switching_intervals, switching_tests
-from benchmarks.coverage_topics import topic_intervals
+from benchmarks.interval_cases.agreement import agreement_intervals
+from benchmarks.interval_cases.cases import IntervalCase, TestCase
+from benchmarks.interval_cases.correlations import (
+    correlation_intervals,
+    metric_tests,
+    report_intervals,
+    report_tests,
+)
+from benchmarks.interval_cases.crowds import crowd_intervals, crowd_tests
+from benchmarks.interval_cases.judges import judge_intervals, judge_tests, powered_intervals
+from benchmarks.interval_cases.means import family_tests, mean_intervals, mean_tests
+from benchmarks.interval_cases.rankings import pool_intervals, ranking_intervals, topic_intervals
+from benchmarks.interval_cases.switching import (
+    outcome_intervals,
+    outcome_tests,
+    switching_intervals,
+    switching_tests,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "benchmarks" / "coverage_rows.jsonl"
@@ -100,7 +104,6 @@ class Row:
         return float(np.sqrt(target * (1 - target) / self.trials))
 
     def line(self) -> str:
-        """As a line of the table."""
         cells = [self.part, self.setting, *(_cell(value) for value in (self.first, self.second))]
         cells += [f"{self.none:.2f}", str(self.trials), self.noted]
         return "| " + " | ".join(cells) + " |\n"
@@ -169,7 +172,6 @@ def test_row(case: TestCase, trials: int, seed: int) -> Row:
 
 
 def stored_rows(path: Path) -> dict[tuple[str, str, str], Row]:
-    """The last stored row of each setting."""
     if not path.exists():
         return {}
     rows = [Row(**json.loads(line)) for line in path.read_text().splitlines()]
@@ -193,7 +195,6 @@ def computed_rows(
 
 
 def tables(rows: list[Row]) -> Iterator[str]:
-    """Both tables, and whether they are as they should be."""
     for kind, head in (
         ("interval", "| interval | setting | coverage | mean width | none | studies | noted |\n"),
         ("test", "| test | setting | type I error | power | none | studies | noted |\n"),

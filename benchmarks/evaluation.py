@@ -105,7 +105,6 @@ def of_lists(lists: JudgedLists) -> list[float]:
 
 
 def many_files(folder: Path, n_runs: int, n_topics: int, seed: int) -> tuple[list[Path], Path]:
-    """Runs of the same topics, and their qrels."""
     qrels = folder / "many.qrels"
     runs = []
     for n in range(n_runs):

@@ -169,7 +169,6 @@ def write_labels(path: Path, n_rows: int) -> int:
 
 
 def write_responses(path: Path, n_items: int) -> int:
-    """A row an item."""
     with path.open("w") as file:
         file.write("item,system,context,response\n")
         for item in range(n_items):

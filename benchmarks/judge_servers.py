@@ -13,7 +13,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-from benchmarks.model_servers import servers, tiny_gguf, tiny_hub_model
+from benchmarks.model_servers import servers, tiny_models
 from metrics.scorers.judges.capabilities import Capabilities, probe
 
 ENVIRONMENT = Path("output/judge_servers")
@@ -34,12 +34,11 @@ def llama_python() -> str:
 
 
 def probed_capabilities(python: str) -> dict[str, Capabilities]:
-    """What the probe finds of each server."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         gguf = folder / "tiny.gguf"
-        tiny_gguf.write(str(gguf))
-        hub = tiny_hub_model.save(folder / "tiny")
+        tiny_models.write(str(gguf))
+        hub = tiny_models.save(folder / "tiny")
         with (
             servers.transformers_server(hub, folder / "transformers.log") as without,
             servers.llama_server(gguf, folder / "llama.log") as with_logprobs,

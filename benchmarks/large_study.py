@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.faults.source import source
+from benchmarks.faults.records import source
 from benchmarks.marketplace_site import CHECKOUT, describe_machine, fresh_database
 
 SYSTEMS, ANNOTATORS, QUESTION = ("alpha", "beta"), ("a1", "a2", "a3"), "appropriateness"

@@ -11,8 +11,14 @@ import threading
 from collections import Counter
 from time import perf_counter
 
-from benchmarks.marketplace_people import enrol_requester, publish, sign_in_workers
-from benchmarks.marketplace_site import Site, describe_machine, fresh_site
+from benchmarks.marketplace_site import (
+    Site,
+    describe_machine,
+    enrol_requester,
+    fresh_site,
+    publish,
+    sign_in_workers,
+)
 from benchmarks.marketplace_traffic import Browser, Tally, print_percentiles
 
 GRANTED, GONE = 302, 410

@@ -15,8 +15,15 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from benchmarks.marketplace_people import QUESTION, Keys, enrol_requester, hand_in, publish
-from benchmarks.marketplace_site import describe_machine, fresh_site
+from benchmarks.marketplace_site import (
+    QUESTION,
+    Keys,
+    describe_machine,
+    enrol_requester,
+    fresh_site,
+    hand_in,
+    publish,
+)
 from benchmarks.marketplace_traffic import Tally, print_percentiles
 
 PAGE_SIZE = 100

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from benchmarks.marketplace_api import WARM_UP_SECONDS, call
-from benchmarks.marketplace_people import Keys, enrol_requester
-from benchmarks.marketplace_site import describe_machine, fresh_site
+from benchmarks.marketplace_site import Keys, describe_machine, enrol_requester, fresh_site
 from benchmarks.marketplace_traffic import Tally, print_percentiles
 
 REQUESTERS = 8

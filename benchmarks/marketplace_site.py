@@ -2,6 +2,7 @@
 servers that ``manage.py serve`` starts, on a free port of this machine. Both go at the end."""
 
 import contextlib
+import json
 import os
 import secrets
 import socket
@@ -11,7 +12,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import django
@@ -95,14 +98,21 @@ def _fresh_database(database_url: str | None, folder: str) -> Iterator[str]:
         yield f"sqlite:///{folder}/benchmark.sqlite3"
         return
     parts = urlsplit(database_url)
-    name = psycopg.sql.Identifier(parts.path.lstrip("/"))
     server = urlunsplit(parts._replace(path="/postgres"))
+    with create_database(server, parts.path.lstrip("/")):
+        yield database_url
+
+
+@contextlib.contextmanager
+def create_database(server: str, name: str, *, template: str = "template1") -> Iterator[None]:
+    words = [psycopg.sql.Identifier(each) for each in (name, template)]
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(name))
+        connection.execute(psycopg.sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*words))
         try:
-            yield database_url
+            yield
         finally:
-            connection.execute(psycopg.sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+            drop = psycopg.sql.SQL("DROP DATABASE {} WITH (FORCE)")
+            connection.execute(drop.format(words[0]))
 
 
 def _migrate() -> None:
@@ -121,7 +131,6 @@ def _disconnect() -> None:
 def servers(
     folder: Path, *, processes: int, threads: int, environment: Mapping[str, str] | None = None
 ) -> Iterator[Site]:
-    """The web servers of a site, of this process's or of another environment."""
     from work.site import site_command
 
     site = Site("127.0.0.1", _free_port(), folder / "errors.log")
@@ -151,3 +160,157 @@ def _wait_for_answer(site: Site, server: subprocess.Popen[bytes]) -> None:
             return
         time.sleep(0.1)
     raise RuntimeError(f"The servers did not start:\n{site.errors.read_text()}")
+
+
+PAGE = "<p>Read the dialogue, then rate how well the response continues it.</p>\n" * 100
+QUESTION = f"""<HTMLQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2011-11-11/HTMLQuestion.xsd">
+<HTMLContent><![CDATA[<!doctype html><title>Rate a response</title>{PAGE}
+<form method="post" action="/mturk/externalSubmit"><input name="assignmentId" type="hidden">
+<input name="rating" type="number" min="1" max="5"><button>Submit</button></form>]]></HTMLContent>
+<FrameHeight>450</FrameHeight></HTMLQuestion>"""
+HITS_PER_TRANSACTION = 500
+
+
+@dataclass(frozen=True)
+class Keys:
+    access_key_id: str
+    secret_access_key: str
+
+
+def enrol_requester(name: str = "Benchmark lab") -> Keys:
+    from marketplace.people.enrolment import issue_access_key
+
+    key = issue_access_key(name=name, deposit_usd=Decimal(1_000_000))
+    return Keys(key.access_key_id, key.secret_access_key)
+
+
+def publish(keys: Keys, *, hits: int, max_assignments: int) -> str:
+    """Publish HITs of one type, and return the path of their group on the worker site."""
+    from django.db import transaction
+
+    from marketplace.hits.creation import (
+        HitTypeValues,
+        HitValues,
+        create_hit_type,
+        create_hit_with_hit_type,
+    )
+    from marketplace.models import Requester
+
+    requester = Requester.objects.get(access_keys__access_key_id=keys.access_key_id)
+    type_values = HitTypeValues("Rate a response", "One rating.", "", Decimal("0.05"), 3600, 86_400)
+    hit_type = create_hit_type(requester=requester, values=type_values)
+    values = HitValues(QUESTION, max_assignments, 86_400, "", None)
+    for first in range(0, hits, HITS_PER_TRANSACTION):
+        with transaction.atomic():
+            for _ in range(first, min(first + HITS_PER_TRANSACTION, hits)):
+                create_hit_with_hit_type(requester=requester, hit_type=hit_type, values=values)
+    return f"/worker/groups/{hit_type.public_id}/"
+
+
+def sign_in_workers(count: int) -> list[str]:
+    """Enrol workers and start a session of each; returns the session keys."""
+    from django.test import Client
+
+    from accounts.models import User
+    from marketplace.people.enrolment import open_worker_account
+
+    keys = []
+    for number in range(count):
+        user = User.objects.create(username=f"worker{number}", password="!")
+        open_worker_account(user=user)
+        browser = Client()
+        browser.force_login(user)
+        keys.append(browser.cookies["sessionid"].value)
+    return keys
+
+
+def hand_in(count: int) -> str:
+    """Let so many new workers do the only HIT there is, and return its id."""
+    from accounts.models import User
+    from marketplace.hits.assignments import accept_hit, submit_assignment
+    from marketplace.models import Hit
+    from marketplace.people.enrolment import open_worker_account
+
+    hit = Hit.objects.get()
+    for number in range(count):
+        worker = open_worker_account(user=User.objects.create(username=f"rater{number}"))
+        assignment = accept_hit(worker=worker, hit=hit)
+        submit_assignment(public_id=assignment.public_id, fields=[("rating", ["4"])])
+    return hit.public_id
+
+
+@dataclass(frozen=True)
+class Marketplace:
+    """Where it listens, and how other programs on its machine see it."""
+
+    site: Site
+    environment: Mapping[str, str]
+    database: str
+
+    def cpu_seconds(self) -> tuple[float, float]:
+        """Of its web servers, and of PostgreSQL for both sites."""
+        own = f"--bind {self.site.host}:{self.site.port} "
+        return cpu_seconds(own), cpu_seconds(f" {self.database}")
+
+    def run(self, *words: str) -> str:
+        """What a program prints that runs beside the marketplace, on its database."""
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=CHECKOUT,
+            env=os.environ | self.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+
+@contextlib.contextmanager
+def requester_and_marketplace(
+    server: str, *, processes: int, threads: int, deposit_usd: int
+) -> Iterator[Marketplace]:
+    """Both sites on fresh databases; Django is set up in this process for the requester's, whose
+    own connection has the money."""
+    name = f"assay_benchmark_{secrets.token_hex(4)}"
+    own, other = f"{server}/{name}", f"{server}/{name}_marketplace"
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        stack.enter_context(create_database(f"{server}/postgres", name))
+        os.environ |= environment_of(own)
+        django.setup()
+        _migrate()
+        _disconnect()
+        stack.enter_context(
+            create_database(f"{server}/postgres", f"{name}_marketplace", template=name)
+        )
+        env = environment_of(other)
+        site = stack.enter_context(
+            servers(Path(folder), processes=processes, threads=threads, environment=env)
+        )
+        marketplace = Marketplace(site, env, name)
+        _connect(marketplace, deposit_usd)
+        yield marketplace
+        _disconnect()
+
+
+def cpu_seconds(words: str) -> float:
+    """Of the processes whose command line has these words."""
+    ticks = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            if words in command:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _connect(marketplace: Marketplace, deposit_usd: int) -> None:
+    from django.conf import settings
+
+    printed = marketplace.run(
+        "manage.py", "create_requester", "Benchmark lab", f"--deposit={deposit_usd}", "--json"
+    )
+    key: dict[str, Any] = json.loads(printed)
+    settings.MARKETPLACE_ENDPOINT_URL = marketplace.site.requester_url
+    settings.MARKETPLACE_ACCESS_KEY_ID = key["access_key_id"]
+    settings.MARKETPLACE_SECRET_ACCESS_KEY = key["secret_access_key"]

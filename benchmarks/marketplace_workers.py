@@ -12,8 +12,14 @@ import sys
 import threading
 from time import monotonic, perf_counter, sleep
 
-from benchmarks.marketplace_people import enrol_requester, publish, sign_in_workers
-from benchmarks.marketplace_site import Site, describe_machine, fresh_site
+from benchmarks.marketplace_site import (
+    Site,
+    describe_machine,
+    enrol_requester,
+    fresh_site,
+    publish,
+    sign_in_workers,
+)
 from benchmarks.marketplace_traffic import Browser, Tally, do_one_hit, print_percentiles
 
 GENERATORS = 2

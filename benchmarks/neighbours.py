@@ -19,7 +19,7 @@ from time import perf_counter, process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.pools.neighbours import Similarity, nearest
+from retrieval.pools.sources import Similarity, nearest
 from retrieval.pools.vectors import BLOCK_ROWS, Vectors
 from stats.arguments import Integers
 

@@ -65,8 +65,6 @@ STREAMED = {"download", "label-set", "audit-log-file"}
 
 @dataclass
 class Statements:
-    """The SQL statements of a request."""
-
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:

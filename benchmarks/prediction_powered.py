@@ -62,7 +62,6 @@ class Outcome:
 
 
 def responses(folder: Path, aspect: str) -> Responses:
-    """The responses of an aspect that the judge replied to."""
     items = {
         row["item_id"]: row
         for row in json.loads((folder / "topical_chat_usr.json").read_text(encoding="utf-8"))
@@ -85,7 +84,6 @@ def responses(folder: Path, aspect: str) -> Responses:
 def drawn(
     pool: Responses, rng: np.random.Generator, *, clustered: bool
 ) -> tuple[PredictionPowered, float]:
-    """One draw's estimate, and the pool's mean."""
     if clustered:
         names = np.unique(pool.dialogue)
         chosen = rng.choice(names, size=len(names))

@@ -22,16 +22,18 @@ from decimal import Decimal
 from time import perf_counter, process_time
 from typing import Any
 
-from benchmarks.marketplace_elsewhere import Marketplace, requester_and_marketplace
-from benchmarks.marketplace_site import CHECKOUT, describe_machine
+from benchmarks.marketplace_site import (
+    CHECKOUT,
+    Marketplace,
+    describe_machine,
+    requester_and_marketplace,
+)
 
 SHARE_NEW = 0.01
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a step took here, and the calls it made."""
-
     name: str
     seconds: float
     requester_cpu_seconds: float

@@ -14,7 +14,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,7 @@ import pandas as pd
 
 from benchmarks.coverage import source
 from benchmarks.quality_crowds import FAULTS, NAMES, simulated_study
-from benchmarks.quality_designs import design_rows
-from stats.quality import FLAGS, Evidence, annotator_flags
+from stats.quality import FLAGS, Evidence, annotator_flags, band_failed
 
 # Which flag is meant for which fault.
 MEANT = {
@@ -162,6 +162,183 @@ def main() -> None:
     sys.stdout.writelines(simulated_tables(counts))
     if options.crowds:
         sys.stdout.writelines(recorded_rows(options.crowds))
+
+
+HONEST = "honest"
+RANDOM, FIRST = "random", "first"
+FAULT_FLAGS = {RANDOM: "unrelated", FIRST: "position"}
+
+
+@dataclass(frozen=True)
+class Design:
+    """A study: 12 annotators with 40 pages of four candidates each, three annotators per page."""
+
+    points: int = 5
+    """Of the rating scale; 2 for yes or no, 101 for a line, 0 if one candidate is preferred."""
+    n_annotators: int = 12
+    n_pages: int = 40
+    """Of each annotator, unless `n_study_pages` is given."""
+    n_study_pages: int = 0
+    n_candidates: int = 4
+    n_per_page: int = 3
+    n_checks: int = 0
+    """Of each annotator, with a known answer."""
+    center: float = 0.0
+    """Of the ratings, in standard deviations of quality above the middle of the scale."""
+    noise: tuple[float, float] = (0.5, 1.0)
+    """Standard deviation of an annotator's answers, between these, in those of quality."""
+    n_severe: int = 0
+    """So many annotators rate 1.5 standard deviations lower, or higher."""
+    n_few: int = 0
+    """So many annotators work on five pages only."""
+    n_words: tuple[int, int] = (120, 320)
+    words_per_minute: tuple[float, float] = (160.0, 330.0)
+    fault: str = RANDOM
+    n_faulty: int = 0
+
+
+DESIGNS: Mapping[str, Design] = {
+    "five points": Design(),
+    "five points, 5 checks each": Design(n_checks=5),
+    "40 pages in all, 5 annotators each": Design(n_study_pages=40, n_per_page=5),
+    "most ratings near the top": Design(center=1.5),
+    "harsh and lenient raters, 4 of 12": Design(n_severe=4),
+    "harsh and lenient, near the top": Design(center=1.5, n_severe=4),
+    "few HITs, 4 of 12": Design(n_few=4),
+    "fast readers, short texts": Design(n_words=(8, 40), words_per_minute=(350.0, 500.0)),
+    "noisy": Design(noise=(1.0, 2.0)),
+    "yes or no": Design(points=2),
+    "line of 0-100": Design(points=101),
+    "one candidate": Design(n_candidates=1, n_pages=80),
+    "preferences, 2 candidates": Design(points=0, n_candidates=2),
+    "preferences, 4 candidates": Design(points=0),
+    "10 pages each": Design(n_pages=10),
+}
+
+
+def small_study(seed: int, design: Design) -> tuple[Evidence, list[int]]:
+    rng = np.random.default_rng(seed)
+    who, page = _assignments(rng, design)
+    n, m = design.n_annotators, design.n_candidates
+    n_pages = int(page.max()) + 1
+    quality = rng.normal(0, 0.5, (n_pages, 1)) + rng.normal(0, 1, (n_pages, m))
+    severity = rng.normal(0, 0.4, n)
+    severity[: design.n_severe] += np.tile([-1.5, 1.5], n)[: design.n_severe]
+    noise = rng.uniform(*design.noise, n)
+    faulty = list(range(n // 2 - design.n_faulty // 2, n // 2 + (design.n_faulty + 1) // 2))
+    position = rng.random((len(who), m)).argsort(axis=1)
+    felt = quality[page] + noise[who][:, None] * rng.normal(size=(len(who), m))
+    values = _answers(felt + design.center + severity[who][:, None], design.points)
+    is_faulty = np.isin(who, faulty)
+    clicks = 1.0 - position
+    if design.fault == RANDOM:
+        clicks = rng.random(values.shape)
+        if design.points:
+            clicks = rng.integers(0, design.points, values.shape) / (design.points - 1)
+    elif design.points:
+        clicks = _answers(clicks, design.points)
+    values[is_faulty] = (clicks if design.points else _answers(clicks, 0))[is_faulty]
+    return _evidence(rng, design, who, page, values, position, is_faulty), faulty
+
+
+def _assignments(rng: np.random.Generator, design: Design) -> tuple[np.ndarray, np.ndarray]:
+    """Each page goes to different annotators, who have about as many pages each."""
+    n = design.n_annotators
+    n_pages = design.n_study_pages or n * design.n_pages // design.n_per_page
+    n_slots = n_pages * design.n_per_page
+    who = np.concatenate([rng.permutation(n) for _ in range(n_slots // n + 1)])[:n_slots]
+    page = np.repeat(np.arange(n_pages), design.n_per_page)
+    _, first = np.unique(who * n_pages + page, return_index=True)
+    first.sort()
+    who, page = who[first], page[first]
+    turn = pd.Series(who).groupby(who).cumcount().to_numpy()
+    kept = (who < n - design.n_few) | (turn < 5)
+    return who[kept], page[kept]
+
+
+def _answers(felt: np.ndarray, points: int) -> np.ndarray:
+    """Shares of a scale with so many points, whose middle is 0; or 1 for the preferred one."""
+    if not points:
+        return (felt == felt.max(axis=1, keepdims=True)).astype(float)
+    step = 4.0 / max(points - 1, 4)
+    return np.clip(np.round(felt / step + (points - 1) / 2), 0, points - 1) / (points - 1)
+
+
+def _evidence(
+    rng: np.random.Generator,
+    design: Design,
+    who: np.ndarray,
+    page: np.ndarray,
+    values: np.ndarray,
+    position: np.ndarray,
+    is_faulty: np.ndarray,
+) -> Evidence:
+    m = design.n_candidates
+    turn = pd.Series(who).groupby(who).cumcount().to_numpy()
+    repeated = {"annotator": who, "page": page, "order": turn}
+    ratings = pd.DataFrame({name: np.repeat(each, m) for name, each in repeated.items()})
+    ratings = ratings.assign(
+        question=0,
+        unit=(page[:, None] * m + np.arange(m)).ravel(),
+        value=values.ravel(),
+        position=position.ravel().astype(float),
+        is_compared=not design.points,
+    )
+    pace = rng.uniform(*design.words_per_minute, design.n_annotators)[who]
+    words = rng.integers(*design.n_words, int(page.max()) + 1)[page]
+    seconds = 60 * words / pace * rng.lognormal(0, 0.2, len(who)) + m * rng.lognormal(0, 0.3)
+    pages = pd.DataFrame({"annotator": who, "page": page, "seconds": seconds, "words": words})
+    return Evidence(
+        checks=_checks(rng, design, np.unique(who[is_faulty])), ratings=ratings, pages=pages
+    )
+
+
+def _checks(rng: np.random.Generator, design: Design, faulty: np.ndarray) -> pd.DataFrame:
+    """Gold cases at one end of a scale of 0 to 100, with a tolerance of 25."""
+    people, check = np.indices((design.n_annotators, design.n_checks))
+    known = np.where(check % 2, 90.0, 10.0)
+    lapses = rng.random(known.shape) < 0.03
+    given = np.clip(known + rng.normal(0, 9, known.shape), 0, 100)
+    is_random = lapses | np.isin(people, faulty)
+    given = np.where(is_random, rng.uniform(0, 100, known.shape), given)
+    failed = [
+        band_failed(one, right, 25) for one, right in zip(given.ravel(), known.ravel(), strict=True)
+    ]
+    return pd.DataFrame({"annotator": people.ravel(), "check": check.ravel(), "is_failed": failed})
+
+
+def flag_counts(design: Design, n_seeds: int, first: int = 0) -> dict[str, Counter[str]]:
+    """For honest and faulty annotators, how many have each flag, and how many there are."""
+    counts: dict[str, Counter[str]] = {HONEST: Counter(), design.fault: Counter()}
+    for seed in range(first, first + n_seeds):
+        evidence, faulty = small_study(seed, design)
+        flags = annotator_flags(evidence)
+        counts[design.fault]["all"] += len(faulty)
+        counts[HONEST]["all"] += design.n_annotators - len(faulty)
+        for annotator, flag in zip(flags["annotator"], flags["flag"], strict=True):
+            counts[design.fault if annotator in faulty else HONEST][flag] += 1
+    return counts
+
+
+def design_rows(n_seeds: int) -> Iterator[str]:
+    """Markdown: how often honest annotators are flagged, and how often faulty ones are found."""
+    titles = ["design", "honest flagged, most often by", "2 random", "6 random", "2 by position"]
+    yield f"\n| {' | '.join(titles)} |\n|{'---|' * len(titles)}\n"
+    for name, design in DESIGNS.items():
+        honest = flag_counts(design, n_seeds)[HONEST]
+        worst = max(FLAGS, key=lambda flag: honest[flag])
+        cells = [name, f"{honest[worst] / honest['all']:.4f} {worst if honest[worst] else ''}"]
+        cells += [
+            f"{found_share(replace(design, fault=fault, n_faulty=n), n_seeds):.3f}"
+            for fault, n in ((RANDOM, 2), (RANDOM, 6), (FIRST, 2))
+        ]
+        yield f"| {' | '.join(cells)} |\n"
+
+
+def found_share(design: Design, n_seeds: int, first: int = 0) -> float:
+    """Of the faulty annotators, how many have the flag that is meant for their fault."""
+    counts = flag_counts(design, n_seeds, first)[design.fault]
+    return counts[FAULT_FLAGS[design.fault]] / counts["all"]
 
 
 if __name__ == "__main__":

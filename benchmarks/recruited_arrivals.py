@@ -10,8 +10,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
-from benchmarks.marketplace_people import enrol_requester, publish
-from benchmarks.marketplace_site import describe_machine, fresh_database
+from benchmarks.marketplace_site import describe_machine, enrol_requester, fresh_database, publish
 
 
 def main() -> None:

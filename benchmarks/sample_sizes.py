@@ -72,7 +72,6 @@ def forecast(ratings: Floats, scores: Floats, level: Level, coefficient: RowCoef
 def observed_difference(
     ratings: Floats, scores: Floats, level: Level, coefficient: RowCoefficient
 ) -> float:
-    """The difference in a study."""
     item, system = (axis.ravel() for axis in np.indices(ratings.shape[:2]))
     a, b = (
         correlation_at_level(

@@ -41,7 +41,6 @@ def null_study(rng: np.random.Generator, n_items: int, n_systems: int, together:
 
 
 def p_value(study: Study, level: str, coefficient: str, test: str, seed: int) -> float:
-    """The p-value of one test of the two metrics."""
     comparisons = compare_metrics(
         study["human"],
         {"a": study["a"], "b": study["b"]},
@@ -85,7 +84,6 @@ def report_rates(trials: int) -> None:
 
 
 def seconds(action: Callable[[], Any]) -> float:
-    """The time an action took."""
     start = perf_counter()
     action()
     return perf_counter() - start

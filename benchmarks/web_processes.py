@@ -18,11 +18,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from benchmarks.faults.source import source
-from benchmarks.marketplace_elsewhere import cpu_seconds
+from benchmarks.faults.records import source
 from benchmarks.marketplace_money import REQUESTERS, publish_at_once
-from benchmarks.marketplace_people import enrol_requester, publish, sign_in_workers
-from benchmarks.marketplace_site import CHECKOUT, Site, describe_machine, fresh_site
+from benchmarks.marketplace_site import (
+    CHECKOUT,
+    Site,
+    cpu_seconds,
+    describe_machine,
+    enrol_requester,
+    fresh_site,
+    publish,
+    sign_in_workers,
+)
 from benchmarks.marketplace_workers import work
 
 WARM_UP_SECONDS = 2.0

@@ -20,8 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults.document import DOCUMENT
-from benchmarks.faults.source import source
+from benchmarks.faults.records import DOCUMENT, source
 
 LEASE_SECONDS = "4"
 

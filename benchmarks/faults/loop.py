@@ -22,8 +22,7 @@ from typing import Any
 from cryptography.fernet import Fernet
 
 from benchmarks.faults.__main__ import LEASE_SECONDS, free_port, on_postgres
-from benchmarks.faults.document import replace_section
-from benchmarks.faults.source import source
+from benchmarks.faults.records import replace_section, source
 
 HEADING = "The whole loop"
 COLUMNS = (

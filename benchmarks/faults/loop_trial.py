@@ -116,7 +116,6 @@ def run_loop_trial(*, n_hits: int, seed: int, port: int, log: Path) -> Outcome:
 
 @contextmanager
 def _killer(site: Site, outcome: Outcome, load_seconds: float) -> Iterator[None]:
-    """Kill a process every few seconds."""
     pauses = (SHORTEST_PAUSE * load_seconds, LONGEST_PAUSE * load_seconds)
     rng, ended = random.Random(outcome.seed), threading.Event()
 
@@ -331,7 +330,6 @@ def unfinished_jobs() -> int:
 
 
 def jobs_again(person: Person, study: Study, kind: str) -> None:
-    """Press "again" of the last job of a kind, which failed."""
     job = jobs_of(study).of_kind(kind).first()
     if job is not None:
         person.press(reverse("console:again", args=[study.slug, job.pk]), {})

@@ -72,7 +72,6 @@ class Crowd:
         ]
 
     def work(self, hit_type_id: str, *, is_done: Callable[[], bool]) -> None:
-        """Let all work at once until it is done."""
         with ThreadPoolExecutor(len(self.workers)) as pool:
             runs = [pool.submit(self._run, each, hit_type_id, is_done) for each in self.workers]
         for run in runs:

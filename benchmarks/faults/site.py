@@ -84,7 +84,6 @@ class Site:
         return role
 
     def processes(self) -> dict[str, list[int]]:
-        """The processes there are, by what they do."""
         roles: dict[str, list[int]] = {}
         for pid, parent, command in _processes(self.sessions):
             if "gunicorn" in command:

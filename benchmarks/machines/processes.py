@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import itertools
 import os
 import pwd
 import shutil
@@ -10,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +31,6 @@ THREADS = 8
 
 @dataclass
 class Process:
-    """A process with all that it starts, as its own session."""
-
     name: str
     command: Sequence[str]
     log: Path
@@ -174,7 +175,7 @@ def _redis_command(port: int) -> list[str]:
 
 
 def _balancer_command(port: int, backends: Sequence[int]) -> list[str]:
-    module = [sys.executable, "-m", "benchmarks.machines.balancer"]
+    module = [sys.executable, "-m", "benchmarks.machines.processes"]
     return [*module, str(port), *map(str, backends)]
 
 
@@ -205,3 +206,52 @@ def _initdb() -> Path | None:
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     found = installed[-1] if installed else shutil.which("initdb")
     return Path(found).resolve() if found else None
+
+
+HOST = "127.0.0.1"
+CHUNK = 65_536
+
+
+async def balance(port: int, backends: list[int]) -> None:
+    """Carry connections until the process is ended."""
+    turns = itertools.cycle(range(len(backends)))
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream = await _connect(_from(backends, next(turns)))
+        if upstream is None:
+            writer.close()
+            return
+        ways = [_pump(reader, upstream[1]), _pump(upstream[0], writer)]
+        tasks = [asyncio.create_task(way) for way in ways]
+        # Who hangs up on one side is to be seen to on the other.
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for each in (writer, upstream[1]):
+            each.close()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    server = await asyncio.start_server(carry, HOST, port, backlog=1024)
+    await server.serve_forever()
+
+
+def _from(backends: list[int], first: int) -> Iterator[int]:
+    return iter(backends[first:] + backends[:first])
+
+
+async def _connect(
+    ports: Iterator[int],
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+    for port in ports:
+        with contextlib.suppress(OSError):
+            return await asyncio.open_connection(HOST, port)
+    return None
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while chunk := await reader.read(CHUNK):
+            writer.write(chunk)
+            await writer.drain()
+
+
+if __name__ == "__main__":
+    asyncio.run(balance(int(sys.argv[1]), [int(each) for each in sys.argv[2:]]))

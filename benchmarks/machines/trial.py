@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -23,15 +23,21 @@ from accounts.tokens import create_personal_token
 from annotation.access import give_to_team
 from annotation.models import Study
 from benchmarks.big_study import build_items
+from benchmarks.faults.loop_checks import common_faults
 from benchmarks.faults.loop_trial import unfinished_jobs
-from benchmarks.machines.checks import faults_of
+from benchmarks.machines.people import Crowd, Requester, Worker
 from benchmarks.machines.processes import RESTART_SECONDS, Machines, Process
-from benchmarks.machines.requesters import Requester
-from benchmarks.machines.workers import Crowd, Worker
-from benchmarks.marketplace_people import sign_in_workers
+from benchmarks.marketplace_site import sign_in_workers
 from encryption import encrypt
 from hits.crowd.simulated import SimulatedAnswers
-from hits.models import Assignment, Connection, Payment
+from hits.exceptions import HitsError
+from hits.models import PART, Assignment, Batch, Connection, Payment
+from hits.statements import batch_report, fetch_statement, spend_there
+from marketplace.hits.assignments import answer_document
+from marketplace.models import Assignment as MarketAssignment
+from marketplace.models import Hit as MarketHit
+from marketplace.models import Requester as Account
+from marketplace.money import ledger
 from marketplace.people.enrolment import issue_access_key
 
 DEPOSIT_USD = Decimal(100_000)
@@ -214,3 +220,72 @@ def _settle(outcome: Outcome) -> None:
             outcome.faults.append(f"{n} jobs wait for ever.")
             return
         time.sleep(0.5)
+
+
+def faults_of(
+    requesters: Sequence[Requester], answers: Mapping[str, str], deposit_usd: Decimal
+) -> list[str]:
+    """Everything that is wrong, a sentence each."""
+    return [
+        *_of_what_workers_saw(answers),
+        *_of_what_requesters_did(requesters),
+        *_of_hits(),
+        *_of_money(deposit_usd),
+        *common_faults(),
+    ]
+
+
+def _of_what_workers_saw(answers: Mapping[str, str]) -> list[str]:
+    rows = MarketAssignment.objects.handed_in().values_list("public_id", "answer")
+    there = dict(rows)
+    faults = []
+    if lost := answers.keys() - there.keys():
+        faults.append(f"{len(lost)} answers are lost of which the site said that it has them.")
+    if strange := there.keys() - answers.keys():
+        faults.append(f"{len(strange)} answers are there that nobody sent, or saw arrive.")
+    wrong = [
+        key
+        for key, answer in answers.items()
+        if key in there and there[key] != answer_document([("answer", [answer])])
+    ]
+    if wrong:
+        faults.append(f"{len(wrong)} answers are not as they were sent, such as {wrong[0]}.")
+    return faults
+
+
+def _of_what_requesters_did(requesters: Sequence[Requester]) -> list[str]:
+    intended = {name for each in requesters for name in each.bonuses}
+    bonuses = Payment.objects.exclude(purpose=PART).select_related("assignment")
+    there = {payment.assignment.assignment_id for payment in bonuses}
+    if intended != there or len(bonuses) != len(there):
+        return [f"{len(intended)} bonuses were decided, and {len(bonuses)} written down."]
+    return []
+
+
+def _of_hits() -> list[str]:
+    names = list(MarketHit.objects.values_list("requester_annotation", flat=True))
+    if n_double := len(names) - len(set(names)):
+        return [f"{n_double} HITs are published twice."]
+    return []
+
+
+def _of_money(deposit_usd: Decimal) -> list[str]:
+    """Spent as each batch's two ledgers have it, and what each requester has left."""
+    faults, spent_usd = [], Decimal(0)
+    for batch in Batch.objects.select_related("connection", "study"):
+        try:
+            fetch_statement(batch=batch)
+        except HitsError as error:
+            faults.append(f"Batch {batch.pk} has no statement: {error}")
+        report = batch_report(batch)
+        if report.statement is None or report.spend != spend_there(report.statement):
+            faults.append(f"Batch {batch.pk}: {report.spend} here, {report.statement} there.")
+        spent_usd += report.spend.total_usd
+    accounts = Account.objects.all()
+    left_usd = sum(
+        (ledger.balance_of(ledger.available_account(each)) for each in accounts), spent_usd
+    )
+    left_usd += sum((ledger.balance_of(ledger.held_account(each)) for each in accounts), Decimal(0))
+    if left_usd != deposit_usd * len(accounts):
+        faults.append(f"${left_usd} of ${deposit_usd * len(accounts)} are left or spent.")
+    return faults

@@ -26,7 +26,6 @@ def missing(packages: Sequence[str]) -> list[str]:
 
 
 def llama_python() -> str | None:
-    """The Python that has llama-cpp-python: LLAMA_SERVER_PYTHON, or this one."""
     if named := os.environ.get("LLAMA_SERVER_PYTHON"):
         return named
     return sys.executable if find_spec("llama_cpp") else None

@@ -5,16 +5,16 @@ import pandas as pd
 import pytest
 from scipy import stats as reference
 
-from benchmarks.quality import simulated_counts
-from benchmarks.quality_crowds import FAULTS, simulated_study
-from benchmarks.quality_designs import (
+from benchmarks.quality import (
     DESIGNS,
     HONEST,
     Design,
     flag_counts,
     found_share,
+    simulated_counts,
     small_study,
 )
+from benchmarks.quality_crowds import FAULTS, simulated_study
 from error_codes import InvalidValue
 from stats.quality import (
     Evidence,

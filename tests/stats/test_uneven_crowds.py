@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from benchmarks.coverage_crowds import Crowd
+from benchmarks.interval_cases.crowds import Crowd
 from simulation.switching import share_over_workers
 from stats.aggregation.bradley_terry import bradley_terry
 from stats.correlation.influence import pearson_influences, z_t_limits

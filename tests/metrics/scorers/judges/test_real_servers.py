@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.model_servers import servers, tiny_gguf, tiny_hub_model
+from benchmarks.model_servers import servers, tiny_models
 from metrics.scorers.errors import EndpointRefusedError
 from metrics.scorers.judges.capabilities import probe
 from metrics.scorers.judges.client import Client
@@ -30,7 +30,7 @@ def without_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clien
     if missing := servers.missing(servers.TRANSFORMERS_NEEDS):
         pytest.skip(f"transformers serve needs {', '.join(missing)}")
     folder = tmp_path_factory.mktemp("transformers")
-    model = tiny_hub_model.save(folder / "tiny")
+    model = tiny_models.save(folder / "tiny")
     with servers.transformers_server(model, folder / "log") as client:
         yield client
 
@@ -41,7 +41,7 @@ def with_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     if missing := servers.missing(servers.LLAMA_NEEDS):
         pytest.skip(f"llama.cpp's server needs {', '.join(missing)}")
     folder = tmp_path_factory.mktemp("llama")
-    tiny_gguf.write(str(folder / "tiny.gguf"))
+    tiny_models.write(str(folder / "tiny.gguf"))
     with servers.llama_server(folder / "tiny.gguf", folder / "log") as client:
         yield client
 
@@ -54,7 +54,7 @@ def with_echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         pytest.skip("llama-cpp-python is not here; LLAMA_SERVER_PYTHON may name a Python with it")
     folder = tmp_path_factory.mktemp("llama_python")
     model = folder / "tiny.gguf"
-    tiny_gguf.write(str(model))
+    tiny_models.write(str(model))
     with servers.llama_python_server(python, model, folder / "log") as client:
         yield client
 

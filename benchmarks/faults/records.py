@@ -1,5 +1,6 @@
 """docs/faults.md, of which each benchmark here writes its own section."""
 
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,3 +14,14 @@ def replace_section(heading: str, lines: Sequence[str]) -> None:
     texts[heading] = "\n".join(lines)
     parts = [first.strip(), *(f"## {name}\n\n{text}" for name, text in texts.items())]
     DOCUMENT.write_text("\n\n".join(parts) + "\n")
+
+
+def source() -> str:
+    """The commit, and the tree of `work/` in it, which names its content whatever the commit is
+    called: `git rev-parse COMMIT:work` finds it again."""
+    commit = _git("describe", "--always", "--dirty")
+    return f"commit {commit} (work/ is tree {_git('rev-parse', '--short', 'HEAD:work')})"
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.check_output(["git", *arguments], text=True).strip()

@@ -4,6 +4,7 @@ Its one layer adds nothing, every embedding has a large first part, and the digi
 what that part speaks for: so whatever it reads, it says one of them.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,3 +73,39 @@ def add_weights(writer: Any, n_tokens: int) -> None:
         writer.add_tensor(f"{name}.weight", values.astype(np.float32))
     for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
         writer.add_tensor(f"{name}.weight", np.ones(WIDTH, np.float32))
+
+
+def save(folder: Path) -> Path:
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    words = ["<unk>", "<s>", "</s>", *alphabet()]
+    tokenizer = Tokenizer(models.BPE({word: index for index, word in enumerate(words)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+    fast.chat_template = CHAT
+    fast.save_pretrained(folder)
+    torch.manual_seed(1)
+    config = LlamaConfig(
+        vocab_size=len(words),
+        hidden_size=WIDTH,
+        intermediate_size=2 * WIDTH,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=2048,
+        bos_token_id=1,
+        eos_token_id=2,
+    )
+    model = LlamaForCausalLM(config)
+    with torch.no_grad():
+        model.model.embed_tokens.weight[:, 0] = 1
+        for level, weight in zip("123", LEVEL_WEIGHTS, strict=True):
+            model.lm_head.weight[words.index(level), 0] = weight
+        model.model.layers[0].mlp.down_proj.weight.zero_()
+        model.model.layers[0].self_attn.o_proj.weight.zero_()
+    model.save_pretrained(folder)
+    return folder

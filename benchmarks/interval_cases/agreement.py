@@ -1,16 +1,24 @@
 """Simulated labels of people, for `benchmarks.coverage`: kappa, shares and alpha."""
 
+import argparse
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks.coverage_alpha import ANNOTATORS, CLUSTER
-from benchmarks.coverage_alpha import Setting as AlphaSetting
-from benchmarks.coverage_cases import FEW_CARRY, FEW_ITEMS, FEW_OF_A_CLASS, IntervalCase, Limits
-from stats.agreement import cohen_kappa, fleiss_kappa, icc
+from benchmarks.interval_cases.cases import (
+    FEW_CARRY,
+    FEW_ITEMS,
+    FEW_OF_A_CLASS,
+    IntervalCase,
+    Limits,
+)
+from stats.agreement import Agreement, cohen_kappa, fleiss_kappa, icc, krippendorff_alpha
 from stats.agreement.intervals import share_posterior
 
 POOL, RELEVANT = 14, 0.17
@@ -96,12 +104,75 @@ def percent(rng: np.random.Generator, *, share: float, n: int) -> Limits:
     return interval.low, interval.high, share
 
 
-def alpha(rng: np.random.Generator, *, setting: AlphaSetting) -> Limits:
+CiChoice = Literal["jackknife", "analytic", "bootstrap"]
+ANNOTATORS = 4
+CLUSTER = 5
+ERRORS = np.array([0.05, 0.2])
+NOISES = np.array([0.3, 0.6])
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of the table."""
+
+    n_items: int
+    level: str
+    prevalence: float
+    clustered: bool
+
+    @property
+    def alpha(self) -> float:
+        spread = self.prevalence * (1 - self.prevalence)
+        if self.level == "interval":
+            return float(spread / (spread + np.square(NOISES).mean()))
+        positive = self.prevalence + (1 - 2 * self.prevalence) * ERRORS.mean()
+        disagreement = 2 * (ERRORS * (1 - ERRORS)).mean()
+        return float(1 - disagreement / (2 * positive * (1 - positive)))
+
+    def values(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Labels, shape (n_items, n_annotators)."""
+        cluster = np.arange(self.n_items) // CLUSTER
+        truth = rng.random(self.n_items) < self.prevalence
+        hard = rng.integers(2, size=self.n_items)
+        if self.clustered:
+            shared = rng.random(self.n_items) < 0.5
+            truth = np.where(shared, (rng.random(self.n_items) < self.prevalence)[cluster], truth)
+            hard = hard[cluster]
+        shape = (self.n_items, ANNOTATORS)
+        if self.level == "interval":
+            return truth[:, None] + NOISES[hard][:, None] * rng.normal(size=shape)
+        return (truth[:, None] ^ (rng.random(shape) < ERRORS[hard][:, None])).astype(float)
+
+    @property
+    def label(self) -> str:
+        kind = "continuous" if self.level == "interval" else "binary"
+        clusters = f", clusters of {CLUSTER}" if self.clustered else ""
+        return f"{kind}, prevalence {self.prevalence}, {self.n_items} items{clusters}"
+
+    def interval(
+        self, rng: np.random.Generator, *, ci: CiChoice = "jackknife", ignore: bool = False
+    ) -> Agreement:
+        """Alpha of one simulated study, with its interval; `ignore` its clusters, or not."""
+        return self.estimate(self.values(rng), ci=ci, ignore=ignore)
+
+    def estimate(
+        self, values: NDArray[np.float64], *, ci: CiChoice = "jackknife", ignore: bool = False
+    ) -> Agreement:
+        """Alpha of labels, shape (n_items, n_annotators)."""
+        item = np.arange(self.n_items).repeat(ANNOTATORS)
+        annotator = np.tile(np.arange(ANNOTATORS), self.n_items)
+        clusters = item // CLUSTER if self.clustered and not ignore else None
+        return krippendorff_alpha(
+            item, annotator, values.ravel(), level=self.level, clusters=clusters, ci=ci
+        )
+
+
+def alpha(rng: np.random.Generator, *, setting: Setting) -> Limits:
     found = setting.interval(rng)
     return found.ci_low, found.ci_high, setting.alpha
 
 
-def of_many(rng: np.random.Generator, *, setting: AlphaSetting) -> Limits:
+def of_many(rng: np.random.Generator, *, setting: Setting) -> Limits:
     """Fleiss' kappa of categories, ICC(1) of numbers: each is alpha in a large study."""
     items, annotators = np.indices((setting.n_items, ANNOTATORS)).reshape(2, -1)
     values = setting.values(rng).ravel()
@@ -114,7 +185,6 @@ def of_many(rng: np.random.Generator, *, setting: AlphaSetting) -> Limits:
 
 
 def agreement_intervals() -> Iterator[IntervalCase]:
-    """Of coefficients of agreement."""
     tables = ((0.5, 0.5), (0.1, 0.9), (0.2, 0.3, 0.5), (0.2,) * 5)
     for value, margins, n in product((0.4, 0.8), tables, (10, 20, 50)):
         shares = "/".join(f"{share:g}" for share in margins)
@@ -135,16 +205,54 @@ def agreement_intervals() -> Iterator[IntervalCase]:
         draw = partial(percent, share=share, n=n)
         yield IntervalCase("percent", f"share {share}, {n} items", draw, noted)
     for cells in product((20, 50, 200), ("nominal", "interval"), (0.5, 0.1), (False, True)):
-        one = AlphaSetting(*cells)
+        one = Setting(*cells)
         clusters = one.n_items // CLUSTER if one.clustered else one.n_items
         rare = one.n_items * one.prevalence < 5
         few = FEW_CARRY if one.level == "interval" else FEW_OF_A_CLASS
         noted = FEW_ITEMS if clusters < 20 else few if rare else ""
         yield IntervalCase("alpha", one.label, partial(alpha, setting=one), noted)
     for n, level, prevalence in product((20, 50), ("nominal", "interval"), (0.5, 0.2)):
-        one = AlphaSetting(n, level, prevalence, False)
+        one = Setting(n, level, prevalence, False)
         name = "ICC(1)" if level == "interval" else "Fleiss' kappa"
         noted = FEW_OF_A_CLASS if n * prevalence < 5 and level == "nominal" else ""
         yield IntervalCase(
             "agreement_of_many", f"{name}, {one.label}", partial(of_many, setting=one), noted
         )
+
+
+COLUMNS: tuple[tuple[CiChoice, bool], ...] = (
+    ("jackknife", False), ("analytic", False), ("bootstrap", False), ("jackknife", True),
+)  # fmt: skip
+
+
+def coverages(setting: Setting, trials: int, rng: np.random.Generator) -> list[float]:
+    """The shares of intervals that hold the true alpha, of those that there are."""
+    held: list[list[bool]] = [[] for _ in COLUMNS]
+    for _ in range(trials):
+        values = setting.values(rng)
+        for found, (ci, ignore) in zip(held, COLUMNS, strict=True):
+            one = setting.estimate(values, ci=ci, ignore=ignore)
+            if not np.isnan(one.ci_low):
+                found.append(one.ci_low <= setting.alpha <= one.ci_high)
+    return [float(np.mean(found)) for found in held]
+
+
+def main() -> None:
+    """Print a row a setting."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=400)
+    options = parser.parse_args()
+    sys.stdout.write(
+        "| setting | jackknife-t | analytic | bootstrap | clusters ignored |\n"
+        "|---|---|---|---|---|\n"
+    )
+    for cells in product((20, 50, 200), ("nominal", "interval"), (0.5, 0.1), (False, True)):
+        setting = Setting(*cells)
+        shares = coverages(setting, options.trials, np.random.default_rng(0))
+        row = " | ".join(f"{share:.3f}" for share in shares)
+        sys.stdout.write(f"| {setting.label} | {row} |\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -3,15 +3,21 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.coverage_cases import FEW_ITEMS, Floats, IntervalCase, Limits, TestCase
-from stats.inference.crossed_means import MeanOfCells, mean_over_items_and_annotators
+from benchmarks.interval_cases.cases import FEW_ITEMS, Floats, IntervalCase, Limits, TestCase
+from stats.inference.crossed_means import (
+    MeanOfCells,
+    mean_over_items_and_annotators,
+    mean_with_limits,
+    spread_of_mean,
+)
+from stats.inference.families_of_means import family_of_means
 from stats.inference.ordered_ratings import OrderedComparison, ordered_comparison
 from stats.inference.rogan_gladen import corrected_share
 from stats.inference.scale_ends import (
@@ -20,6 +26,7 @@ from stats.inference.scale_ends import (
     items_off_the_end,
     share_at_one_end,
 )
+from stats.significance import holm
 
 Integers = NDArray[np.intp]
 
@@ -122,7 +129,6 @@ class SkewedRatings:
 
 
 def _mean_above(cut: float) -> float:
-    """The mean of a standard normal that is cut off below."""
     return float(cut * stats.norm.cdf(cut) + stats.norm.pdf(cut))
 
 
@@ -212,3 +218,54 @@ def mean_tests() -> Iterator[TestCase]:
         yield TestCase("skewed_systems", kind, ratings.p, noted)
     for setting, sizes in _ordinal_settings():
         yield TestCase("ordinal_systems", setting, partial(ordinal_p, **sizes))
+
+
+N_ITEMS = 50
+OF_ITEMS, OF_ANNOTATORS = 0.3, 0.5
+"""By how much items and annotators favour a system, beside 1 by which ratings scatter."""
+AHEAD = 1.0
+
+
+def least_adjusted_p(
+    rng: np.random.Generator, differs: bool, *, n_systems: int, n_annotators: int
+) -> float:
+    """The least p of all pairs, adjusted, of equal systems, or of one that is ahead of the rest."""
+    means = pairs_of_systems(rng, n_systems, n_annotators, ahead=AHEAD * differs)
+    family = family_of_means(means)
+    assert family is not None
+    return float(holm([mean.p_with(family.freedom_of(mean)) for mean in means]).min())
+
+
+def pairs_of_systems(
+    rng: np.random.Generator, n_systems: int, n_annotators: int, *, ahead: float = 0.0
+) -> list[MeanOfCells]:
+    """The differences of every two systems, of which the first is so far ahead of the rest."""
+    shape = (n_systems, N_ITEMS, n_annotators)
+    ratings = rng.normal(size=shape) + OF_ITEMS * rng.normal(size=(n_systems, N_ITEMS, 1))
+    ratings += OF_ANNOTATORS * rng.normal(size=(n_systems, 1, n_annotators))
+    ratings[0] += ahead
+    return [_mean(a - b) for a, b in combinations(ratings, 2)]
+
+
+def _mean(difference: Floats) -> MeanOfCells:
+    """As of `mean_over_items_and_annotators`, whose coding of names takes most of its time."""
+    n_items, n_annotators = difference.shape
+    item, annotator = np.indices(difference.shape).reshape(2, -1)
+    y = difference.ravel()
+    return mean_with_limits(
+        float(y.mean()),
+        spread_of_mean(y, item, annotator, n_items, n_annotators),
+        0.95,
+        largest=float(np.abs(y).max()),
+        n_items=n_items,
+        n_annotators=n_annotators,
+        n=y.size,
+    )
+
+
+def family_tests() -> Iterator[TestCase]:
+    """Of all pairs of systems, whether any two are told apart."""
+    for n_systems, n_annotators in product((3, 10, 20), (3, 4, 5, 8)):
+        draw = partial(least_adjusted_p, n_systems=n_systems, n_annotators=n_annotators)
+        kind = f"{n_systems} systems, {N_ITEMS} items, {n_annotators} annotators"
+        yield TestCase("equal_systems", kind, draw)

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from benchmarks.coverage_cases import Floats, IntervalCase, Limits, TestCase
+from benchmarks.interval_cases.cases import Floats, IntervalCase, Limits, TestCase
 from stats.arguments import Integers
 from stats.inference.crossed_means import MeanOfCells, mean_with_limits, spread_of_mean
 from stats.inference.ordered_ratings import ordered_comparison
@@ -62,7 +62,6 @@ class Crowd:
         return item, np.unique(annotator, return_inverse=True)[1]
 
     def part(self, n_items: int) -> "Crowd":
-        """A real crowd's first items."""
         if self.real is None or self.n_items <= n_items:
             return self
         item, annotator = (column[self.real[0] < n_items] for column in self.real)
@@ -72,7 +71,6 @@ class Crowd:
 
 
 def _favor(rng: np.random.Generator, item: Integers, annotator: Integers, n_systems: int) -> Floats:
-    """By how much each rating favors each system, shape (n_ratings, n_systems)."""
     of_annotator = OF_ANNOTATORS * rng.normal(size=(int(annotator.max()) + 1, n_systems))
     of_item = OF_ITEMS * rng.normal(size=(int(item.max()) + 1, n_systems))
     return of_annotator[annotator] + of_item[item]
