@@ -64,7 +64,6 @@ def _is_text(argument: str) -> bool:
 
 
 def _error_text(error: CodedError, *, as_json: bool) -> str:
-    """The error for a person, or for a program with its code."""
     content = {"error": {"code": error.code, "message": str(error)}}
     return json.dumps(content) if as_json else str(error)
 

@@ -84,7 +84,6 @@ def prepare_samples(
 
 
 def _opens(marketplace: Marketplace) -> bool:
-    """Whether the marketplace knows its key."""
     client = connect(key=marketplace.key, endpoint_url=marketplace.endpoint_url)
     try:
         with translated_errors():

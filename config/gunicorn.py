@@ -35,7 +35,6 @@ def when_ready(arbiter: Any) -> None:
 
 
 def post_fork(arbiter: object, worker: object) -> None:
-    """Let no worker outlive the process that forked it."""
     end_with_parent()
 
 

@@ -8,12 +8,17 @@ from django.core.cache import cache as shared_cache
 from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
 
+from accounts.models import Membership, User
+from annotation.models import Study
+from hits.pages.studies import studies
+from marketplace.web.worker.access import worker_of
 from work.backlog import is_late
 from work.queues import ping
 
@@ -74,3 +79,19 @@ def _migrations_of_the_code() -> frozenset[tuple[str, str]]:
 def _keeps_values() -> str:
     shared_cache.set(READY_KEY, True, timeout=60)
     return "ok" if shared_cache.get(READY_KEY) else "unavailable"
+
+
+def front_page(request: HttpRequest) -> HttpResponse:
+    """Access: signed in; a worker without a team or a study comes to the marketplace."""
+    user = request.user
+    if isinstance(user, User) and worker_of(request) is not None and not _researches(user):
+        return redirect("marketplace:groups")
+    return studies(request)
+
+
+def _researches(user: User) -> bool:
+    return (
+        user.is_superuser
+        or Membership.objects.filter(user=user).exists()
+        or Study.objects.visible_to(user).exists()
+    )

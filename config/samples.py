@@ -1,29 +1,50 @@
 """The sample study of each kind: made, published, worked on by a crowd, scored."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
+from secrets import token_urlsafe
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
 from django.db.models import F
 
+from accounts.enrolment import create_user
+from accounts.exceptions import NameTaken
+from accounts.models import User
+from accounts.roles import Role
+from annotation.access import set_study_role
+from annotation.exceptions import FolderUnusable
 from annotation.imports import import_study
 from annotation.models import Study, Submission
 from annotation.protocols.versions import current_document, newest_version, save_draft
 from annotation.readers.alternatives import read_alternatives
 from annotation.readers.drafts import QuestionDraft
 from annotation.readers.responses import APPROPRIATENESS, read_responses
+from annotation.study_files import (
+    file_names,
+    study_download,
+)
+from annotation.study_results import (
+    AGREEMENT,
+    compute,
+)
 from hits.crowd.replay import ReplayResult, crowd_names, replay_group
 from hits.crowd.simulated import SimulatedAnswers
+from hits.enrolment import enrol_requester
+from hits.local_site import served_site
 from hits.loop import Marketplace, run_loop
 from hits.models import Batch
 from metrics.study_scores import named_scorer, score_study
+from presentation.files import write_whole
 from presentation.progress import Reporter, without_bars
 from replications.published_data import import_published
 from replications.readers.golden_answers import read_golden_answers
+from validation.datasheets.short import whole_report
+from validation.report_files import REPORT_FILES
 
 FOLDER: Path = settings.BASE_DIR / "samples"
 REWARD_USD = Decimal("0.12")
@@ -144,3 +165,73 @@ def _work(batch: Batch, site_url: str, crowd: Crowd, reporter: Reporter) -> Repl
         total=batch.hits.count() * crowd.n_workers,
         progress=reporter("working"),
     )
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """The studies that went through the loop, and the files written of them."""
+
+    studies: tuple[Study, ...]
+    files: tuple[Path, ...]
+
+
+def demonstrate(*, folder: Path, crowd: Crowd, reporter: Reporter = without_bars) -> Demonstration:
+    """Import, publish, work, collect, approve, score; then write what a study's page offers."""
+    # First, so that a slip in its name is told before the work and not after.
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderUnusable(f"{folder} cannot be made: {error.strerror}.") from None
+    studies = load_sample_studies()
+    with served_site() as site_url:
+        key = enrol_requester(site_url=site_url, name="demo", test_funds_usd=Decimal(100))
+        work_on_samples(
+            studies=studies,
+            marketplace=Marketplace(site_url, key),
+            crowd=crowd,
+            reporter=reporter,
+        )
+    return Demonstration(tuple(studies), tuple(_write_studies(studies, folder)))
+
+
+def _write_studies(studies: list[Study], folder: Path) -> list[Path]:
+    files = []
+    for study in studies:
+        names = file_names(study)
+        for name in names:
+            path = folder / f"{study.slug}-{name}"
+            write_whole(path, study_download(name).write(study))
+            files.append(path)
+        if "scores.csv" in names:
+            files.append(write_report(study, folder))
+    return files
+
+
+def write_report(study: Study, folder: Path) -> Path:
+    compute(study, AGREEMENT)
+    path = folder / f"{study.slug}-report.html"
+    write_whole(path, [REPORT_FILES["report.html"](whole_report(study))])
+    return path
+
+
+PASSWORD_BYTES = 12
+# Of which reading is left: all of a study but what its team alone sees (accounts/read_only.py).
+ROLE = Role.RESEARCHER
+
+
+@transaction.atomic
+def create_demo_user(*, name: str, studies: Iterable[Study]) -> str:
+    """Let an account look at these studies; the password of a new one, or nothing.
+
+    NameTaken where somebody has that name who is not there to look around.
+    """
+    user = User.objects.filter(username=name).first()
+    password = "" if user else token_urlsafe(PASSWORD_BYTES)
+    if user is None:
+        user = create_user(username=name, password=password)
+        User.objects.filter(pk=user.pk).update(is_read_only=True)
+    elif not user.is_read_only:
+        raise NameTaken(f"There is a user named '{name}' already, who is no demo account.")
+    for study in studies:
+        set_study_role(study=study, user=user, role=ROLE, actor=None)
+    return password

@@ -13,10 +13,16 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config import variables
-from config.databases import postgres_settings, sqlite_settings
 from config.logs import logging_settings
-from config.objects import object_storage
-from config.secret_keys import encryption_keys, is_own_machine, is_published, signing_keys
+from config.variables import (
+    encryption_keys,
+    is_own_machine,
+    is_published,
+    object_storage,
+    postgres_settings,
+    signing_keys,
+    sqlite_settings,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -101,19 +107,19 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.private_pages.keep_private",
+    "config.middleware.keep_private",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "config.idle_sessions.end_idle_sessions",
+    "config.middleware.end_idle_sessions",
     "accounts.read_only.keep_read_only",
     "allauth.account.middleware.AccountMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "accounts.second_factor.SecondFactorOfOperators",
-    "config.bad_requests.say_what_buttons_take",
+    "config.middleware.say_what_buttons_take",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 

@@ -6,8 +6,6 @@ from typing import Any
 
 
 class PytestRunner:
-    """Django's test runner interface over pytest."""
-
     def __init__(self, verbosity: int = 1, failfast: bool = False, **kwargs: Any) -> None:
         self.options = ["-x"] if failfast else []
         self.options += ["-v"] if verbosity > 1 else []

@@ -1,10 +1,13 @@
 """Environment variables read one by one; an error names the variable and says what it must be."""
 
+import base64
+import ipaddress
 import math
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,7 +19,6 @@ HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z
 
 
 def is_address(url: str) -> bool:
-    """Whether it is an address of the web."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -25,19 +27,16 @@ def is_address(url: str) -> bool:
 
 
 def require_address(name: str, url: str, example: str) -> None:
-    """Refuse what is no address of the web."""
     if not is_address(url):
         raise ImproperlyConfigured(f"{name} is '{url}'; it must be an address such as {example}.")
 
 
 def require_choice(name: str, value: str, choices: Iterable[str]) -> None:
-    """Refuse what is none of the choices."""
     if value not in choices:
         raise ImproperlyConfigured(f"{name} is '{value}'; it must be {' or '.join(choices)}.")
 
 
 def number(name: str, default: float, *, least: float = 0) -> float:
-    """A number that is not below the least."""
     text = os.environ.get(name, "").strip()
     try:
         value = float(text) if text else float(default)
@@ -106,3 +105,193 @@ def url_settings(name: str, what: str, example: str, read: Callable[[], Any]) ->
     except (ValueError, ImproperlyConfigured):
         message = f"{name} is not the address of {what}, such as {example}."
         raise ImproperlyConfigured(message) from None
+
+
+POOL_WAIT_SECONDS = 10
+# Of a statement's time: one that only waited for others is told from one that is too slow.
+LOCK_SHARE = 0.8
+# A background worker has one for its job, and one for the heartbeat beside it.
+SMALLEST_POOL = 2
+
+
+def sqlite_settings() -> dict[str, Any]:
+    """What Django's settings of the database have beside its file."""
+    return {
+        # Readers never wait for the writer, and a writer waits its turn instead of failing.
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 60,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        },
+        "CONN_MAX_AGE": 60,
+    }
+
+
+def postgres_settings(
+    *, is_pooled: bool, statement_seconds: float, pool_size: int = 0
+) -> dict[str, Any]:
+    """What Django's settings of the database have beside its address.
+
+    A pooler gives each transaction another connection, so that no cursor may outlive one, and it
+    takes no options of a session. A pool of this process's own has so many connections for all
+    of its threads; each has one for the time of a request.
+    """
+    if pool_size and is_pooled:
+        raise ImproperlyConfigured(
+            "DATABASE_POOL_SIZE is a pool in each process, and DATABASE_POOLER one outside of all; "
+            "set one of them."
+        )
+    if 0 < pool_size < SMALLEST_POOL:
+        raise ImproperlyConfigured(
+            f"DATABASE_POOL_SIZE is {pool_size}; it must be {SMALLEST_POOL} or more, or 0 for none."
+        )
+    if is_pooled and statement_seconds:
+        raise ImproperlyConfigured(
+            "DATABASE_STATEMENT_SECONDS cannot be set by way of a pooler (DATABASE_POOLER); set it "
+            "in the database: ALTER ROLE assay SET statement_timeout = '30s'."
+        )
+    options: dict[str, Any] = {}
+    if statement_seconds:
+        milliseconds = round(1000 * statement_seconds)
+        lock_milliseconds = round(LOCK_SHARE * milliseconds)
+        limits = {"statement_timeout": milliseconds, "lock_timeout": lock_milliseconds}
+        options["options"] = " ".join(f"-c {name}={limit}" for name, limit in limits.items())
+    if pool_size:
+        options["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": POOL_WAIT_SECONDS}
+    return {
+        "CONN_HEALTH_CHECKS": True,
+        # The pool keeps connections; this side gives each back after its request.
+        "CONN_MAX_AGE": 0 if is_pooled or pool_size else 60,
+        "DISABLE_SERVER_SIDE_CURSORS": is_pooled,
+        "OPTIONS": options,
+    }
+
+
+EXAMPLES = "s3://BUCKET/FOLDER or file:///FOLDER"
+# What people sent is for the site's own user to read.
+OF_ITS_USER = {"file_permissions_mode": 0o600, "directory_permissions_mode": 0o700}
+S3 = "storages.backends.s3.S3Storage"
+
+
+def object_storage(url: str, endpoint_url: str, folder: Path) -> dict[str, Any]:
+    """Django's settings of the storage that OBJECTS_URL names; without one, of the folder.
+
+    Keys of a bucket are where boto3 looks for them, such as AWS_ACCESS_KEY_ID.
+    """
+    parts = urlsplit(url)
+    if not url or (parts.scheme == "file" and parts.path and not parts.netloc):
+        location = Path(parts.path) if url else folder
+        backend = "work.contents.objects.SyncedFolder"
+        return {"BACKEND": backend, "OPTIONS": {"location": str(location), **OF_ITS_USER}}
+    if parts.scheme != "s3" or not parts.netloc or parts.query or "@" in parts.netloc:
+        # Without the value, which may hold a password.
+        raise ImproperlyConfigured(
+            f"OBJECTS_URL is not the address of a storage, such as {EXAMPLES}."
+        )
+    options: dict[str, Any] = {
+        "bucket_name": parts.netloc,
+        "location": parts.path.strip("/"),
+        # Nothing there is for the web: whoever may read it reads it by way of the site.
+        "default_acl": None,
+        "querystring_auth": True,
+        "file_overwrite": True,
+    }
+    if endpoint_url:
+        options["endpoint_url"] = endpoint_url
+    return {"BACKEND": S3, "OPTIONS": options}
+
+
+# The prefix lets Django's own `check --deploy` recognise it too (security.W009).
+DEVELOPMENT_KEY = "django-insecure-development-only-key-never-use-it-where-others-can-reach-it"
+FORMER_DEVELOPMENT_KEY = "development-only-key-never-use-it-where-others-can-reach-the-site"
+DEVELOPMENT_ENCRYPTION_KEY = base64.urlsafe_b64encode(b"development-only-encryption-key!").decode()
+PUBLISHED_KEYS = (DEVELOPMENT_KEY, FORMER_DEVELOPMENT_KEY, DEVELOPMENT_ENCRYPTION_KEY)
+INSECURE_PREFIX = "django-insecure-"
+# Anyone with a signed cookie can try out shorter keys.
+LEAST_CHARACTERS = 32
+
+MAKE_KEY = "python -c 'import secrets; print(secrets.token_urlsafe(50))'"
+MAKE_ENCRYPTION_KEY = (
+    "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'"
+)
+
+
+def is_own_machine(*, debug: bool, site_url: str, allowed_hosts: Sequence[str]) -> bool:
+    hosts = [urlsplit(site_url).hostname or "", *allowed_hosts]
+    return debug or all(map(_is_loopback, hosts))
+
+
+def signing_keys(key: str, former_keys: str, *, own_machine: bool) -> tuple[str, list[str]]:
+    """SECRET_KEY and SECRET_KEY_FALLBACKS, from what the environment says."""
+    key, fallbacks = key.strip(), _listed(former_keys)
+    if own_machine:
+        return key or DEVELOPMENT_KEY, fallbacks or ([] if key else [FORMER_DEVELOPMENT_KEY])
+    if not key:
+        raise _refusal("SECRET_KEY is not set", MAKE_KEY)
+    if any(map(is_published, (key, *fallbacks))):
+        raise _refusal(
+            "SECRET_KEY or one of SECRET_KEY_FALLBACKS is a published key, which anybody can read",
+            MAKE_KEY,
+        )
+    if len(key) < LEAST_CHARACTERS:
+        raise _refusal(
+            f"SECRET_KEY has fewer than {LEAST_CHARACTERS} characters and can be guessed", MAKE_KEY
+        )
+    return key, fallbacks
+
+
+def encryption_keys(keys: str, *, own_machine: bool) -> list[str]:
+    """ENCRYPTION_KEYS; the first encrypts."""
+    listed = _listed(keys)
+    for key in listed:
+        if not _is_encryption_key(key):
+            raise _refusal(
+                "ENCRYPTION_KEYS holds something else than 32 bytes in URL-safe base64",
+                MAKE_ENCRYPTION_KEY,
+            )
+    if own_machine:
+        # What was stored before `make run` wrote a key of its own can still be read.
+        return [*listed, DEVELOPMENT_ENCRYPTION_KEY]
+    if not listed:
+        raise _refusal("ENCRYPTION_KEYS is not set", MAKE_ENCRYPTION_KEY)
+    if any(map(is_published, listed)):
+        raise _refusal(
+            "One of ENCRYPTION_KEYS is a published key, which anybody can read",
+            MAKE_ENCRYPTION_KEY,
+        )
+    return listed
+
+
+def _listed(keys: str) -> list[str]:
+    return [key.strip() for key in keys.split(",") if key.strip()]
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_published(key: str) -> bool:
+    """Whether anybody can read the key in this repository, or it says of itself that it is weak."""
+    # The last letter of an encryption key has bits that say nothing: it has several spellings.
+    spelt = DEVELOPMENT_ENCRYPTION_KEY[:-2]
+    is_encryption_key = key.startswith(spelt) and len(key) == len(DEVELOPMENT_ENCRYPTION_KEY)
+    return key in PUBLISHED_KEYS or key.startswith(INSECURE_PREFIX) or is_encryption_key
+
+
+def _is_encryption_key(key: str) -> bool:
+    try:
+        return key.isascii() and len(base64.b64decode(key, altchars=b"-_", validate=True)) == 32
+    except ValueError:
+        return False
+
+
+def _refusal(problem: str, command: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(
+        f"{problem}, and others can reach this site (SITE_URL or ALLOWED_HOSTS is not this "
+        f"machine). Make a key with {command} and put it into the environment or .env."
+    )

@@ -12,10 +12,17 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 
-from config.backups.archive import Manifest, StoredTable, opened_archive, read_table
-from config.backups.checks import key_error
-from config.backups.creation import LEFT_OUT
-from config.backups.rows import Digest, columns, read_lines, write_rows
+from config.backups.archive import (
+    Digest,
+    Manifest,
+    StoredTable,
+    columns,
+    opened_archive,
+    read_lines,
+    read_table,
+    write_rows,
+)
+from config.backups.creation import LEFT_OUT, key_error
 from config.exceptions import BackupUnreadable, RestoreFailed, RestoreRefused
 from config.new_database import is_empty, make_tables
 

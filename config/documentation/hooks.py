@@ -15,12 +15,9 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from config.documentation.coverage_notes import with_coverage
-from config.documentation.external_assets import external_assets
-from config.documentation.formulas import with_mathml
-from config.documentation.markdown import as_rendered
-from config.documentation.repository_pages import repository_files
-from config.documentation.row_heads import with_row_heads
+from config.documentation.markdown import as_rendered, repository_files
+from config.documentation.prepared import with_coverage
+from config.documentation.rendered import external_assets, with_mathml, with_row_heads
 
 # Their tables need the room of the contents at the right.
 WIDE = ("why.md", "gallery.md", "coverage.md")

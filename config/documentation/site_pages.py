@@ -4,6 +4,7 @@ the Internet. Formulas and what was measured are in prepared.json (`prepared.py`
 from __future__ import annotations
 
 import json
+import mimetypes
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,15 +16,24 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
+from django.utils.http import content_disposition_header
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from config.documentation.markdown import CODE_IN_TABLE, as_rendered
+from config.documentation.markdown import (
+    CODE_IN_TABLE,
+    REPOSITORY_FILES,
+    as_rendered,
+    repository_files,
+)
 from config.documentation.reference import reference_pages
-from config.documentation.repository_pages import FILES, repository_files
 
 SITE = Path(__file__).resolve().parents[2]
 DOCS = SITE / "docs"
@@ -43,8 +53,6 @@ ELSEWHERE = ("http:", "https:", "mailto:")
 
 @dataclass(frozen=True)
 class DocumentationPage:
-    """A page as HTML, and what it is called."""
-
     title: str
     html: SafeString
 
@@ -75,7 +83,6 @@ def contents() -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def page_address(source: str) -> str:
-    """Where the page of a source file is."""
     name = source.removesuffix(".md")
     name = "" if name == "index" else name.removesuffix("/index")
     if not name:
@@ -87,7 +94,7 @@ def page_address(source: str) -> str:
 def _files() -> Mapping[str, Path]:
     """By path, so that an address is looked up and never opened."""
     files = (path for path in DOCS.rglob("*") if path.is_file())
-    beside = {path: SITE / name for name, path in FILES.items()}
+    beside = {path: SITE / name for name, path in REPOSITORY_FILES.items()}
     return beside | {path.relative_to(DOCS).as_posix(): path for path in files}
 
 
@@ -275,3 +282,31 @@ def _titled(entries: Sequence[str | dict[str, str]]) -> list[tuple[str, str]]:
 def _title_of(source: str) -> str:
     title = TITLE.search(_source(source) or "")
     return title[1].strip() if title else source
+
+
+BYTES = "application/octet-stream"
+PICTURES = ("image/png", "image/svg+xml", "image/webp")
+
+
+@require_safe
+def documentation(request: HttpRequest) -> HttpResponse:
+    """Access: signed in."""
+    page = documentation_page("")
+    return render(request, "documentation/page.html", {"page": page, "contents": contents()})
+
+
+@require_safe
+def page_or_file(request: HttpRequest, path: str) -> HttpResponse:
+    """Access: signed in. Files of the documentation's folder alone, which are looked up by name."""
+    if page := documentation_page(path):
+        return render(request, "documentation/page.html", {"page": page})
+    file = documentation_file(path)
+    if file is None:
+        raise Http404(_("There is no such page of the documentation."))
+    kind = mimetypes.guess_type(file.name)[0]
+    is_picture = kind in PICTURES
+    response = HttpResponse(file.read_bytes(), content_type=kind if is_picture else BYTES)
+    if not is_picture:
+        disposition = content_disposition_header(as_attachment=True, filename=file.name)
+        response.headers["Content-Disposition"] = disposition or "attachment"
+    return response

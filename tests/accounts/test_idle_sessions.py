@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import AuditEntry, User
-from config import idle_sessions
+from config import middleware
 from marketplace.people.enrolment import create_worker
 from tests.accounts.conftest import PASSWORD
 
@@ -26,7 +26,7 @@ def clock(monkeypatch, settings):
     """The time that the middleware sees, in seconds, which a test sets."""
     settings.SESSION_IDLE_MINUTES = 30
     now = [1_000_000.0]
-    monkeypatch.setattr(idle_sessions.time, "time", lambda: now[0])
+    monkeypatch.setattr(middleware.time, "time", lambda: now[0])
     return now
 
 
@@ -60,7 +60,7 @@ def test_without_a_limit_nothing_is_written_down(rosa, settings):
     settings.SESSION_IDLE_MINUTES = 0
     browser = signed_in(rosa)
     assert is_signed_in(browser)
-    assert idle_sessions.SEEN_AT not in browser.session
+    assert middleware.SEEN_AT not in browser.session
 
 
 def test_an_operator_makes_a_link_that_sets_a_password(rosa):

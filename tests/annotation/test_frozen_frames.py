@@ -13,7 +13,7 @@ from annotation.exceptions import FrameUnfit
 from annotation.frames import judgment_frame
 from annotation.frozen_frames import frame_fingerprint, freeze_judgments, read_frozen_frame
 from annotation.models import Judgment, Study
-from config.objects import S3, object_storage
+from config.variables import S3, object_storage
 from tests.codes import refused
 from tests.processes import run_python
 

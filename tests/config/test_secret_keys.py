@@ -4,7 +4,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
-from config.secret_keys import (
+from config.variables import (
     DEVELOPMENT_ENCRYPTION_KEY,
     DEVELOPMENT_KEY,
     FORMER_DEVELOPMENT_KEY,

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.conf import settings as site
 
-from config.checks import check_names
+from config.apps import check_names
 from config.variables import boolean
 from tests.processes import manage_in_each
 

@@ -9,7 +9,7 @@ from accounts.exceptions import NameTaken
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from annotation.models import Study, StudyMembership
-from config.demo_users import create_demo_user
+from config.samples import create_demo_user
 from tests.annotation.importing import command_output, everything
 from tests.annotation.studies import rating_study
 from tests.codes import codes_on

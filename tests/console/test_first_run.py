@@ -16,14 +16,13 @@ from django.core.management.base import CommandError
 from accounts.models import User
 from annotation.exceptions import FolderUnusable
 from annotation.models import Study, Submission
-from config.demonstration import demonstrate
 from config.first_run import (
     prepare_accounts,
     prepare_key,
     prepare_samples,
     prepare_team,
 )
-from config.samples import Crowd
+from config.samples import Crowd, demonstrate
 from hits.enrolment import enrol_requester
 from hits.exceptions import HitsError
 from hits.local_site import prepare_database, served_site

@@ -10,14 +10,10 @@ import pytest
 
 from config.documentation.api_pages import api_pages
 from config.documentation.command_pages import ABOUT, command_pages, command_parsers
-from config.documentation.coverage_notes import ROWS, SUBJECTS, sentence, with_coverage
-from config.documentation.external_assets import external_assets
-from config.documentation.formulas import with_mathml
-from config.documentation.markdown import as_rendered
-from config.documentation.metrics_page import metrics_page
-from config.documentation.protocol_page import protocol_page
-from config.documentation.repository_pages import repository_files
-from config.documentation.row_heads import with_row_heads
+from config.documentation.markdown import as_rendered, repository_files
+from config.documentation.prepared import ROWS, SUBJECTS, sentence, with_coverage
+from config.documentation.reference import metrics_page, protocol_page
+from config.documentation.rendered import external_assets, with_mathml, with_row_heads
 from metrics.scorers.registry import available
 from tests.documentation.pages import DOCS, ROOT
 

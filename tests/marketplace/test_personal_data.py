@@ -15,8 +15,8 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from config import retention
-from config.retention import RULES
+from config import jobs
+from config.jobs import RULES
 from marketplace.hits.assignments import accept_hit
 from marketplace.models import (
     Assignment,
@@ -329,7 +329,7 @@ def left():
 
 
 def test_what_is_old_goes_and_what_is_of_use_stays(rows, settings, monkeypatch):
-    monkeypatch.setattr(retention, "ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(jobs, "ROWS_AT_ONCE", 1)
     settings.MESSAGES_KEEP_DAYS = 30
     before = left()
     printed = run("delete_expired", dry_run=True)
@@ -344,7 +344,7 @@ def test_what_is_old_goes_and_what_is_of_use_stays(rows, settings, monkeypatch):
 
 
 def test_a_rule_of_no_days_deletes_nothing(rows, settings):
-    for rule in retention.RULES:
+    for rule in jobs.RULES:
         setattr(settings, rule.setting, 0)
     before = left()
     assert set(counts(run("delete_expired"))) == {"0"}

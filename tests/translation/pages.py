@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from django.apps import apps
 from django.db.models import CharField, JSONField, TextField
 
-from config.unmarked_texts import READ_ALOUD, SILENT, VOID
+from config.catalogues import READ_ALOUD, SILENT, VOID
 from results.models import Result
 from tests.emptied_tables import filled_tables
 

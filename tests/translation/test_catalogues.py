@@ -9,10 +9,11 @@ from config.catalogues import (
     collected_messages,
     sources,
     template_folders,
+    unmarked_in,
+    unmarked_texts,
     write_catalogue,
 )
 from config.pseudo_locale import accent
-from config.unmarked_texts import unmarked_in, unmarked_texts
 from tests.translation.pages import unmarked_words
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from config.backups.checks import undecryptable_secrets
-from config.backups.creation import make_backup, write_keys
+from config.backups.creation import make_backup, undecryptable_secrets, write_keys
 from config.exceptions import BackupRefused
 
 

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from config.demo_users import create_demo_user
+from config.samples import create_demo_user
 
 
 class Command(BaseCommand):

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from config.retention import delete_expired, expired_rows
+from config.jobs import delete_expired, expired_rows
 
 
 class Command(BaseCommand):

@@ -5,8 +5,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.agreement import study_agreement
 from annotation.models import Judgment, Study, Submission
-from config.demonstration import demonstrate
-from config.samples import Crowd
+from config.samples import Crowd, demonstrate
 from hits.local_site import prepare_database
 from presentation.counts import count_of
 from presentation.progress import bar

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config.backups.checks import site_faults
+from config.backups.creation import site_faults
 from config.backups.restoration import check_backup, restore_backup
 
 

@@ -23,7 +23,7 @@ from annotation.study_results import (
     REPORT,
     compute,
 )
-from config.demonstration import write_report
+from config.samples import write_report
 from hits.models import Statement
 from presentation.documents import Document, Section, Verbatim
 from presentation.latex import document_latex
