@@ -57,8 +57,6 @@ exit $?
 
 @dataclass
 class Container:
-    """A root file system, and how what runs in it is started."""
-
     root: Path
     environment: dict[str, str] = field(default_factory=lambda: {"PATH": PATH})
     folder: str = "/"

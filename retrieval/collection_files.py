@@ -6,6 +6,7 @@ import gzip
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,11 +22,19 @@ from annotation.exceptions import AnnotationError
 from annotation.readers.archives import PARQUET_MARK, short_file_name
 from annotation.uploads import PART_BYTES, plain_file_name, require_size
 from retrieval.exceptions import CollectionUnfit
-from retrieval.exports.marks import is_simulated_name
-from retrieval.file_kinds import problem_of_table, problem_of_text, problem_of_vectors
 from retrieval.models import Collection, CollectionFile, FilePart
-from retrieval.models.files import NAME_LENGTH
-from retrieval.trec_layouts import decoded_start, find_layout, guess_kind, is_json
+from retrieval.models.collections import NAME_LENGTH
+from retrieval.trec_files import RelevanceGrades, Run, read_assessors, read_qrels, read_run
+from retrieval.trec_layouts import (
+    decoded_start,
+    find_layout,
+    guess_kind,
+    is_json,
+    is_simulated_name,
+    problem_of_table,
+    problem_of_text,
+    problem_of_vectors,
+)
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -186,7 +195,6 @@ def _kind_of(start: bytes) -> str:
 def free_name(
     collection: Collection, kind: str, name: str, of: CollectionFile | None = None
 ) -> str:
-    """A name like this that no other file of the kind has."""
     others = collection.files.filter(kind=kind)
     if of is not None:
         others = others.exclude(pk=of.pk)
@@ -276,3 +284,28 @@ def require_bearable(path: Path) -> None:
                         n=f"{most // 1024**2:,}"
                     )
                 )
+
+
+@contextmanager
+def opened_files(
+    files: Sequence[CollectionFile],
+) -> Iterator[tuple[list[Run], dict[str, RelevanceGrades]]]:
+    """The runs, each with its file's name for a tag, and the qrels by name."""
+    with files_on_disk(files) as paths:
+        pairs = list(zip(files, paths, strict=True))
+        runs = [
+            replace(read_run(path), tag=file.name) for file, path in pairs if file.kind == Kind.RUN
+        ]
+        qrels = {
+            file.name: replace(read_qrels(path), path=Path(file.name))
+            for file, path in pairs
+            if file.kind == Kind.QRELS
+        }
+        yield runs, qrels
+
+
+def assessors_grades(files: Sequence[CollectionFile]) -> dict[str, RelevanceGrades]:
+    """Each assessor's qrels of the file among these that names several; empty without one."""
+    chosen = [file for file in files if file.kind == Kind.ASSESSORS]
+    with files_on_disk(chosen) as paths:
+        return {name: one for path in paths for name, one in read_assessors(path).items()}

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
-from math import nan
+from itertools import combinations, pairwise
+from math import factorial, fsum, isnan, nan
 from typing import Any, Literal
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
+from error_codes import CodedText
 from presentation.records import plain_values
-from retrieval.run_order import RunOrder
 from stats.arguments import Floats
 from stats.ranking import Measure, Ties
 from stats.ranking.topic_means import Test, TopicDifference, TopicMean
@@ -171,7 +173,6 @@ class Evaluation:
     notes: tuple[str, ...] = field(default=())
 
     def order(self, one: Measure) -> RunOrder:
-        """The runs by a measure, from the best on."""
         of_measure = [row for row in self.results if row.measure == one]
         pairs: Iterable[tuple[str, str, float, float]]
         if self.settings.pairs:
@@ -219,3 +220,89 @@ class Evaluation:
             "notes": list(self.notes),
             "note_codes": [getattr(note, "code", "") for note in self.notes],
         }
+
+
+SIGNIFICANT = 0.05
+DIGITS = 12
+"""To which scores are rounded, so that the order of sums breaks no tie."""
+
+
+@dataclass
+class RunOrder:
+    """Runs in the order of their differences from the others on the topics that two have.
+
+    Means of runs that lack topics are of other topics, and their order may contradict every
+    test. Where no run lacks one, the order is that of the means.
+    """
+
+    means: Mapping[str, float]
+    deltas: dict[tuple[str, str], float] = field(default_factory=dict)
+    significant: set[tuple[str, str]] = field(default_factory=set)
+
+    @classmethod
+    def of(
+        cls,
+        means: Mapping[str, float | None],
+        pairs: Iterable[tuple[str, str, float | None, float | None]],
+    ) -> RunOrder:
+        """Of the runs' means and, for each pair, the first's mean less the second's and p."""
+        order = cls({run: nan if mean is None else mean for run, mean in means.items()})
+        for a, b, delta, p in pairs:
+            if delta is None or isnan(delta):
+                continue
+            order.deltas |= {(a, b): delta, (b, a): -delta}
+            if p is not None and p < SIGNIFICANT:
+                order.significant |= {(a, b), (b, a)}
+        return order
+
+    @property
+    def names(self) -> list[str]:
+        """From the best on; a run that has no topic in common with another comes last."""
+        return sorted(self.means, key=self._key)
+
+    def _key(self, run: str) -> tuple[bool, float, bool, float, str]:
+        deltas = [self.deltas[run, other] for other in self.means if (run, other) in self.deltas]
+        score = round(fsum(deltas) / len(deltas), DIGITS) if deltas else 0.0
+        mean = self.means[run]
+        return not deltas, -score, isnan(mean), 0.0 if isnan(mean) else -mean, run
+
+    def is_better(self, a: str, b: str) -> bool:
+        """Whether a test establishes that the first is the better one."""
+        return (a, b) in self.significant and self.deltas[a, b] > 0
+
+    def groups(self) -> list[list[str]]:
+        """From the best on, divided where all above are better than all below."""
+        names = self.names
+        groups: list[list[str]] = []
+        for position, name in enumerate(names):
+            above, below = names[:position], names[position:]
+            if all(self.is_better(a, b) for a in above for b in below):
+                groups.append([])
+            groups[-1].append(name)
+        return groups
+
+    @property
+    def contradicts_means(self) -> bool:
+        """Whether a run comes before one whose mean over other topics is greater."""
+        means = [round(self.means[run], DIGITS) for run in self.names]
+        return any(first < second for first, second in pairwise(means))
+
+
+FEW_RUNS = 6
+"""Below, tau and rankings say so little that a sentence says how little."""
+
+
+def few_runs_sentence(n_runs: int) -> str:
+    """How coarse tau is, and how often rankings agree by chance; empty where runs are enough."""
+    if not 2 <= n_runs < FEW_RUNS:
+        return ""
+    n_pairs = n_runs * (n_runs - 1) // 2
+    pairs = ngettext("{n} pair", "{n} pairs", n_pairs).format(n=n_pairs)
+    return CodedText(
+        _(
+            "{n} runs say little: they have {pairs}, tau-b moves by {step} with one swap, and two "
+            "rankings that have nothing to do with each other are the same once in {orders} times. "
+            "Look at the differences of the runs rather than at tau."
+        ).format(n=n_runs, pairs=pairs, step=f"{2 / n_pairs:.2f}", orders=factorial(n_runs)),
+        code="few_runs",
+    )

@@ -9,6 +9,7 @@ from typing import Any
 
 from presentation.row_files import RowFile
 from results.models import Result
+from retrieval.evaluation_records import RunOrder
 from retrieval.models import (
     CollectionFile,
     EvaluatedMeasure,
@@ -19,7 +20,6 @@ from retrieval.models import (
     TopicValue,
     WeightedResult,
 )
-from retrieval.run_order import RunOrder
 
 RESULT_FIELDS = (
     *("mean", "mean_complete", "mean_other_ties", "n_topics", "ci_low", "ci_high", "ci_method"),
@@ -35,8 +35,6 @@ SETTINGS = (
 
 
 class StoredEvaluation:
-    """The rows of an evaluation, each table read once."""
-
     def __init__(self, version: Result) -> None:
         self.version = version
 
@@ -70,7 +68,6 @@ class StoredEvaluation:
         return by_measure
 
     def order(self, measure: int, rows: Sequence[RunResult]) -> RunOrder:
-        """The runs by a measure, from the best on."""
         return RunOrder.of(
             {row.run.name: row.mean for row in rows},
             [
@@ -197,7 +194,6 @@ class StoredEvaluation:
     def values_by_topic(
         self, one: EvaluatedMeasure, runs: Sequence[ResultFile]
     ) -> list[dict[str, float]]:
-        """Each run's value of a measure in each topic that it has."""
         values: dict[int, dict[str, float]] = {run.pk: {} for run in runs}
         rows = TopicValue.objects.filter(result__measure=one, result__run__in=runs)
         for run, topic, value in rows.values_list("result__run", "topic", "value"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from annotation.readers.report import ReadingReport
 from annotation.readers.rows import storable
 from annotation.unexpected_errors import PASSING, unexpected_problem
 from annotation.uploads import AT_ONCE_BYTES
+from results.models import Result
 from retrieval.collection_files import (
     files_on_disk,
     free_name,
@@ -27,11 +28,23 @@ from retrieval.collection_files import (
     require_bearable,
 )
 from retrieval.exceptions import CollectionUnfit, FileFaults, TrecFileFaults
-from retrieval.file_fits import note_fits
-from retrieval.file_warnings import WARNINGS_KEPT, contradicting_lines
-from retrieval.models import Collection, CollectionFile, FileTopic
-from retrieval.models.files import NAME_LENGTH
-from retrieval.source_files import catalogue_facts, vectors_facts
+from retrieval.models import (
+    Collection,
+    CollectionFile,
+    FileFit,
+    FileTopic,
+    ResultType,
+    SampledTarget,
+    SampleFit,
+)
+from retrieval.models.collections import NAME_LENGTH
+from retrieval.source_files import (
+    WARNINGS_KEPT,
+    catalogue_facts,
+    contradicting_lines,
+    names_in,
+    vectors_facts,
+)
 from retrieval.trec_files import (
     RelevanceGrades,
     Run,
@@ -58,7 +71,6 @@ LONGEST_TOPIC = 1000
 
 
 def subject_of(collection: Collection) -> str:
-    """What a collection is called where jobs name their subject."""
     return f"collection:{collection.pk}"
 
 
@@ -202,7 +214,6 @@ def run_facts(run: Run) -> dict[str, Any]:
 
 
 def qrels_facts(grades: RelevanceGrades) -> dict[str, Any]:
-    """What a row of qrels says of them."""
     return {
         "n_lines": len(grades.grade),
         "n_topics": len(grades.topics),
@@ -286,3 +297,53 @@ def _note_faults(file: CollectionFile, faults: Sequence[tuple[int | None, str]])
     file.n_faults = len(faults)
     file.save()
     file.parts.all().delete()
+
+
+Kind = CollectionFile.Kind
+SAMPLES = 20
+"""As many as pages offer, the newest first."""
+
+
+def note_fits(collection: Collection) -> None:
+    """Hold each source against each run and each sample that it was not held against yet."""
+    files = list(collection.files.usable().defer("faults", "warnings"))
+    sources = [file for file in files if file.kind in (Kind.CATALOGUE, Kind.EMBEDDINGS)]
+    runs = [file for file in files if file.kind == Kind.RUN]
+    targets = ResultType.TARGETS
+    samples = list(Result.objects.of(collection, targets)[:SAMPLES])
+    for source in sources:
+        known = set(source.fits.values_list("run", flat=True))
+        known_samples = set(source.sample_fits.values_list("sample", flat=True))
+        new = [run for run in runs if run.pk not in known]
+        new_samples = [sample for sample in samples if sample.pk not in known_samples]
+        if new or new_samples:
+            _note_fits_of(source, new, new_samples)
+
+
+def _note_fits_of(
+    source: CollectionFile, runs: Sequence[CollectionFile], samples: Sequence[Result]
+) -> None:
+    with files_on_disk([source]) as [path]:
+        names = names_in(path, source.kind)
+    for file in runs:
+        with files_on_disk([file]) as [path]:
+            run = read_run(path)
+        fit = FileFit(
+            source=source,
+            run=file,
+            n_documents=len(run.documents),
+            n_known=sum(name in names for name in run.documents),
+            n_topics=len(run.topics),
+            n_known_topics=sum(name in names for name in run.topics),
+        )
+        # Another job may hold the same two against each other at the same time.
+        FileFit.objects.bulk_create([fit], ignore_conflicts=True)
+    SampleFit.objects.bulk_create(
+        [_sample_fit(source, sample, names) for sample in samples], ignore_conflicts=True
+    )
+
+
+def _sample_fit(source: CollectionFile, sample: Result, names: Set[str]) -> SampleFit:
+    targets = SampledTarget.objects.filter(version=sample).values_list("topic", "docno")
+    n_known = sum((docno or topic) in names for topic, docno in targets)
+    return SampleFit(source=source, sample=sample, n_targets=len(targets), n_known=n_known)

@@ -4,13 +4,18 @@ from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import AnnotationError
 from metrics.exceptions import MetricsError
-from retrieval.deletion import DELETE_COLLECTION, delete_large_collection
+from retrieval.collections import DELETE_COLLECTION, delete_large_collection
+from retrieval.derived_files import (
+    MAKE_VECTORS,
+    MERGED_QRELS,
+    STUDY_QRELS,
+    make_collection_vectors,
+    make_merged_qrels,
+    make_study_qrels,
+)
 from retrieval.exceptions import RetrievalError
 from retrieval.file_readings import READ_FILES, read_files
-from retrieval.merged_qrels import MERGED_QRELS, make_merged_qrels
 from retrieval.pool_studies import STUDY_OF_POOL, make_pool_study
-from retrieval.stored_vectors import MAKE_VECTORS, make_collection_vectors
-from retrieval.study_qrels import STUDY_QRELS, make_study_qrels
 from work.registry import INTERACTIVE, SCORING, register
 
 REFUSALS = (RetrievalError, AnnotationError)

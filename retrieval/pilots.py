@@ -44,8 +44,6 @@ class Pilot:
 
 @dataclass(frozen=True, kw_only=True)
 class EqualCost:
-    """Plans that cost the same, from one assessor a topic to many."""
-
     pilot: Pilot
     budget: float
     topic_cost: float

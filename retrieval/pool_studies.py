@@ -22,8 +22,7 @@ from retrieval.collections import link_studies
 from retrieval.exceptions import CollectionUnfit, PoolDefective
 from retrieval.file_readings import subject_of
 from retrieval.models import CollectionFile, PoolStudy, result_collection
-from retrieval.pools.catalogue import names_alone
-from retrieval.pools.pool_items import pool_study
+from retrieval.pools.catalogue import names_alone, pool_study
 from retrieval.result_kinds.pool import stored_pool
 from retrieval.source_files import opened_catalogue
 from work.request import request_job

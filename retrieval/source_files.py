@@ -6,6 +6,7 @@ import shutil
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,10 +25,10 @@ from annotation.readers.rows import storable
 from error_codes import CodedText
 from presentation.files import reason_of
 from retrieval.exceptions import PoolFileFaults
-from retrieval.file_warnings import WARNINGS_KEPT, unshown_pictures
 from retrieval.models import CollectionFile
 from retrieval.pools.catalogue import Catalogue, read_catalogue
 from retrieval.pools.vectors import Vectors, read_vectors
+from retrieval.trec_files import Run, each_row
 
 ZIP = b"PK\x03\x04"
 MOST_UNPACKED = 5
@@ -127,7 +128,6 @@ def names_in(path: Path, kind: str) -> frozenset[str]:
 
 
 def vectors_facts(path: Path) -> dict[str, Any]:
-    """What a row of vectors says of them."""
     with vectors_of(path) as vectors:
         n, n_dimensions = vectors.array.shape
         try:
@@ -149,3 +149,32 @@ def catalogue_facts(path: Path) -> dict[str, Any]:
             "n_warnings": len(unshown),
             "warnings": storable([list(one) for one in unshown[:WARNINGS_KEPT]]),
         }
+
+
+WARNINGS_KEPT = 20
+
+
+def contradicting_lines(run: Run, most: int) -> Iterator[tuple[int, str]]:
+    pairs = run.contradicting[:most]
+    if not len(pairs):
+        return
+    positions = set(pairs.ravel().tolist())
+    lines = islice(each_row(run.path, "run"), max(positions) + 1)
+    rows = {at: row for at, row in enumerate(lines) if at in positions}
+    for at, before in pairs.tolist():
+        (number, line), (_number, other) = rows[at], rows[before]
+        yield (
+            number,
+            f"document {line['docno']} of topic {line['topic']} has rank {line['rank']} and score "
+            f"{line['score']}, which is more than the {other['score']} of {other['docno']} at rank "
+            f"{other['rank']}.",
+        )
+
+
+def unshown_pictures(catalogue: Catalogue) -> list[tuple[int, str]]:
+    """Documents whose picture a catalogue names and cannot show, by line."""
+    return [
+        (catalogue.lines[docno], f"{docno}: {document.problem}")
+        for docno, document in catalogue.documents.items()
+        if document.problem
+    ]

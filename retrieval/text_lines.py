@@ -26,7 +26,6 @@ def each_table_row(
     *,
     report: ReadingReport | None = None,
 ) -> Iterator[Row]:
-    """The rows of a table of any format with these columns, or faults of the class."""
     try:
         yield from each_row(path, columns, report=report)
     except ImportRefused as fault:

@@ -26,12 +26,27 @@ from error_codes import CodedText
 from presentation.counts import count_of
 from presentation.files import plain_file, reason_of
 from retrieval.exceptions import TrecFileFaults
-from retrieval.exports.marks import SIMULATED
-from retrieval.file_kinds import LOOKED_AT, problem_of_text
-from retrieval.run_ranks import contradicting
-from retrieval.trec_blocks import BYTE_ORDER_MARK, Columns, columns_of, read_in_blocks
-from retrieval.trec_json import Named, each_record, each_table_record
-from retrieval.trec_layouts import TREC, UTF16, FileKind, Layout, find_layout, guess_kind
+from retrieval.trec_blocks import (
+    BYTE_ORDER_MARK,
+    Columns,
+    Named,
+    columns_of,
+    contradicting,
+    each_record,
+    each_table_record,
+    read_in_blocks,
+)
+from retrieval.trec_layouts import (
+    LOOKED_AT,
+    SIMULATED,
+    TREC,
+    UTF16,
+    FileKind,
+    Layout,
+    find_layout,
+    guess_kind,
+    problem_of_text,
+)
 from stats.arguments import Floats, Integers
 from stats.ranking.judged_lists import HIGHEST_GRADE, LOWEST_GRADE, in_single_precision
 
@@ -220,7 +235,6 @@ def _layout(path: Path, file: IO[bytes], kind: FileKind) -> Layout:
 
 
 def _report(layout: Layout, n_rows: int) -> ReadingReport:
-    """What a layout says of a file, with the number of rows."""
     reading = ReadingReport(n_rows=n_rows)
     if layout.header_line:
         names = ", ".join(layout.columns)
@@ -369,7 +383,6 @@ class _Lines:
         self.n_decimal = 0
 
     def report(self) -> ReadingReport:
-        """What was read, and what was left out."""
         reading = _report(self.layout, len(self.values) + self.comments.n_rows)
         reading.left_out = self.comments.left_out | self.table.left_out
         reading.n_rows += sum(each.n for each in self.table.left_out.values())

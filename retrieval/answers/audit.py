@@ -76,8 +76,6 @@ CLAIM_TITLES = {
 
 
 class AuditedFileView:
-    """A file with its findings, claims and numbers."""
-
     def __init__(self, number: int, file: Row) -> None:
         self.number, self.file = number, file
         self.refused, self.defects, self.notes = (
@@ -174,7 +172,6 @@ class AuditedFileView:
 
 
 def list_files(result: Result) -> list[AuditedFileView]:
-    """The audited files."""
     return [AuditedFileView(n, file) for n, file in enumerate(result.record["files"], 1)]
 
 
@@ -238,7 +235,6 @@ class Fact:
 
 
 def fact_cell(fact: Fact) -> str | Number:
-    """A number, whole if it is, or the text."""
     return code_name(fact.value) if isinstance(fact.value, str) else counted_cell(fact.value)
 
 

@@ -13,8 +13,8 @@ from console.templatetags.numbers import p_text, percent
 from error_codes import CodedText
 from presentation.numbers import format_interval, format_number
 from presentation.phrases import shorten_names
+from retrieval.evaluation_records import RunOrder
 from retrieval.models import EvaluatedMeasure, RunPair, RunResult
-from retrieval.run_order import RunOrder
 
 # Fewer topics give no answer, as fewer items give none on Results.
 LEAST_TOPICS = 10

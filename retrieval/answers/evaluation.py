@@ -16,11 +16,11 @@ from presentation.numbers import format_interval, format_number
 from results.computing import sign_result
 from results.kinds import Chart
 from retrieval.answers.best_run import EvaluationAnswer
-from retrieval.answers.targets import describe_unweighted, find_evaluation_draw
+from retrieval.answers.pools import describe_unweighted, find_evaluation_draw
 from retrieval.charts.topics import differences, differences_in_words, topic_differences
+from retrieval.evaluation_records import SIGNIFICANT
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.models import EvaluatedMeasure, ResultFile, RunResult
-from retrieval.run_order import SIGNIFICANT
 
 TOPICS = "topics"
 RUN, MEASURE = (
@@ -31,8 +31,6 @@ RUN, MEASURE = (
 
 @dataclass(frozen=True)
 class MeanRow:
-    """A run in the table of means."""
-
     result: RunResult
     span: Span | None
 

@@ -36,8 +36,6 @@ KAPPAS = ("cohen_kappa", "cohen_kappa_linear", ALPHA)
 
 @dataclass(frozen=True)
 class RoundOfStudy:
-    """What was judged in a round."""
-
     round: int
     n_items: int
     n_submissions: int
@@ -57,8 +55,6 @@ class RoundOfStudy:
 
 @dataclass
 class StudyJudgments:
-    """A study of the collection, with its rounds and what two rounds say of each other."""
-
     study: Study
     rounds: list[RoundOfStudy] = field(default_factory=list)
     coefficients: list[RoundCoefficient] = field(default_factory=list)

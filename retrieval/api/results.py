@@ -31,8 +31,7 @@ from results.models import Result
 from results.settings import Inputs
 from results.shown import ShownResult
 from retrieval.answers.evaluation import EvaluationView
-from retrieval.answers.pool import PoolView
-from retrieval.answers.targets import list_strata, sentence_of
+from retrieval.answers.pools import PoolView, list_strata, sentence_of
 from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.models import (
     Collection,

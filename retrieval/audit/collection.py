@@ -11,10 +11,16 @@ from typing import Any
 
 from annotation.readers.pooled_hits import has_pools
 from presentation.progress import Progress, silently
-from retrieval.audit.batch_files import audit_batch
-from retrieval.audit.claims import explained_by_lines, published_claims
-from retrieval.audit.pool_files import Ticks, audit_pools
-from retrieval.audit.records import Audit, AuditedFile, Claims, FileKind, Finding
+from retrieval.audit.pool_files import Ticks, audit_batch, audit_pools
+from retrieval.audit.records import (
+    Audit,
+    AuditedFile,
+    Claims,
+    FileKind,
+    Finding,
+    explained_by_lines,
+    published_claims,
+)
 from retrieval.audit.simulator_files import (
     ALTERNATIVE_COLUMNS,
     START_COLUMNS,
@@ -63,7 +69,6 @@ def audit_collection(
 
 
 def recognise(path: Path) -> FileKind:
-    """What a file holds, by its columns."""
     header = _header(path)
     if has_pools(header):
         return "judged pools"
@@ -185,7 +190,6 @@ class _Work:
     def _held_against_alternatives(
         self, audited: AuditedFile, rows: Sequence[Alternatives]
     ) -> AuditedFile:
-        """With the file of alternatives that has most of its topics."""
         qids = {row.qid for row in rows}
         shared = {
             path: len(qids & {row.qid for row in others})

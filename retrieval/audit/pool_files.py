@@ -12,28 +12,29 @@ import numpy as np
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.pooled_hits import PooledHit, each_pooled_hit
+from annotation.readers.rows import Row
+from annotation.readers.tables import each_row
 from presentation.counts import count_of
 from presentation.records import plain_values
-from retrieval.audit.claims import claims_of
-from retrieval.audit.judged_pools import Flags, JudgedPools, judged_pools
 from retrieval.audit.pool_counts import (
     HUB_SHARE,
+    Flags,
     Hubs,
+    JudgedPools,
     SelfConsistency,
     hubs,
+    judged_pools,
     own_targets,
     positions,
     repeats,
     self_consistency,
 )
-from retrieval.audit.records import AuditedFile, Claims, Finding
+from retrieval.audit.records import AuditedFile, Claims, Finding, claims_of
 from stats.agreement import Reason
 
 
 @dataclass
 class Ticks:
-    """What was ticked for a target: in how many rows, how many slots, which pictures."""
-
     n_rows: int = 0
     n_slots: int = 0
     pictures: set[str] = field(default_factory=set)
@@ -100,8 +101,6 @@ def unreadable_rows(faults: Sequence[ImportRefused]) -> Iterator[Finding]:
 
 
 class _Counts:
-    """All that is counted of a table, once."""
-
     def __init__(self, table: JudgedPools, confidence: float) -> None:
         self.table = table
         self.repeats, self.own = repeats(table), own_targets(table)
@@ -265,3 +264,51 @@ _REASONS = {
 
 def _share(value: float) -> str:
     return "undefined" if value != value else f"{value:.3f}".removeprefix("0")
+
+
+def audit_batch(path: Path, n_lines: int) -> AuditedFile:
+    """A batch without pools, of which no more is known than Mechanical Turk's own columns."""
+    faults: list[ImportRefused] = []
+    rows: list[Row] = []
+    try:
+        rows += each_row(path, ("HITId",), on_fault=faults.append)
+    except ImportRefused as refused:
+        faults.append(refused)
+    statuses = Counter(row.text("AssignmentStatus").strip() or "none" for row in rows)
+    return AuditedFile(
+        path,
+        "batch",
+        n_lines,
+        n_rows=len(rows) + len(faults),
+        findings=(*unreadable_rows(faults), *_findings(rows)),
+        facts={
+            "n_hits": len({row.text("HITId") for row in rows}),
+            "n_workers": len({row.text("WorkerId") for row in rows} - {""}),
+            "statuses": dict(sorted(statuses.items())),
+        },
+    )
+
+
+def _findings(rows: Sequence[Row]) -> Iterator[Finding]:
+    for name, columns, what in (
+        ("assignment_twice", ("AssignmentId",), "an assignment"),
+        ("worker_twice", ("HITId", "WorkerId"), "a worker in a HIT"),
+    ):
+        first: dict[tuple[str, ...], int] = {}
+        again = []
+        for row in rows:
+            key = tuple(row.text(column).strip() for column in columns)
+            if all(key) and first.setdefault(key, row.line) != row.line:
+                again.append(row.line)
+        if again:
+            yield Finding(
+                name=name,
+                severity="defect",
+                text=f"{count_of(len(again), 'row')} of {what} that an earlier row has already",
+                n=len(again),
+                of=len(rows),
+                lines=tuple(again),
+            )
+    if n := len({row.text("WorkerId") for row in rows} - {""}):
+        text = "worker ids stand in the file; take out a marketplace's before it is published"
+        yield Finding(name="workers_named", severity="note", text=text, n=n)

@@ -48,7 +48,6 @@ def qid_of(target: str, alternatives: Sequence[str] = ()) -> str:
 
 
 def audit_alternatives(path: Path, n_lines: int) -> tuple[AuditedFile, list[Alternatives]]:
-    """A file of targets with the numbers of their alternatives."""
     return _audited(path, n_lines, "alternatives", ALTERNATIVE_COLUMNS, _alternatives)
 
 

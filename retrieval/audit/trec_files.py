@@ -12,13 +12,20 @@ import numpy as np
 from annotation.readers.report import ReadingReport
 from presentation.counts import count_of
 from presentation.records import plain_values
-from retrieval.audit.assessor_files import audit_assessors
 from retrieval.audit.records import AuditedFile, Finding
 from retrieval.collection_sizes import CollectionSizes
 from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Settings
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
-from retrieval.trec_files import RelevanceGrades, Run, each_row, read_qrels, read_run
+from retrieval.rankings.label_sets import LabelSets, assessors_agree, label_sets
+from retrieval.trec_files import (
+    RelevanceGrades,
+    Run,
+    each_row,
+    read_assessors,
+    read_qrels,
+    read_run,
+)
 from stats.arguments import Integers
 from stats.ranking import measure
 from stats.ranking.judged_lists import in_single_precision
@@ -28,7 +35,6 @@ JUDGED = measure("Judged@10")
 
 
 def audit_qrels(path: Path, n_lines: int) -> tuple[AuditedFile, RelevanceGrades | None]:
-    """Qrels, with all lines that cannot be used."""
     try:
         grades = read_qrels(path)
     except TrecFileFaults as faults:
@@ -44,7 +50,6 @@ def audit_qrels(path: Path, n_lines: int) -> tuple[AuditedFile, RelevanceGrades 
 
 
 def audit_run(path: Path, n_lines: int, qrels: Sequence[RelevanceGrades]) -> AuditedFile:
-    """A run, and how it stands to each of the qrels."""
     try:
         run = read_run(path)
     except TrecFileFaults as faults:
@@ -275,3 +280,48 @@ def _against(grades: RelevanceGrades, run: Run) -> tuple[list[Finding], dict[str
 def _evaluated(grades: RelevanceGrades, run: Run) -> tuple[Any, Any]:
     evaluation = evaluate_runs(grades, [run], Settings(measures=(JUDGED,)))
     return evaluation.results, evaluation.runs
+
+
+def audit_assessors(path: Path, n_lines: int, *, confidence: float = 0.95) -> AuditedFile | None:
+    """Grades of several assessors; None where it is something else, or has a fault as that too."""
+    try:
+        grades = read_assessors(path)
+    except TrecFileFaults:
+        return None
+    topics = sorted({topic for one in grades.values() for topic in one.topics}, key=str.encode)
+    sets = label_sets(grades, topics)
+    agreement = assessors_agree(sets, confidence).record()
+    documents, n_judges = _judges(sets)
+    n_twice = int((n_judges > 1).sum())
+    facts = {
+        "n_topics": len(topics),
+        "n_documents": documents,
+        "n_assessors": len(grades),
+        "n_judged_by_several": n_twice,
+        "agreement": {name: agreement[name] for name in ("overlap", "alpha")},
+    }
+    said = Finding(
+        name="several_assessors",
+        severity="note",
+        text=f"column 2 names {count_of(len(grades), 'assessor')}, and {n_twice:,} of "
+        f"{count_of(documents, 'document')} have several grades (qrels_jg): {_agreement(agreement)}"
+        "; it is not read as qrels, so merge them by a rule first",
+        n=n_twice,
+        of=documents,
+    )
+    n_rows = int(n_judges.sum())
+    return AuditedFile(path, "assessors", n_lines, n_rows=n_rows, findings=(said,), facts=facts)
+
+
+def _judges(sets: LabelSets) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.intp]]]:
+    pair, _number, _grade = sets.judgments()
+    documents, counts = np.unique(pair, return_counts=True)
+    return len(documents), counts
+
+
+def _agreement(record: dict[str, dict[str, float | str | None]]) -> str:
+    alpha, overlap = record["alpha"], record["overlap"]
+    if alpha["value"] is None:
+        return f"Krippendorff's alpha is undefined ({alpha['reason']})"
+    said = f"Krippendorff's alpha {alpha['value']:.3f}"
+    return said if overlap["value"] is None else f"{said}, overlap {overlap['value']:.3f}"

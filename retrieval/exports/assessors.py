@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from annotation.exceptions import StudyUnfit
 from annotation.models import Adjudication, Judgment, Submission
 from presentation.row_files import Kind, RowFile
-from retrieval.exports.marks import assessor_name
 from retrieval.exports.qrels import BLANK, UNJUDGED, Pair, Source, pairs_of
+from retrieval.trec_layouts import assessor_name
 
 PAIRS_AT_ONCE = 2000
 

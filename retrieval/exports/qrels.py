@@ -24,7 +24,7 @@ from presentation.files import write_whole
 from presentation.row_files import Kind, RowFile
 from retrieval.collection_sizes import CollectionSizes
 from retrieval.exports.grades import GRADE, RULES, Scale, is_graded, scale_of
-from retrieval.exports.marks import iteration_of
+from retrieval.trec_layouts import iteration_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,6 @@ class Source:
 
     @cached_property
     def is_simulated(self) -> bool:
-        """Whether any answer that counts is simulated."""
         judgments = Judgment.objects.of(self.study).accepted()
         of_round = judgments.filter(submission__round=self.round, submission__is_simulated=True)
         return of_round.filter(question__name=self.scale.question).exists()
@@ -121,7 +120,6 @@ class Qrels:
 
     @property
     def grades(self) -> dict[int, int]:
-        """How many lines have each grade."""
         return dict(sorted(Counter(self.table["relevance"].tolist()).items()))
 
     @property
@@ -212,7 +210,6 @@ def label_source(
 
 
 def qrels_of(source: Source) -> Qrels:
-    """All pairs of a source."""
     import pandas as pd
 
     rows = [(pair.topic, pair.docno, _written_grade(pair.grade)) for pair in pairs_of(source)]
@@ -227,7 +224,6 @@ def study_qrels(study: Study, *, rule: str = "majority", round: int = 1) -> Qrel
 
 
 def label_qrels(label_set: LabelSet) -> Qrels:
-    """The candidates of a label set."""
     return qrels_of(label_source(label_set))
 
 

@@ -59,8 +59,6 @@ class Reason:
 
 @dataclass(frozen=True)
 class TermCounts:
-    """Terms with the reasons that mention them, of those for relevant documents and of others."""
-
     table: pd.DataFrame
     n_reasons: int
     n_relevant: int
@@ -158,7 +156,6 @@ def _reasons(source: Source, texts: Sequence[ReasonText]) -> Iterator[Reason]:
 
 
 def _grades(source: Source, submissions: Collection[int]) -> dict[int, dict[str, int | None]]:
-    """Each submission's own grades by document."""
     rows = Judgment.objects.filter(
         submission__in=submissions, question__name=source.scale.question, candidate__isnull=False
     )
@@ -170,7 +167,6 @@ def _grades(source: Source, submissions: Collection[int]) -> dict[int, dict[str,
 
 
 def reason_rows(source: Source) -> RowFile:
-    """A row a reason, with its writer's own grade."""
     rows = (
         (
             *(one.topic, one.docno, one.round, one.assessor, one.question, one.text),
@@ -194,7 +190,6 @@ def count_terms_of(
     *,
     confidence: float = 0.95,
 ) -> TermCounts:
-    """The same of reasons that have been read."""
     is_relevant = [one.is_relevant for one in texts]
     table = reason_terms(
         [one.text for one in texts], is_relevant, terms or read_terms(), confidence=confidence

@@ -5,27 +5,58 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
+from django.utils.translation import gettext_lazy as _
+
+from accounts.roles import Permission
+from annotation.assignment_ids import assignment_ids
 from annotation.exceptions import StudyUnfit
 from annotation.exports import item_stretches
 from annotation.models import Candidate, Item, Judgment, Study, Submission
 from annotation.readers.pooled_hits import HIT, SLOT, TARGET
 from annotation.readers.report import FileReadings
 from annotation.readers.tables import kind_of
+from annotation.study_files import (
+    TEXT,
+    Download,
+    Offer,
+    RowDownload,
+    register_file,
+    register_table,
+)
 from error_codes import CodedText
 from presentation.files import write_whole
+from presentation.row_files import RowFile
 from presentation.spreadsheets import csv_parts
 from retrieval.audit.simulator_files import ALTERNATIVE_COLUMNS, qid_of
 from retrieval.exceptions import CatalogueUnfit, PoolFileFaults
-from retrieval.exports.assessors import FindIds, MarketplaceIds, ids_of, no_ids
-from retrieval.exports.marks import SIMULATED
-from retrieval.exports.qrels import Source, pairs_of
+from retrieval.exports.assessors import (
+    FindIds,
+    MarketplaceIds,
+    assessor_lines,
+    ids_of,
+    no_ids,
+    provenance_rows,
+)
+from retrieval.exports.qrels import (
+    Source,
+    has_qrels,
+    judgment_source,
+    pairs_of,
+    qrel_rows,
+    stream_qrels,
+)
 from retrieval.models import PooledTopic, PoolStudy
 from retrieval.pools.catalogue import document_names
 from retrieval.pools.pool_files import read_pool
 from retrieval.text_lines import each_text_line
+from retrieval.trec_layouts import SIMULATED
 
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
 
@@ -190,3 +221,71 @@ def _counts(items: Sequence[int] | Any) -> dict[int, int]:
     for item in items:
         counts[item] += 1
     return counts
+
+
+PART_BYTES = 1 << 20
+
+
+def own_grades(study: Study) -> Iterator[str]:
+    """Each annotator's grades; what cannot be written is refused before the first of them."""
+    return assessor_lines(judgment_source(study))
+
+
+def line_provenance(study: Study) -> RowFile:
+    """What each line of `qrels.txt` was made of."""
+    return provenance_rows(judgment_source(study), find_ids=assignment_ids)
+
+
+def released_zip(study: Study) -> Iterator[bytes]:
+    """The files of the released layout; written first, so that a refusal comes before them."""
+    archive = BytesIO()
+    with TemporaryDirectory() as folder:
+        source = judgment_source(study)
+        files = write_released_layout(source, Path(folder), find_ids=assignment_ids)
+        with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
+            for path in files:
+                packed.write(path, path.name)
+    archive.seek(0)
+    return iter(partial(archive.read, PART_BYTES), b"")
+
+
+def _is_of_alternatives(study: Study) -> bool:
+    return study.kind == Study.Kind.ALTERNATIVES
+
+
+register_table(
+    "qrels",
+    RowDownload(_("qrels: topic, document and relevance"), qrel_rows),
+    Offer(110, fits=has_qrels, is_of_judgments=True),
+)
+register_table(
+    "provenance",
+    RowDownload(
+        _("what each line of the qrels was made of: judgments, with their HIT and assignment"),
+        line_provenance,
+        Permission.VIEW_WORKERS,
+    ),
+    Offer(120, fits=has_qrels, is_of_judgments=True),
+)
+register_file(
+    "qrels.txt",
+    Download(TEXT, _("TREC qrels"), stream_qrels),
+    Offer(130, fits=has_qrels, is_of_judgments=True),
+)
+register_file(
+    "qrels_jg.txt",
+    Download(
+        TEXT, _("each annotator's grades, of every round, as trec_eval reads qrels_jg"), own_grades
+    ),
+    Offer(140, fits=has_qrels, is_of_judgments=True),
+)
+register_file(
+    "released_layout.zip",
+    Download(
+        "application/zip",
+        _("pools with ticks and alternatives by number, in the layout of Fashion-AlterEval"),
+        released_zip,
+        permission=Permission.VIEW_WORKERS,
+    ),
+    Offer(150, fits=_is_of_alternatives, is_of_judgments=True),
+)

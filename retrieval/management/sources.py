@@ -12,8 +12,7 @@ from annotation.readers.report import FileReadings
 from presentation.progress import bar
 from retrieval.pools.catalogue import Catalogue, read_catalogue
 from retrieval.pools.encoding import Part, encode_catalogue
-from retrieval.pools.neighbours import Similarity
-from retrieval.pools.sources import EmbeddingSource, RunSource, Source
+from retrieval.pools.sources import EmbeddingSource, RunSource, Similarity, Source
 from retrieval.pools.vectors import Vectors, read_vectors, write_vectors
 from retrieval.trec_files import read_run
 
@@ -22,7 +21,6 @@ PARTS: tuple[Part, ...] = get_args(Part)
 
 
 def named(text: str) -> Named:
-    """NAME=VALUE."""
     name, equals, value = text.partition("=")
     if not (equals and name and value):
         raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
@@ -74,7 +72,6 @@ def add_source_arguments(parser: CommandParser) -> None:
 def read_sources(
     options: dict[str, Any], catalogue: Catalogue | None, readings: FileReadings
 ) -> list[Source]:
-    """The sources in the order of the options: runs, then embeddings."""
     names, queries, similarity = (dict(options[key]) for key in ("names", "queries", "similarity"))
     known = {name for key in ("embeddings", *PARTS) for name, _ in options[key]}
     for option, values in (("names", names), ("queries", queries), ("similarity", similarity)):
@@ -105,7 +102,6 @@ def read_sources(
 
 
 def named_catalogue(path: Path | None, readings: FileReadings) -> Catalogue | None:
-    """The catalogue of an option, if it is given."""
     return None if path is None else read_catalogue(path, report=readings.add(path))
 
 

@@ -1,34 +1,36 @@
 """What is stored of test collections."""
 
-from retrieval.models.collections import Collection, CollectionQuerySet, result_collection
-from retrieval.models.evaluations import (
-    EvaluatedMeasure,
-    EvaluationWeights,
-    RunPair,
-    RunResult,
-    TopicValue,
-    WeightedResult,
-)
-from retrieval.models.files import (
+from retrieval.models.collections import (
+    Collection,
     CollectionFile,
     CollectionFileQuerySet,
+    CollectionQuerySet,
     FileFit,
     FilePart,
     FileTopic,
     SampleFit,
+    result_collection,
 )
-from retrieval.models.pools import (
+from retrieval.models.results import (
     CandidateSource,
     DryPoolSource,
+    EvaluatedMeasure,
+    EvaluationWeights,
     PooledTopic,
     PoolFinding,
     PoolReplacement,
     PoolSlot,
     PoolStudy,
     PoolSummary,
+    ResultFile,
+    ResultRow,
+    ResultType,
+    RunPair,
+    RunResult,
     SampledTarget,
+    TopicValue,
+    WeightedResult,
 )
-from retrieval.models.result_files import ResultFile, ResultRow, ResultType
 
 __all__ = [
     "CandidateSource",

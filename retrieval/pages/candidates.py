@@ -40,8 +40,6 @@ def _whole(label: Any, initial: int | None = None, **options: Any) -> forms.Inte
 
 
 class PoolForm(forms.Form):
-    """How a pool is to be made."""
-
     targets = forms.ChoiceField(label=gettext_lazy("Targets"))
     named = forms.CharField(
         label=gettext_lazy("Names of the targets"),
@@ -190,7 +188,6 @@ class PoolForm(forms.Form):
         return {"targets": key} if is_offered else {}
 
     def vector_fields(self) -> list[BoundField]:
-        """The fields of all embeddings."""
         return [
             self[f"{name}_{file.pk}"]
             for file in self.embeddings
@@ -210,7 +207,6 @@ class PoolForm(forms.Form):
         field.choices = choices
 
     def source_rows(self) -> list[tuple[CollectionFile, BoundField, BoundField]]:
-        """Each source with its two fields."""
         return [(file, self[f"use_{file.pk}"], self[f"quota_{file.pk}"]) for file in self.sources]
 
     def clean(self) -> dict[str, Any]:
@@ -251,7 +247,6 @@ class PoolForm(forms.Form):
 
     @property
     def chosen_files(self) -> list[CollectionFile]:
-        """The files that the pool is made of."""
         data = self.cleaned_data
         sources = self._sources
         keys = {data.get(f"queries_{file.pk}") for file in sources}

@@ -23,11 +23,11 @@ from console.access import may, person
 from console.forms import problems_of
 from results.pages import name_download
 from retrieval.collection_files import DESCRIPTIONS, describe_file, remove_file, store_file
+from retrieval.derived_files import MERGED_QRELS, request_merged_qrels
 from retrieval.exceptions import CollectionUnfit
 from retrieval.file_readings import READ_FILES, confirm_file, request_reading, subject_of
-from retrieval.merged_qrels import MERGED_QRELS, request_merged_qrels
 from retrieval.models import Collection, CollectionFile, FileTopic
-from retrieval.models.files import NAME_LENGTH, CollectionFileQuerySet
+from retrieval.models.collections import NAME_LENGTH, CollectionFileQuerySet
 from retrieval.pages.collection import collection_for, collection_page
 from retrieval.pages.judgments import merging_rule_choices
 from retrieval.pages.sources import SOURCES
@@ -98,7 +98,6 @@ def _store(request: HttpRequest, collection: Collection, form: FilesForm) -> boo
 def file_for(
     request: HttpRequest, slug: str, file_id: int, permission: Permission = Permission.VIEW
 ) -> CollectionFile:
-    """A file of a collection that one may see."""
     collection = collection_for(request, slug, permission)
     file = get_object_or_404(collection.files.defer("faults"), pk=file_id)
     file.collection = collection
@@ -127,7 +126,6 @@ def file(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
 
 
 def _listing_of(file: CollectionFile) -> str:
-    """The page that lists a file."""
     return "collection-pools" if file.kind in SOURCES else "collection-files"
 
 

@@ -19,8 +19,12 @@ from annotation.models import Study
 from console.access import may, person
 from console.forms import problems_of
 from console.tables import page_of
-from retrieval.collections import create_collection, link_studies
-from retrieval.deletion import DELETE_COLLECTION, remove_collection
+from retrieval.collections import (
+    DELETE_COLLECTION,
+    create_collection,
+    link_studies,
+    remove_collection,
+)
 from retrieval.exceptions import CollectionUnfit
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection
@@ -109,7 +113,6 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _delete(request: HttpRequest, collection: Collection) -> HttpResponse:
-    """Delete a collection, or have it deleted, and say which of the two."""
     job = remove_collection(collection=collection, actor=person(request))
     if job is None or not Collection.objects.filter(pk=job.arguments["collection"]).exists():
         messages.success(request, _("“{title}” is deleted.").format(title=collection.name))
@@ -118,15 +121,12 @@ def _delete(request: HttpRequest, collection: Collection) -> HttpResponse:
 
 
 def teams_that_may_hold_collections(user: User) -> Any:
-    """The teams in which a user may make collections."""
     roles = [role for role, permissions in PERMISSIONS.items() if Permission.EDIT in permissions]
     rows = Team.objects.filter(memberships__user=user.pk, memberships__role__in=roles)
     return rows.order_by("name")
 
 
 class CollectionForm(forms.Form):
-    """What a collection is called, and whose it is."""
-
     name = forms.CharField(
         label=gettext_lazy("Name of the collection"), max_length=128, validators=[require_visible]
     )
@@ -145,7 +145,6 @@ class CollectionForm(forms.Form):
 
     @property
     def has_teams(self) -> bool:
-        """Whether there is a team to make a collection in."""
         teams = self.fields["team"]
         assert isinstance(teams, forms.ModelChoiceField)
         return bool(teams.queryset is not None and teams.queryset.exists())

@@ -95,8 +95,6 @@ class PilotForm(forms.Form):
 
 @dataclass(frozen=True)
 class PlanRow:
-    """A plan, as the table has it."""
-
     plan: Plan
     cost: str
     is_best: bool
@@ -188,7 +186,6 @@ class PilotAnswer:
 
     @property
     def pilot_text(self) -> str:
-        """How large the pilot was."""
         one = self.plans.pilot
         sizes = {"systems": len(one.systems), "topics": len(one.topics)}
         if not one.assessors:

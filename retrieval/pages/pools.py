@@ -25,8 +25,9 @@ from annotation.pages.protocol_templates import title_of
 from console.access import may, person
 from results.models import Result
 from results.pages import failed_arguments, name_download
-from retrieval.answers.pool import FAULT_TITLES, PoolView
+from retrieval.answers.pools import FAULT_TITLES, PoolView
 from retrieval.collection_files import describe_file, store_file
+from retrieval.derived_files import MAKE_VECTORS, offered_models, request_vectors
 from retrieval.exceptions import CollectionUnfit, RetrievalError
 from retrieval.file_readings import request_reading, subject_of
 from retrieval.models import (
@@ -43,7 +44,6 @@ from retrieval.pages.sources import SOURCES, SourceForm, VectorsForm, list_sourc
 from retrieval.pool_studies import STUDY_OF_POOL, request_study
 from retrieval.pools.pool_files import pool_csv
 from retrieval.result_kinds.pool import MAKE_POOL, request_pool, stored_pool
-from retrieval.stored_vectors import MAKE_VECTORS, offered_models, request_vectors
 from work.models import Job
 
 KIND = CollectionFile.Kind
@@ -176,7 +176,6 @@ def make_vectors(request: HttpRequest, slug: str) -> HttpResponse:
 def pool_for(
     request: HttpRequest, slug: str, number: int, permission: Permission = Permission.VIEW
 ) -> Result:
-    """A pool of a collection that one may see."""
     collection = collection_for(request, slug, permission)
     catalogues = ResultFile.objects.filter(version=OuterRef("pk"), kind=KIND.CATALOGUE)
     versions = Result.objects.of(collection, POOL)
@@ -218,7 +217,6 @@ def _pool_page(
 
 
 def _studies(version: Result) -> list[tuple[Study, bool]]:
-    """The studies of a pool, and whether each is launched."""
     rows = list(PoolStudy.objects.filter(version=version).select_related("study"))
     launched = {batch.study for batch in list_launched_batches([row.study_id for row in rows])}
     return [(row.study, row.study_id in launched) for row in rows]

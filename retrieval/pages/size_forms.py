@@ -95,7 +95,6 @@ class SizeForm(forms.Form):
 
     @property
     def method_text(self) -> str:
-        """By which formula the answer was computed."""
         raise NotImplementedError
 
     @property

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from error_codes import CodedText
 from results.models import Result
 from retrieval.models import Collection, CollectionFile, FileFit, ResultType, SampleFit
-from retrieval.models.files import NAME_LENGTH
+from retrieval.models.collections import NAME_LENGTH
 
 SOURCES = (CollectionFile.Kind.EMBEDDINGS, CollectionFile.Kind.CATALOGUE)
 KIND = CollectionFile.Kind
@@ -23,8 +23,6 @@ KIND = CollectionFile.Kind
 
 @dataclass(frozen=True)
 class SourceRow:
-    """A source with what it knows of each run."""
-
     file: CollectionFile
 
     @cached_property
@@ -104,7 +102,6 @@ def _sentence(fit: FileFit) -> str:
 
 
 def list_sources(collection: Collection) -> list[SourceRow]:
-    """The catalogues and vectors of a collection."""
     fits = FileFit.objects.select_related("run").defer("run__faults", "run__warnings")
     rows = collection.files.filter(kind__in=SOURCES).defer("faults")
     newest = Result.objects.of(collection, ResultType.TARGETS)[:1]

@@ -23,7 +23,7 @@ from console.access import may, person
 from presentation.spreadsheets import csv_parts
 from results.models import Result
 from results.pages import failed_arguments
-from retrieval.answers.targets import list_strata, sentence_of
+from retrieval.answers.pools import list_strata, sentence_of
 from retrieval.exceptions import RetrievalError, SampleUnfit
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile, ResultType, SampledTarget
@@ -109,8 +109,6 @@ def sample_file(request: HttpRequest, slug: str, number: int) -> StreamingHttpRe
 
 
 class TargetsForm(forms.Form):
-    """Targets to draw."""
-
     n = forms.IntegerField(
         label=gettext_lazy("Targets to draw"), min_value=1, max_value=MOST_TARGETS
     )

@@ -35,10 +35,10 @@ of_a_collection: list[URLPattern | URLResolver] = [
         pages.files.content,
         name="collection-file-content",
     ),
-    path("evaluation/", pages.evaluation.evaluation, name="collection-evaluation"),
+    path("evaluation/", pages.results.evaluation, name="collection-evaluation"),
     path(
         "evaluation/<slug:chart>.<slug:form>/picture/",
-        pages.evaluation.picture,
+        pages.results.picture,
         name="collection-picture",
     ),
     *(
@@ -50,11 +50,11 @@ of_a_collection: list[URLPattern | URLResolver] = [
         )
         for page, kind in PAGES_WITH_CHARTS.items()
     ),
-    path("evaluation/<str:name>", pages.evaluation.download, name="collection-download"),
-    path("report/", pages.report.report, name="collection-report"),
+    path("evaluation/<str:name>", pages.results.download, name="collection-download"),
+    path("report/", pages.results.report, name="collection-report"),
     path(
         "report/<int:number>.html",
-        pages.report.report_file,
+        pages.results.report_file,
         name="collection-report-file",
     ),
     path("targets/", pages.targets.targets, name="collection-targets"),
@@ -97,20 +97,20 @@ of_a_collection: list[URLPattern | URLResolver] = [
         OF_COLLECTION,
         name="collection-result-picture",
     ),
-    path("audit/", pages.audits.audit, name="collection-audit"),
+    path("audit/", pages.results.audit, name="collection-audit"),
     path(
         "tables/<slug:kind>/<slug:name>.<slug:form>",
         results.pages.table,
         OF_COLLECTION,
         name="collection-table",
     ),
-    path("work/<int:job_id>/", pages.jobs.job, name="collection-work"),
-    path("work/<int:job_id>/stop/", pages.jobs.stop, name="collection-stop"),
-    path("work/<int:job_id>/again/", pages.jobs.resume, name="collection-again"),
+    path("work/<int:job_id>/", pages.collection.job, name="collection-work"),
+    path("work/<int:job_id>/stop/", pages.collection.stop, name="collection-stop"),
+    path("work/<int:job_id>/again/", pages.collection.resume, name="collection-again"),
 ]
 
 of_a_study: list[URLPattern | URLResolver] = [
-    path("reasons/", pages.reasons.reasons, name="reasons"),
+    path("reasons/", pages.judgments.reasons, name="reasons"),
 ]
 
 of_the_site: list[URLPattern | URLResolver] = [

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
 
 from presentation.progress import Progress, silently
+from presentation.records import plain_values
 from retrieval.exceptions import PoolUnfit
 from retrieval.pools.catalogue import Catalogue, names_alone
 from retrieval.pools.records import UNIFORM, DrySource, Pool, PoolPlan, Slot, Target
-from retrieval.pools.report import pool_report
 from retrieval.pools.sources import RankedLists, Source
 from retrieval.pools.topic_pools import FUSED, Rules, TopicPool, topic_seed
+from stats.ranking.hubness import hubness
 
 LEAST_DEPTH, MOST_DEPTH = 100, 6400
 """Of lists that could be longer; they are made four times as long where one ended too early."""
@@ -61,7 +63,6 @@ def make_pool(
 
 
 def require_candidates(pool: Pool) -> None:
-    """Refuse a pool that has none."""
     if not pool.slots:
         raise PoolUnfit(
             _("No candidate was found for any target. Are their names those of the sources?")
@@ -101,8 +102,6 @@ def _first_depth(plan: PoolPlan) -> int:
 
 
 class _Lists:
-    """The lists of all sources, deeper where a topic needs it."""
-
     def __init__(
         self,
         targets: Sequence[Target],
@@ -123,7 +122,6 @@ class _Lists:
         return {name: lists.of(at) for name, lists, at in places}
 
     def ran_past_cut(self, number: int, ended: Collection[str]) -> bool:
-        """Whether a topic came to the end of a list that could be longer."""
         places = (self._place(name, number) for name in ended)
         return any(bool(lists.is_cut[at]) for lists, at in places)
 
@@ -194,3 +192,102 @@ def _presented(topic: TopicPool, seed: int) -> list[Slot]:
         replace(slot, position=int(position), also=topic.also(slot))
         for slot, position in zip(topic.slots, order, strict=True)
     ]
+
+
+HUBS_LISTED = 20
+NEIGHBOURS = 10
+"""The depth at which the hubness of a source's lists is measured."""
+
+
+def pool_report(
+    pool: Pool, lists: Mapping[str, RankedLists], catalogue: Catalogue
+) -> dict[str, Any]:
+    """Counts of a pool that was made; shares are of all its slots."""
+    topics = pool.by_topic()
+    sizes = [len(slots) for slots in topics.values()]
+    plan = pool.plan
+    wanted = plan.per_topic if plan else None
+    sources = [
+        _of_source(pool, name) | {"n_unlisted": int((np.diff(ranked.start) == 0).sum())}
+        for name, ranked in lists.items()
+    ]
+    if plan and plan.uniform:
+        sources.append(_of_source(pool, UNIFORM) | {"n_unlisted": 0})
+    return {
+        "n_topics": len(topics),
+        "n_slots": len(pool.slots),
+        "n_documents": len({slot.docno for slot in pool.slots}),
+        "n_catalogue": len(catalogue.documents),
+        "candidates": {
+            "planned": wanted,
+            "least": min(sizes),
+            "mean": float(np.mean(sizes)),
+            "most": max(sizes),
+        },
+        "n_topics_short": sum(size < wanted for size in sizes) if wanted else 0,
+        "n_topics_with_quotas_unmet": len(unmet_quotas(pool)),
+        "n_replacements": len(pool.replacements),
+        "replacements": dict(Counter(each.reason for each in pool.replacements)),
+        "sources": sources,
+        "found_by": _found_by(pool.slots),
+        "hubness": plain_values(
+            asdict(
+                hubness(
+                    [slot.docno for slot in pool.slots],
+                    n_lists=len(topics),
+                    n_documents=max(len(catalogue.documents), 1),
+                )
+            )
+        ),
+        "hubs": most_pooled(pool),
+        "source_hubness": {
+            name: _list_hubness(ranked, len(topics)) for name, ranked in lists.items()
+        },
+    }
+
+
+def unmet_quotas(pool: Pool) -> dict[str, list[str]]:
+    """The topics for which a source has not filled its own quota, with those sources."""
+    unmet: dict[str, list[str]] = {}
+    for dry in pool.dry:
+        unmet.setdefault(dry.topic, []).append(dry.source)
+    return unmet
+
+
+def most_pooled(pool: Pool) -> list[dict[str, Any]]:
+    counts = Counter(slot.docno for slot in pool.slots)
+    n_topics = len(pool.targets)
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:HUBS_LISTED]
+    return [{"docno": docno, "n_topics": n, "share": n / n_topics} for docno, n in ordered if n > 1]
+
+
+def _of_source(pool: Pool, name: str) -> dict[str, Any]:
+    slots = [slot for slot in pool.slots if slot.source == name]
+    passed = Counter(each.reason for each in pool.replacements if each.source == name)
+    dry = [each for each in pool.dry if each.source == name]
+    return {
+        "source": name,
+        "n_slots": len(slots),
+        "share": len(slots) / len(pool.slots) if pool.slots else None,
+        "n_documents": len({slot.docno for slot in slots}),
+        "n_alone": sum(not slot.also for slot in slots),
+        "n_for_others": sum(slot.quota not in ("", name) for slot in slots),
+        "deepest_rank": max((slot.source_rank for slot in slots), default=0),
+        "replacements": dict(passed),
+        "n_dry_topics": len(dry),
+        "n_dry_slots": sum(each.n_missing for each in dry),
+    }
+
+
+def _found_by(slots: Sequence[Slot]) -> dict[str, int]:
+    """How many slots hold a document that one source lists, two, and so on."""
+    n_sources = Counter(1 + len(slot.also) for slot in slots if slot.inclusion == 1)
+    return {str(n): count for n, count in sorted(n_sources.items())}
+
+
+def _list_hubness(ranked: RankedLists, n_topics: int) -> dict[str, Any]:
+    """Of the first documents of a source's lists, among all that it knows."""
+    place = np.arange(len(ranked.document)) - np.repeat(ranked.start[:-1], np.diff(ranked.start))
+    first = ranked.document[place < NEIGHBOURS]
+    measured = hubness(first, n_lists=n_topics, n_documents=len(ranked.documents))
+    return plain_values(asdict(measured)) | {"depth": NEIGHBOURS}

@@ -15,7 +15,7 @@ from presentation.counts import count_of
 from presentation.records import plain_values
 from retrieval.exceptions import PoolDefective
 from retrieval.pools.catalogue import Catalogue
-from retrieval.pools.pool_tables import PoolRow, PoolTable
+from retrieval.pools.pool_files import PoolRow, PoolTable
 from retrieval.pools.records import UNIFORM
 from stats.ranking.hubness import HUB_SHARE, Hubness, hubness
 

@@ -142,8 +142,6 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class DrySource:
-    """A source whose list of a topic ended before its quota was filled, and who filled the rest."""
-
     topic: str
     source: str
     quota: int
@@ -154,8 +152,6 @@ class DrySource:
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """Which source it was: name, kind, and the signature of what it was read from."""
-
     name: str
     kind: str
     signature: str
@@ -174,7 +170,6 @@ class Pool:
     report: dict[str, Any] = field(default_factory=dict)
 
     def by_topic(self) -> dict[str, list[Slot]]:
-        """The slots of each topic in the order of the targets."""
         topics: dict[str, list[Slot]] = {target.topic: [] for target in self.targets}
         for slot in self.slots:
             topics[slot.topic].append(slot)

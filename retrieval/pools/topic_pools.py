@@ -72,8 +72,6 @@ class Rules:
 
 
 class TopicPool:
-    """Slots of a topic, and what was passed over for them."""
-
     def __init__(
         self,
         target: Target,

@@ -214,7 +214,6 @@ class _Names:
             raise PoolFileFaults(self._path, self._faults)
 
     def all(self) -> list[str]:
-        """The names in their order, or all faults."""
         if self._faults:
             raise PoolFileFaults(self._path, self._faults)
         return list(self._lines)
@@ -315,7 +314,6 @@ def _parquet_columns(path: Path, schema: Any) -> tuple[str, str]:
 
 
 def _matrix(path: Path, column: Any, n_before: int) -> NDArray[np.float32]:
-    """The lists of a column as rows of a matrix, all of one length."""
     lengths = column.value_lengths().to_numpy(zero_copy_only=False)
     odd: Integers = np.flatnonzero(~(lengths == lengths[:1]))
     if len(odd) or column.null_count:

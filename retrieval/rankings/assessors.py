@@ -9,9 +9,8 @@ import numpy as np
 
 from retrieval.evaluation import run_names
 from retrieval.evaluation_records import Settings
-from retrieval.rankings.assessor_records import CrossedMean, RandomDesign
 from retrieval.rankings.label_sets import LabelSets
-from retrieval.rankings.records import ComparisonSettings
+from retrieval.rankings.records import ComparisonSettings, CrossedMean, RandomDesign
 from retrieval.trec_files import Run
 from stats.arguments import Floats, Integers
 from stats.inference.crossed_means import mean_over_items_and_annotators

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.exceptions import RunsUnfit
+from retrieval.rankings.records import (
+    AssessorsAgreement,
+    ComparisonSettings,
+    Kind,
+    LabelComparison,
+    LabelSet,
+)
 from retrieval.trec_files import RelevanceGrades
+from stats.agreement import cohen_kappa, krippendorff_alpha
+from stats.agreement.overlap import relevant_overlap
 from stats.arguments import Integers
+from stats.groups import pairs_within
 
 RULES = {
     "union": "the highest grade that anybody gave",
@@ -39,12 +51,10 @@ class LabelSets:
         return list(self.pair)
 
     def only(self, names: Sequence[str]) -> LabelSets:
-        """The same with these sets alone."""
         pair, grade = ({name: of[name] for name in names} for of in (self.pair, self.grade))
         return LabelSets(self.topics, self.documents, pair, grade)
 
     def most_judges(self) -> int:
-        """The most sets that judged a document."""
         return int((~np.isnan(self._table[1])).sum(axis=0).max(initial=0))
 
     def topic_of(self, pair: Integers) -> Integers:
@@ -110,7 +120,6 @@ class LabelSets:
 
 
 def label_sets(qrels: Mapping[str, RelevanceGrades], topics: Sequence[str]) -> LabelSets:
-    """The sets' grades of these topics."""
     documents = sorted({d for grades in qrels.values() for d in grades.documents}, key=str.encode)
     number = {name: at for at, name in enumerate(topics)}
     code = {name: at for at, name in enumerate(documents)}
@@ -123,3 +132,188 @@ def label_sets(qrels: Mapping[str, RelevanceGrades], topics: Sequence[str]) -> L
         order = np.argsort(pairs, kind="stable")
         pair[name], grade[name] = pairs[order], grades.grade[counted][order]
     return LabelSets(list(topics), documents, pair, grade)
+
+
+def labels_compared(
+    sets: LabelSets, names: Sequence[str], confidence: float
+) -> Iterator[LabelComparison]:
+    """Overlap and kappa of every two of the named sets, clustered by topic."""
+    for first, second in combinations(names, 2):
+        topic, one, other = sets.shared(first, second)
+        relevant = one > 0, other > 0
+        kappa = cohen_kappa(*relevant, clusters=topic, confidence=confidence)
+        grades = np.union1d(one, other)
+        of_grades = weighted = None
+        if len(grades) > 2:
+            of_grades = cohen_kappa(one, other, clusters=topic, confidence=confidence)
+            weighted = cohen_kappa(
+                one,
+                other,
+                weights="linear",
+                # grades that neither gave are steps between those given, too
+                categories=range(int(grades[0]), int(grades[-1]) + 1),
+                clusters=topic,
+                confidence=confidence,
+            )
+        yield LabelComparison(
+            first,
+            second,
+            relevant_overlap(*relevant, topic, confidence=confidence),
+            kappa,
+            of_grades,
+            weighted,
+            len(np.unique(topic)),
+            grades.tolist(),
+            _counts(one, other, grades),
+        )
+
+
+def assessors_agree(sets: LabelSets, confidence: float) -> AssessorsAgreement:
+    pair, number, grade = sets.judgments()
+    topic, relevant = sets.topic_of(pair), grade > 0
+    document = np.unique(pair, return_inverse=True)[1]
+    one, other = pairs_within(document, len(pair))
+    return AssessorsAgreement(
+        len(sets.names),
+        relevant_overlap(relevant[one], relevant[other], topic[one], confidence=confidence),
+        krippendorff_alpha(pair, number, relevant, clusters=topic, confidence=confidence),
+    )
+
+
+def _counts(one: Integers, other: Integers, grades: Integers) -> list[list[int]]:
+    """Documents by the grade of the first set, a row each, and of the second."""
+    table = np.zeros((len(grades), len(grades)), dtype=np.intp)
+    np.add.at(table, (np.searchsorted(grades, one), np.searchsorted(grades, other)), 1)
+    counts: list[list[int]] = table.tolist()
+    return counts
+
+
+MOST_SETS = 20
+
+
+@dataclass(frozen=True)
+class ComparedSets:
+    """The sets by name.
+
+    `judgments` are all that was handed in; `people` those of them of which others are derived;
+    `kinds` name what systems are ranked under, in order, and `grades` hold the judgments of each.
+    """
+
+    topics: list[str]
+    n_left_out: dict[str, int]
+    judgments: LabelSets
+    people: LabelSets
+    kinds: dict[str, Kind]
+    grades: dict[str, RelevanceGrades]
+
+    @property
+    def handed_in(self) -> list[str]:
+        """Those that are ranked under and not derived."""
+        return [name for name, kind in self.kinds.items() if kind != "derived"]
+
+    def merged(self) -> str:
+        """The set that stands for all assessors together."""
+        return "majority" if "majority" in self.grades else "union"
+
+    def described(self) -> Iterator[LabelSet]:
+        for name, kind in self.kinds.items():
+            grade = self.grades[name].grade
+            yield LabelSet(
+                name=name,
+                kind=kind,
+                rule=RULES.get(name, "") if kind == "derived" else "",
+                n_topics=len(self.topics),
+                n_topics_left_out=self.n_left_out.get(name, 0),
+                n_judged=int((grade >= 0).sum()),
+                n_relevant=int((grade > 0).sum()),
+                n_unjudged=int((grade < 0).sum()),
+            )
+
+
+def compared_sets(
+    qrels: Mapping[str, RelevanceGrades],
+    assessors: Mapping[str, RelevanceGrades],
+    settings: ComparisonSettings,
+) -> ComparedSets:
+    every = {**qrels, **assessors}
+    _require_names(qrels, assessors, settings)
+    topics = _topics(qrels, assessors)
+    judgments = label_sets(every, topics)
+    if settings.evaluation.leave_out_without_relevant:
+        topics = _with_relevant(judgments, list(qrels) or list(assessors))
+        judgments = label_sets(every, topics)
+    n_left_out = {name: len(set(every[name].topics) - set(topics)) for name in every}
+    complete = [name for name in assessors if judgments.has_judged(name).all()]
+    if len(complete) > MOST_SETS:
+        complete = []
+    kinds: dict[str, Kind] = {
+        name: "machine" if name in settings.machines else "given" for name in qrels
+    }
+    kinds |= dict.fromkeys(complete, "assessor")
+    grades = {name: judgments.of(name) for name in kinds}
+    people = judgments.only(list(assessors) or _independent(qrels, settings))
+    for rule in _rules(people):
+        kinds[rule], grades[rule] = "derived", people.derived(rule)
+    if len(grades) < 2:
+        raise RunsUnfit(
+            "Rankings are compared under two sets of qrels or more.", code="too_few_qrels"
+        )
+    if settings.truth is not None and settings.truth not in grades:
+        raise RunsUnfit(
+            f"{settings.truth} names none of {', '.join(grades)}.", code="qrels_unknown"
+        )
+    return ComparedSets(topics, n_left_out, judgments, people, kinds, grades)
+
+
+def _independent(qrels: Iterable[str], settings: ComparisonSettings) -> list[str]:
+    """Qrels by people, of those that are made of the same judgments by other rules the first."""
+    first: dict[str, str] = {}
+    for name in qrels:
+        if name not in settings.machines:
+            first.setdefault(settings.judgments.get(name) or f"{name} itself", name)
+    return list(first.values())
+
+
+def _rules(people: LabelSets) -> list[str]:
+    """The rules that say something: a majority is of three or more."""
+    if len(people.names) < 2:
+        return []
+    return [rule for rule in RULES if rule != "majority" or people.most_judges() > 2]
+
+
+def _require_names(
+    qrels: Mapping[str, RelevanceGrades],
+    assessors: Mapping[str, RelevanceGrades],
+    settings: ComparisonSettings,
+) -> None:
+    if len(qrels) > MOST_SETS:
+        raise RunsUnfit(f"At most {MOST_SETS} qrels are compared at a time, not {len(qrels)}.")
+    taken = [name for name in qrels if name in RULES or name in assessors]
+    taken += [name for name in assessors if name in RULES]
+    if taken:
+        raise RunsUnfit(f"Two sets are called {taken[0]}. Give the qrels another name.")
+    if unknown := [name for name in settings.machines if name not in qrels]:
+        raise RunsUnfit(f"{unknown[0]} names none of {', '.join(qrels)}.", code="qrels_unknown")
+
+
+def _topics(
+    qrels: Mapping[str, RelevanceGrades], assessors: Mapping[str, RelevanceGrades]
+) -> list[str]:
+    common = [set(grades.topics) for grades in qrels.values()]
+    if assessors:
+        common.append({topic for grades in assessors.values() for topic in grades.topics})
+    topics = set.intersection(*common) if common else set()
+    if not topics:
+        raise RunsUnfit("The qrels have no topic in common.", code="no_common_topic")
+    return sorted(topics, key=str.encode)
+
+
+def _with_relevant(judgments: LabelSets, names: list[str]) -> list[str]:
+    counted = np.ones(len(judgments.topics), dtype=bool)
+    for name in names:
+        has = np.zeros(len(judgments.topics), dtype=bool)
+        has[judgments.topic_of(judgments.pair[name][judgments.grade[name] > 0])] = True
+        counted &= has | ~judgments.has_judged(name)
+    if not counted.any():
+        raise RunsUnfit("There is no topic with a relevant document under all qrels.")
+    return [topic for topic, counts in zip(judgments.topics, counted, strict=True) if counts]

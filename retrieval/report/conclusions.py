@@ -15,14 +15,12 @@ from presentation.phrases import join_names
 from results.shown import ShownResult
 from retrieval.answers.audit import list_files
 from retrieval.answers.evaluation import EvaluationView
-from retrieval.answers.pool import PoolView
+from retrieval.answers.pools import PoolView, find_draw
 from retrieval.answers.studies import StudyJudgments
-from retrieval.answers.targets import find_draw
+from retrieval.evaluation_records import few_runs_sentence
 from retrieval.evaluation_rows import StoredEvaluation
-from retrieval.few_runs import few_runs_sentence
 from retrieval.models import Collection, CollectionFile
-from retrieval.report.basis import KIND, RESULT_TITLES, RESULTS, Basis
-from retrieval.report.limits import list_limits
+from retrieval.report.basis import KIND, RESULT_TITLES, RESULTS, Basis, list_limits
 
 MOST_FILES = 20
 TITLES: dict[str, str | Promise] = {
@@ -60,8 +58,6 @@ class Section:
 
 
 class Conclusions:
-    """What may be concluded of a collection as it stands."""
-
     def __init__(self, collection: Collection) -> None:
         self.basis = Basis(collection)
 
@@ -216,7 +212,6 @@ class Conclusions:
 
 
 def _qrels_sentence(file: CollectionFile) -> str:
-    """What is in qrels, and whose judgments they are."""
     n_judged = (file.n_lines or 0) - file.n_unjudged
     text = ngettext(
         "{n} topic, {judged} topic–document pairs judged, of which {relevant} are relevant.",
@@ -247,5 +242,4 @@ def _quoted(name: str) -> str:
 
 
 def _sentence_of(of: str, text: str) -> str:
-    """A sentence, and what it is of."""
     return CodedText(_("{of}: {text}").format(of=of, text=text), code=getattr(text, "code", ""))

@@ -17,7 +17,7 @@ from results.models import Result
 from results.tables import Count, Record, Row, Table, Text, Value, sentence
 from retrieval.audit.collection import audit_collection
 from retrieval.audit.records import Claims
-from retrieval.charts.audit import counted_findings, findings_in_words
+from retrieval.charts.collections import counted_findings, findings_in_words
 from retrieval.collection_files import files_on_disk, require_bearable, store_file
 from retrieval.exceptions import CollectionUnfit
 from retrieval.file_readings import subject_of
@@ -101,12 +101,10 @@ def list_findings(record: Record) -> list[Row]:
 
 
 def list_claims(record: Record) -> list[Row]:
-    """The published numbers, claim by claim."""
     return [claim | {"file": file["file"]} for file in record["files"] for claim in file["claims"]]
 
 
 def count_findings(file: Row, severity: str) -> int:
-    """How many findings of a severity a file has."""
     return sum(one["severity"] == severity for one in file["findings"])
 
 
@@ -217,7 +215,6 @@ class AuditKind(CollectionKind):
 
 
 def _describe_pools(files: Sequence[Row]) -> Iterator[str]:
-    """Of all files of judged pools together."""
     pools = [one for one in files if one["kind"] == "judged pools" and one["facts"]]
     n_refused = sum(count_findings(one, "refused") for one in pools)
     if pools:

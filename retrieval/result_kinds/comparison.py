@@ -17,14 +17,13 @@ from results.models import Result
 from results.settings import Inputs
 from results.tables import Count, Estimate, PValue, Record, Row, Table, Text, Value, sentence
 from retrieval.charts.rankings import MOST_DRAWN, means_chart
+from retrieval.collection_files import assessors_grades, opened_files
+from retrieval.evaluation_records import few_runs_sentence
 from retrieval.exceptions import RunsUnfit
-from retrieval.few_runs import few_runs_sentence
 from retrieval.models import CollectionFile, FileTopic, ResultType
 from retrieval.rankings import ComparisonSettings, compare_qrels
-from retrieval.result_kinds.base import Kind, RunsKind
-from retrieval.result_kinds.settings import RUNS, settings_of
-from retrieval.result_kinds.settings import ComparisonSettings as QrelsSettings
-from retrieval.stored_files import assessors_grades, opened_files
+from retrieval.result_kinds.base import RUNS, Kind, RunsKind, settings_of
+from retrieval.result_kinds.base import ComparisonSettings as QrelsSettings
 
 if TYPE_CHECKING:
     from retrieval.models import Collection
@@ -455,7 +454,6 @@ def list_compared(result: Result) -> list[str]:
 
 
 def count_runs(result: Result) -> int:
-    """How many runs are ranked."""
     uses = ("tau_b", "tau_ap", "rbo", "top")
     pairs = result.record["pairs"]
     return max(int(pair[use]["n_systems"]) for pair in pairs for use in uses if pair[use])

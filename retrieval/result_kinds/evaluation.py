@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from error_codes import CodedText
 from results.kinds import Chosen, Computed, Given, register_kind
 from results.models import Result
+from retrieval.collection_files import opened_files
 from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Evaluation, RunsCompared, RunValues
 from retrieval.exceptions import CollectionUnfit, RunsUnfit
@@ -27,9 +28,7 @@ from retrieval.models import (
     TopicValue,
     WeightedResult,
 )
-from retrieval.result_kinds.base import Kind, RunsKind, write_rows
-from retrieval.result_kinds.settings import EvaluationSettings, settings_of
-from retrieval.stored_files import opened_files
+from retrieval.result_kinds.base import EvaluationSettings, Kind, RunsKind, settings_of, write_rows
 from retrieval.weighted_means import WeightedMeans, topic_weights, weighted_means
 from stats.ranking import Measure
 

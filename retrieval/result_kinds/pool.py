@@ -34,7 +34,7 @@ from retrieval.models import (
 from retrieval.pools.catalogue import Catalogue
 from retrieval.pools.construction import make_pool, require_candidates
 from retrieval.pools.lint import PoolLint, lint_pool
-from retrieval.pools.pool_tables import table_of
+from retrieval.pools.pool_files import table_of
 from retrieval.pools.records import (
     DrySource,
     Pool,
@@ -264,7 +264,6 @@ def targets_of(
 
 
 def write_pool_rows(version: Result, pool: Pool, lint: PoolLint) -> None:
-    """A pool with its report and what is wrong with it."""
     report = pool.report
     candidates, hubs = report["candidates"], report["hubness"]
     PoolSummary.objects.create(
@@ -344,7 +343,6 @@ def _source_row(
 
 
 def stored_pool(version: Result) -> Pool:
-    """The pool of a version, without its report, which is rows."""
     rows = version.pooled_topics.prefetch_related(
         Prefetch("slots", queryset=PoolSlot.objects.order_by("pk")),
         Prefetch("replacements", queryset=PoolReplacement.objects.order_by("pk")),

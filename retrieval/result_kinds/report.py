@@ -24,7 +24,6 @@ WRITE_REPORT = "write_collection_report"
 
 
 def request_report(*, collection: Collection, actor: User | None) -> Job:
-    """Have a report written of the collection as it stands."""
     kind = ReportKind()
     basis = digest_inputs(kind.form, kind.describe_inputs(collection, []), {})
     return request_result(

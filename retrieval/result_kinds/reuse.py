@@ -13,11 +13,10 @@ from results.kinds import Chart, Chosen, Computed, Given, register_kind
 from results.models import Result
 from results.settings import Inputs
 from results.tables import Count, Estimate, Record, Row, Table, Text, Value, YesNo, sentence
-from retrieval.charts.reuse import depths_chart, left_out_chart
+from retrieval.charts.collections import depths_chart, left_out_chart
 from retrieval.exceptions import RunsUnfit
 from retrieval.models import Collection, ResultType
-from retrieval.result_kinds.base import RunsKind
-from retrieval.result_kinds.settings import ReuseSettings
+from retrieval.result_kinds.base import ReuseSettings, RunsKind
 from retrieval.reuse.collection_files import estimate_reuse
 from retrieval.reuse.records import LEAST_IN_QRELS
 

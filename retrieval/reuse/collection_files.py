@@ -12,13 +12,13 @@ from django.utils.translation import gettext as _
 
 from presentation.progress import Progress
 from results.models import Result
+from retrieval.collection_files import opened_files
 from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
 from retrieval.models import CollectionFile, PoolReplacement, PoolSlot, PoolStudy
+from retrieval.result_kinds.base import settings_of
 from retrieval.result_kinds.pool import source_name
-from retrieval.result_kinds.settings import settings_of
 from retrieval.reuse.records import Provenance, Reusability
 from retrieval.reuse.reusability import reusability
-from retrieval.stored_files import opened_files
 
 Kind = CollectionFile.Kind
 
@@ -50,7 +50,6 @@ def estimate_reuse(
 
 
 def group_runs(files: Sequence[CollectionFile], outside: Sequence[str]) -> dict[str, list[str]]:
-    """The pooled runs of each family."""
     families: dict[str, list[str]] = defaultdict(list)
     for file in files:
         if file.kind == Kind.RUN and file.family and file.name not in outside:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.reuse.groups import Families
+from annotation.readers.report import ReadingReport, place_of_line
+from error_codes import CodedText
+from retrieval.exceptions import RunsUnfit, TrecFileFaults
 from retrieval.reuse.records import JUDGED_AT, Depth, Source, SystemInPool
-from retrieval.trec_files import RelevanceGrades
+from retrieval.text_lines import each_text_line
+from retrieval.trec_files import MOST_FAULTS, RelevanceGrades
 from stats.arguments import Integers
 from stats.ranking import JudgedLists
 from stats.ranking.incomplete_judgments import judged
@@ -81,14 +85,12 @@ def _relatives(family: Families, run: str) -> tuple[str, ...]:
 
 
 def _only(pool: Pooled, runs: Sequence[str]) -> Flags:
-    """What no pooled run has but these."""
     members = pool.family.members(runs)
     among = pool.family.is_pooled | members
     return judgments_only_of(pool.ranks[among], members[among], pool.depth) & ~pool.elsewhere
 
 
 def depths_of(pool: Pooled) -> Iterator[Depth]:
-    """A row for each rank of the pool."""
     ranks = pool.ranks[pool.family.is_pooled][:, pool.is_judged]
     documents, relevant = new_by_depth(ranks, pool.is_relevant[pool.is_judged], pool.depth)
     so_far = zip(documents.cumsum(), relevant.cumsum(), documents, relevant, strict=True)
@@ -103,7 +105,6 @@ def depths_of(pool: Pooled) -> Iterator[Depth]:
 
 
 def sources_of(pool: Pooled, confidence: float) -> Iterator[Source]:
-    """Each pooled run as a source, and what none of them has."""
     pooled = np.flatnonzero(pool.family.is_pooled)
     parts = {pool.family.runs[at]: pool.ranks[at] <= pool.depth for at in pooled}
     parts |= {NO_RUN: ~pool.is_brought} if not pool.is_brought.all() else {}
@@ -116,3 +117,106 @@ def sources_of(pool: Pooled, confidence: float) -> Iterator[Source]:
             n_relevant=int(relevant.sum()),
             prevalence=share_over_topics(relevant, topics, confidence=confidence),
         )
+
+
+Members = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Families:
+    """Runs in the pool and their groups; a run of no group is one by itself."""
+
+    runs: tuple[str, ...]
+    is_pooled: Members
+    groups: Mapping[str, tuple[str, ...]]
+    """Those of the pooled runs; named ones first."""
+
+    @property
+    def has_groups(self) -> bool:
+        return any(runs != (name,) for name, runs in self.groups.items())
+
+    def group_of(self, run: str) -> str:
+        """The name of its group, its own where it was not pooled."""
+        return next((name for name, runs in self.groups.items() if run in runs), run)
+
+    def members(self, runs: Sequence[str]) -> Members:
+        return np.isin(np.array(self.runs), list(runs))
+
+
+def families(
+    names: Sequence[str], groups: Mapping[str, Sequence[str]], outside: Sequence[str]
+) -> Families:
+    if unknown := [run for run in outside if run not in names]:
+        raise RunsUnfit(
+            f"{unknown[0]}, said to be outside the pool, is none of the runs.", code="run_unknown"
+        )
+    group_of: dict[str, str] = {}
+    for name, runs in groups.items():
+        for run in runs:
+            _require_member(name, run, names, outside, group_of)
+            group_of[run] = name
+    pooled = [run for run in names if run not in outside]
+    for run in pooled:
+        if run not in group_of and run in groups:
+            raise RunsUnfit(
+                f"Group {run} has the name of a run that is not in it.", code="group_is_run"
+            )
+    parts = {name: tuple(run for run in pooled if group_of.get(run) == name) for name in groups}
+    parts |= {run: (run,) for run in pooled if run not in group_of}
+    if len(parts) < 2:
+        raise RunsUnfit(
+            "Leaving one out takes two pooled runs of different groups.", code="too_few_groups"
+        )
+    is_pooled = np.array([run in pooled for run in names])
+    return Families(tuple(names), is_pooled, {n: runs for n, runs in parts.items() if runs})
+
+
+def _require_member(
+    name: str,
+    run: str,
+    names: Sequence[str],
+    outside: Sequence[str],
+    group_of: Mapping[str, str],
+) -> None:
+    if run not in names:
+        raise RunsUnfit(
+            f"Group {name}: {run} is none of the runs: {', '.join(names)}.", code="run_unknown"
+        )
+    if run in outside:
+        raise RunsUnfit(f"Group {name}: {run} is said to be outside the pool.", code="run_outside")
+    if run in group_of:
+        raise RunsUnfit(
+            f"{run} is in the groups {group_of[run]} and {name}. Keep one.",
+            code="run_in_two_groups",
+        )
+
+
+def read_groups(path: Path, *, report: ReadingReport | None = None) -> dict[str, list[str]]:
+    """Groups of a file: each line has a run and its group, with white space between."""
+    groups: dict[str, list[str]] = {}
+    faults: list[tuple[int | None, str]] = []
+    report = report or ReadingReport()
+    for number, line in each_text_line(path, TrecFileFaults, report=report):
+        cells = line.split()
+        if not cells:
+            continue
+        if cells[0].startswith("#"):
+            report.leave_out(CodedText("the line is a comment", "comment"), place_of_line(number))
+            continue
+        if len(cells) != 2:
+            faults.append(
+                (
+                    number,
+                    CodedText(
+                        f"it has {len(cells)} columns. A line has a run and a group.",
+                        code="columns",
+                    ),
+                )
+            )
+            if len(faults) == MOST_FAULTS:
+                break
+        else:
+            groups.setdefault(cells[1], []).append(cells[0])
+    if faults:
+        raise TrecFileFaults(path, faults)
+    return groups

@@ -21,8 +21,7 @@ from retrieval.evaluation import (
 )
 from retrieval.evaluation_records import Settings
 from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
-from retrieval.reuse.groups import Families, families
-from retrieval.reuse.pool import Pooled, depths_of, sources_of, systems_of
+from retrieval.reuse.pool import Families, Pooled, depths_of, families, sources_of, systems_of
 from retrieval.reuse.records import (
     Effect,
     Expectation,

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.audit.claims import CLEANED, UNEXPLAINED
 from retrieval.audit.collection import audit_collection, recognise
-from retrieval.audit.records import AuditedFile, Finding
+from retrieval.audit.records import CLEANED, UNEXPLAINED, AuditedFile, Finding
 from retrieval.audit.text import audit_text
 from retrieval.exceptions import NothingToAudit
 

@@ -14,12 +14,12 @@ from results.computing import compute_result
 from results.kinds import Computed
 from results.models import Result
 from retrieval.collections import link_studies
+from retrieval.derived_files import make_study_qrels, request_study_qrels
 from retrieval.exceptions import CollectionUnfit
 from retrieval.models import CollectionFile, PoolStudy, ResultType
 from retrieval.pool_studies import make_pool_study, request_study
 from retrieval.result_kinds.audit import AuditKind, request_audit_of_uploads
 from retrieval.result_kinds.pool import PoolKind, request_pool
-from retrieval.study_qrels import make_study_qrels, request_study_qrels
 from tests.annotation.studies import ticked_study
 from tests.codes import refused
 from tests.retrieval.collections import add_file, qrels_text, run_text, sent
@@ -156,7 +156,7 @@ def test_qrels_of_a_study_that_were_stored_and_not_read_are_read_by_the_next_att
 
     job, running = requested(), None
     with monkeypatch.context() as killed:
-        killed.setattr("retrieval.study_qrels.read_file", Mock(side_effect=KeyboardInterrupt))
+        killed.setattr("retrieval.derived_files.read_file", Mock(side_effect=KeyboardInterrupt))
         running = claim(job.pk)
         assert running is not None
         with pytest.raises(KeyboardInterrupt):

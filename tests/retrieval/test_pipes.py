@@ -17,7 +17,7 @@ from retrieval.exports.reasons import read_terms
 from retrieval.pilots import read_pilot
 from retrieval.pools.targets import read_targets
 from retrieval.pools.vectors import read_vectors
-from retrieval.reuse.groups import read_groups
+from retrieval.reuse.pool import read_groups
 from retrieval.trec_files import read_assessors, read_qrels, read_run
 from tests.codes import refused, refused_naming
 

@@ -14,9 +14,8 @@ from annotation.imports import import_study
 from annotation.models import Study
 from annotation.readers.alternatives import read_alternatives
 from retrieval.exceptions import PoolDefective, PoolFileFaults, PoolUnfit
-from retrieval.pools.catalogue import read_catalogue
+from retrieval.pools.catalogue import pool_study, read_catalogue
 from retrieval.pools.pool_files import read_pool
-from retrieval.pools.pool_items import pool_study
 from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import WriteFile
 

@@ -16,7 +16,7 @@ from retrieval.exceptions import PoolDefective, PoolFileFaults
 from retrieval.pools.catalogue import read_catalogue
 from retrieval.pools.construction import make_pool
 from retrieval.pools.lint import PoolFault, lint_pool
-from retrieval.pools.pool_tables import read_pool_table, read_wide_table, table_of
+from retrieval.pools.pool_files import read_pool_table, read_wide_table, table_of
 from retrieval.pools.records import PoolPlan, Target
 from tests.codes import refused_naming
 from tests.retrieval.conftest import WriteFile

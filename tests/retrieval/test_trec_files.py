@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from retrieval.exceptions import TrecFileFaults
-from retrieval.file_warnings import contradicting_lines
+from retrieval.source_files import contradicting_lines
 from retrieval.trec_blocks import read_in_blocks
 from retrieval.trec_files import kind_of_file, read_assessors, read_qrels, read_run
 from retrieval.trec_layouts import RUN_COLUMNS, Layout

@@ -14,9 +14,8 @@ from metrics.exceptions import ModelUnfit
 from retrieval.exceptions import PoolFileFaults, PoolUnfit
 from retrieval.pools.catalogue import read_catalogue
 from retrieval.pools.encoding import encode_catalogue
-from retrieval.pools.neighbours import Similarity, nearest
 from retrieval.pools.records import Target
-from retrieval.pools.sources import EmbeddingSource
+from retrieval.pools.sources import EmbeddingSource, Similarity, nearest
 from retrieval.pools.vectors import Vectors, read_vectors, write_vectors
 from stats.arguments import Floats
 from stats.ranking.hubness import hubness

@@ -7,9 +7,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from presentation.files import reason_of
 from presentation.progress import bar
-from retrieval.audit.claims import CLAIMS, read_claims
 from retrieval.audit.collection import audit_collection
-from retrieval.audit.records import Claims
+from retrieval.audit.records import CLAIMS, Claims, read_claims
 from retrieval.audit.text import audit_text
 
 

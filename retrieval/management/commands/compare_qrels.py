@@ -9,10 +9,13 @@ from annotation.management.numbers import positive
 from metrics.management.numbers import share, some_draws
 from presentation.progress import bar
 from results.shown import ShownResult
-from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
-from retrieval.management.output import with_readings
+from retrieval.management.options import (
+    add_evaluation_options,
+    evaluation_settings,
+    file_readings,
+    with_readings,
+)
 from retrieval.rankings import ComparisonSettings, compare_qrels
-from retrieval.readings import file_readings
 from retrieval.result_kinds.comparison import ComparisonKind
 from retrieval.trec_files import read_assessors, read_qrels, read_run
 from stats.ranking.rank_biased_overlap import RankTies

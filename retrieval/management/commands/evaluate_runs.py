@@ -12,15 +12,17 @@ from results.shown import ShownResult
 from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Evaluation, Settings
 from retrieval.evaluation_tables import evaluation_text
-from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
-from retrieval.management.output import with_readings
-from retrieval.readings import evaluation_readings
+from retrieval.management.options import (
+    add_evaluation_options,
+    evaluation_readings,
+    evaluation_settings,
+    with_readings,
+)
 from retrieval.result_kinds.machine import MachineKind
 from retrieval.result_kinds.reuse import ReuseKind
-from retrieval.reuse.groups import read_groups
 from retrieval.reuse.machine import compare_machine
-from retrieval.reuse.machine_records import MachineComparison, Sample
-from retrieval.reuse.records import Reusability
+from retrieval.reuse.pool import read_groups
+from retrieval.reuse.records import MachineComparison, Reusability, Sample
 from retrieval.reuse.reusability import reusability
 from retrieval.trec_files import RelevanceGrades, Run, read_qrels, read_run
 from retrieval.weighted_means import WeightedMeans, read_weights, weighted_means
@@ -93,7 +95,6 @@ class Command(BaseCommand):
 
 
 def _require_owners(options: dict[str, Any]) -> None:
-    """Refuse an option of what was not asked for."""
     for owner, names in OPTIONS_OF.items():
         if not options[owner] and (given := [name for name in names if options[name]]):
             raise CommandError(f"--{given[0].replace('_', '-')} is an option of --{owner}.")

@@ -6,10 +6,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import positive
 from annotation.readers.report import FileReadings, ReadingReport
 from metrics.management.numbers import share
-from retrieval.management.output import with_readings
+from retrieval.management.options import with_readings
 from retrieval.management.sources import named_catalogue, named_number
 from retrieval.pools.lint import FAULTS, FaultName, lint_pool
-from retrieval.pools.pool_tables import PoolTable, read_pool_table, read_wide_table
+from retrieval.pools.pool_files import PoolTable, read_pool_table, read_wide_table
 from retrieval.pools.pool_text import lint_text
 from stats.ranking.hubness import HUB_SHARE
 

@@ -6,10 +6,10 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from presentation.counts import count_of
 from presentation.files import write_whole
-from retrieval.exports.marks import is_simulated_name
-from retrieval.merged_qrels import RULES, merged, qrels_lines
-from retrieval.readings import file_readings
+from retrieval.derived_files import RULES, merged, qrels_lines
+from retrieval.management.options import file_readings
 from retrieval.trec_files import read_assessors
+from retrieval.trec_layouts import is_simulated_name
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import natural, positive
 from annotation.readers.report import FileReadings
 from metrics.management.numbers import number, share
-from retrieval.management.output import with_readings
+from retrieval.management.options import with_readings
 from retrieval.pilots import EqualCost, plans_at_equal_cost, read_pilot
 from retrieval.sizes import (
     Size,
@@ -130,7 +130,6 @@ def _require_applicable(options: dict[str, Any]) -> None:
 
 
 def _with_option(problem: str, options: dict[str, Any]) -> str:
-    """A problem of arguments under the names of their options."""
     names = {name: name for name in options if "_" in name} | ARGUMENTS
     problem = re.sub(rf"\b({'|'.join(names)})\b", lambda word: _option(names[word[0]]), problem)
     word, _, rest = problem.partition(" ")

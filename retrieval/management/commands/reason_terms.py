@@ -10,7 +10,7 @@ from presentation.documents import Number
 from presentation.text_tables import text_table
 from retrieval.exports.qrels import judgment_source
 from retrieval.exports.reasons import TermCounts, count_terms, read_terms
-from retrieval.management.output import with_readings
+from retrieval.management.options import with_readings
 
 COLUMNS = ("term", "reasons", "for relevant", "share", "for others", "share")
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from accounts.models import AuditEntry
 from results.models import Result
 from results.shown import ShownResult
-from retrieval.deletion import remove_collection
+from retrieval.collections import remove_collection
 from retrieval.file_readings import subject_of
 from retrieval.models import (
     Collection,
@@ -47,7 +47,7 @@ def test_the_overview_of_all_that_was_computed_leads_to_the_report(rosa, tracks)
 def test_a_large_collection_is_deleted_by_a_job_that_a_page_follows(
     rosa, researcher, tracks, monkeypatch
 ):
-    monkeypatch.setattr("retrieval.deletion.AT_ONCE_ROWS", 10)
+    monkeypatch.setattr("retrieval.collections.AT_ONCE_ROWS", 10)
     job = remove_collection(collection=tracks, actor=researcher)
     assert job is not None
     job.refresh_from_db()
@@ -66,7 +66,7 @@ def test_a_large_collection_is_deleted_by_a_job_that_a_page_follows(
 def test_the_page_of_deletion_shows_the_job_and_what_keeps_a_collection(
     rosa, researcher, tracks, monkeypatch
 ):
-    monkeypatch.setattr("retrieval.deletion.AT_ONCE_ROWS", 10)
+    monkeypatch.setattr("retrieval.collections.AT_ONCE_ROWS", 10)
     other = Job.objects.filter(kind="evaluate_collection").first()
     Job.objects.filter(pk=other.pk).update(state=Job.State.RUNNING)
     answer = rosa.post(address("collection-delete"), {"name": "tracks"})

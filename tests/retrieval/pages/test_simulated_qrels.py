@@ -8,10 +8,10 @@ from annotation.models import Study
 from presentation.row_files import row_csv
 from retrieval.collection_files import describe_file
 from retrieval.collections import create_collection
+from retrieval.derived_files import OWN, request_study_qrels
 from retrieval.exports.assessors import assessor_lines, provenance_rows
 from retrieval.exports.qrels import judgment_source, qrel_rows, stream_qrels, study_qrels
 from retrieval.result_kinds.reuse import ReuseKind
-from retrieval.study_qrels import OWN, request_study_qrels
 from tests.annotation.studies import make_simulated, tick, ticked_study
 from tests.codes import codes_on
 from tests.retrieval.collections import add_file, sent

@@ -1,15 +1,24 @@
 """The options of commands that evaluate runs."""
 
+from __future__ import annotations
+
+import json
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.numbers import natural
+from annotation.readers.report import FileReading, FileReadings
+from error_codes import CodedText
 from metrics.management.numbers import once, share
+from presentation.counts import count_of
 from presentation.files import reason_of
-from retrieval.evaluation_records import Missing, Settings
+from presentation.text_tables import text_report
+from retrieval.evaluation_records import Evaluation, Missing, Settings
+from retrieval.trec_files import RelevanceGrades, Run
 from stats.ranking import Measure, Ties, measure
 from stats.ranking.topic_means import Test
 
@@ -89,3 +98,50 @@ def _measures(option: str, names: Sequence[str]) -> tuple[Measure, ...]:
         return once(measure(name) for name in names)
     except ValueError as error:
         raise CommandError(f"--{option}: {reason_of(error)}.") from None
+
+
+def file_readings(*files: Run | RelevanceGrades) -> FileReadings:
+    reports = {each.path: each.reading for each in files}
+    return FileReadings([FileReading(path, report) for path, report in reports.items()])
+
+
+def evaluation_readings(
+    evaluation: Evaluation, grades: RelevanceGrades, runs: Sequence[Run]
+) -> FileReadings:
+    """The reports of qrels and runs, with what takes no part in their evaluation."""
+    of_qrels = deepcopy(grades.reading)
+    if n := int((grades.grade < 0).sum()):
+        text = f"{count_of(n, 'document')} with a grade below 0: pooled and not judged."
+        of_qrels.note(CodedText(text, "grades_below_zero"))
+    listed = {topic for run in runs for topic in run.topics}
+    if n := sum(topic not in listed for topic in grades.topics):
+        text = f"{count_of(n, 'topic')} of {len(grades.topics):,} in no run."
+        of_qrels.note(CodedText(text, "topics_in_no_run"))
+    readings = FileReadings([FileReading(grades.path, of_qrels)])
+    for run, counts in zip(runs, evaluation.runs, strict=True):
+        report = deepcopy(run.reading)
+        if counts.n_foreign:
+            reason = f"its topic is none of {grades.path.name}"
+            topics = f"{count_of(counts.n_foreign, 'topic')}"
+            report.leave_out(CodedText(reason, "foreign_topic"), topics, counts.n_foreign_lines)
+        if counts.n_missing:
+            text = f"{count_of(counts.n_missing, 'topic')} of {grades.path.name} without a list."
+            report.note(CodedText(text, "missing_topics"))
+        if counts.n_unjudged:
+            text = f"{count_of(counts.n_unjudged, 'document')} without a judgment."
+            report.note(CodedText(text, "unjudged_documents"))
+        readings.add(run.path, report)
+    return readings
+
+
+class Result(Protocol):
+    def record(self) -> dict[str, Any]: ...
+
+
+def with_readings(
+    result: Result, text: str, readings: FileReadings, *, is_json: bool, **more: Any
+) -> str:
+    """The result as JSON, with `more`, or as text; the reading reports come last."""
+    if is_json:
+        return json.dumps({**result.record(), **more, "reading": readings.plain()}, indent=1)
+    return text_report([text, "\n".join(readings.lines())])

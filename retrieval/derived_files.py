@@ -1,0 +1,296 @@
+"""Qrels of several assessors' grades: one grade of a document by a rule."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.files import File
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.models import Study
+from metrics.scorers.checkpoints import Checkpoint
+from retrieval.collection_files import (
+    assessors_grades,
+    describe_file,
+    files_on_disk,
+    free_name,
+    store_file,
+)
+from retrieval.exceptions import CollectionUnfit, PoolUnfit
+from retrieval.exports.assessors import assessor_lines
+from retrieval.exports.qrels import judgment_source, qrels_of
+from retrieval.file_readings import collection_of, note_fits, read_file, subject_of
+from retrieval.models import Collection, CollectionFile
+from retrieval.pools.encoding import Part, encode_catalogue
+from retrieval.pools.vectors import Vectors, write_vectors
+from retrieval.rankings.label_sets import label_sets
+from retrieval.source_files import opened_catalogue
+from retrieval.trec_files import RelevanceGrades
+from retrieval.trec_layouts import iteration_of
+from work.request import request_job
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from annotation.uploads import SentFile
+    from retrieval.models import Collection
+    from work.execution import RunningJob
+    from work.models import Job
+
+MERGED_QRELS = "qrels_of_assessors"
+# As the rules of a study's qrels are called, over those who judged a document.
+RULES = {"majority": "majority", "any": "union", "all": "intersection"}
+
+
+def merged(grades: Mapping[str, RelevanceGrades], rule: str) -> RelevanceGrades:
+    """Assessors' grades as one qrels: the highest grade that more than half, any or all of those
+    who judged a document reached; -1 where nobody did."""
+    topics = sorted({topic for each in grades.values() for topic in each.topics}, key=str.encode)
+    return label_sets(grades, topics).derived(RULES[rule])
+
+
+def qrels_lines(qrels: RelevanceGrades, *, is_simulated: bool = False) -> Iterator[str]:
+    """The four TREC columns, one pair a line; column 2 marks simulated answers."""
+    iteration = iteration_of(is_simulated)
+    for topic, document, grade in zip(qrels.topic, qrels.document, qrels.grade, strict=True):
+        yield f"{qrels.topics[topic]} {iteration} {qrels.documents[document]} {grade}\n"
+
+
+def request_merged_qrels(
+    *, collection: Collection, file: CollectionFile, rule: str, actor: User | None
+) -> Job:
+    """Have qrels made of a file of several assessors' grades, by a rule."""
+    return request_job(
+        kind=MERGED_QRELS,
+        subject=subject_of(collection),
+        arguments={"collection": collection.pk, "file": file.pk, "rule": rule},
+        requested_by=actor,
+    )
+
+
+def make_merged_qrels(running: RunningJob) -> str:
+    """Make the qrels of a job; whose grades they are of, they say themselves."""
+    collection, rule = collection_of(running), running.arguments["rule"]
+    files = collection.files.usable().filter(kind=CollectionFile.Kind.ASSESSORS)
+    if (source := files.filter(pk=running.arguments["file"]).first()) is None:
+        raise CollectionUnfit(_("A file was removed meanwhile. Choose the files again."))
+    qrels = merged(assessors_grades([source]), rule)
+    is_simulated = source.made_by == CollectionFile.MadeBy.SIMULATED
+    text = "".join(qrels_lines(qrels, is_simulated=is_simulated)).encode()
+    content: SentFile = SimpleUploadedFile(f"{source.file_name}.{rule}.qrels", text)
+    actor = running.job.requested_by
+    with transaction.atomic():
+        file = store_file(
+            collection=collection, file=content, actor=actor, kind=CollectionFile.Kind.QRELS
+        )
+        name = free_name(collection, CollectionFile.Kind.QRELS, f"{source.name}, {rule}", of=file)
+        described = {"rule": rule, "round": source.round, "made_by": source.made_by}
+        # of two rules they are the same assessors' still
+        described["assessor"] = source.name
+        describe_file(file=file, actor=actor, name=name, **described)
+    file.refresh_from_db()
+    read_file(file)
+    return _("{name}: {n} grades.").format(name=name, n=f"{len(qrels.grade):,}")
+
+
+STUDY_QRELS = "qrels_of_study"
+OWN = "own"
+"""For a rule: each annotator's own grades, of every round, in one file."""
+Kind = CollectionFile.Kind
+
+
+def request_study_qrels(
+    *, collection: Collection, study: Study, rule: str, round: int, actor: User | None
+) -> Job:
+    return request_job(
+        kind=STUDY_QRELS,
+        subject=subject_of(collection),
+        arguments={
+            "collection": collection.pk,
+            "study": study.pk,
+            "rule": rule,
+            "round": round,
+            # what came since makes other qrels of the same
+            "judgments_version": study.judgments_version,
+        },
+        requested_by=actor,
+    )
+
+
+def make_study_qrels(running: RunningJob) -> str:
+    """Make the qrels of a job: -1 where a document was pooled and nobody could judge it."""
+    arguments = running.arguments
+    collection = collection_of(running)
+    study = collection.studies.get(pk=arguments["study"])
+    rule, round = arguments["rule"], arguments["round"]
+    if rule == OWN:
+        text = "".join(assessor_lines(judgment_source(study, round=round))).encode()
+    else:
+        qrels = qrels_of(judgment_source(study, rule=rule, round=round, with_unjudged=True))
+        text = "".join(qrels.lines()).encode()
+    content: SentFile = SimpleUploadedFile(f"{study.slug}-{round}.qrels", text)
+    file = _earlier_file(collection, text, study, arguments)
+    if file is None:
+        file = _store_qrels(collection, content, study, arguments, running.job.requested_by)
+    if file.n_lines is None and not file.n_faults:
+        read_file(file)
+    n_lines = text.count(b"\n")
+    return _("{name}: {n} grades.").format(name=file.name, n=f"{n_lines:,}")
+
+
+def _earlier_file(
+    collection: Collection, text: bytes, study: Study, arguments: Mapping[str, Any]
+) -> CollectionFile | None:
+    """What an attempt before this one stored, and may not have read."""
+    return collection.files.filter(
+        kind=_kind_of(arguments["rule"]),
+        sha256=sha256(text).hexdigest(),
+        study=study,
+        **_origin(arguments),
+    ).first()
+
+
+def _kind_of(rule: str) -> str:
+    return Kind.ASSESSORS if rule == OWN else Kind.QRELS
+
+
+def _origin(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """What qrels say of themselves; each annotator's own grades are of no rule and every round."""
+    if arguments["rule"] == OWN:
+        return {}
+    return {"rule": arguments["rule"], "round": str(arguments["round"])}
+
+
+def _store_qrels(
+    collection: Collection,
+    content: SentFile,
+    study: Study,
+    arguments: Mapping[str, Any],
+    actor: User | None,
+) -> CollectionFile:
+    rule, round = arguments["rule"], arguments["round"]
+    with transaction.atomic():
+        kind = _kind_of(rule)
+        people = CollectionFile.MadeBy.PEOPLE
+        file = store_file(
+            collection=collection, file=content, actor=actor, kind=kind, made_by=people
+        )
+        name = _("{study}, each annotator") if rule == OWN else _("{study}, round {round}, {rule}")
+        name = name.format(study=study.title[:60], round=round, rule=rule)
+        name = free_name(collection, kind, name, of=file)
+        describe_file(file=file, actor=actor, name=name, **_origin(arguments))
+        CollectionFile.objects.filter(pk=file.pk).update(study=study)
+    file.refresh_from_db()
+    return file
+
+
+MAKE_VECTORS = "make_vectors"
+FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+"""Of a zip's clock: the same vectors are the same file whenever they are made."""
+
+
+def offered_models() -> dict[str, str]:
+    """The models that pages offer, by their names without a path of this machine."""
+    return {Checkpoint(model).label: model for model in settings.EMBEDDING_MODELS}
+
+
+def request_vectors(
+    *, catalogue: CollectionFile, part: Part, model: str, actor: User | None
+) -> Job:
+    """Have vectors made in the background of a catalogue's texts or pictures."""
+    if model not in offered_models():
+        raise PoolUnfit(_("This site offers no model {name}.").format(name=model))
+    return request_job(
+        kind=MAKE_VECTORS,
+        subject=subject_of(catalogue.collection),
+        arguments={
+            "collection": catalogue.collection_id,
+            "catalogue": catalogue.pk,
+            "part": part,
+            "model": model,
+        },
+        requested_by=actor,
+    )
+
+
+def make_collection_vectors(running: RunningJob) -> str:
+    """Make the vectors of a job and keep them; the same ones are kept once."""
+    arguments = running.arguments
+    collection = collection_of(running)
+    part, model = arguments["part"], offered_models().get(arguments["model"])
+    catalogue = collection.files.usable().filter(pk=arguments["catalogue"]).first()
+    if catalogue is None:
+        raise PoolUnfit(_("The catalogue was removed."))
+    if model is None:
+        text = _("This site offers no model {name} any more.")
+        raise PoolUnfit(text.format(name=arguments["model"]))
+    with TemporaryDirectory(prefix="assay-vectors-") as folder:
+        vectors = _vectors(running, catalogue, model, part)
+        path = _zipped(vectors, Path(folder), f"{arguments['model']}-{part}")
+        file = _store_vectors(
+            collection, path, _signature(vectors, catalogue), running.job.requested_by
+        )
+    n, n_dimensions = vectors.array.shape
+    return _("{name}: {n} vectors of {dimensions} numbers.").format(
+        name=file.name, n=f"{n:,}", dimensions=n_dimensions
+    )
+
+
+def _vectors(running: RunningJob, file: CollectionFile, model: str, part: Part) -> Vectors:
+    with files_on_disk([file]) as (path,), opened_catalogue(path) as catalogue:
+        return encode_catalogue(
+            catalogue,
+            model,
+            part=part,
+            most_bytes=settings.UPLOAD_MAX_MEGABYTES * 1024**2,
+            progress=running.progress(_("block")),
+        )
+
+
+def _signature(vectors: Vectors, catalogue: CollectionFile) -> str:
+    return f"{vectors.signature}|catalogue:sha256:{catalogue.sha256[:16]}"
+
+
+def _zipped(vectors: Vectors, folder: Path, name: str) -> Path:
+    """A zip as somebody would upload it."""
+    array = folder / "vectors.npy"
+    write_vectors(array, vectors)
+    path = folder / f"{name}.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for member in (array, array.with_suffix(".ids")):
+            info = zipfile.ZipInfo(member.name, FIRST_DAY)
+            with member.open("rb") as source, archive.open(info, "w") as copy:
+                while part := source.read(1 << 20):
+                    copy.write(part)
+    return path
+
+
+def _store_vectors(
+    collection: Collection, path: Path, signature: str, actor: User | None
+) -> CollectionFile:
+    """The file of these vectors; that of an attempt before this one, where it was kept already."""
+    existing = collection.files.filter(
+        kind=CollectionFile.Kind.EMBEDDINGS, signature=signature
+    ).first()
+    if existing is None:
+        with transaction.atomic(), path.open("rb") as content:
+            sent: Any = File(content, name=path.name)
+            existing = store_file(
+                collection=collection, file=sent, actor=actor, kind=CollectionFile.Kind.EMBEDDINGS
+            )
+            existing.name = free_name(
+                collection, CollectionFile.Kind.EMBEDDINGS, path.stem, of=existing
+            )
+            existing.signature = signature
+            existing.save(update_fields=["name", "signature"])
+    if existing.n_lines is None:
+        read_file(existing)
+        note_fits(collection)
+    return existing

@@ -1,0 +1,299 @@
+"""Results of a test collection: their kinds, and the files that they were computed from."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from annotation.models import Study
+from results.models import Result
+from retrieval.models.collections import NAME_LENGTH, CollectionFile
+
+
+class ResultType(models.TextChoices):
+    EVALUATION = "evaluation"
+    COMPARISON = "comparison"
+    REUSE = "reuse"
+    AUDIT = "audit"
+    MACHINE = "machine"
+    TARGETS = "targets"
+    POOL = "pool"
+    REPORT = "report"
+
+
+class ResultRow(models.Model):
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} {self.pk} of result {self.version_id}"
+
+
+class ResultFile(ResultRow):
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="files")
+    file = models.ForeignKey(CollectionFile, on_delete=models.SET_NULL, null=True, related_name="+")
+    kind = models.CharField(max_length=10, choices=CollectionFile.Kind)
+    name = models.CharField(max_length=NAME_LENGTH)
+    family = models.CharField(max_length=NAME_LENGTH, blank=True)
+    made_by = models.CharField(max_length=9, choices=CollectionFile.MadeBy)
+    sha256 = models.CharField(max_length=64)
+    n_topics = models.PositiveIntegerField(default=0, help_text="That count.")
+    n_missing = models.PositiveIntegerField(default=0, help_text="That a run lacks.")
+    n_foreign = models.PositiveIntegerField(default=0, help_text="That the qrels do not know.")
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+LONGEST_NAME = 200
+LONGEST_REASON = 300
+
+
+class EvaluatedMeasure(ResultRow):
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="measures")
+    name = models.CharField(max_length=LONGEST_NAME)
+    is_primary = models.BooleanField(help_text="Whether its tests are corrected together.")
+    is_binary = models.BooleanField(help_text="Whether a topic's value is 0 or 1.")
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RunResult(ResultRow):
+    """A run's mean of a measure; where there is no interval, `reason` says why."""
+
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="results")
+    measure = models.ForeignKey(EvaluatedMeasure, on_delete=models.CASCADE, related_name="results")
+    run = models.ForeignKey(ResultFile, on_delete=models.CASCADE, related_name="results")
+    mean = models.FloatField(null=True)
+    mean_complete = models.FloatField(null=True, help_text="With 0 for topics the run lacks.")
+    mean_other_ties = models.FloatField(null=True, help_text="If ties were broken the other way.")
+    ci_low = models.FloatField(null=True)
+    ci_high = models.FloatField(null=True)
+    ci_method = models.CharField(max_length=40, blank=True)
+    reason = models.CharField(max_length=LONGEST_REASON, blank=True)
+    judged = models.FloatField(null=True, help_text="Share of judged documents it looks at.")
+    n_topics = models.PositiveIntegerField()
+    group = models.PositiveSmallIntegerField(
+        null=True, help_text="From 1, the best; groups apart differ. Of primary measures."
+    )
+
+    class Meta:
+        ordering = ["pk"]
+
+
+class TopicValue(models.Model):
+    """A run's value of a measure in a topic; none where the run has no list of the topic."""
+
+    result = models.ForeignKey(RunResult, on_delete=models.CASCADE, related_name="topic_values")
+    topic = models.TextField()
+    value = models.FloatField()
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.topic}: {self.value}"
+
+
+class RunPair(ResultRow):
+    """Two runs compared by a measure; `p_adjusted` is empty outside the corrected family."""
+
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pairs")
+    measure = models.ForeignKey(EvaluatedMeasure, on_delete=models.CASCADE, related_name="pairs")
+    a = models.ForeignKey(ResultFile, on_delete=models.CASCADE, related_name="+")
+    b = models.ForeignKey(ResultFile, on_delete=models.CASCADE, related_name="+")
+    delta = models.FloatField(null=True)
+    ci_low = models.FloatField(null=True)
+    ci_high = models.FloatField(null=True)
+    test = models.CharField(max_length=40)
+    p = models.FloatField(null=True)
+    p_adjusted = models.FloatField(null=True)
+    n_topics = models.PositiveIntegerField()
+    n_better = models.PositiveIntegerField()
+    n_worse = models.PositiveIntegerField()
+    reason = models.CharField(max_length=LONGEST_REASON, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+
+class EvaluationWeights(ResultRow):
+    """The sample whose probabilities the means over all its targets are weighed by."""
+
+    version = models.OneToOneField(Result, on_delete=models.CASCADE, related_name="weights")
+    sample = models.ForeignKey(Result, on_delete=models.SET_NULL, null=True, related_name="+")
+    name = models.CharField(max_length=LONGEST_NAME)
+    has_strata = models.BooleanField()
+    effective_n = models.FloatField(help_text="Topics of equal weight that would say as much.")
+
+
+class WeightedResult(ResultRow):
+    """A run's mean over all targets of the sample, or the difference to another run's."""
+
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="weighted_results")
+    measure = models.ForeignKey(EvaluatedMeasure, on_delete=models.CASCADE, related_name="+")
+    run = models.ForeignKey(ResultFile, on_delete=models.CASCADE, related_name="+")
+    other = models.ForeignKey(ResultFile, on_delete=models.CASCADE, null=True, related_name="+")
+    value = models.FloatField(null=True)
+    ci_low = models.FloatField(null=True)
+    ci_high = models.FloatField(null=True)
+    ci_method = models.CharField(max_length=40, blank=True)
+    n_topics = models.PositiveIntegerField()
+    reason = models.CharField(max_length=LONGEST_REASON, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+
+LONGEST_SOURCE = 100
+LONGEST_QUOTA_REASON = 16
+
+
+class SampledTarget(ResultRow):
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="sampled_targets")
+    topic = models.TextField()
+    docno = models.TextField(blank=True, help_text="The document that the topic is about.")
+    value = models.FloatField(null=True, help_text="By which the strata were made.")
+    stratum = models.CharField(max_length=200, blank=True)
+    inclusion = models.FloatField(default=1.0, help_text="The probability that it was drawn.")
+
+    class Meta:
+        ordering = ["pk"]
+
+
+class PoolSummary(models.Model):
+    version = models.OneToOneField(Result, on_delete=models.CASCADE, related_name="pool_summary")
+    n_slots = models.PositiveIntegerField()
+    n_documents = models.PositiveIntegerField()
+    n_catalogue = models.PositiveIntegerField()
+    n_planned = models.PositiveIntegerField(null=True, help_text="Candidates of each topic.")
+    n_least = models.PositiveIntegerField()
+    n_most = models.PositiveIntegerField()
+    n_short = models.PositiveIntegerField(help_text="Topics with fewer than planned.")
+    n_unmet = models.PositiveIntegerField(help_text="Topics of which a quota is not met.")
+    n_replacements = models.PositiveIntegerField()
+    n_hubs = models.PositiveIntegerField()
+    hub_share = models.FloatField(help_text="Of the topics, from which on it is a hub.")
+    hub_slots = models.FloatField(help_text="Share of all slots that hubs take.")
+    anti_hubs = models.FloatField(help_text="Share of the catalogue that is in no pool.")
+    skewness = models.FloatField(null=True, help_text="Of how many pools a document is in.")
+    n_faults = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"pool {self.version_id}: {self.n_slots} slots"
+
+
+class CandidateSource(ResultRow):
+    """A run or vectors that a pool was made from, and what it gave."""
+
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="candidate_sources")
+    name = models.CharField(max_length=LONGEST_SOURCE)
+    kind = models.CharField(max_length=20)
+    signature = models.TextField(blank=True)
+    n_slots = models.PositiveIntegerField()
+    n_documents = models.PositiveIntegerField()
+    n_alone = models.PositiveIntegerField(help_text="Slots that no other source lists.")
+    n_for_others = models.PositiveIntegerField(help_text="Slots of another source's quota.")
+    deepest_rank = models.PositiveIntegerField()
+    n_passed_over = models.PositiveIntegerField()
+    n_dry_topics = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["pk"]
+
+
+class PooledTopic(ResultRow):
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pooled_topics")
+    topic = models.TextField()
+    docno = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+
+class PoolSlot(models.Model):
+    """A candidate of a topic, and where it comes from; fields as in `retrieval.pools.records`."""
+
+    topic = models.ForeignKey(PooledTopic, on_delete=models.CASCADE, related_name="slots")
+    slot = models.PositiveIntegerField()
+    position = models.PositiveIntegerField()
+    docno = models.TextField()
+    source = models.CharField(max_length=LONGEST_SOURCE)
+    source_rank = models.PositiveIntegerField()
+    quota = models.CharField(max_length=LONGEST_SOURCE, blank=True)
+    inclusion = models.FloatField()
+    also = models.TextField(blank=True, help_text="Sources and ranks, as in the pool's file.")
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.slot}: {self.docno}"
+
+
+class PoolReplacement(models.Model):
+    """A document that a source listed and a slot passed over."""
+
+    topic = models.ForeignKey(PooledTopic, on_delete=models.CASCADE, related_name="replacements")
+    slot = models.PositiveIntegerField()
+    source = models.CharField(max_length=LONGEST_SOURCE)
+    source_rank = models.PositiveIntegerField()
+    docno = models.TextField()
+    reason = models.CharField(max_length=LONGEST_QUOTA_REASON)
+    other = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.docno} ({self.reason})"
+
+
+class DryPoolSource(models.Model):
+    """A source whose list of a topic ended before its quota was filled."""
+
+    topic = models.ForeignKey(PooledTopic, on_delete=models.CASCADE, related_name="dry")
+    source = models.CharField(max_length=LONGEST_SOURCE)
+    quota = models.PositiveIntegerField()
+    n_listed = models.PositiveIntegerField()
+    n_missing = models.PositiveIntegerField()
+    filled_by = models.TextField(blank=True, help_text="Names of sources.")
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.n_missing} missing"
+
+
+class PoolFinding(ResultRow):
+    """What lint finds wrong with a pool; those of a name can be allowed together."""
+
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pool_findings")
+    name = models.CharField(max_length=LONGEST_QUOTA_REASON)
+    problem = models.TextField()
+    topic = models.TextField(blank=True)
+    docno = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+
+class PoolStudy(ResultRow):
+    """The study that a pool became; the faults that were allowed when it did."""
+
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pool_studies")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="pools")
+    allowed = models.CharField(max_length=200, blank=True, help_text="Names of faults.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
