@@ -41,7 +41,7 @@ REPAIRS = (
     ),
     Mutant(
         "keys: a server starts without a SECRET_KEY",
-        "config/secret_keys.py",
+        "config/variables.py",
         'raise _refusal("SECRET_KEY is not set", MAKE_KEY)',
         "return DEVELOPMENT_KEY, fallbacks",
         KEYS,
@@ -49,7 +49,7 @@ REPAIRS = (
     ),
     Mutant(
         "keys: a published SECRET_KEY will do",
-        "config/secret_keys.py",
+        "config/variables.py",
         "if any(map(is_published, (key, *fallbacks))):",
         "if not key:",
         KEYS,
@@ -121,7 +121,7 @@ REPAIRS = (
     ),
     Mutant(
         "headers: private pages are stored",
-        "config/private_pages.py",
+        "config/middleware.py",
         "if name in request.COOKIES or name in response.cookies:",
         "if not name:",
         "tests/config/test_headers.py",
