@@ -13,7 +13,7 @@ An app that has subjects registers how their pages are shown, and names the view
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -34,21 +34,14 @@ from console.access import may, person
 from console.api.endpoint import find_subject
 from console.pages.pictures import FORMS as PICTURE_FORMS
 from console.pages.pictures import picture_in
-from presentation.latex import table_latex
-from presentation.plain import table_csv
 from presentation.spreadsheets import frame_csv
+from presentation.table_files import Content, write_table
 from results.computing import name_subject, request_result
 from results.forms import ResultForm
 from results.kinds import Chart, ResultKind, result_kinds
 from results.models import Result, ResultQuerySet
 from results.shown import ShownResult
 from work.models import Job
-
-CONTENT_TYPES = {
-    "csv": "text/csv; charset=utf-8",
-    "tex": "application/x-tex",
-    "json": "application/json",
-}
 
 
 class ShowPage(Protocol):
@@ -154,11 +147,9 @@ def table(
 ) -> HttpResponse:
     """Access: those who may export. A table of a result, or all of them as JSON."""
     found = find_subject(subject, request, slug, Permission.EXPORT)
-    if form not in CONTENT_TYPES:
-        raise Http404(f"There is no table {name}.{form}.")
     result = find_result(request, found, kind)
-    content = "".join(_write_table(ShownResult(result), name, form))
-    response = HttpResponse(content, content_type=CONTENT_TYPES[form])
+    content_type, content = _write_table(ShownResult(result), name, form)
+    response = HttpResponse(content, content_type=content_type)
     name_download(request, response, found, f"{slug}-{kind}-{result.number}-{name}.{form}")
     return response
 
@@ -241,12 +232,12 @@ def begin_form(form: ResultForm, result: Result | None, failed: Mapping[str, Any
             form.prefer(name, keys)
 
 
-def _write_table(shown: ShownResult, name: str, form: str) -> Iterator[str]:
-    if form == "json" and name == "all":
-        yield json.dumps(shown.export(), indent=1)
-    elif name not in shown.tables:
-        raise Http404(f"There is no table {name}.")
-    elif form == "json":
-        yield json.dumps(shown.rows[name.replace("-", "_")], indent=1)
-    else:
-        yield (table_csv if form == "csv" else table_latex)(shown.tables[name])
+def _write_table(shown: ShownResult, name: str, form: str) -> tuple[str, Content]:
+    """The type of a table's file and its content; 404 if there is none."""
+    table = shown.tables.get(name)
+    if form == "json" and (name == "all" or table is not None):
+        rows = shown.export() if name == "all" else shown.rows[name.replace("-", "_")]
+        return "application/json", [json.dumps(rows, indent=1)]
+    if (file := write_table(table, form)) is None:
+        raise Http404(f"There is no table {name}.{form}.")
+    return file

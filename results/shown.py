@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from presentation import documents
+from presentation.table_files import TABLE_FORMS
 from presentation.text_tables import text_report, text_table
 from results.computing import sign_result
 from results.kinds import Chart, ResultKind, result_kind
@@ -26,6 +27,8 @@ class Fold:
 
 class ShownResult:
     """A result read by its kind: the answer, sentences, charts and tables."""
+
+    table_forms = tuple(TABLE_FORMS)
 
     def __init__(self, result: Result) -> None:
         self.result = result

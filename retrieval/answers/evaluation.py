@@ -13,6 +13,7 @@ from django.utils.translation import gettext_noop, ngettext
 from console.spans import Axis, Span
 from presentation.documents import Column, Number, P, Table
 from presentation.numbers import format_interval, format_number
+from presentation.table_files import TABLE_FORMS
 from results.computing import sign_result
 from results.kinds import Chart
 from retrieval.answers.best_run import EvaluationAnswer
@@ -49,6 +50,8 @@ class MeanRow:
 
 class EvaluationView:
     """An evaluation under one of its measures, with the two runs that the chart sets apart."""
+
+    table_forms = tuple(TABLE_FORMS)
 
     def __init__(self, rows: StoredEvaluation, query: Mapping[str, str]) -> None:
         self.rows, self.version = rows, rows.version

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -21,9 +21,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.roles import Permission
 from console.access import may, person
-from presentation.latex import table_latex
-from presentation.plain import table_csv
+from presentation.documents import Table
 from presentation.row_files import FORMS as ROW_FORMS
+from presentation.table_files import write_table
 from results.computing import sign_result
 from results.forms import ResultForm
 from results.models import Result
@@ -56,7 +56,6 @@ from retrieval.result_kinds.evaluation import EVALUATE, EvaluationKind
 from retrieval.result_kinds.report import WRITE_REPORT, read_sections, request_report
 
 KIND = ResultType.EVALUATION
-JSON, TEX, CSV = "application/json", "application/x-tex", "text/csv; charset=utf-8"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -96,26 +95,26 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
     return draw_chart(request, figure, name=f"{slug}-{chart}", form=form)
 
 
-def _topics(form: str) -> Callable[[StoredEvaluation], Iterator[str] | Iterator[bytes]]:
-    write = ROW_FORMS[form][1]
-    return lambda rows: write(rows.topic_rows())
-
-
-def _json(rows: StoredEvaluation) -> Iterator[str]:
-    identity = {"version": rows.version.number, "signature": sign_result(rows.version)}
-    yield json.dumps(rows.record() | identity, indent=1)
-
-
-DOWNLOADS: dict[str, tuple[str, Callable[[StoredEvaluation], Any]]] = {
-    "evaluation.json": (JSON, _json),
-    "means.csv": (CSV, lambda rows: [table_csv(means_table(rows))]),
-    "means.tex": (TEX, lambda rows: [table_latex(means_table(rows))]),
-    "comparisons.csv": (CSV, lambda rows: [table_csv(pairs_table(rows, rows.measures))]),
-    "comparisons.tex": (TEX, lambda rows: [table_latex(pairs_table(rows, rows.measures))]),
-    "weighted.csv": (CSV, lambda rows: [table_csv(weighted_table(rows, rows.measures))]),
-    "weighted.tex": (TEX, lambda rows: [table_latex(weighted_table(rows, rows.measures))]),
-    **{f"topics.{form}": (kind, _topics(form)) for form, (kind, _write) in ROW_FORMS.items()},
+TABLES: dict[str, Callable[[StoredEvaluation], Table]] = {
+    "means": means_table,
+    "comparisons": lambda rows: pairs_table(rows, rows.measures),
+    "weighted": lambda rows: weighted_table(rows, rows.measures),
 }
+
+
+def _write_file(rows: StoredEvaluation, name: str) -> tuple[str, Any]:
+    """The type of a download and its content; 404 if there is none."""
+    base, _dot, form = name.partition(".")
+    if name == "evaluation.json":
+        identity = {"version": rows.version.number, "signature": sign_result(rows.version)}
+        return "application/json", [json.dumps(rows.record() | identity, indent=1)]
+    if base == "topics" and form in ROW_FORMS:
+        content_type, write = ROW_FORMS[form]
+        return content_type, write(rows.topic_rows())
+    is_known = base in TABLES and (base != "weighted" or rows.weights)
+    if not is_known or (file := write_table(TABLES[base](rows), form)) is None:
+        raise Http404(f"There is no download {name}.")
+    return file
 
 
 @require_safe
@@ -123,17 +122,10 @@ def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpRespons
     """Access: those who may export."""
     collection = collection_for(request, slug, Permission.EXPORT)
     version = choose_version(request, Result.objects.of(collection, KIND))
-    rows = StoredEvaluation(version) if version else None
-    is_weighted = name.startswith("weighted.")
-    if (
-        version is None
-        or rows is None
-        or name not in DOWNLOADS
-        or (is_weighted and not rows.weights)
-    ):
-        raise Http404(f"There is no download {name}.")
-    content_type, write = DOWNLOADS[name]
-    response = StreamingHttpResponse(write(rows), content_type=content_type)
+    if version is None:
+        raise Http404("There is no evaluation yet.")
+    content_type, content = _write_file(StoredEvaluation(version), name)
+    response = StreamingHttpResponse(content, content_type=content_type)
     file = f"{slug}-{version.number}-{name}"
     name_download(request, response, collection, file, file=name, version=version.number)
     return response

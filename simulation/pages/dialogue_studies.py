@@ -30,9 +30,8 @@ from console.access import (
     may,
     person,
 )
-from presentation.latex import table_latex
-from presentation.plain import table_csv
 from presentation.row_files import FORMS as ROW_FORMS
+from presentation.table_files import write_table
 from results.computing import find_computed, request_result
 from results.forms import ResultForm
 from results.kinds import result_kind
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from accounts.models import User
     from annotation.study_sizes import CountedStudy
 
-JSON, TEX, CSV = "application/json", "application/x-tex", "text/csv; charset=utf-8"
+JSON = "application/json"
 REPORT_JSON, ESTIMATES = "report.json", "estimates"
 
 
@@ -186,10 +185,7 @@ def _content(name: str, row: DialogueStudy, shown: ShownResult) -> tuple[str, An
     if base == ESTIMATES and form in ROW_FORMS:
         content_type, write = ROW_FORMS[form]
         return content_type, write(_kind(shown.result).write_estimates(shown.result))
-    table = shown.tables.get(base) if form in ("csv", "tex") else None
-    if table is None:
-        return None
-    return (CSV, [table_csv(table)]) if form == "csv" else (TEX, [table_latex(table)])
+    return write_table(shown.tables.get(base), form)
 
 
 def _record(row: DialogueStudy, result: Result) -> dict[str, Any]:

@@ -26,11 +26,10 @@ from console.pages.pictures import picture_in
 from console.tables import page_of
 from error_codes import CorrectableError
 from presentation.documents import Table
-from presentation.latex import table_latex
-from presentation.plain import table_csv
 from presentation.row_files import FORMS as ROW_FORMS
 from presentation.row_files import JSON_LINES, RowFile
 from presentation.spreadsheets import frame_csv
+from presentation.table_files import TABLE_FORMS, write_table
 from simulation.dialogue_pieces import LOG_NAME, log_lines
 from simulation.exceptions import SimulationError
 from simulation.models import ExperimentVersion, StoredExperiment, StoredRecommender
@@ -170,6 +169,7 @@ def _page(
         "standing": None if version is None or finished else standing_of_run(version),
         "form": form,
         "other_users": _other_users(version) if form is not None and not form.is_bound else (),
+        "table_forms": tuple(TABLE_FORMS),
         "table_names": ("results", "comparisons", "causes", "switches"),
         "row_names": (
             ("turns", _("Every turn:")),
@@ -357,7 +357,7 @@ def _store(request: HttpRequest, form: ExperimentForm, teams: list[Team]) -> Exp
     return store_run(experiment=row, rules=form.rules, actor=actor)
 
 
-JSON, TEX, CSV = "application/json", "application/x-tex", "text/csv; charset=utf-8"
+JSON = "application/json"
 TABLES: dict[str, Callable[[StoredRun], Table]] = {
     "results": results_table,
     "comparisons": lambda run: comparisons_table(run, run.measures),
@@ -385,9 +385,8 @@ def _content(name: str, run: StoredRun) -> tuple[str, Any] | None:
         return JSON, _all(run)
     if name == LOG_NAME:
         return JSON_LINES, log_lines(run.version)
-    if base in TABLES and form in ("csv", "tex"):
-        table = TABLES[base](run)
-        return (CSV, [table_csv(table)]) if form == "csv" else (TEX, [table_latex(table)])
+    if base in TABLES:
+        return write_table(TABLES[base](run), form)
     if base in ROWS and form in ROW_FORMS:
         content_type, write = ROW_FORMS[form]
         return content_type, write(ROWS[base](run))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -152,7 +153,19 @@ def test_its_tables_are_files(rosa, collection):
     stored = Result.objects.get().record["runs"]
     assert [row[0] for row in rows[1:]] == [one["run"] for one in stored]
     assert [float(row[2]) for row in rows[1:]] == [one["share"] for one in stored]
-    assert "toprule" in rosa.get(f"{where}/runs.tex").content.decode()
+    beginnings = {
+        "tex": "\\begin{table}",
+        "md": "**Runs**",
+        "html": "<!DOCTYPE html>",
+        "jsonl": "{",
+    }
+    for form, beginning in beginnings.items():
+        assert rosa.get(f"{where}/runs.{form}").content.decode().startswith(beginning), form
+    parquet = pq.read_table(io.BytesIO(rosa.get(f"{where}/runs.parquet").content))
+    assert parquet.column(2).to_pylist() == [one["share"] for one in stored]
+    assert rosa.get(f"{where}/runs.pdf").status_code == 404
+    page = rosa.get(PAGE).content.decode()
+    assert all(f"{where}/runs.{form}?version=1" in page for form in (*beginnings, "parquet"))
     assert json.loads(rosa.get(f"{where}/all.json").content)["tables"]["runs"] == stored
 
 
