@@ -21,9 +21,8 @@ from retrieval.rankings.records import (
 )
 from retrieval.trec_files import RelevanceGrades
 from stats.agreement import cohen_kappa, krippendorff_alpha
-from stats.agreement.overlap import relevant_overlap
-from stats.arguments import Integers
-from stats.groups import pairs_within
+from stats.agreement.specific import relevant_overlap
+from stats.arguments import Integers, pairs_within
 
 RULES = {
     "union": "the highest grade that anybody gave",

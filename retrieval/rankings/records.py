@@ -11,7 +11,7 @@ import numpy as np
 from presentation.records import plain_values
 from retrieval.evaluation_records import SIGNIFICANT, Evaluation, Settings
 from stats.agreement import Agreement
-from stats.agreement.overlap import LabelOverlap
+from stats.agreement.specific import LabelOverlap
 from stats.inference.crossed_means import MeanOfCells
 from stats.ranking import Measure
 from stats.ranking.random_assessors import RandomAssessors

@@ -18,8 +18,7 @@ from retrieval.exceptions import RunsUnfit
 from retrieval.reuse.records import CalibratedMean, MachineComparison, Sample, SharedModelBias
 from retrieval.reuse.reusability import OF_THE_POOL
 from retrieval.trec_files import RelevanceGrades, Run
-from stats.arguments import Floats, Integers
-from stats.groups import sum_by
+from stats.arguments import Floats, Integers, sum_by
 from stats.inference.powered_result import PredictionPowered
 from stats.inference.prediction_powered import prediction_powered_mean
 from stats.ranking import JudgedLists, Measure
