@@ -355,7 +355,11 @@ def _loaded(content: bytes) -> Any:
 def _named(path: Path, line: int | None, record: Any, kind: FileKind) -> Named:
     """The fields of a record that runs and qrels have."""
     if isinstance(record, Pairs):
-        named = {column: _text(value) for name, value in record if (column := column_name(name))}
+        named = {
+            column: _text(value)
+            for name, value in record
+            if value is not None and (column := column_name(name))
+        }
         if kind != "run" and "grade" not in named and "score" in named:
             named["grade"] = named.pop("score")
         if {"topic", "docno", _value_column(kind)} <= named.keys():

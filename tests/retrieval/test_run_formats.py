@@ -146,6 +146,7 @@ def test_json_names_the_record_of_each_fault(file):
         ('{"q1": 1}', ["fields"]),
         ('{"q1": {"d1": 1}, "q2": 1}', ["not_object"]),
         ('[{"query_id": "q1"}]', ["fields"]),
+        ('[{"query_id": null, "doc_id": "d1", "score": 1}]', ["fields"]),
         ('{"q1": {"d1": 1}} {"q2": {"d1": 1}}', ["not_json"]),
         ('{"q1": ' + "[" * 100_000, ["too_deep"]),
         ('{"q1": ' + '{"a": ' * 100_000, ["too_deep"]),
