@@ -41,10 +41,9 @@ from hits.models import Batch
 from metrics.study_scores import named_scorer, score_study
 from presentation.files import write_whole
 from presentation.progress import Reporter, without_bars
-from replications.published_data import import_published
-from replications.readers.golden_answers import read_golden_answers
-from validation.datasheets.short import whole_report
-from validation.report_files import REPORT_FILES
+from replications.published_data import import_published, read_golden_answers
+from validation.datasheet import whole_report
+from validation.study_report import REPORT_FILES
 
 FOLDER: Path = settings.BASE_DIR / "samples"
 REWARD_USD = Decimal("0.12")

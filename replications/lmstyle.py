@@ -1,10 +1,13 @@
 """The LMStyle Benchmark's human evaluation, replayed: its batch, its scores, its Table 1."""
 
-from collections.abc import Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from math import nan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from annotation.imports import import_study
 from annotation.models import Study
@@ -17,11 +20,17 @@ from hits.loop import Marketplace, run_loop
 from hits.models import Batch
 from metrics.stored_scores import write_scores
 from presentation.progress import Reporter, without_bars
-from replications.exceptions import DatasetIncomplete
+from presentation.records import plain_records, plain_values
+from replications.published_data import DatasetIncomplete
+from stats.correlation import Undefined, correlation_at_level
 from validation.analysis import Settings
 from validation.analysis.records import CorrelationRecord
 from validation.analysis.settings import only_for
 from validation.study_validation import study_report
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 BATCH, SCORES = "mturk_batch_results.csv", "metric_scores.csv"
 SLUG = "lmstyle"
@@ -61,7 +70,7 @@ def replay(
 ) -> list[dict[str, Any]]:
     """Publish the study, replay its approved assignments, join its scores: Table 1 by cell."""
     record = read_batch(folder)
-    scores = _scores(data_file(folder, SCORES))
+    scores = _score_rows(data_file(folder, SCORES))
     study = import_study(
         draft=replace(record, questions=_labelled(record.questions), submissions=()),
         path=folder / BATCH,
@@ -79,7 +88,7 @@ def replay(
         reporter=reporter,
     )
     _join_scores(study, record, scores)
-    return table_1(study)
+    return table_replayed(study)
 
 
 def _labelled(questions: Iterable[QuestionDraft]) -> tuple[QuestionDraft, ...]:
@@ -100,7 +109,7 @@ def _work(
     )
 
 
-def _scores(path: Path) -> dict[tuple[str, str, str, str], Row]:
+def _score_rows(path: Path) -> dict[tuple[str, str, str, str], Row]:
     """Rows by data set, style, utterance and system."""
     columns = ("dataset", "task", "input", "model", *QUESTION_OF)
     rows = read_rows(path, columns)
@@ -130,7 +139,7 @@ def _join_scores(
         )
 
 
-def table_1(study: Study) -> list[dict[str, Any]]:
+def table_replayed(study: Study) -> list[dict[str, Any]]:
     """Mean sample-level correlations x 100, for each style, metric and coefficient."""
     settings = Settings(
         questions_of=only_for({metric: [of] for metric, of in QUESTION_OF.items()}),
@@ -143,11 +152,12 @@ def table_1(study: Study) -> list[dict[str, Any]]:
     rows = study_report(study, settings).correlations
     order = list(QUESTION_OF)
     return sorted(
-        (_cell(row) for row in rows if row.by), key=lambda cell: order.index(cell["metric"])
+        (_replayed_cell(row) for row in rows if row.by),
+        key=lambda cell: order.index(cell["metric"]),
     )
 
 
-def _cell(row: CorrelationRecord) -> dict[str, Any]:
+def _replayed_cell(row: CorrelationRecord) -> dict[str, Any]:
     return {
         "by": row.by,
         "metric": row.metric,
@@ -156,3 +166,135 @@ def _cell(row: CorrelationRecord) -> dict[str, Any]:
         "n_groups": row.n_groups,
         "n_used": row.n_used,
     }
+
+
+ALL_SCORES = "all_models_scores.csv.gz"
+OVERALL = "Overall"
+FAMILIES = {"Formal": "formality", "Informal": "formality"} | dict.fromkeys(
+    ("Positive", "Negative"), "sentiment"
+)
+CELLS = 8  # two data sets in four styles
+EMPTY_RESPONSE_LOSS_NATS = 100.0
+Coefficient = Literal["pearson", "kendall"]
+COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "kendall")
+Cells = list[dict[str, Any]]
+
+
+def table_1(folder: Path, undefined: Undefined = "drop") -> Cells:
+    """Sample-level correlations x 100 by metric, coefficient and style; and their mean."""
+    ratings, scores = _ratings(folder), _scores(data_file(folder, SCORES), tuple(QUESTION_OF))
+    joined = ratings.merge(scores, on=["dataset", "task", "input", "system"], how="left")
+    return [
+        cell
+        for metric, question in QUESTION_OF.items()
+        for coefficient in COEFFICIENTS
+        for cell in _correlations(
+            joined[joined["question"] == question], metric, coefficient, undefined
+        )
+    ]
+
+
+def _correlations(
+    grouping: pd.DataFrame, metric: str, coefficient: Coefficient, undefined: Undefined
+) -> Cells:
+    cells: Cells = []
+    for task, part in grouping.groupby("task", sort=False):
+        result = correlation_at_level(
+            part["value"],
+            part[metric],
+            level="item",
+            coefficient=coefficient,
+            items=part["item"],
+            systems=part["system"],
+            undefined=undefined,
+            n_resamples=0,
+        )
+        counts = {"n_groups": result.n_groups, "n_used": result.n_used}
+        cells.append(_cell(metric, str(task), result.value * 100, coefficient, counts))
+    counts = {name: sum(cell[name] for cell in cells) for name in ("n_groups", "n_used")}
+    values = [cell["value"] for cell in cells]
+    mean = nan if None in values else sum(values) / len(values)
+    return [*cells, _cell(metric, OVERALL, mean, coefficient, counts)]
+
+
+def _cell(
+    metric: str, by: str, value: float, coefficient: str, counts: Mapping[str, int]
+) -> dict[str, Any]:
+    named = {"metric": metric, "by": by, "coefficient": coefficient}
+    return plain_values(named | {"value": value, **counts})
+
+
+def table_2(folder: Path) -> Cells:
+    """Each system's style accuracy, ChatGPT grade and NLL score, in formality and in sentiment.
+
+    Cells are a data set and a style; the mean of a family's four counts. A cell's NLL score is
+    100 over its mean loss; an empty response has no likelihood, and counts as a loss of 100.
+    A cell where a response lacks a score has no mean, nor has its family; systems without a
+    loss in all eight cells are left out.
+    """
+    scores = _scores(data_file(folder, ALL_SCORES), ("NLL", "ChatGPT", "StyleStrength"))
+    empty = scores["NLL"] == 0
+    measured = scores.assign(
+        family=scores["task"].map(FAMILIES),
+        accuracy=(scores["StyleStrength"].gt(0.5) * 100.0).where(scores["StyleStrength"].notna()),
+        loss=(100 / scores["NLL"].mask(empty)).mask(empty, EMPTY_RESPONSE_LOSS_NATS),
+    )
+    by_cell = measured.groupby(["system", "family", "dataset", "task"], sort=False)
+    means = _means_of_complete_groups(by_cell[["accuracy", "ChatGPT", "loss"]])
+    means["NLL"] = 100 / means.pop("loss")
+    groups = means.groupby(["system", "family"], sort=False)
+    complete = groups["NLL"].count().groupby("system").sum() == CELLS
+    table = _means_of_complete_groups(groups).rename_axis(columns="metric").reset_index()
+    cells = table.melt(["system", "family"], var_name="metric", value_name="value")
+    in_order = cells.sort_values(["system", "family"], kind="stable")
+    return plain_records(in_order[in_order["system"].map(complete)])
+
+
+def _means_of_complete_groups(groups: Any) -> pd.DataFrame:
+    """The means of each group's columns, NaN where one of its values is."""
+    is_complete = groups.count().eq(groups.size(), axis=0)
+    means: pd.DataFrame = groups.mean().where(is_complete)
+    return means
+
+
+def table_3(folder: Path) -> Cells:
+    """Each system's mean rating of each question in each style, with the number of ratings."""
+    by_cell = _ratings(folder).groupby(["question", "system", "task"], sort=False)["value"]
+    means = by_cell.agg(["mean", "count"]).reset_index()
+    return plain_records(means.rename(columns={"task": "by", "mean": "value", "count": "n"}))
+
+
+def _ratings(folder: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    draft = read_batch(folder)
+    contexts = {item.key: item.context.strip() for item in draft.items}
+    return pd.DataFrame(
+        [
+            {
+                "dataset": submission.item.split("-")[0],
+                "task": submission.item.split("-")[1],
+                "item": submission.item,
+                "input": contexts[submission.item],
+                "system": judgment.candidate,
+                "question": judgment.question,
+                "value": judgment.value,
+            }
+            for submission in draft.submissions
+            if submission.status == "approved"
+            for judgment in submission.judgments
+        ]
+    )
+
+
+def _scores(path: Path, metrics: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = read_rows(path, ("dataset", "task", "model", *metrics))
+    texts = {"dataset": "dataset", "task": "task", "system": "model", "input": "input"}
+    names = {name: [row.text(column).strip() for row in rows] for name, column in texts.items()}
+    values = {metric: [row.number_or_nan(metric) for row in rows] for metric in metrics}
+    return pd.DataFrame(names | values)
+
+
+TABLES: dict[int, Callable[[Path], Cells]] = {1: table_1, 2: table_2, 3: table_3}

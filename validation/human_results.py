@@ -29,7 +29,7 @@ from validation.analysis.human_results import (
     QuestionScale,
     question_result,
 )
-from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +169,6 @@ def _store(study: Study, round: int, n_flagged: int, results: Sequence[QuestionR
 
 
 def _part_rows(results: Sequence[QuestionResult], name: str) -> Iterator[dict[str, Any]]:
-    """The systems, or the pairs, of every part of every question."""
     for result in results:
         for part in result.parts:
             for row in getattr(part, name):

@@ -7,7 +7,7 @@ values of it: their mean counts, and the metrics must not differ among them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,10 @@ from annotation.readers.repeated_rows import settle_outputs
 from annotation.readers.shapes import OutputColumns, Where, to_rows_per_output
 from annotation.readers.words import Words
 from metrics.exceptions import ColumnsUnfit
+from presentation.documents import Cell, Number
 from presentation.progress import Progress, silently
 from presentation.records import plain_records, plain_values
+from presentation.text_tables import text_report, text_table
 from stats.correlation import (
     Coefficient,
     Correlation,
@@ -32,11 +34,9 @@ from stats.correlation import (
     correlation_at_level,
 )
 from stats.significance import Test, compare_by_resampling, compare_metrics
-from validation.correlation_tables import CorrelationTables
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 WHOLE_TABLE = ""
 LEVELS: dict[str, Level] = {"sample": "item", "system": "system", "pooled": "pooled"}
@@ -67,7 +67,6 @@ class Columns:
 
     @property
     def named(self) -> list[str]:
-        """The columns of outputs and their values."""
         return [*self.human, *self.metrics, *self.item, *self.system]
 
     def __post_init__(self) -> None:
@@ -102,7 +101,6 @@ class Settings:
         return ("items", "both") if self.resample == "items" else (self.resample,)
 
     def at(self, level: str) -> Iterator[Coefficient]:
-        """The coefficients of a level; soft pairwise accuracy is of systems only."""
         return (name for name in self.coefficients if name != "spa" or level == "system")
 
 
@@ -328,3 +326,83 @@ def _tests(level: str, coefficient: Coefficient, settings: Settings) -> list[Tes
 
 def _is_of_points(level: str, coefficient: Coefficient) -> bool:
     return coefficient == "pearson" and level != "sample"
+
+
+Record = Mapping[str, Any]
+CORRELATIONS = ("by", "metric", "level", "coefficient", "value", "used", "notes")
+P_NAMES = ("p", "p_holm", "p_bh")
+COMPARISONS = ("by", "level", "coefficient", "metrics", "test", "delta", *P_NAMES, "notes")
+
+
+@dataclass(frozen=True)
+class CorrelationTables:
+    correlations: list[dict[str, Any]]
+    comparisons: list[dict[str, Any]]
+
+    def record(self) -> dict[str, Any]:
+        return vars(self)
+
+    def lines(self) -> Iterator[str]:
+        yield correlations_text(vars(self))
+
+
+def correlations_text(records: Mapping[str, Sequence[Record]]) -> str:
+    parts = [text_table(CORRELATIONS, map(_correlation, records["correlations"]))]
+    notes = dict.fromkeys(note for row in records["correlations"] for note in row["notes"])
+    if records["comparisons"]:
+        parts.append(text_table(COMPARISONS, map(_comparison, records["comparisons"])))
+    return text_report(parts, notes)
+
+
+def _correlation(row: Record) -> tuple[Cell, ...]:
+    return (
+        row["by"] or "(all)",
+        row["metric"],
+        row["level"],
+        row["coefficient"],
+        _number(row, "value"),
+        f"{row['n_used']}/{row['n_groups']}",
+        _notes(row),
+    )
+
+
+def _notes(row: Record) -> str:
+    """Why a value is undefined, what was left out, and an interval that is no bootstrap."""
+    counts = {
+        "constant human": row["n_constant_human"],
+        "constant metric": row["n_constant_metric"],
+        "too few": row["n_too_few"],
+        "cells missing": row["n_missing"],
+    }
+    notes = [f"undefined: {row['reason']}"] if row["reason"] else []
+    notes += [f"{count} {name}" for name, count in counts.items() if count]
+    if row["n_zeroed"]:
+        notes.append(f"{row['n_zeroed']} counted as 0")
+    if row["ci_reason"] and row["value"] is not None:
+        notes.append(f"no interval: {row['ci_reason']}")
+    if row["ci_method"].startswith("fisher"):
+        notes.append(row["ci_method"])
+    return ", ".join(notes)
+
+
+def _comparison(row: Record) -> tuple[Cell, ...]:
+    return (
+        row["by"] or "(all)",
+        row["level"],
+        row["coefficient"],
+        f"{row['metric_a']} - {row['metric_b']}",
+        row["test"],
+        _number(row, "delta"),
+        *(Number(row[name], 3) for name in P_NAMES),
+        _comparison_notes(row),
+    )
+
+
+def _comparison_notes(row: Record) -> str:
+    notes = [row["estimand"]] if row.get("estimand") else []
+    return ", ".join(notes + ([f"undecided: {row['reason']}"] if row["reason"] else []))
+
+
+def _number(row: Record, name: str) -> Number:
+    """With its interval; the notes say why either is undefined."""
+    return Number(row[name], 3, row.get("ci_low"), row.get("ci_high"))

@@ -14,20 +14,18 @@ from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from annotation.simulated_answers import Raters
-from validation.analysis.rating_records import (
-    EstimatedDifferenceRecord,
-    EstimatedMeanRecord,
-    RatedPairRecord,
-    RatedSystemRecord,
-)
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
     CorrelationRecord,
     DisagreementRecord,
+    EstimatedDifferenceRecord,
+    EstimatedMeanRecord,
     Inputs,
     Measure,
     PlanRecord,
+    RatedPairRecord,
+    RatedSystemRecord,
     Record,
     SensitivityRecord,
     SystemRecord,
@@ -59,7 +57,7 @@ KINDS: dict[str, type[Record]] = {
     "estimated_means": EstimatedMeanRecord,
     "estimated_differences": EstimatedDifferenceRecord,
 }
-NAMES = {kind: name for name, kind in KINDS.items()}
+NAMES: dict[type[Any], str] = {kind: name for name, kind in KINDS.items()}
 R = TypeVar("R", bound=Record)
 
 
@@ -122,7 +120,6 @@ class Results(ABC):
 
     @cached_property
     def measures(self) -> list[Measure]:
-        """Of what there are correlations, and how computed."""
         return distinct(measure_of(row) for row in self.read_table(CorrelationRecord))
 
     def rows(self, kind: type[R], **of: Any) -> list[R]:
@@ -180,7 +177,6 @@ class Results(ABC):
 
     @cached_property
     def inputs(self) -> Inputs:
-        """What the validation rests on."""
         inputs = self.all_inputs
         return inputs if self.with_variants else replace(inputs, score_sets=inputs.primary)
 
@@ -216,20 +212,16 @@ class Results(ABC):
 
     @cached_property
     def labels(self) -> dict[tuple[str, str], str]:
-        """A name for each set of scores: the metric's, numbered where it has several sets."""
         return labels_of((one.metric, one.signature) for one in self.inputs.score_sets)
 
     def label(self, record: OfMetric) -> str:
-        """The name of a record's set of scores."""
         return self.labels.get((record.metric, record.signature), record.metric)
 
     def pair_labels(self, record: OfPair) -> tuple[str, str]:
-        """The names of a record's two sets of scores."""
         a, b = (record.metric_a, record.signature_a), (record.metric_b, record.signature_b)
         return self.labels.get(a, a[0]), self.labels.get(b, b[0])
 
     def content(self) -> dict[str, Any]:
-        """The whole as plain values, undefined numbers None: what JSON holds."""
         return {
             "form": FORM,
             "fingerprint": self.fingerprint,
@@ -240,8 +232,6 @@ class Results(ABC):
 
 
 class TableResults(Results):
-    """The results of a report in memory."""
-
     def __init__(
         self,
         study: str,
@@ -296,5 +286,4 @@ T = TypeVar("T")
 
 
 def distinct(values: Iterable[T]) -> list[T]:
-    """Each value once, in order of appearance."""
     return list(dict.fromkeys(values))

@@ -20,11 +20,15 @@ from annotation.study_files import (
     register_table,
 )
 from annotation.study_results import VALIDATION
+from metrics.exceptions import NothingToValidate
 from metrics.models import ScoringRun
+from presentation.row_files import Kind, RowFile
+from validation.analysis.estimated_means import sampled_rows
 from validation.analysis.records import plain
-from validation.exports import sampled_item_rows
+from validation.analysis.settings import Settings
 from validation.results import correlations_of
 from validation.study_results import require_validation
+from validation.study_validation import study_material
 from validation.versions import StoredResults
 
 
@@ -51,6 +55,47 @@ def _has_scores(study: Study) -> Exists:
 def _has_scores_and_sample(study: Study) -> Any:
     both = _has_scores(study) & Exists(ItemSample.objects.of(study).order_by())
     return ExpressionWrapper(both, output_field=BooleanField())
+
+
+COLUMNS: dict[str, Kind] = {
+    "question": "text",
+    "metric": "text",
+    "signature": "text",
+    "system": "text",
+    "item": "text",
+    "human": "number",
+    "judge": "number",
+    "batch": "integer",
+    "probability": "number",
+}
+
+
+def sampled_item_rows(study: Study) -> RowFile:
+    """A row a scored item, system, metric and question; empty where nothing was launched."""
+    is_simulated = has_simulated(study)
+    rows = ((*row, is_simulated) for row in _rows(study))
+    return RowFile({**COLUMNS, "simulated": "boolean"}, rows)
+
+
+def _rows(study: Study) -> Iterator[tuple[Any, ...]]:
+    import pandas as pd
+
+    settings = Settings()
+    try:
+        material = study_material(study, settings)
+    except NothingToValidate:
+        return
+    if material.design is None:
+        return
+    for question in material.judgments["question"].unique():
+        human = material.human_values(str(question), settings)
+        for metric in material.metrics:
+            rows = sampled_rows(material, material.design, human, metric)
+            values = rows[list(COLUMNS)[3:]].astype(object)
+            for row in values.where(pd.notna(values), None).itertuples(index=False):
+                *names, batch, probability = row
+                number = None if batch is None else int(batch)
+                yield str(question), metric.metric, metric.signature, *names, number, probability
 
 
 register_table(

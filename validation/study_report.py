@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from io import BytesIO
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Study
 from annotation.simulated_answers import simulation_notice
 from metrics.prompts import prompt_effects, system_scores
 from presentation.documents import Document, Section
+from presentation.formats import FORMATS
 from results.models import Result
 from validation.documents.full import appendix, full_report, signed_document
-from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings
-from validation.documents.score_layouts import e2e, e2e_methods, lmstyle_scores
-from validation.documents.sensitivity_tables import sensitivity_table
+from validation.documents.layouts import (
+    e2e,
+    e2e_methods,
+    g_eval,
+    lmstyle_correlations,
+    lmstyle_ratings,
+    lmstyle_scores,
+)
+from validation.documents.metric_tables import sensitivity_table
 from validation.versions import StoredResults, find_validation, make_validation
 
 PROMPTS = ("standard", "enhanced")
@@ -63,12 +73,10 @@ def study_report_document(request: ReportRequest, layout: str = "full") -> Docum
 
 
 def full(request: ReportRequest) -> Document:
-    """Everything, with a scatter for a metric of each question's top group."""
     return full_report(request.results, title=request.title, datasheet=request.datasheet)
 
 
 def lmstyle(request: ReportRequest) -> Document:
-    """The LMStyle Benchmark's Tables 1 to 3."""
     results = request.results
     scores = [row.record() for row in system_scores(request.study)]
     tables = [lmstyle_correlations(results), lmstyle_scores(scores), lmstyle_ratings(results)]
@@ -81,7 +89,6 @@ def lmstyle(request: ReportRequest) -> Document:
 
 
 def of_g_eval(request: ReportRequest) -> Document:
-    """G-Eval's tables: pooled, and by item."""
     results = request.results
     levels = [level for level in ("pooled", "item") if level in results.levels]
     sections = [Section(_("Metrics by question"), [g_eval(results, level) for level in levels])]
@@ -113,3 +120,55 @@ LAYOUTS: dict[str, Callable[[ReportRequest], Document]] = {
     "g-eval": of_g_eval,
     "e2e": of_e2e,
 }
+
+
+# An archive of the same files is the same, whenever it was made.
+TIME = (1980, 1, 1, 0, 0, 0)
+
+
+def _only(request: ReportRequest, form: str) -> bytes:
+    [content] = FORMATS[form](study_report_document(request)).values()
+    return content
+
+
+def _archive(request: ReportRequest, form: str, layout: str = "full") -> bytes:
+    files = FORMATS[form](study_report_document(request, layout))
+    buffer = BytesIO()
+    with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(ZipInfo(name, TIME), content, ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+REPORT_FILES: dict[str, Callable[[ReportRequest], bytes]] = {
+    "report.html": partial(_only, form="html"),
+    "report.json": partial(_only, form="json"),
+    "report-markdown.zip": partial(_archive, form="md"),
+    "report-latex.zip": partial(_archive, form="latex"),
+    "report-csv.zip": partial(_archive, form="csv"),
+    "lmstyle-tables.zip": partial(_archive, form="latex", layout="lmstyle"),
+    "g-eval-tables.zip": partial(_archive, form="latex", layout="g-eval"),
+}
+ABOUT = {
+    "report.html": gettext_lazy(
+        "One page with pictures, tables, methods and signatures; it needs no network."
+    ),
+    "report.json": gettext_lazy("Settings, every record, and the tables, for programs."),
+    "report-markdown.zip": gettext_lazy("Markdown with pictures as SVG."),
+    "report-latex.zip": gettext_lazy(
+        "LaTeX that pdflatex compiles: booktabs tables, pictures as PDF."
+    ),
+    "report-csv.zip": gettext_lazy("Every record and every table, with full precision."),
+    "lmstyle-tables.zip": gettext_lazy("LaTeX tables laid out as the LMStyle Benchmark's 1 to 3."),
+    "g-eval-tables.zip": gettext_lazy("LaTeX tables laid out as G-Eval's, pooled and by item."),
+}
+TYPES = {
+    "md": "text/markdown; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "json": "application/json",
+    "zip": "application/zip",
+}
+
+
+def type_of(name: str) -> str:
+    return TYPES[name.rpartition(".")[2]]

@@ -15,14 +15,14 @@ from metrics.exceptions import NothingToValidate
 from presentation.progress import Progress, silently
 from results.models import Result
 from validation.analysis.settings import Settings
-from validation.datasheets.short import whole_report
+from validation.datasheet import whole_report
 from validation.human_results import (
     compute_human_results,
     current_human_results,
     human_results_fingerprint,
 )
 from validation.models import ValidationOutcome
-from validation.report_files import REPORT_FILES
+from validation.study_report import REPORT_FILES
 from validation.versions import make_validation
 
 # What a report's files hold; another form makes those that are stored out of date.
@@ -76,7 +76,6 @@ def _stored_validation(study: Study, protocol: int | None) -> ValidationOutcome:
 
 
 def _compute_report(study: Study, progress: Progress) -> ValidationOutcome:
-    """Write the report's files beside its version."""
     version, reason = _validate(study)
     if version is not None:
         request = whole_report(study, version.number)

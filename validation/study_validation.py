@@ -10,24 +10,21 @@ from annotation.frames import judgment_frame
 from annotation.item_samples import sample_design
 from annotation.models import Candidate, Judgment, Label, LabelSet, Question, Study, Submission
 from annotation.protocols.versions import numbered_version
-from metrics.exceptions import NothingToValidate
+from metrics.exceptions import MetricsError, NothingToValidate
 from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
 from validation.analysis.material import Design, Material
 from validation.analysis.records import LabelSourceRecord
 from validation.analysis.report import ValidationReport, report_of
 from validation.analysis.settings import Settings
-from validation.exceptions import ClustersUnfit, LabelsUnfit, PrimaryUnknown
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 RUN = ["metric", "signature", "higher_is_better", "is_primary"]
 
 
 def study_report(study: Study, settings: Settings | None = None) -> ValidationReport:
-    """The whole report of a study, computed now; `make_validation` stores it."""
     settings = settings or Settings()
     return report_of(study_material(study, settings), settings)
 
@@ -163,3 +160,22 @@ def _source(label_set: LabelSet) -> LabelSourceRecord:
         n_labels=label_set.n_labels,
         n_adjudicated=label_set.n_adjudicated,
     )
+
+
+class ClustersUnfit(MetricsError):
+    """Clusters that a study's items do not come in."""
+
+
+class LabelsUnfit(MetricsError):
+    """Label sets that cannot be the human values: of one question twice, or of another round."""
+
+
+class PrimaryUnknown(MetricsError):
+    """The family of tests names metrics that the study has no scores of."""
+
+    def __init__(self, unknown: Sequence[str], known: Sequence[str]) -> None:
+        self.unknown, self.known = list(unknown), list(known)
+        super().__init__(
+            f"The study has no scores of {', '.join(unknown)}; the family of tests can name the "
+            f"metrics with scores: {', '.join(known)}."
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
@@ -69,12 +69,15 @@ def find_validation(study: Study, number: int) -> Result:
     return version
 
 
-class StoredResults(Results):
-    """The results of a stored version: each kind of row is one query, asked once."""
+def studied_by(version: Result) -> Study:
+    return cast(Study, version.subject)
 
+
+class StoredResults(Results):
     def __init__(self, version: Result, *, with_variants: bool = False) -> None:
         self.version = version
-        self.study = version.subject.slug
+        self.subject = studied_by(version)
+        self.study = self.subject.slug
         self.fingerprint = version.fingerprint
         self.settings = Settings.of(version.settings)
         self.with_variants = with_variants
@@ -88,7 +91,7 @@ class StoredResults(Results):
 
     @cached_property
     def raters(self) -> Raters:
-        return raters_of(self.version.subject)
+        return raters_of(self.subject)
 
     @cached_property
     def scales(self) -> Mapping[str, tuple[float, float]]:
@@ -104,7 +107,7 @@ class StoredResults(Results):
 
     def read_table(self, kind: type[R]) -> Sequence[R]:
         parts = self.version.parts.filter(name=NAMES[kind]).values_list("content", flat=True)
-        return [row for part in parts for row in unpack_table(kind, part)]
+        return [row for part in parts for row in unpack_table(kind, bytes(part))]
 
     def scatter_words(self, question: str, metric: str, signature: str) -> str | None:
         """What a scatter shows, in words; None where there is none."""
@@ -136,7 +139,6 @@ def pack_table(rows: Sequence[Record]) -> bytes:
 
 
 def unpack_table(kind: type[R], packed: bytes) -> Iterator[R]:
-    """The records of a table."""
     for values in unpack_record(packed)["rows"]:
         if kind is SystemRecord:
             values[-1] = tuple(SystemScoreRecord(**one) for one in values[-1])
@@ -145,8 +147,6 @@ def unpack_table(kind: type[R], packed: bytes) -> Iterator[R]:
 
 @dataclass(frozen=True)
 class StoredVersion:
-    """A stored validation, and whether it is new or was there already."""
-
     version: Result
     is_new: bool
 
@@ -220,7 +220,6 @@ def _judgment_changes(
 
 
 def _scatters(material: Material, settings: Settings) -> Iterator[tuple[tuple[str, str, str], Any]]:
-    """What the scatters of the family are drawn from."""
     labels = labels_of((one.metric, one.signature) for one in material.metrics)
     for of_all in material.panels(settings, scopes=("all",)):
         panel = of_all.of_primary()
@@ -278,7 +277,7 @@ def diff_since(version: Result) -> dict[str, Any] | None:
     since = version.record["since"]
     if since is None:
         return None
-    before = find_validation(version.subject, since["number"])
+    before = find_validation(studied_by(version), since["number"])
     results = (StoredResults(one, with_variants=True) for one in (before, version))
     return {"since": before.number, "judgments": since["judgments"]} | diff_results(*results)
 

@@ -32,7 +32,7 @@ from stats.inference.powered_quantiles import prediction_powered_quantile
 from stats.inference.powered_regression import prediction_powered_regression
 from stats.inference.prediction_powered import prediction_powered_mean
 from stats.inference.preferences_with_ties import abilities_with_ties
-from validation.conclusions.drift import ANCHORS
+from validation.conclusions.judges import ANCHORS
 
 
 def judge_p(rng: np.random.Generator, differs: bool, *, n: int) -> float:

@@ -22,7 +22,7 @@ from tests.annotation.studies import doubt, rate, rated_study, rating_study, tic
 from tests.codes import message_codes
 from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
 from validation.documents.metrics_answers import measure_name
-from validation.pages.result_figures import describe_tests
+from validation.pages.registration import describe_tests
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 

@@ -17,7 +17,7 @@ from tests.tutorial import (
     picture_digest,
     steps,
 )
-from validation.report_files import REPORT_FILES
+from validation.study_report import REPORT_FILES
 
 STEPS = list(steps())
 MOST_BYTES = 1_500_000

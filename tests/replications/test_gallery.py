@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from replications.exceptions import DatasetIncomplete
 from replications.gallery import gallery
 from replications.management.commands.published_studies import BEGIN, END, table, with_table
+from replications.published_data import DatasetIncomplete
 from tests.annotation.importing import command_output, numbers_in
 from tests.codes import refused_naming
 from tests.documentation.pages import DOCS

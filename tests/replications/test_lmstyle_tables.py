@@ -6,8 +6,8 @@ import json
 import pytest
 from django.core.management import call_command
 
-from replications.exceptions import DatasetIncomplete
-from replications.lmstyle_tables import OVERALL, table_1, table_2, table_3
+from replications.lmstyle import OVERALL, table_1, table_2, table_3
+from replications.published_data import DatasetIncomplete
 from tests.codes import refused_naming
 
 

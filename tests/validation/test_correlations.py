@@ -23,7 +23,7 @@ from tests.validation.validation_tables import (
 )
 from validation.analysis import Material, Settings, report_from_tables
 from validation.analysis.ceilings import NO_SECOND_RATING
-from validation.analysis.pooled import kendall_replicates, spearman_replicates
+from validation.analysis.replicates import kendall_replicates, spearman_replicates
 
 EVERY = ("pearson", "spearman", "kendall", "kendall_c", "acc_eq", "acc_star", "spa")
 
@@ -123,7 +123,7 @@ def test_more_cells_an_item_than_slots_give_the_same_replicates(monkeypatch):
     item, human = np.arange(5).repeat(4), rng.integers(0, 3, size=20).astype(float)
     scores, weights = rng.normal(size=(2, 20)), bootstrap.drawn_weights(5, 10, rng)
     slots = kendall_replicates(human, scores, item, weights)
-    monkeypatch.setattr("validation.analysis.pooled.SLOTS_UP_TO", 3)
+    monkeypatch.setattr("validation.analysis.replicates.SLOTS_UP_TO", 3)
     assert kendall_replicates(human, scores, item, weights) == pytest.approx(slots)
 
 

@@ -22,11 +22,10 @@ from tests.validation.validation_tables import random_tables
 from validation.analysis import Settings, report_from_tables
 from validation.documents.full import full_report
 from validation.documents.methods import methods_paragraph
+from validation.documents.metrics_answers import top_groups
 from validation.documents.terms import family
-from validation.documents.top_groups import top_groups
-from validation.exceptions import PrimaryUnknown
 from validation.results import TableResults
-from validation.study_validation import study_report
+from validation.study_validation import PrimaryUnknown, study_report
 from validation.versions import StoredResults, list_validations
 
 QUICK = Settings(n_resamples=60, n_permutations=200, n_splits=2)

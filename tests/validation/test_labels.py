@@ -13,9 +13,8 @@ from tests.codes import refused
 from tests.validation.test_study_validation import score
 from validation.analysis import Settings
 from validation.analysis.ceilings import OF_LABELS
-from validation.exceptions import LabelsUnfit
 from validation.study_report import ReportRequest, study_report_document
-from validation.study_validation import study_report
+from validation.study_validation import LabelsUnfit, study_report
 from validation.versions import StoredResults, make_validation
 
 pytestmark = pytest.mark.django_db

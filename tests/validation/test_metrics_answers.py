@@ -15,12 +15,16 @@ from validation.analysis import Settings, report_from_tables
 from validation.analysis.ceilings import REASONS
 from validation.analysis.human_results import QuestionScale, question_result
 from validation.analysis.records import CeilingRecord, ComparisonRecord
-from validation.documents.comparison_tables import comparisons_table
+from validation.documents.cells import CUT_DIFFERENCES, difference_within
+from validation.documents.metric_tables import (
+    NO_SHARE_INTERVAL,
+    ceiling_warnings,
+    ceilings_table,
+    comparisons_table,
+)
 from validation.documents.metrics_answers import metrics_answers
-from validation.documents.scale_limits import CUT_DIFFERENCES, difference_within
-from validation.documents.tables import NO_SHARE_INTERVAL, ceiling_warnings, ceilings_table
+from validation.management.commands.validate_study import lines_of
 from validation.results import TableResults
-from validation.summary import lines_of
 
 SETTINGS = Settings(levels=("item",), coefficients=("pearson",), n_resamples=200, n_splits=0)
 

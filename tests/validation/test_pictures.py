@@ -15,13 +15,22 @@ from validation.charts.descriptions import (
     scatter_in_words,
     significance_in_words,
 )
-from validation.charts.forest import correlation_forest
-from validation.charts.heat_map import correlation_heat_map
-from validation.charts.ranks import HUMAN_RATINGS, system_rank_bump
-from validation.charts.sample_size import power_curve, ratings_text
-from validation.charts.scatter import density, human_metric_scatter
-from validation.charts.significance import significance_matrix, upper_cells
-from validation.charts.sizes import MOST_POINTS, MOST_WITH_NUMBERS
+from validation.charts.metrics import (
+    MOST_POINTS,
+    MOST_WITH_NUMBERS,
+    correlation_forest,
+    correlation_heat_map,
+    significance_matrix,
+    upper_cells,
+)
+from validation.charts.systems import (
+    HUMAN_RATINGS,
+    density,
+    human_metric_scatter,
+    power_curve,
+    ratings_text,
+    system_rank_bump,
+)
 
 TAU = "Kendall's tau-b, by item"
 

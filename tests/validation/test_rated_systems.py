@@ -15,14 +15,14 @@ from stats.inference.larger_studies import least_distinguishable
 from stats.significance import holm
 from tests.codes import codes_of
 from validation.analysis import Settings, report_from_tables
-from validation.analysis.adjusted_pairs import adjusted_in_family
 from validation.analysis.rated_systems import (
     ESTIMANDS,
+    adjusted_in_family,
     compare_rated_systems,
     comparison_sentence,
 )
-from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
-from validation.documents.purchase_prices import price_sentence
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.documents.purchases import price_sentence
 from validation.documents.rated_systems import (
     is_told_apart,
     rated_systems_section,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from presentation.records import plain_values
 from stats.ceilings import Ceiling, NoCeiling, ceilings, reliability
-from stats.correlation import Coefficient, Level, RowCoefficient
+from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance
 from stats.correlation.item_limits import item_influences
 from validation.analysis.panels import Panel
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
 NO_SECOND_RATING = "no candidate has two ratings"
 OF_LABELS = "the human values are labels"
+PanelCeiling = tuple[CeilingRecord, Ceiling | None]
+"""What is stored of a ceiling, and how it was found; None if it was not."""
 REASONS: dict[NoCeiling, str] = {
     NoCeiling.NO_SECOND_RATING: NO_SECOND_RATING,
     NoCeiling.NO_HALVES: "half of the ratings of what is compared are all the same, or of one only",
@@ -31,76 +32,47 @@ REASONS: dict[NoCeiling, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class PanelCeiling:
-    """The ceiling of one question and condition at one level, by one coefficient.
+def panel_ceilings(panel: Panel, ratings: pd.DataFrame, settings: Settings) -> list[PanelCeiling]:
+    """The ceilings of one question and condition at each level, by each coefficient.
 
     `attainable` is what a perfect metric would reach, `leave_one_out` what one more person
     does; `icc_mean` is the reliability of the candidates' mean ratings. `warning` is the code of
-    why the ceiling is unreliable (`stats.ceilings.CeilingWarning`).
+    why the ceiling is unreliable (`stats.ceilings.CeilingWarning`). Of labels there is none: they
+    are not means of the ratings whose reliability is known.
     """
-
-    question: str
-    scope: str
-    by: str
-    level: Level
-    coefficient: Coefficient
-    split_half: float
-    reliability: float
-    attainable: float
-    attainable_low: float
-    attainable_high: float
-    n_units: int | None
-    leave_one_out: float
-    icc_single: float
-    icc_mean: float
-    ratings_per_candidate: float
-    n_splits: int
-    seed: int | None
-    reason: str | None
-    warning: str | None
-    moved_by: pd.Series[float] | None = None
-
-    def share(self, value: float) -> float:
-        """What share of the attainable a correlation is; NaN where nothing is attainable."""
-        return value / self.attainable if self.attainable > 0 else nan
-
-    def record(self) -> CeilingRecord:
-        values = {name: value for name, value in vars(self).items() if name != "moved_by"}
-        return CeilingRecord(**plain_values(values))
-
-
-def panel_ceilings(panel: Panel, ratings: pd.DataFrame, settings: Settings) -> list[PanelCeiling]:
-    """The ceilings of a panel, from the ratings its human values are made of."""
     rows = ratings if panel.scope == "all" else ratings[ratings["condition"] == panel.condition]
     rows = rows[rows["value"].notna()]
-    if panel.is_labelled:
-        return [_none(panel, level, coefficient) for level, coefficient in _measures(settings)]
-    units = reliability(rows["candidate_code"], rows["value"])
-    several = bool(rows["candidate_code"].duplicated().any())
+    several = bool(rows["candidate_code"].duplicated().any()) and not panel.is_labelled
     measured = _measured(rows, settings) if several else {}
+    units = None if panel.is_labelled else reliability(rows["candidate_code"], rows["value"])
+    beside = {
+        "icc_single": units.icc_single if units else nan,
+        "icc_mean": units.icc_mean if units else nan,
+        "ratings_per_candidate": units.ratings_per_unit if units else nan,
+        "n_splits": settings.n_splits if several else 0,
+        "seed": settings.seed if several else None,
+    }
+    without = OF_LABELS if panel.is_labelled else NO_SECOND_RATING
+    named = {"question": panel.question, "scope": panel.scope, "by": panel.condition}
+    found = ((measure, measured.get(measure)) for measure in _measures(settings))
     return [
-        PanelCeiling(
-            question=panel.question,
-            scope=panel.scope,
-            by=panel.condition,
-            level=level,
-            coefficient=coefficient,
-            **_numbers(measured.get((level, coefficient))),
-            icc_single=units.icc_single,
-            icc_mean=units.icc_mean,
-            ratings_per_candidate=units.ratings_per_unit,
-            n_splits=settings.n_splits if several else 0,
-            seed=settings.seed if several else None,
-            reason=_reason(measured.get((level, coefficient))),
-            warning=_warning(measured.get((level, coefficient))),
+        (
+            CeilingRecord(
+                **named,
+                level=level,
+                coefficient=coefficient,
+                **plain_values(_numbers(ceiling) | beside),
+                reason=without if ceiling is None else _reason(ceiling),
+                warning=None if ceiling is None or not ceiling.warning else str(ceiling.warning),
+            ),
+            ceiling,
         )
-        for level, coefficient in _measures(settings)
+        for (level, coefficient), ceiling in found
     ]
 
 
 def share_limits(
-    panel: Panel, number: int, value: float, ceiling: PanelCeiling, confidence: float
+    panel: Panel, number: int, value: float, ceiling: Ceiling, confidence: float
 ) -> tuple[float, float]:
     """The interval of a share of the ceiling, whose two sides rest on the same items."""
     import pandas as pd
@@ -134,27 +106,7 @@ def share_limits(
     return share - half, share + half
 
 
-def _none(panel: Panel, level: Level, coefficient: RowCoefficient) -> PanelCeiling:
-    """Labels are not means of the ratings whose reliability is known."""
-    return PanelCeiling(
-        question=panel.question,
-        scope=panel.scope,
-        by=panel.condition,
-        level=level,
-        coefficient=coefficient,
-        **_numbers(None),
-        icc_single=nan,
-        icc_mean=nan,
-        ratings_per_candidate=nan,
-        n_splits=0,
-        seed=None,
-        reason=OF_LABELS,
-        warning=None,
-    )
-
-
 def _measures(settings: Settings) -> list[tuple[Level, RowCoefficient]]:
-    """Those that a ceiling can be found of."""
     return [
         (level, cast(RowCoefficient, coefficient))
         for level, coefficient in settings.measures()
@@ -192,19 +144,8 @@ def _numbers(ceiling: Ceiling | None) -> dict[str, Any]:
         for name in (*names, "leave_one_out")
     }
     of_items = ceiling is not None and not isnan(ceiling.attainable_low)
-    return numbers | {
-        "n_units": ceiling.n_units if ceiling is not None and of_items else None,
-        "moved_by": None if ceiling is None else ceiling.moved_by,
-    }
+    return numbers | {"n_units": ceiling.n_units if ceiling is not None and of_items else None}
 
 
-def _reason(ceiling: Ceiling | None) -> str | None:
-    if ceiling is None:
-        return NO_SECOND_RATING
+def _reason(ceiling: Ceiling) -> str | None:
     return None if ceiling.reason is None else REASONS[ceiling.reason]
-
-
-def _warning(ceiling: Ceiling | None) -> str | None:
-    if ceiling is None or ceiling.warning is None:
-        return None
-    return str(ceiling.warning)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from presentation.records import plain_values
+from stats.arguments import Floats
 from stats.correlation import Coefficient
+from stats.correlation.bootstrap import CHUNK
+from stats.correlation.coefficients import group_values
+from stats.correlation.undefined import with_policy
 from stats.significance import (
     Test,
     Undecided,
@@ -21,7 +26,6 @@ from stats.significance import (
 from stats.significance.difference_limits import DifferenceLimits, difference_limits
 from stats.significance.resampled import ESTIMANDS
 from validation.analysis.correlations import MetricAgreement
-from validation.analysis.item_swaps import item_swap_p_values
 from validation.analysis.new_systems import difference_for_new_systems
 from validation.analysis.panels import Panel
 from validation.analysis.records import ComparisonRecord
@@ -31,77 +35,38 @@ from validation.analysis.settings import Settings
 if TYPE_CHECKING:
     import pandas as pd
 
-
 NO_RESAMPLES = "no_resamples"
 NO_SUCH_TEST = "no_such_test"
 TOO_MANY = "too_many_cells"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairTest:
-    """Two metrics at one level: how much better the first agrees with human ratings, and the doubt.
-
-    `delta` and its interval come from what the settings resample; `p` from the test named, and
-    `p_holm` and `p_bh` are adjusted for all pairs of the question, condition, level and
-    coefficient.
-    """
-
-    question: str
-    scope: str
-    by: str
-    level: str
-    coefficient: str
-    metric_a: str
-    signature_a: str
-    metric_b: str
-    signature_b: str
-    value_a: float
-    value_b: float
-    delta: float
-    ci_low: float
-    ci_high: float
-    estimand: str
-    test: str
-    p: float
-    p_holm: float = nan
-    p_bh: float = nan
-    n_draws: int = 0
-    seed: int | None = None
-    reason: str | None = None
-    new_systems_low: float = nan
-    new_systems_high: float = nan
-    new_systems_p: float = nan
-    new_systems_p_holm: float = nan
-    new_systems_reason: str | None = None
-
-    def record(self) -> ComparisonRecord:
-        return ComparisonRecord(**plain_values(vars(self)))
-
-
 def pair_tests(
     rows: Sequence[MetricAgreement], panel: Panel | None, settings: Settings
-) -> tuple[list[PairTest], list[int | None]]:
+) -> tuple[list[ComparisonRecord], list[int | None]]:
     """The tests of rows of one question, condition, level and coefficient, and the rows' ranks.
 
+    `delta` and its interval come from what the settings resample; `p` from the test named, and
+    `p_holm` and `p_bh` are adjusted for all these pairs.
     `panel` is what the rows were computed from; a mean over conditions has none.
     """
     if len(rows) < 2:
         return [], [1 if row.correlation.is_defined else None for row in rows]
     tested = list(_tested(rows, panel, settings))
-    p = [pair.p for pair in tested]
-    of_new = holm([pair.new_systems_p for pair in tested])
+    p = [pair["p"] for pair in tested]
+    adjusted = holm(p)
+    of_new = holm([pair.get("new_systems_p", nan) for pair in tested])
     tests = [
-        replace(t, p_holm=float(h), p_bh=float(b), new_systems_p_holm=float(n))
-        for t, h, b, n in zip(tested, holm(p), benjamini_hochberg(p), of_new, strict=True)
+        ComparisonRecord(**plain_values(values | {"p_holm": h, "p_bh": b, "new_systems_p_holm": n}))
+        for values, h, b, n in zip(tested, adjusted, benjamini_hochberg(p), of_new, strict=True)
     ]
-    return tests, _ranks(rows, tests, settings)
+    return tests, _ranks(rows, adjusted, settings)
 
 
 def _ranks(
-    rows: Sequence[MetricAgreement], tests: Sequence[PairTest], settings: Settings
+    rows: Sequence[MetricAgreement], p_values: Floats, settings: Settings
 ) -> list[int | None]:
     names = [str(number) for number in range(len(rows))]
-    p = {pair: test.p_holm for pair, test in zip(combinations(names, 2), tests, strict=True)}
+    p = dict(zip(combinations(names, 2), map(float, p_values), strict=True))
     values = {name: row.correlation.value for name, row in zip(names, rows, strict=True)}
     ranks = significance_clusters(values, p, alpha=settings.alpha)
     return [int(ranks[name]) if name in ranks else None for name in names]
@@ -109,32 +74,32 @@ def _ranks(
 
 def _tested(
     rows: Sequence[MetricAgreement], panel: Panel | None, settings: Settings
-) -> Iterator[PairTest]:
+) -> Iterator[dict[str, Any]]:
     test = test_of(rows[0], panel, settings)
     p_values = _p_values(rows, panel, settings, test)
     for (number, a), (other, b) in combinations(enumerate(rows), 2):
         delta = a.correlation.value - b.correlation.value
         limits = _difference_limits(a, b, settings)
-        yield PairTest(
-            question=a.question,
-            scope=a.scope,
-            by=a.condition,
-            level=a.correlation.level,
-            coefficient=a.correlation.coefficient,
-            metric_a=a.metric,
-            signature_a=a.signature,
-            metric_b=b.metric,
-            signature_b=b.signature,
-            value_a=a.correlation.value,
-            value_b=b.correlation.value,
-            delta=delta,
-            ci_low=limits.low,
-            ci_high=limits.high,
-            estimand=ESTIMANDS[settings.resample],
-            test=test,
+        yield {
+            "question": a.question,
+            "scope": a.scope,
+            "by": a.condition,
+            "level": a.correlation.level,
+            "coefficient": a.correlation.coefficient,
+            "metric_a": a.metric,
+            "signature_a": a.signature,
+            "metric_b": b.metric,
+            "signature_b": b.signature,
+            "value_a": a.correlation.value,
+            "value_b": b.correlation.value,
+            "delta": delta,
+            "ci_low": limits.low,
+            "ci_high": limits.high,
+            "estimand": ESTIMANDS[settings.resample],
+            "test": test,
             **p_values[number, other],
             **_for_new_systems(a, b, settings),
-        )
+        }
 
 
 def _for_new_systems(a: MetricAgreement, b: MetricAgreement, settings: Settings) -> dict[str, Any]:
@@ -271,3 +236,77 @@ def _compared(
         "seed": one["seed"],
         "reason": None if one["reason"] is None else str(one["reason"]),
     }
+
+
+ROUNDING = 1e-12
+
+
+def item_swap_p_values(
+    panel: Panel, coefficient: str, settings: Settings
+) -> dict[tuple[int, int], float]:
+    """Two-sided p of every two metrics, named by their numbers; NaN where there is no test.
+
+    Swapped items swap their coefficients, so that the differences of all metrics with scores of
+    the same candidates are made of the same few products. A pair with other gaps than each
+    other is tested on the candidates that both scored.
+    """
+    gaps = np.isnan(panel.scores)
+    p_values: dict[tuple[int, int], float] = {}
+    for pattern in np.unique(gaps, axis=0):
+        alike = np.flatnonzero((gaps == pattern).all(axis=1)).tolist()
+        pairs = list(combinations(alike, 2))
+        p_values |= _swapped(panel, panel.scores, pairs, coefficient, settings)
+    for a, b in combinations(range(len(panel.metrics)), 2):
+        if (a, b) not in p_values:
+            shared = np.where(gaps[a] | gaps[b], nan, panel.scores[[a, b]])
+            [p] = _swapped(panel, shared, [(0, 1)], coefficient, settings).values()
+            p_values[a, b] = p
+    return p_values
+
+
+def _swapped(
+    panel: Panel,
+    scores: Floats,
+    pairs: list[tuple[int, int]],
+    coefficient: str,
+    settings: Settings,
+) -> dict[tuple[int, int], float]:
+    if not pairs:
+        return {}
+    values = np.array(
+        [
+            with_policy(
+                group_values(panel.human, row, panel.item, panel.n_items, coefficient),
+                settings.undefined,
+            )
+            for row in scores
+        ]
+    ).T
+    known, sums = (~np.isnan(values)).astype(np.float64), np.nan_to_num(values)
+    total, count = sums.sum(axis=0), known.sum(axis=0)
+    first, second = (np.array(side) for side in zip(*pairs, strict=True))
+    rng = np.random.default_rng(settings.seed + panel.number)
+    observed = _difference(total, count, 0 * total, 0 * count, first, second)
+    extreme = np.zeros(len(pairs))
+    step = max(1, CHUNK // max(1, panel.n_items))
+    for start in range(0, settings.n_permutations, step):
+        size = min(step, settings.n_permutations - start)
+        swapped = rng.integers(0, 2, size=(size, panel.n_items), dtype=np.uint8).astype(np.float64)
+        moved = (swapped @ sums, swapped @ known)
+        drawn = _difference(total - moved[0], count - moved[1], *moved, first, second)
+        extreme += (np.abs(drawn) >= np.abs(observed) - ROUNDING).sum(axis=0)
+    p = np.where(np.isnan(observed), nan, (extreme + 1) / (settings.n_permutations + 1))
+    return {pair: float(value) for pair, value in zip(pairs, p, strict=True)}
+
+
+def _difference(
+    stays: Floats, n_stays: Floats, moves: Floats, n_moves: Floats, first: Any, second: Any
+) -> Floats:
+    """Of two metrics' means over defined items, with what moves of each counted for the other."""
+
+    def mean(own: Any, other: Any) -> Floats:
+        count = n_stays[..., own] + n_moves[..., other]
+        total = stays[..., own] + moves[..., other]
+        return np.asarray(total / np.where(count > 0, count, nan))
+
+    return mean(first, second) - mean(second, first)

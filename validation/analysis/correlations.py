@@ -63,7 +63,6 @@ class MetricAgreement:
         return self.metric, self.signature
 
     def record(self, **beside: Any) -> CorrelationRecord:
-        """As stored and shown; `beside` are its rank, its cluster and what the ceiling says."""
         named: dict[str, Any] = {
             "question": self.question,
             "scope": self.scope,

@@ -18,7 +18,7 @@ from stats.significance import holm
 from validation.analysis.material import Design, Material
 from validation.analysis.panels import Metric
 from validation.analysis.rated_systems import MOST_SYSTEMS, untested_pairs
-from validation.analysis.rating_records import EstimatedDifferenceRecord, EstimatedMeanRecord
+from validation.analysis.records import EstimatedDifferenceRecord, EstimatedMeanRecord
 from validation.analysis.settings import Settings
 
 if TYPE_CHECKING:

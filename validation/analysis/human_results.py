@@ -14,7 +14,7 @@ import numpy as np
 from stats.aggregation.bradley_terry import bradley_terry
 from stats.inference.crossed_means import mean_over_items_and_annotators
 from validation.analysis.rated_systems import Scale, rated_records
-from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,8 +35,6 @@ MAJORITY = 0.5
 
 @dataclass(frozen=True)
 class QuestionScale:
-    """What the numbers of a question mean."""
-
     question: str
     kind: str
     level: str
@@ -55,7 +53,6 @@ class QuestionScale:
 
     @property
     def comparison(self) -> Scale:
-        """How two systems are compared."""
         if self.measure == "share":
             return "binary"
         return "ordinal" if self.level == "ordinal" or self.measure == "preferred" else "interval"
@@ -63,8 +60,6 @@ class QuestionScale:
 
 @dataclass(frozen=True)
 class Bin:
-    """How many judgments of a system lie in a part of the scale."""
-
     question: str
     system: str
     position: int
@@ -74,8 +69,6 @@ class Bin:
 
 @dataclass(frozen=True)
 class LowestCandidate:
-    """One of a system's candidates that people rate lowest."""
-
     question: str
     system: str
     rank: int
@@ -87,8 +80,6 @@ class LowestCandidate:
 
 @dataclass(frozen=True)
 class PartResult:
-    """The systems of a part of the judgments, best first, and what tells them apart."""
-
     scope: str
     by: str
     systems: Sequence[RatedSystemRecord]
@@ -113,8 +104,6 @@ class QuestionRecord:
 
 @dataclass(frozen=True)
 class QuestionResult:
-    """All that is said of one question."""
-
     summary: QuestionRecord
     parts: Sequence[PartResult]
     bins: Sequence[Bin]
@@ -183,12 +172,10 @@ def part_result(
 
 
 def _of_named(frame: pd.DataFrame) -> pd.DataFrame:
-    """The judgments of systems that have a name."""
     return frame[frame["system"].astype(str) != ""]
 
 
 def _mean_of(question: str, rows: pd.DataFrame) -> RatedSystemRecord:
-    """The mean of one system or, without names, of all candidates."""
     item, annotator = (rows[name].astype(str) for name in ("item", "annotator"))
     mean = mean_over_items_and_annotators(item, annotator, rows["value"])
     names = rows["system"].astype(str).unique()
@@ -288,7 +275,6 @@ def _bins(scale: QuestionScale, frame: pd.DataFrame) -> Iterator[Bin]:
 
 
 def _edges(scale: QuestionScale, frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
-    """Where the bins begin and end, and what each is called."""
     if scale.categories:
         at = np.arange(len(scale.categories) + 1) - 0.5
         return at, list(scale.categories)
@@ -308,7 +294,6 @@ def _edges(scale: QuestionScale, frame: pd.DataFrame) -> tuple[np.ndarray, list[
 
 
 def _lowest(question: str, frame: pd.DataFrame) -> Iterator[LowestCandidate]:
-    """Of each system that is named, the candidates with the lowest means."""
     keys = ["system", "item", "candidate"]
     values = _of_named(frame).groupby(keys, observed=True)["value"]
     table = values.agg(["mean", "size"]).reset_index()

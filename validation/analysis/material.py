@@ -106,7 +106,6 @@ class Material:
 
     @property
     def labelled(self) -> frozenset[str]:
-        """The questions whose human values are labels."""
         return frozenset(self._labels)
 
     def panels(self, settings: Settings, *, scopes: tuple[Scope, ...]) -> Iterator[Panel]:
@@ -125,14 +124,12 @@ class Material:
                     yield panel.part(chosen, **named)
 
     def chosen(self, settings: Settings) -> pd.DataFrame:
-        """The judgments that count."""
         counts = self.judgments["round"] == settings.round
         if settings.judgments == "accepted":
             counts &= self.judgments["accepted"]
         return self.judgments[counts]
 
     def human_values(self, question: str, settings: Settings) -> pd.DataFrame:
-        """The candidates with a human value under a question, by item and candidate."""
         codes, human = self._human(question, settings)
         rows = self.candidates.iloc[codes][["item", "candidate"]].reset_index(drop=True)
         return rows.assign(human=human)
@@ -144,7 +141,6 @@ class Material:
         return rows if settings.ratings == "raw" else without_scales(rows)
 
     def inputs(self, settings: Settings) -> Inputs:
-        """What the report rests on, counted, and each set of scores with its own digest."""
         of_round = self.judgments[self.judgments["round"] == settings.round]
         return Inputs(
             n_judgments=len(of_round),
@@ -306,7 +302,6 @@ def without_scales(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def digest(frame: pd.DataFrame) -> str:
-    """SHA-256 of a table's rows, whatever their order."""
     import pandas as pd
 
     plain = frame.astype(dict.fromkeys(frame.select_dtypes("category"), str))

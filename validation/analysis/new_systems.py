@@ -28,8 +28,6 @@ MOST_SYSTEMS = 200
 
 @dataclass(frozen=True)
 class NewSystems:
-    """An interval and a p for new systems, or the reason why there is none."""
-
     low: float = nan
     high: float = nan
     p: float = nan

@@ -121,7 +121,6 @@ class Panel:
 
     @cached_property
     def coverages(self) -> list[Coverage]:
-        """What there is of the scores of each metric."""
         return [self._coverage(number) for number in range(len(self.metrics))]
 
     def _coverage(self, number: int) -> Coverage:
@@ -140,11 +139,9 @@ class Panel:
         return int(((spread["size"] > 1) & (spread["min"] == spread["max"])).sum())
 
     def of_systems(self) -> Panel:
-        """The candidates that are of a system."""
         return self if (self.system >= 0).all() else self.part(self.system >= 0)
 
     def cells(self, number: int) -> pd.DataFrame:
-        """The candidates with their human values and a metric's scores as it gave them."""
         import pandas as pd
 
         sign = 1 if self.metrics[number].higher_is_better else -1
@@ -166,7 +163,6 @@ class Panel:
         )
 
     def part(self, chosen: NDArray[np.bool_], **named: Any) -> Panel:
-        """Some of the candidates, with items and systems numbered anew."""
         import pandas as pd
 
         return replace(

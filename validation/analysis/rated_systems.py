@@ -18,7 +18,12 @@ from stats.inference.crossed_means import (
     MeanOfCells,
     mean_over_items_and_annotators,
 )
-from stats.inference.larger_studies import least_distinguishable
+from stats.inference.families_of_means import FamilyOfMeans, family_of_means
+from stats.inference.larger_studies import (
+    least_distinguishable,
+    least_with_items,
+    purchase_to_distinguish,
+)
 from stats.inference.ordered_ratings import ordered_comparison
 from stats.inference.scale_ends import (
     FEWEST_OFF_END,
@@ -29,12 +34,11 @@ from stats.inference.scale_ends import (
 from stats.inference.sign_flips import LEAST_FLIPPED, sign_flip_test
 from stats.inference.two_systems import difference_of_systems
 from stats.jackknife import is_uneven, uneven_notes
-from validation.analysis.adjusted_pairs import ALPHA, adjusted_in_family
-from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
+from stats.significance import holm
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 MOST_SYSTEMS = 30
 """Of more, each is compared with the one rated highest only, and p is adjusted for all pairs."""
@@ -54,15 +58,12 @@ ORDERED = "how much oftener rated above than below, on new items by new annotato
 
 @dataclass(frozen=True)
 class RatedSystems:
-    """Means of systems, every two compared, and the ranks that this leaves open."""
-
     means: dict[str, MeanOfCells]
     comparisons: tuple[dict[str, Any], ...]
     ranks: dict[str, tuple[int, int]]
     notes: tuple[CodedText, ...]
 
     def best_first(self) -> list[tuple[str, MeanOfCells]]:
-        """The systems by their mean."""
         return sorted(
             self.means.items(), key=lambda pair: -np.nan_to_num(pair[1].value, nan=-np.inf)
         )
@@ -318,7 +319,6 @@ def is_carried_by_few(n_off_end: int, n_items: int) -> bool:
 def notes_of_ends(
     off_end: Mapping[str, int], means: Mapping[str, MeanOfCells]
 ) -> Iterator[CodedText]:
-    """Notes on systems whose mean is carried by a few items off the end of the scale."""
     for name, n_items in off_end.items():
         if is_carried_by_few(n_items, means[name].n_items):
             text = (
@@ -330,7 +330,6 @@ def notes_of_ends(
 
 
 def comparison_sentence(row: Mapping[str, Any]) -> CodedText:
-    """The conclusion on two systems; never that there is no difference."""
     a, b = row["a"], row["b"]
     if row["p"] is None:
         return CodedText(f"{a} and {b}: too little data to say.", code="too_little_data")
@@ -370,3 +369,71 @@ INTERVALS_ALONE = (
     "Each interval is of its pair alone; whether two systems are distinguished goes by p, adjusted "
     "for all pairs by Holm's method, so that an interval may leave out 0 where p does not"
 )
+
+
+ALPHA = 0.05
+MOST_TO_BUY = 1_000_000
+
+
+def adjusted_in_family(
+    compared: Sequence[tuple[dict[str, Any], MeanOfCells | None]], n_untested: int
+) -> tuple[dict[str, Any], ...]:
+    """Comparisons with p adjusted over all, each with the degrees of freedom that all allow, and
+    with what would show as much."""
+    family = family_of_means([lead for _row, lead in compared if lead is not None])
+    rows = [row | _in_family(row, lead, family) for row, lead in compared]
+    levels = _levels([row["p_of_family"] for row in rows], n_untested)
+    sized = [
+        row | (_sizes(lead, level, row["freedom_of_family"], family) if lead is not None else {})
+        for row, (_row, lead), level in zip(rows, compared, levels, strict=True)
+    ]
+    return adjusted_by_holm(sized, n_untested=n_untested)
+
+
+def _in_family(
+    row: Mapping[str, Any], lead: MeanOfCells | None, family: FamilyOfMeans | None
+) -> dict[str, float]:
+    """What the test has where it is one of many: never more freedom than all together give."""
+    if lead is None or family is None:
+        return {"freedom_of_family": row.get("freedom", nan), "p_of_family": row["p"]}
+    freedom = family.freedom_of(lead)
+    return {"freedom_of_family": freedom, "p_of_family": lead.p_with(freedom)}
+
+
+def _levels(p: Sequence[float], n_untested: int) -> list[float]:
+    """The level at which Holm tests each p: the more others are at least as large, the stricter."""
+    known = np.asarray(p, dtype=float)
+    n_others = [int((known >= each).sum()) + n_untested for each in known]
+    return [ALPHA / max(1, n) for n in n_others]
+
+
+def _sizes(
+    one: MeanOfCells, level: float, freedom: float, family: FamilyOfMeans | None
+) -> dict[str, float | int | None]:
+    """Items, or annotators, in all with which a difference as large would be told four in five, and
+    from which size on differences are so now, and with twice the items."""
+    if not one.se > 0:
+        return {}
+    least: dict[str, float | int | None] = {
+        "least_shown": least_distinguishable(one.se, freedom, alpha=level),
+        "least_shown_of_twice": least_with_items(one, 2 * one.n_items, alpha=level, family=family),
+    }
+    if one.value == 0:
+        return least
+    purchase = purchase_to_distinguish(one, one.value, alpha=level, family=family)
+    items, annotators = (
+        int(count) if count <= MOST_TO_BUY else None
+        for count in (purchase.items, purchase.annotators)
+    )
+    return {**least, "items_needed": items, "annotators_needed": annotators}
+
+
+def adjusted_by_holm(
+    rows: Sequence[dict[str, Any]], *, n_untested: int = 0
+) -> tuple[dict[str, Any], ...]:
+    """Comparisons with their p adjusted over all of them, as plain values; the p that the family
+    has given them where it has."""
+    adjusted = holm([row.get("p_of_family", row["p"]) for row in rows], n_untested=n_untested)
+    return tuple(
+        plain_values(row | {"p_adjusted": float(p)}) for row, p in zip(rows, adjusted, strict=True)
+    )

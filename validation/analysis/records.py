@@ -8,13 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from validation.analysis.rating_records import (
-    EstimatedDifferenceRecord,
-    EstimatedMeanRecord,
-    RatedPairRecord,
-    RatedSystemRecord,
-)
-
 
 class Measure(NamedTuple):
     """Of what a correlation is, and how it is computed: all of its record but the metric."""
@@ -27,9 +20,20 @@ class Measure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CorrelationRecord:
-    """One metric against one question at one level by one coefficient."""
+class PanelRecord:
+    question: str
+    scope: str
+    by: str
 
+
+@dataclass(frozen=True, slots=True)
+class MeasureRecord(PanelRecord):
+    level: str
+    coefficient: str
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationRecord:
     question: str
     scope: str
     by: str
@@ -83,18 +87,13 @@ class CorrelationRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonRecord:
+class ComparisonRecord(MeasureRecord):
     """Two primary metrics tested against each other.
 
     `estimand` says of what `p` and the interval speak; where that is these very systems, what
     can be said of new systems of this kind stands beside it.
     """
 
-    question: str
-    scope: str
-    by: str
-    level: str
-    coefficient: str
     metric_a: str
     signature_a: str
     metric_b: str
@@ -109,25 +108,18 @@ class ComparisonRecord:
     p: float | None
     p_holm: float | None
     p_bh: float | None
-    n_draws: int
-    seed: int | None
-    reason: str | None
-    new_systems_low: float | None
-    new_systems_high: float | None
-    new_systems_p: float | None
-    new_systems_p_holm: float | None
-    new_systems_reason: str | None
+    n_draws: int = 0
+    seed: int | None = None
+    reason: str | None = None
+    new_systems_low: float | None = None
+    new_systems_high: float | None = None
+    new_systems_p: float | None = None
+    new_systems_p_holm: float | None = None
+    new_systems_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class CeilingRecord:
-    """What the ratings themselves allow a metric to reach."""
-
-    question: str
-    scope: str
-    by: str
-    level: str
-    coefficient: str
+class CeilingRecord(MeasureRecord):
     split_half: float | None
     reliability: float | None
     attainable: float | None
@@ -145,14 +137,7 @@ class CeilingRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class SensitivityRecord:
-    """A primary metric's value and rank with one setting changed."""
-
-    question: str
-    scope: str
-    by: str
-    level: str
-    coefficient: str
+class SensitivityRecord(MeasureRecord):
     metric: str
     signature: str
     setting: str
@@ -171,8 +156,6 @@ class SensitivityRecord:
 
 @dataclass(frozen=True, slots=True)
 class SystemScoreRecord:
-    """What a metric says of a system."""
-
     metric: str
     signature: str
     higher_is_better: bool
@@ -184,12 +167,7 @@ class SystemScoreRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class SystemRecord:
-    """The human mean of a system, and each metric beside it."""
-
-    question: str
-    scope: str
-    by: str
+class SystemRecord(PanelRecord):
     system: str
     mean: float | None
     ci_low: float | None
@@ -204,12 +182,7 @@ class SystemRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class DisagreementRecord:
-    """Two systems that a metric puts in the other order than human ratings do."""
-
-    question: str
-    scope: str
-    by: str
+class DisagreementRecord(PanelRecord):
     metric: str
     signature: str
     better: str
@@ -220,8 +193,6 @@ class DisagreementRecord:
 
 @dataclass(frozen=True, slots=True)
 class WorstRecord:
-    """A candidate on which a metric and human ratings differ most."""
-
     question: str
     metric: str
     signature: str
@@ -238,14 +209,7 @@ class WorstRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanRecord:
-    """The power to tell two metrics apart with so many items and annotators."""
-
-    question: str
-    scope: str
-    by: str
-    level: str
-    coefficient: str
+class PlanRecord(MeasureRecord):
     metric_a: str
     signature_a: str
     metric_b: str
@@ -265,8 +229,6 @@ class PlanRecord:
 
 @dataclass(frozen=True, slots=True)
 class ScoreSetRecord:
-    """A set of scores: whose, and what there is of it."""
-
     metric: str
     signature: str
     higher_is_better: bool
@@ -291,8 +253,6 @@ class LabelSourceRecord:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a validation rests on, counted."""
-
     n_judgments: int
     n_rejected: int
     n_counted: int
@@ -310,6 +270,106 @@ class Inputs:
     @property
     def variants(self) -> tuple[ScoreSetRecord, ...]:
         return tuple(one for one in self.score_sets if not one.is_primary)
+
+
+@dataclass(frozen=True, slots=True)
+class RatedSystemRecord:
+    """What people rate a system on average, for new items and annotators; the best first.
+    `n_items_off_end`: items most of whose ratings are not at the end of the scale that has more.
+    `busiest_share`: the share of the ratings that one annotator gave, the busiest."""
+
+    question: str
+    system: str
+    mean: float | None
+    ci_low: float | None
+    ci_high: float | None
+    method: str
+    rank_low: int
+    rank_high: int
+    n_items: int
+    n_annotators: int
+    n_ratings: int
+    n_items_off_end: int | None = None
+    busiest_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RatedPairRecord:
+    """Two systems as people rate them, and what would tell them apart.
+
+    `freedom` and `p` are of the pair alone; `p_adjusted` is Holm's, of p with at most the degrees
+    of freedom that all pairs together give.
+    `items_needed` and `annotators_needed` are how many in all would show a difference as large
+    as the one seen four times in five: either the one or the other; None where none would.
+    `least_shown` is the least difference that the study shows so often as it is, and
+    `least_shown_of_twice` with twice the items, by the same annotators; each by a test whose p is
+    adjusted as here.
+    """
+
+    question: str
+    a: str
+    b: str
+    delta: float | None
+    se: float | None
+    ci_low: float | None
+    ci_high: float | None
+    test: str
+    freedom: float | None
+    p: float | None
+    p_adjusted: float | None
+    estimand: str
+    n_items: int
+    n_annotators: int
+    items_needed: int | None
+    annotators_needed: int | None
+    least_shown: float | None = None
+    least_shown_of_twice: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedMeanRecord:
+    """A system's mean rating over all scored items, from the rated ones and a metric's scores;
+    `look` counts the drawn batches that have ratings, `confidence` is this look's own level."""
+
+    question: str
+    metric: str
+    signature: str
+    system: str
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    confidence: float
+    look: int
+    weight: float | None
+    n_labelled: int
+    n: int
+    effective_n: float | None
+    people: float | None
+    people_low: float | None
+    people_high: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedDifferenceRecord:
+    """Two systems' mean ratings over all items scored of both; `p_adjusted` over the pairs of a
+    question and metric, for this look."""
+
+    question: str
+    metric: str
+    signature: str
+    a: str
+    b: str
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p: float | None
+    p_adjusted: float | None
+    confidence: float
+    look: int
+    n_labelled: int
+    n: int
+    reason: str
 
 
 Record = (

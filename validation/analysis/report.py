@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from error_codes import InvalidValue
 from validation.analysis.ceilings import PanelCeiling, panel_ceilings, share_limits
-from validation.analysis.comparisons import PairTest, pair_tests
+from validation.analysis.comparisons import pair_tests
 from validation.analysis.correlations import (
     MetricAgreement,
     means_of_conditions,
@@ -19,28 +19,25 @@ from validation.analysis.estimated_means import estimated_differences, estimated
 from validation.analysis.material import Material
 from validation.analysis.panels import Panel
 from validation.analysis.rated_systems import rated_records
-from validation.analysis.rating_records import (
-    EstimatedDifferenceRecord,
-    EstimatedMeanRecord,
-    RatedPairRecord,
-    RatedSystemRecord,
-)
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
     CorrelationRecord,
     DisagreementRecord,
+    EstimatedDifferenceRecord,
+    EstimatedMeanRecord,
     Inputs,
     PlanRecord,
+    RatedPairRecord,
+    RatedSystemRecord,
     SensitivityRecord,
     SystemRecord,
     WorstRecord,
 )
-from validation.analysis.residuals import worst_candidates
 from validation.analysis.sample_size import sample_size_records
-from validation.analysis.sensitivity import Variation, ranks, variations
+from validation.analysis.sensitivity import ranks, variations
 from validation.analysis.settings import Settings
-from validation.analysis.systems import disagreements, system_records
+from validation.analysis.systems import disagreements, system_records, worst_candidates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +88,6 @@ def report_from_tables(
 
 
 def report_of(material: Material, settings: Settings) -> ValidationReport:
-    """The report of coded judgments and scores."""
     panels = list(material.panels(settings, scopes=("all", "condition")))
     rows = [row for panel in panels for row in panel_rows(panel, settings)]
     ceilings = [
@@ -115,9 +111,9 @@ def report_of(material: Material, settings: Settings) -> ValidationReport:
         fingerprint=material.fingerprint,
         inputs=material.inputs(settings),
         correlations=tuple(_correlations(groups, ceilings, panels, material.fingerprint)),
-        comparisons=tuple(pair.record() for group in groups for pair in group.tests),
-        ceilings=tuple(one.record() for one in ceilings),
-        sensitivity=tuple(one.record() for one in _variations(material, rows, settings)),
+        comparisons=tuple(pair for group in groups for pair in group.tests),
+        ceilings=tuple(record for record, _found in ceilings),
+        sensitivity=tuple(variations(material, [row for row in rows if row.is_primary], settings)),
         systems=tuple(record for panel in panels for record in system_records(panel, settings)),
         disagreements=tuple(record for panel in panels for record in disagreements(panel)),
         worst=tuple(
@@ -139,7 +135,7 @@ class _Group:
     """Rows of one question, condition, level and coefficient, and the tests of its family."""
 
     rows: Sequence[MetricAgreement]
-    tests: Sequence[PairTest]
+    tests: Sequence[ComparisonRecord]
     clusters: dict[tuple[str, str], int | None]
 
     def ranks(self) -> dict[tuple[str, str], float]:
@@ -176,7 +172,7 @@ def _correlations(
 ) -> Iterator[CorrelationRecord]:
     """Each correlation with its rank, ceiling and input; variants have no rank."""
     by_measure: Ceilings = {
-        (c.question, c.scope, c.by, c.level, c.coefficient): c for c in ceilings
+        (c.question, c.scope, c.by, c.level, c.coefficient): (c, found) for c, found in ceilings
     }
     panel_by_key: dict[tuple[str, str, str], Panel] = {
         (one.question, one.scope, one.condition): one for one in panels
@@ -196,9 +192,9 @@ def _beside(
     row: MetricAgreement, ceilings: Ceilings, panel: Panel | None
 ) -> dict[str, float | None]:
     estimate = row.correlation
-    ceiling = ceilings.get((*row.key, estimate.level, estimate.coefficient))
+    record, ceiling = ceilings.get((*row.key, estimate.level, estimate.coefficient), (None, None))
     if ceiling is None or isnan(ceiling.attainable):
-        loo = None if ceiling is None else ceiling.leave_one_out
+        loo = None if record is None else record.leave_one_out
         none = dict.fromkeys(("attainable", "share_of_ceiling", "share_low", "share_high"))
         return {**none, "leave_one_out": loo}
     low, high = nan, nan
@@ -213,9 +209,3 @@ def _beside(
         "share_high": high,
         "leave_one_out": ceiling.leave_one_out,
     }
-
-
-def _variations(
-    material: Material, rows: Sequence[MetricAgreement], settings: Settings
-) -> Iterator[Variation]:
-    return variations(material, [row for row in rows if row.is_primary], settings)

@@ -38,7 +38,6 @@ N_SPLITS = 20
 
 
 def sample_size_records(material: Material, settings: Settings) -> Iterator[PlanRecord]:
-    """The sample-size curves of the pairs and measures that the settings ask for."""
     for of_all in material.panels(settings, scopes=("all",)):
         panel = of_all.of_primary()
         ratings = material.ratings(panel.question, settings)

@@ -1,7 +1,6 @@
 """How each policy moves the metrics' values and ranks, one at a time from the base settings."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import nan
 
 import numpy as np
@@ -23,45 +22,13 @@ OF_JUDGMENTS = ("ratings", "judgments", "aggregation")
 Key = tuple[str, str, str, str, str, str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Variation:
-    """A metric's value and rank with one setting changed; ranks are 1 for the best, ties shared.
-
-    `n_used` groups were defined, of which the value is made with `n_zeroed` counted as 0.
-    """
-
-    question: str
-    scope: str
-    by: str
-    level: str
-    coefficient: str
-    metric: str
-    signature: str
-    setting: str
-    choice: str
-    value: float
-    rank: float
-    base_choice: str
-    base_value: float
-    base_rank: float
-    n_used: int
-    n_zeroed: int
-    reason: str | None
-
-    @property
-    def delta(self) -> float:
-        return self.value - self.base_value
-
-    def record(self) -> SensitivityRecord:
-        values = plain_values(vars(self) | {"delta": self.delta})
-        moves_rank = values["rank"] != values["base_rank"]
-        return SensitivityRecord(**values, moves_rank=moves_rank)
-
-
 def variations(
     material: Material, base: Sequence[MetricAgreement], settings: Settings
-) -> Iterator[Variation]:
+) -> Iterator[SensitivityRecord]:
     """Every policy's other choices, where there is anything for them to act upon.
+
+    Ranks are 1 for the best, ties shared. `n_used` groups were defined, of which the value is made
+    with `n_zeroed` counted as 0.
 
     `base` are the correlations of the family; variants have no rank to move.
     """
@@ -125,29 +92,32 @@ def _compared(
     setting: str,
     choice: str,
     settings: Settings,
-) -> Iterator[Variation]:
+) -> Iterator[SensitivityRecord]:
     before = _by_key(base)
     for key, (row, rank) in _by_key(rows).items():
         if key not in before:
             continue
         was, base_rank = before[key]
         correlation = row.correlation
-        yield Variation(
-            question=row.question,
-            scope=row.scope,
-            by=row.condition,
-            level=correlation.level,
-            coefficient=correlation.coefficient,
-            metric=row.metric,
-            signature=row.signature,
-            setting=setting,
-            choice=choice,
-            value=correlation.value,
-            rank=rank,
-            base_choice=str(getattr(settings, setting)),
-            base_value=was.correlation.value,
-            base_rank=base_rank,
-            n_used=correlation.n_used,
-            n_zeroed=correlation.n_zeroed,
-            reason=None if correlation.reason is None else str(correlation.reason),
-        )
+        values = {
+            "question": row.question,
+            "scope": row.scope,
+            "by": row.condition,
+            "level": correlation.level,
+            "coefficient": correlation.coefficient,
+            "metric": row.metric,
+            "signature": row.signature,
+            "setting": setting,
+            "choice": choice,
+            "value": correlation.value,
+            "rank": rank,
+            "base_choice": str(getattr(settings, setting)),
+            "base_value": was.correlation.value,
+            "base_rank": base_rank,
+            "n_used": correlation.n_used,
+            "n_zeroed": correlation.n_zeroed,
+            "reason": None if correlation.reason is None else str(correlation.reason),
+            "delta": correlation.value - was.correlation.value,
+        }
+        plain = plain_values(values)
+        yield SensitivityRecord(**plain, moves_rank=plain["rank"] != plain["base_rank"])

@@ -97,18 +97,15 @@ class Settings:
             raise ValueError(f"n_permutations must be at least 1, not {self.n_permutations}")
 
     def measures(self) -> Iterator[tuple[Level, Coefficient]]:
-        """Every coefficient at every level; soft pairwise accuracy is of systems only."""
         for level in self.levels:
             for coefficient in self.coefficients:
                 if coefficient != "spa" or level == "system":
                     yield level, coefficient
 
     def varied(self, setting: str, choice: str) -> "Settings":
-        """The same settings but for one."""
         return replace(self, **{setting: choice})  # type: ignore[arg-type]
 
     def is_for(self, metric: str, question: str) -> bool:
-        """Whether a metric is meant for a question."""
         named = dict(self.questions_of)
         return not named or question in named.get(metric, ())
 
@@ -118,11 +115,9 @@ class Settings:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of every setting."""
         return sha256(json.dumps(self.content(), sort_keys=True).encode()).hexdigest()
 
     def content(self) -> dict[str, Any]:
-        """As plain values for JSON."""
         values = {name: _plain(value) for name, value in asdict(self).items()}
         if self.protocol is None:
             # As before there was a choice, so that what is stored stays what it is.

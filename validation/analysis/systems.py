@@ -9,10 +9,16 @@ import numpy as np
 from presentation.records import plain_values
 from stats.arguments import Floats, sum_by
 from stats.correlation import CiMethod, bootstrap
+from stats.correlation.bootstrap import standard
 from stats.correlation.estimates import CI_METHODS
 from stats.correlation.intervals import tail_of
 from validation.analysis.panels import Panel
-from validation.analysis.records import DisagreementRecord, SystemRecord, SystemScoreRecord
+from validation.analysis.records import (
+    DisagreementRecord,
+    SystemRecord,
+    SystemScoreRecord,
+    WorstRecord,
+)
 from validation.analysis.sensitivity import ranks
 from validation.analysis.settings import Settings
 
@@ -79,7 +85,6 @@ def _drawn(is_undefined: bool, n_resamples: int, seed: int) -> dict[str, Any]:
 
 
 def disagreements(panel: Panel) -> Iterator[DisagreementRecord]:
-    """Pairs of systems that a metric puts in the other order than human ratings do."""
     part = panel.of_systems()
     if not len(part.human):
         return
@@ -137,3 +142,39 @@ def _interval(part: Panel, settings: Settings, n_systems: int) -> tuple[Floats, 
     means[:, missing] = 0.0
     low, high = np.nanquantile(means, [tail, 1 - tail], axis=0)
     return np.where(missing, np.nan, low), np.where(missing, np.nan, high)
+
+
+def worst_candidates(panel: Panel, settings: Settings) -> Iterator[WorstRecord]:
+    """For each metric, the candidates whose z-scores from metric and annotators lie farthest apart.
+
+    Both are taken over the candidates that the metric scored. A positive residual is a
+    candidate that the metric likes better than annotators do.
+    """
+    for metric, row in zip(panel.metrics, panel.scores, strict=True):
+        known = np.flatnonzero(~np.isnan(row))
+        human, score = panel.human[known], row[known]
+        if len(known) < 2 or not (np.ptp(human) > 0 and np.ptp(score) > 0):
+            continue
+        z_human, z_score = standard(human), standard(score)
+        residual = z_score - z_human
+        order = np.argsort(-np.abs(residual), kind="stable")[: settings.n_worst]
+        sign = 1 if metric.higher_is_better else -1
+        candidates = panel.candidates.iloc[known[order]]
+        for rank, (at, candidate) in enumerate(
+            zip(order, candidates.to_dict("records"), strict=True), start=1
+        ):
+            yield WorstRecord(
+                question=panel.question,
+                metric=metric.metric,
+                signature=metric.signature,
+                rank=rank,
+                item=candidate["item"],
+                candidate=candidate["candidate"],
+                system=candidate["system"],
+                condition=candidate["condition"],
+                human=float(human[at]),
+                score=float(sign * score[at]),
+                z_human=float(z_human[at]),
+                z_score=float(z_score[at]),
+                residual=float(residual[at]),
+            )

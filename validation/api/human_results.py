@@ -16,7 +16,7 @@ from annotation.simulated_answers import has_simulated
 from console.api.endpoint import Endpoint, Filters
 from results.models import Result
 from validation.analysis.human_results import Bin, LowestCandidate, QuestionRecord
-from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 from validation.api.records import RecordSerializer
 from validation.documents.rated_systems import is_told_apart
 from validation.pages.human_results import HumanResultsView, view_questions

@@ -17,7 +17,8 @@ from annotation.study_results import VALIDATION
 from console.api.endpoint import Endpoint, Filters
 from console.api.operations import being_computed, reads
 from results.models import Result
-from validation.analysis.records import plain
+from validation.analysis.records import CeilingRecord, plain
+from validation.api.records import RecordSerializer
 from validation.api.results import (
     CorrelationSerializer,
     is_pending,
@@ -40,19 +41,21 @@ class MetricFilters(Filters):
     condition = serializers.CharField(required=False)
 
 
-class CeilingSerializer(serializers.Serializer[Any]):
+class CeilingSerializer(RecordSerializer):
     """What a perfect metric could reach against these ratings, and one more annotator does."""
 
-    attainable = serializers.FloatField(allow_null=True)
-    attainable_low = serializers.FloatField(allow_null=True)
-    attainable_high = serializers.FloatField(allow_null=True)
-    leave_one_out = serializers.FloatField(allow_null=True)
-    reason = serializers.CharField(allow_null=True)
     warning = serializers.CharField(
         allow_null=True,
         help_text="Why the ceiling is unreliable: `severe_annotators`, `top_heavy_scale`, "
         "`one_point_heavy_scale`, `tied_ratings` or `few_items`.",
     )
+
+    class Meta:
+        record = CeilingRecord
+        fields = [
+            *("attainable", "attainable_low", "attainable_high", "leave_one_out", "reason"),
+            "warning",
+        ]
 
 
 class BestMetricsSerializer(serializers.Serializer[Any]):
@@ -105,7 +108,7 @@ def _record(view: ValidationView, best: BestMetrics) -> dict[str, Any]:
     names = ("answer", "explanation", "estimate", "ceiling_text", "ceiling")
     content = {
         "report": view.results.version.number,
-        "simulated": has_simulated(view.results.version.subject),
+        "simulated": has_simulated(view.results.subject),
         **{name: getattr(view, name) for name in ("question", "level", "coefficient", "condition")},
         **{name: getattr(best, name) for name in names},
         "methods": view.methods,

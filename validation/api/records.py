@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-FIELDS = {
+FIELDS: dict[str, type[serializers.Field[Any, Any, Any, Any]]] = {
     "str": serializers.CharField,
     "int": serializers.IntegerField,
     "float": serializers.FloatField,
@@ -35,4 +35,4 @@ class RecordSerializer(serializers.Serializer[Any]):
 def _make_field(annotation: str) -> serializers.Field[Any, Any, Any, Any]:
     """The field of a type, such as `float | None`."""
     name, *rest = annotation.split(" | ")
-    return FIELDS[name](allow_null=True) if rest else FIELDS[name]()
+    return FIELDS[name](allow_null=bool(rest))

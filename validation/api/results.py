@@ -17,7 +17,7 @@ from annotation.agreement_versions import current_agreement
 from annotation.api.jobs import accepted
 from annotation.api.study_records import SIMULATED
 from annotation.disputes import adjudication_queue
-from annotation.models import AgreementCoefficient, Study
+from annotation.models import AgreementCoefficient, PositionEffect, Study
 from annotation.pages.adjudication import QueueSelection
 from annotation.pages.job_progress import job_of
 from annotation.simulated_answers import has_simulated
@@ -33,11 +33,13 @@ from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import ComputingFailed
 from console.api.job_records import JobSerializer
 from console.api.operations import being_computed, reads, writes
+from validation.analysis.records import CorrelationRecord
 from validation.api.human_results import (
     HumanResultsFilters,
     HumanResultsSerializer,
     results_record,
 )
+from validation.api.records import RecordSerializer
 from validation.human_results import current_human_results
 from validation.results import correlations_of
 from validation.study_results import outcome_of
@@ -45,77 +47,65 @@ from validation.versions import StoredResults
 from work.models import Job
 
 
-class AlphaSerializer(serializers.Serializer[Any]):
+class AlphaSerializer(serializers.ModelSerializer[AgreementCoefficient]):
     """Krippendorff's alpha on one question; null where undefined, and then with a reason."""
 
     question = serializers.CharField(source="question.name")
     by = serializers.CharField(help_text="The condition; empty for all of them.")
-    level = serializers.CharField()
-    value = serializers.FloatField(allow_null=True)
-    ci_low = serializers.FloatField(allow_null=True)
-    ci_high = serializers.FloatField(allow_null=True)
-    ci_method = serializers.CharField()
-    confidence = serializers.FloatField()
-    observed = serializers.FloatField(allow_null=True)
-    expected = serializers.FloatField(allow_null=True)
-    n_items = serializers.IntegerField()
-    n_items_dropped = serializers.IntegerField()
-    n_annotators = serializers.IntegerField()
-    n_labels = serializers.IntegerField()
-    n_pairable = serializers.IntegerField()
-    reason = serializers.CharField(allow_null=True)
     warnings = serializers.ListField(child=serializers.CharField())
     simulated = serializers.BooleanField(help_text=SIMULATED)
 
+    class Meta:
+        model = AgreementCoefficient
+        fields = [
+            *("question", "by", "level", "value", "ci_low", "ci_high", "ci_method", "confidence"),
+            *("observed", "expected", "n_items", "n_items_dropped", "n_annotators", "n_labels"),
+            *("n_pairable", "reason", "warnings", "simulated"),
+        ]
 
-class PositionEffectSerializer(serializers.Serializer[Any]):
+
+class PositionEffectSerializer(serializers.ModelSerializer[PositionEffect]):
     """What being shown first adds to an answer, compared with being shown last."""
 
     question = serializers.CharField(source="question.name")
-    round = serializers.IntegerField()
     annotator = serializers.CharField(help_text="Empty for all of them together.")
-    n_pages = serializers.IntegerField()
-    n_annotators = serializers.IntegerField()
     first = serializers.FloatField(help_text="Mean answer about the candidate shown first.")
     last = serializers.FloatField(help_text="Mean answer about the candidate shown last.")
     value = serializers.FloatField(
         help_text="The difference; 0 is expected if positions do not matter."
     )
-    ci_low = serializers.FloatField(allow_null=True)
-    ci_high = serializers.FloatField(allow_null=True)
     simulated = serializers.BooleanField(help_text=SIMULATED)
 
+    class Meta:
+        model = PositionEffect
+        fields = [
+            *("question", "round", "annotator", "n_pages", "n_annotators", "first", "last"),
+            *("value", "ci_low", "ci_high", "simulated"),
+        ]
 
-class CorrelationSerializer(serializers.Serializer[Any]):
+
+class CorrelationSerializer(RecordSerializer):
     """One metric against one question at one level; null where undefined, with a reason."""
 
-    question = serializers.CharField()
     by = serializers.CharField(help_text="The condition; empty for all of them.")
-    metric = serializers.CharField()
-    signature = serializers.CharField()
-    level = serializers.CharField()
-    coefficient = serializers.CharField()
-    value = serializers.FloatField(allow_null=True)
-    ci_low = serializers.FloatField(allow_null=True)
-    ci_high = serializers.FloatField(allow_null=True)
-    ci_method = serializers.CharField()
-    confidence = serializers.FloatField()
-    n_resamples = serializers.IntegerField()
-    seed = serializers.IntegerField(allow_null=True)
-    n_groups = serializers.IntegerField()
-    n_used = serializers.IntegerField()
-    n_too_few = serializers.IntegerField()
-    n_constant_human = serializers.IntegerField()
-    n_constant_metric = serializers.IntegerField()
-    n_rows = serializers.IntegerField()
-    n_missing = serializers.IntegerField()
-    reason = serializers.CharField(allow_null=True)
+
+    class Meta:
+        record = CorrelationRecord
+        fields = [
+            *("question", "by", "metric", "signature", "level", "coefficient", "value", "ci_low"),
+            *("ci_high", "ci_method", "confidence", "n_resamples", "seed", "n_groups", "n_used"),
+            *("n_too_few", "n_constant_human", "n_constant_metric", "n_rows", "n_missing"),
+            "reason",
+        ]
 
 
 class StudyCorrelationSerializer(CorrelationSerializer):
     """One of all correlations of a study, with whether answers are simulated."""
 
     simulated = serializers.SerializerMethodField(help_text=SIMULATED)
+
+    class Meta(CorrelationSerializer.Meta):
+        fields = [*CorrelationSerializer.Meta.fields, "simulated"]
 
     def get_simulated(self, _row: object) -> bool:
         return bool(self.context["simulated"])

@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from error_codes import CodedText
-from validation.charts.sample_size import ratings_text
-from validation.charts.sizes import MOST_POINTS
+from validation.charts.metrics import MOST_POINTS
+from validation.charts.systems import ratings_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,6 @@ def forest_in_words(rows: pd.DataFrame, statistic: str) -> str:
 
 
 def heat_map_in_words(rows: pd.DataFrame, statistic: str) -> str:
-    """How many cells there are, and the least and the greatest."""
     defined = rows[rows["value"].notna()]
     if defined.empty:
         text = _("%(statistic)s is defined for no metric and question.")
@@ -56,7 +55,6 @@ def heat_map_in_words(rows: pd.DataFrame, statistic: str) -> str:
 
 
 def scatter_in_words(cells: pd.DataFrame, human: str, metric: str) -> str:
-    """How many candidates there are, and how their two values go along."""
     known = cells.dropna(subset=["human", "score"])
     text = ngettext(
         "%(metric)s against %(human)s, %(n)s candidate",
@@ -73,7 +71,6 @@ def scatter_in_words(cells: pd.DataFrame, human: str, metric: str) -> str:
 
 
 def significance_in_words(comparisons: pd.DataFrame, p: str = "p_holm", alpha: float = 0.05) -> str:
-    """How many pairs differ, and which."""
     tested = comparisons[comparisons[p].notna()]
     if tested.empty:
         return CodedText(_("No two metrics could be tested."), code="undefined")
@@ -134,7 +131,6 @@ def _nearness(moved: pd.Series[float]) -> CodedText:
 
 
 def curve_in_words(curve: pd.DataFrame, power: float = 0.8) -> str:
-    """The least number of items that reaches the power, for each number of ratings."""
     known = curve[curve["power"].notna()]
     if known.empty:
         return CodedText(_("The power is undefined at every size."), code="undefined")

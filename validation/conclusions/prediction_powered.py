@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,11 @@ from stats.inference.powered_correlations import (
     prediction_powered_correlation,
 )
 from stats.inference.powered_quantiles import prediction_powered_quantile
+from stats.inference.powered_regression import (
+    Coefficient,
+    PoweredRegression,
+    prediction_powered_regression,
+)
 from stats.inference.powered_result import PredictionPowered
 from stats.inference.prediction_powered import prediction_powered_mean
 from stats.inference.sampled_batches import sampled_mean
@@ -98,13 +103,11 @@ class Look:
         return p_of_look(p, self.level(confidence), confidence=confidence)
 
     def record(self, confidence: float) -> dict[str, Any]:
-        """As plain values for JSON; empty for a single look."""
         if self.planned == 1:
             return {}
         return {"look": {**asdict(self), "level": self.level(confidence)}}
 
     def lines(self, confidence: float) -> Iterator[str]:
-        """What the intervals of this look hold, in a sentence."""
         if self.planned > 1:
             yield (
                 f"Look {self.number} of {self.planned}: intervals of all looks together hold "
@@ -129,7 +132,6 @@ class PoweredMeans:
     confidence: float = 0.95
 
     def record(self) -> dict[str, Any]:
-        """As plain values for JSON."""
         return {
             "estimand": self.estimand.label,
             **self.look.record(self.confidence),
@@ -138,7 +140,6 @@ class PoweredMeans:
         }
 
     def lines(self) -> Iterator[str]:
-        """A sentence for each mean and difference."""
         yield from self.look.lines(self.confidence)
         for name, one in self.means:
             label = f"{name}: " if name is not None else ""
@@ -317,4 +318,89 @@ def _difference_sentence(row: dict[str, Any]) -> str:
     return (
         f"{a} and {b} are not distinguished ({limits}); this study could distinguish "
         f"differences over {least:.3g}."
+    )
+
+
+@dataclass(frozen=True)
+class PoweredRegressions:
+    regressions: tuple[tuple[str | None, PoweredRegression], ...]
+    covariates: tuple[str, ...]
+    look: Look = ONLY_LOOK
+    confidence: float = 0.95
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "estimand": f"least squares on {', '.join(self.covariates)}",
+            **self.look.record(self.confidence),
+            "estimates": [
+                {"system": name, **_regression_record(one)} for name, one in self.regressions
+            ],
+            "differences": [],
+        }
+
+    def lines(self) -> Iterator[str]:
+        yield from self.look.lines(self.confidence)
+        for name, one in self.regressions:
+            label = f"{name}: " if name is not None else ""
+            if one.reason is not None:
+                yield f"{label}no coefficients: {str(one.reason).replace('_', ' ')}."
+            else:
+                yield from (f"{label}{_coefficient_sentence(row)}" for row in one.coefficients)
+            yield from (f"Note: {note}." for note in one.notes)
+
+
+def powered_regressions_of_file(
+    path: Path,
+    columns: PoweredColumns,
+    *,
+    confidence: float = 0.95,
+    look: Look = ONLY_LOOK,
+    reading: Reading | None = None,
+) -> PoweredRegressions:
+    cells = powered_cells(path, columns, reading)
+    try:
+        results = tuple(
+            (
+                name,
+                prediction_powered_regression(
+                    part["human"],
+                    part["judge"],
+                    {other: part[other_column(other)] for other in columns.others},
+                    clusters=part.get("cluster"),
+                    confidence=look.level(confidence),
+                ),
+            )
+            for name, part in parts_by_system(cells, columns)
+        )
+    except ValueError as error:
+        raise unusable(path, error) from None
+    looked = tuple((name, _at_look(one, look, confidence)) for name, one in results)
+    return PoweredRegressions(looked, columns.others, look, confidence)
+
+
+def _at_look(one: PoweredRegression, look: Look, confidence: float) -> PoweredRegression:
+    """The regression with p that agrees with this look's intervals."""
+    if look.planned == 1:
+        return one
+    rows = (replace(row, p=look.scaled(row.p, confidence)) for row in one.coefficients)
+    return replace(one, coefficients=tuple(rows))
+
+
+def _regression_record(one: PoweredRegression) -> dict[str, Any]:
+    values = asdict(one)
+    rows = [
+        plain_values({key: value for key, value in row.items() if key != "people_only"})
+        | {"people_only": plain_values(row["people_only"])}
+        for row in values.pop("coefficients")
+    ]
+    notes, power = list(values.pop("notes")), values.pop("power")
+    return plain_values(values | {"lambda": power}) | {"coefficients": rows, "notes": notes}
+
+
+def _coefficient_sentence(row: Coefficient) -> str:
+    people = row.people_only
+    p = "" if isnan(row.p) or row.name == "intercept" else f", p = {row.p:.4f}"
+    return (
+        f"{row.name} {row.value:+.4g} [{row.ci_low:+.4g}, {row.ci_high:+.4g}]{p}; people alone "
+        f"{people.value:+.4g} [{people.ci_low:+.4g}, {people.ci_high:+.4g}]."
     )

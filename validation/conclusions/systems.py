@@ -24,11 +24,11 @@ from error_codes import InvalidValue
 from presentation.records import plain_values
 from stats.inference.preferences_with_ties import Abilities, abilities_with_ties
 from stats.inference.tie_likelihood import Model
-from validation.analysis.adjusted_pairs import adjusted_by_holm
 from validation.analysis.rated_systems import (
     INTERVALS_ALONE,
     RatedSystems,
     Scale,
+    adjusted_by_holm,
     compare_rated_systems,
     comparison_sentence,
 )
@@ -42,12 +42,9 @@ SPREAD = ("of_items", "of_annotators", "of_cells")
 
 @dataclass(frozen=True)
 class RatingsReport:
-    """Rated systems as the command prints them."""
-
     compared: RatedSystems
 
     def record(self) -> dict[str, Any]:
-        """As plain values for JSON, best system first."""
         systems = [
             {"system": name, "mean": one.value, "rank_low": low, "rank_high": high}
             | {key: value for key, value in asdict(one).items() if key not in ("value", *SPREAD)}
@@ -62,7 +59,6 @@ class RatingsReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """A line a system, a sentence a pair."""
         for name, one in self.compared.best_first():
             limits = "" if isnan(one.ci_low) else f" [{one.ci_low:.4g}, {one.ci_high:.4g}]"
             low, high = self.compared.ranks[name]
@@ -76,13 +72,10 @@ class RatingsReport:
 
 @dataclass(frozen=True)
 class PreferredSystems:
-    """Abilities from comparisons, and every two systems compared."""
-
     abilities: Abilities
     comparisons: tuple[dict[str, Any], ...]
 
     def record(self) -> dict[str, Any]:
-        """As plain values for JSON."""
         one = self.abilities
         rest = {
             "tie_parameter": one.tie_parameter,
@@ -108,7 +101,6 @@ class PreferredSystems:
         }
 
     def lines(self) -> Iterator[str]:
-        """A line a system, a sentence a pair; or why there is none."""
         one = self.abilities
         if one.reason is not None:
             named = f": {', '.join(str(name) for name in one.smoothed)}" if one.smoothed else ""
@@ -132,8 +124,6 @@ def _with_conclusion(row: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ComparisonColumns:
-    """Which columns of a file of comparisons hold what."""
-
     first: str
     second: str
     winner: str
@@ -145,7 +135,6 @@ class ComparisonColumns:
 
     @property
     def named(self) -> list[str]:
-        """Every column that is named, once."""
         names = (self.first, self.second, self.winner, self.annotator, self.cluster)
         return list(dict.fromkeys(n for n in (*names, *self.item, *self.covariates) if n))
 

@@ -24,12 +24,14 @@ from validation.charts.descriptions import (
     scatter_in_words,
     significance_in_words,
 )
-from validation.charts.forest import correlation_forest
-from validation.charts.heat_map import correlation_heat_map
-from validation.charts.ranks import HUMAN_RATINGS, system_rank_bump
-from validation.charts.sample_size import power_curve
-from validation.charts.scatter import human_metric_scatter, points_or_parts
-from validation.charts.significance import significance_matrix
+from validation.charts.metrics import correlation_forest, correlation_heat_map, significance_matrix
+from validation.charts.systems import (
+    HUMAN_RATINGS,
+    human_metric_scatter,
+    points_or_parts,
+    power_curve,
+    system_rank_bump,
+)
 from validation.documents.terms import reason_in_words, statistic
 from validation.results import ALL, CONDITION, Results, ScatterRows
 
@@ -43,7 +45,6 @@ NUMBERS = ["value", "ci_low", "ci_high", "ceiling"]
 def forest_figure(
     results: Results, question: str, *, level: str = "", coefficient: str = "", by: str = ""
 ) -> Figure:
-    """Every metric's correlation with one question, in all conditions or one."""
     level, coefficient = level or results.level, coefficient or results.coefficient
     rows = _correlation_rows(
         results,
@@ -94,7 +95,6 @@ def heat_map_figure(
 def significance_figure(
     results: Results, question: str, *, level: str = "", coefficient: str = "", by: str = ""
 ) -> Figure:
-    """Which metrics differ beyond chance in one question."""
     level, coefficient = level or results.level, coefficient or results.coefficient
     selection = {"question": question, "scope": CONDITION if by else ALL, "by": by}
     measure = {"level": level, "coefficient": coefficient}
@@ -120,7 +120,6 @@ def significance_figure(
 
 
 def ranks_figure(results: Results, question: str, *, by: str = "") -> Figure:
-    """The systems' ranks by human ratings and by every metric."""
     selection = {"question": question, "scope": CONDITION if by else ALL, "by": by}
     systems = sorted(results.rows(SystemRecord, **selection), key=lambda row: row.rank or 0.0)
     human_ranks = [

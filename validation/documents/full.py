@@ -20,9 +20,7 @@ from presentation.documents import (
     Table,
 )
 from validation.analysis.records import plain
-from validation.documents.cells import signed
-from validation.documents.comparison_tables import comparisons_table
-from validation.documents.estimated_means import estimated_means_section
+from validation.documents.cells import shared_rules, signed
 from validation.documents.figures import (
     curve_figure,
     forest_figure,
@@ -32,17 +30,23 @@ from validation.documents.figures import (
     significance_figure,
 )
 from validation.documents.methods import methods_paragraph
+from validation.documents.metric_tables import (
+    ceilings_table,
+    comparisons_table,
+    correlations_table,
+    coverage_table,
+    curves_of,
+    sample_size_table,
+    sensitivity_table,
+)
 from validation.documents.metrics_answers import metrics_answers
 from validation.documents.rated_systems import rated_systems_section, verdicts
-from validation.documents.sample_size import curves_of, sample_size_table
-from validation.documents.sensitivity_tables import sensitivity_table
-from validation.documents.signatures import shared_rules
 from validation.documents.system_tables import (
     disagreements_table,
+    estimated_means_section,
     systems_table,
     worst_table,
 )
-from validation.documents.tables import ceilings_table, correlations_table, coverage_table
 from validation.documents.terms import statistic
 from validation.results import KINDS, Results
 
@@ -167,7 +171,6 @@ def _title(column: Column) -> str:
 
 
 def scores_table(results: Results) -> Table:
-    """The sets of scores, and a hash of each."""
     rows: list[Row] = [
         (
             results.label(one),
@@ -193,7 +196,6 @@ def scores_table(results: Results) -> Table:
 
 
 def _records(results: Results) -> dict[str, list[dict[str, Any]]]:
-    """Every record of the validation, signed where it is a number of a rule."""
     return {
         name: [
             plain(row)
@@ -258,5 +260,4 @@ def _everything(results: Results) -> list[str | Table | Figure]:
 
 
 def _tables(tables: Sequence[Table]) -> list[str | Table | Figure]:
-    """Those that have rows."""
     return [table for table in tables if table.rows]

@@ -66,7 +66,6 @@ def _material(inputs: Inputs) -> str:
 
 
 def _labels(settings: Settings, inputs: Inputs) -> str:
-    """Which label sets the human values are, where they are not made of judgments."""
     if not settings.labels:
         return ""
     named = [
@@ -90,7 +89,6 @@ def _labels(settings: Settings, inputs: Inputs) -> str:
 
 
 def _family(settings: Settings, inputs: Inputs) -> str:
-    """Of what tests and ranks are."""
     names = join_names([one.metric for one in inputs.primary])
     chosen = _("chosen by name") if settings.primary else _("as their scorers declare")
     return _("%(family)s (%(metrics)s; %(chosen)s).") % {
@@ -101,7 +99,6 @@ def _family(settings: Settings, inputs: Inputs) -> str:
 
 
 def _judgments(settings: Settings) -> str:
-    """Which judgments count, and how they become a human value."""
     rejected = {"accepted": _("rejected ones left out"), "all": _("rejected ones counted too")}
     which = rejected.get(settings.judgments, settings.judgments)
     ratings = {

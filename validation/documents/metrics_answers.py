@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -13,10 +14,68 @@ from error_codes import CodedText
 from presentation.documents import Number
 from presentation.phrases import join_names
 from stats.correlation.result import LEAST_ITEMS
-from validation.analysis.records import CeilingRecord, ComparisonRecord, CorrelationRecord
+from validation.analysis.records import (
+    CeilingRecord,
+    ComparisonRecord,
+    CorrelationRecord,
+    Measure,
+)
 from validation.documents.terms import CEILING_WARNINGS, COEFFICIENTS, LEVELS, reason_in_words
-from validation.documents.top_groups import top_group
-from validation.results import ALL, Results
+from validation.results import ALL, Results, measure_of
+
+# Of a group that no test distinguishes.
+MOST_NAMED = 3
+
+
+def top_groups(results: Results, **of: object) -> dict[Measure, list[CorrelationRecord]]:
+    """By measure, the metrics that do not differ significantly from the greatest, which comes
+    first. A pair that could not be tested does not differ.
+
+    The first cluster would not do: it ends at the first metric that differs from one of its
+    members, and leaves out those below that do not differ from the greatest.
+    """
+    of_measure: dict[Measure, list[CorrelationRecord]] = {}
+    for row in results.rows(CorrelationRecord, is_primary=True, **of):
+        if row.value is not None:
+            of_measure.setdefault(measure_of(row), []).append(row)
+    tests: dict[Measure, list[ComparisonRecord]] = {}
+    for pair in results.rows(ComparisonRecord, **of):
+        tests.setdefault(measure_of(pair), []).append(pair)
+    return {
+        measure: top_group(metrics, tests.get(measure, []), results.settings.alpha)
+        for measure, metrics in of_measure.items()
+    }
+
+
+def top_group(
+    metrics: Sequence[CorrelationRecord], tests: Sequence[ComparisonRecord], alpha: float
+) -> list[CorrelationRecord]:
+    different = {
+        source
+        for pair in tests
+        if pair.p_holm is not None and pair.p_holm < alpha
+        for source in permutations(_sources(pair))
+    }
+    first, *others = sorted(metrics, key=lambda row: -(row.value or 0.0))
+    return [first, *(row for row in others if (_source(first), _source(row)) not in different)]
+
+
+def _source(row: CorrelationRecord) -> tuple[str, str]:
+    return row.metric, row.signature
+
+
+def _sources(pair: ComparisonRecord) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (pair.metric_a, pair.signature_a), (pair.metric_b, pair.signature_b)
+
+
+def names_of(results: Results, group: Sequence[CorrelationRecord]) -> str:
+    """The names of a top group, as many as a line has room for."""
+    names = [results.label(row) for row in group]
+    rest = len(names) - MOST_NAMED
+    if rest < 2:
+        return ", ".join(names)
+    more = {"names": ", ".join(names[:MOST_NAMED]), "rest": rest}
+    return _("%(names)s and %(rest)s more") % more
 
 
 @dataclass(frozen=True)
@@ -42,7 +101,6 @@ class MetricsAnswer:
 
     @property
     def answer(self) -> CodedText:
-        """In a few words, whether one metric is best."""
         n, n_top = len(self.defined), len(self.best_records)
         values = {"raters": self.results.raters.named}
         if not n:
@@ -62,7 +120,6 @@ class MetricsAnswer:
 
     @property
     def explanation(self) -> str:
-        """What that rests on, in a sentence."""
         n, n_top = len(self.defined), len(self.best_records)
         if not n:
             reasons = dict.fromkeys(reason_in_words(row.reason) for row in self.records)
@@ -124,7 +181,6 @@ class MetricsAnswer:
 
     @property
     def estimate(self) -> str:
-        """The greatest value, with its interval and what it rests on."""
         if not self.best_records:
             return ""
         first = self.best_records[0]
@@ -205,7 +261,6 @@ class MetricsAnswer:
 
     @property
     def sentences(self) -> list[str]:
-        """All of it, as the Metrics page begins."""
         texts = (self.answer, self.explanation, self.estimate, self.ceiling_text)
         return [text for text in texts if text]
 
@@ -226,13 +281,11 @@ def metrics_answers(
 
 
 def measure_name(row: CorrelationRecord) -> str:
-    """Which coefficient a correlation is, and at which level."""
     named = COEFFICIENTS.get(row.coefficient, row.coefficient)
     return f"{named} {LEVELS.get(row.level, row.level)}"
 
 
 def size_text(row: CorrelationRecord) -> str:
-    """What a correlation is over, counted."""
     if row.level == "item":
         text, n = ngettext("n = %(n)s item", "n = %(n)s items", row.n_used), row.n_used
     elif row.level == "system" and row.n_systems is not None:

@@ -24,11 +24,10 @@ from validation.analysis.rated_systems import (
     is_decided,
     notes_of_counts,
 )
-from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
-from validation.documents.purchase_prices import price_sentence
-from validation.documents.purchases import DECIMALS, number_text, purchase_of
-from validation.documents.scale_limits import mean_on_scale, note_of_cuts, on_scale
-from validation.documents.tables import QUESTION, SYSTEM
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.documents.cells import mean_on_scale, note_of_cuts, on_scale
+from validation.documents.metric_tables import QUESTION, SYSTEM
+from validation.documents.purchases import DECIMALS, number_text, price_sentence, purchase_of
 from validation.results import Results
 
 TITLE = gettext_noop("Which system is better")
@@ -227,7 +226,6 @@ def _lead(pair: RatedPairRecord | None, best: str) -> str:
 
 
 def _others(systems: Sequence[RatedSystemRecord], pairs: Sequence[RatedPairRecord]) -> str:
-    """The pairs without the best that are not decided."""
     names = [one.system for one in systems[1:]]
     of_pair = {frozenset((pair.a, pair.b)): pair for pair in pairs}
     undecided = [
@@ -314,7 +312,6 @@ def _notes_of_ends(
 
 
 def rated_systems_table(results: Results) -> Table:
-    """The systems by their mean rating, with the ranks they may have."""
     records = results.rows(RatedSystemRecord)
     rows: list[Row] = [
         (

@@ -121,7 +121,6 @@ CHOICES = Words(
 
 
 def family(inputs: Inputs) -> str:
-    """Of what tests, corrections and ranks are, and how many tests that makes."""
     n, n_variants = len(inputs.primary), len(inputs.variants)
     metrics = ngettext("%(n)d metric", "%(n)d metrics", n) % {"n": n}
     n_pairs = (n * (n - 1)) // 2
@@ -146,7 +145,6 @@ def reason_in_words(reason: str | None) -> str:
 
 
 def statistic(coefficient: str, level: str) -> str:
-    """A coefficient at a level, by name."""
     named = COEFFICIENTS.get(coefficient, coefficient)
     return f"{named[0].upper()}{named[1:]}, {LEVELS.get(level, level)}"
 
@@ -157,5 +155,4 @@ def percent_text(share: float) -> str:
 
 
 def name_of(words: Mapping[str, str], name: str) -> str:
-    """A name in the field's words, or as it is."""
     return words.get(name, name)

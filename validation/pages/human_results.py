@@ -40,9 +40,9 @@ from validation.analysis.human_results import (
     LowestCandidate,
     QuestionRecord,
 )
-from validation.analysis.rating_records import RatedSystemRecord
+from validation.analysis.records import RatedSystemRecord
+from validation.documents.cells import CUT
 from validation.documents.rated_systems import Verdict, is_told_apart, verdict_of
-from validation.documents.scale_limits import CUT
 from validation.human_results import StoredHumanResults, current_human_results, list_human_results
 from validation.pages.result_sentences import (
     Scale,
@@ -52,8 +52,6 @@ from validation.pages.result_sentences import (
 
 @dataclass(frozen=True)
 class Bar:
-    """A part of the scale in a system's distribution."""
-
     label: str
     n: int
     share: str
@@ -104,8 +102,6 @@ def _bars(bins: Sequence[Bin]) -> list[Bar]:
 
 @dataclass(frozen=True)
 class SystemRow:
-    """A system in the table of means."""
-
     record: RatedSystemRecord
     value: str
     interval: str
@@ -121,8 +117,6 @@ class SystemRow:
 
 @dataclass(frozen=True)
 class PairRow:
-    """Two systems in the table of comparisons."""
-
     first: str
     second: str
     difference: str
@@ -142,8 +136,6 @@ class PartTable:
 
 @dataclass(frozen=True)
 class HumanResultsView:
-    """One question of the stored results."""
-
     results: StoredHumanResults
     displayed: QuestionRecord
     study_question: Question | None
@@ -182,7 +174,6 @@ class HumanResultsView:
 
     @property
     def end_labels(self) -> tuple[str, str]:
-        """What the ends of the scale are called."""
         if self.study_question is None or self.scale.is_share:
             return "", ""
         return self.study_question.low_label, self.study_question.high_label
@@ -221,7 +212,6 @@ class HumanResultsView:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether there are systems, which have places."""
         return len(self.standing.systems) > 1
 
     @property
@@ -292,7 +282,6 @@ class HumanResultsView:
 
     @property
     def pairs(self) -> list[PairRow]:
-        """Every comparison, from the side of the better one."""
         order = {one.system: at for at, one in enumerate(self.standing.systems)}
         rows = []
         for pair in self.standing.pairs:
@@ -312,12 +301,10 @@ class HumanResultsView:
 
     @property
     def distributions(self) -> list[Distribution]:
-        """How each system's judgments are spread, the systems in their order."""
         return distributions_of(self._bins, [one.system for one in self.standing.systems])
 
     @property
     def parts(self) -> list[PartTable]:
-        """Without flagged submissions, by condition, by version of the protocol."""
         flagged = ngettext(
             "Without the %(n)s flagged submission",
             "Without the %(n)s flagged submissions",

@@ -12,17 +12,19 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from annotation.models import Study
+from annotation.study_results import loaded_fingerprint
 from console.spans import Axis, Span, correlation_axis
 from console.templatetags.numbers import coefficient as coefficient_text
 from presentation.documents import Figure, Table
+from results.models import ResultPart
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
     CorrelationRecord,
+    Measure,
     SystemRecord,
 )
-from validation.documents.comparison_tables import comparisons_table
-from validation.documents.estimated_means import estimated_differences_table, estimated_means_table
 from validation.documents.figures import (
     forest_figure,
     heat_map_figure,
@@ -32,23 +34,29 @@ from validation.documents.figures import (
     significance_figure,
 )
 from validation.documents.methods import methods_paragraph
+from validation.documents.metric_tables import (
+    ceilings_table,
+    comparisons_table,
+    coverage_table,
+    sensitivity_table,
+)
 from validation.documents.metrics_answers import MetricsAnswer
-from validation.documents.sensitivity_tables import sensitivity_table
 from validation.documents.system_tables import (
     disagreements_table,
+    estimated_differences_table,
+    estimated_means_table,
     systems_table,
     worst_table,
 )
-from validation.documents.tables import ceilings_table, coverage_table
 from validation.documents.terms import COEFFICIENTS, LEVELS, family, percent_text
-from validation.results import ALL, CONDITION
-from validation.versions import StoredResults
+from validation.models import ValidationOutcome
+from validation.results import ALL, CONDITION, measure_of
+from validation.study_results import OF_PROTOCOL
+from validation.versions import StoredResults, unpack_table
 
 
 @dataclass(frozen=True)
 class MetricRow:
-    """A metric's agreement with people, and where it lies on the axis."""
-
     label: str
     record: CorrelationRecord
     span: Span | None
@@ -125,8 +133,6 @@ class ChartText:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One metric against one question: a correlation per coefficient."""
-
     question: str
     metric: str
     signature: str
@@ -177,7 +183,6 @@ class ValidationView:
 
     @property
     def confidence(self) -> str:
-        """That of the intervals of correlations and ceilings, such as 95 %."""
         return percent_text(self.results.settings.confidence)
 
     @property
@@ -252,7 +257,6 @@ class ValidationView:
 
     @property
     def orders_text(self) -> str:
-        """How many metrics rank the systems as people do."""
         systems = self.results.rows(SystemRecord, question=self.question, **self.condition_filter)
         differences: dict[tuple[str, str], list[float | None]] = {}
         for row in systems:
@@ -401,3 +405,61 @@ TABLES: dict[str, tuple[str | Promise, Callable[[ValidationView], Table]]] = {
     ),
     "coverage": (gettext_lazy("Coverage"), lambda view: coverage_table(view.results)),
 }
+
+
+@dataclass(frozen=True)
+class ProtocolCell:
+    """A metric's value over what was judged under one version."""
+
+    value: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    n: int = 0
+
+
+@dataclass(frozen=True)
+class ProtocolValidations:
+    """A row a metric, a cell a version; both in order."""
+
+    numbers: list[int]
+    rows: list[tuple[str, list[ProtocolCell]]]
+
+    @property
+    def finding(self) -> str:
+        n = len(self.numbers)
+        return ngettext("%(n)d version", "%(n)d versions", n) % {"n": n}
+
+
+def protocol_validations(study: Study, view: ValidationView) -> ProtocolValidations | None:
+    """By the measure that is looked at; None where everything was judged under one version."""
+    outcomes = ValidationOutcome.objects.filter(study=study, name__startswith=OF_PROTOCOL)
+    current = outcomes.filter(fingerprint=loaded_fingerprint(study), version__isnull=False)
+    numbers = {
+        version: int(name.removeprefix(OF_PROTOCOL))
+        for name, version in current.values_list("name", "version")
+    }
+    if len(numbers) < 2:
+        return None
+    cells = _cells(view, numbers)
+    in_order = sorted(numbers.values())
+    rows = [
+        (label, [cells.get((*source, number), ProtocolCell()) for number in in_order])
+        for source, label in view.results.labels.items()
+    ]
+    return ProtocolValidations(in_order, rows)
+
+
+def _cells(
+    view: ValidationView, numbers: Mapping[int, int]
+) -> dict[tuple[str, str, int], ProtocolCell]:
+    """By metric, signature and number of the protocol's version."""
+    measure = Measure(view.question, ALL, "", view.level, view.coefficient)
+    tables = ResultPart.objects.filter(result__in=numbers, name="correlations")
+    return {
+        (row.metric, row.signature, numbers[table.result_id]): ProtocolCell(
+            row.value, row.ci_low, row.ci_high, row.n_used
+        )
+        for table in tables
+        for row in unpack_table(CorrelationRecord, table.content)
+        if measure_of(row) == measure
+    }

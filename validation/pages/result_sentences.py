@@ -15,14 +15,14 @@ from error_codes import CodedText
 from presentation.phrases import shorten_names
 from validation.analysis.human_results import PREFERRED, SHARE
 from validation.analysis.rated_systems import ORDER
-from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.documents.cells import on_scale
 from validation.documents.rated_systems import (
     has_too_few_items,
     is_told_apart,
     notes_of_share,
     rivals_of,
 )
-from validation.documents.scale_limits import on_scale
 
 MOST_UNDECIDED = 4
 MOST_LINES = 3
@@ -52,7 +52,6 @@ class Scale:
         return self._between(*on_scale(one.mean, (one.ci_low, one.ci_high), self.ends))
 
     def is_cut(self, one: RatedSystemRecord) -> bool:
-        """Whether the interval would reach beyond the scale."""
         limits = (one.ci_low, one.ci_high)
         return on_scale(one.mean, limits, self.ends) != limits
 
@@ -108,12 +107,10 @@ class Standing:
 
     @property
     def rivals(self) -> list[str]:
-        """Those that the first is not told apart from."""
         return rivals_of(self.systems, self.pairs)
 
     @property
     def answer(self) -> CodedText:
-        """For a reader who knows no statistics: who is best, and whether that is sure."""
         first = self.systems[0]
         if first.mean is None:
             text = _("No order of the systems follows from these comparisons yet.")
@@ -297,7 +294,6 @@ class Standing:
 
     @property
     def comparisons_text(self) -> str:
-        """How many pairs differ, for the closed line that hides them."""
         n = sum(map(self._decides, self.pairs))
         counts = {"n": n, "rest": len(self.pairs) - n}
         return _("%(n)d told apart, %(rest)d not") % counts

@@ -37,14 +37,13 @@ from metrics.pages.offered_metrics import (
 )
 from presentation.plain import records_csv
 from results.models import Result, ResultPart
-from validation.datasheets.files import (
+from validation.heds import (
     DATASHEETS,
     datasheet_file,
 )
 from validation.models import ValidationOutcome
-from validation.pages.metric_agreement import TABLES, ValidationView
-from validation.pages.protocol_validations import protocol_validations
-from validation.report_files import ABOUT, REPORT_FILES, type_of
+from validation.pages.metric_agreement import TABLES, ValidationView, protocol_validations
+from validation.study_report import ABOUT, REPORT_FILES, type_of
 from validation.study_results import outcome_of
 from validation.versions import StoredResults, find_validation
 

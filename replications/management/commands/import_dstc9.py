@@ -3,9 +3,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from replications.management.published_data import PublishedCommand
-from replications.readers.dstc9 import read_dstc9
-from replications.readers.published import Published
+from replications.published_data import Published, PublishedCommand
+from replications.rated_dialogues import read_dstc9
 
 
 class Command(PublishedCommand):

@@ -1,9 +1,7 @@
 from pathlib import Path
 from typing import Any
 
-from replications.management.published_data import PublishedCommand
-from replications.readers.golden_answers import read_golden_answers
-from replications.readers.published import Published
+from replications.published_data import Published, PublishedCommand, read_golden_answers
 
 
 class Command(PublishedCommand):

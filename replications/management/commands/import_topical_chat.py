@@ -3,9 +3,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from replications.management.published_data import PublishedCommand
-from replications.readers.published import Published
-from replications.readers.topical_chat import read_topical_chat
+from replications.published_data import Published, PublishedCommand
+from replications.rated_dialogues import read_topical_chat
 
 
 class Command(PublishedCommand):

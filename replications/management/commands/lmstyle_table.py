@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from replications.lmstyle_tables import TABLES, table_1
+from replications.lmstyle import TABLES, table_1
 
 if TYPE_CHECKING:
     import pandas as pd

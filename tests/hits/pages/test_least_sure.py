@@ -42,7 +42,7 @@ from tests.hits.pages.test_launch_in_a_browser import (
     assert_in_order,
     background_worker,
 )
-from validation.analysis.rating_records import EstimatedDifferenceRecord, EstimatedMeanRecord
+from validation.analysis.records import EstimatedDifferenceRecord, EstimatedMeanRecord
 from validation.versions import StoredResults, list_validations
 
 pytestmark = pytest.mark.django_db(transaction=True)

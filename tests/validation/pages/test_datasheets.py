@@ -30,14 +30,14 @@ from presentation.latex import document_latex
 from tests.annotation.studies import make_simulated, rate, rated_study, rating_study, ticked_study
 from tests.console.filled import NOON, add_assignment, add_batch
 from tests.console.sample_study import rated_sample
-from validation.datasheets.heds import (
+from validation.datasheet import (
+    answer_of,
+    datasheet_document,
+)
+from validation.heds import (
     SLIDER,
     UNKNOWN,
     heds_document,
-)
-from validation.datasheets.short import (
-    answer_of,
-    datasheet_document,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]

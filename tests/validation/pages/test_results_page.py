@@ -36,9 +36,8 @@ from tests.annotation.test_comparisons import compare, compared_study
 from tests.codes import codes_of
 from tests.console.filled import add_batch, add_scores, scored_study, store_validation
 from tests.console.pages import words_of
-from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
-from validation.analysis.records import plain
-from validation.documents.scale_limits import CUT, on_scale
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord, plain
+from validation.documents.cells import CUT, on_scale
 from validation.human_results import current_human_results
 from validation.versions import StoredResults, list_validations
 

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 from annotation.management.numbers import natural, positive
 from annotation.management.plain_table import ROLES, LabelsCommand, add_cluster, reading_of
 from metrics.management.numbers import share
-from validation.conclusions.alternative_annotator import judge_test_of_file
+from validation.conclusions.judges import judge_test_of_file
 
 
 class Command(LabelsCommand):

@@ -7,7 +7,7 @@ from annotation.agreement_versions import compute_agreement
 from annotation.exceptions import FolderUnusable
 from annotation.models import Study
 from presentation.formats import make_folder, write_files
-from validation.datasheets.files import (
+from validation.heds import (
     DATASHEETS,
     datasheet_file,
 )

@@ -14,7 +14,7 @@ from annotation.management.plain_table import (
     values_by_column,
 )
 from metrics.management.numbers import number
-from validation.conclusions.drift import DriftColumns, drift_of_file
+from validation.conclusions.judges import DriftColumns, drift_of_file
 
 DRIFTED = 3
 """The exit code of a judge that moved; 1 and 2 are errors."""

@@ -15,16 +15,14 @@ from annotation.management.plain_table import (
 from metrics.management.numbers import share
 from stats.inference.looks import Spending
 from stats.inference.powered_correlations import PoweredCoefficient
-from validation.conclusions.powered_regression import (
-    PoweredRegressions,
-    powered_regressions_of_file,
-)
 from validation.conclusions.prediction_powered import (
     Estimand,
     Look,
     PoweredColumns,
     PoweredMeans,
+    PoweredRegressions,
     powered_means_of_file,
+    powered_regressions_of_file,
 )
 
 ESTIMAND = ("quantile", "correlation", "coefficient")

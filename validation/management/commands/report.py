@@ -10,7 +10,7 @@ from annotation.assignment_prices import assignment_price
 from annotation.models import Study
 from metrics.exceptions import ReportUnwritten
 from presentation.formats import FORMATS, make_folder, write_files
-from validation.datasheets.short import whole_report
+from validation.datasheet import whole_report
 from validation.documents.rated_systems import verdicts
 from validation.study_report import LAYOUTS, PROMPTS, ReportRequest, study_report_document
 

@@ -50,7 +50,6 @@ def whole_report(study: Study, number: int | None = None) -> ReportRequest:
 
 
 def datasheet_sections(facts: StudyFacts, *, with_money: bool) -> list[Section]:
-    """The sections that a report has, too."""
     return [
         Section(_("Results by system"), _results(facts)),
         Section(_("What annotators were asked"), _protocol_texts(facts)),

@@ -1,9 +1,9 @@
-"""Whether a judge may stand in for the annotators of a plain file of labels."""
+"""Whether a judge may replace annotators, and whether it moved between two versions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from math import isnan, nan
 from pathlib import Path
@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annotation.readers.columns import unusable
+from annotation.readers.columns import open_table, refusing_tables, unusable
 from annotation.readers.label_tables import Kind, LabelTable, read_labels
 from annotation.readers.policies import Reading
-from annotation.readers.shapes import Columns
+from annotation.readers.repeated_rows import settle_repeats
+from annotation.readers.shapes import Columns, Where
+from error_codes import CodedText
 from metrics.exceptions import ColumnsUnfit
 from presentation.records import plain_values
 from stats.agreement import cohen_kappa
 from stats.inference.alternative_annotator import alternative_annotator_test
 from stats.inference.alternative_result import AlternativeTest, Undecided
 from stats.inference.annotator_wins import Level
+from stats.inference.judge_soundness import Drift, judge_shift
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 MAY_REPLACE = "may_replace"
 CANNOT_TELL = "cannot_tell"
@@ -59,7 +61,6 @@ class JudgeTest:
         return CANNOT_TELL if passing else MAY_REPLACE
 
     def record(self) -> dict[str, Any]:
-        """As plain values for JSON."""
         test = self.test
         rest = {
             "judge": self.judge,
@@ -86,7 +87,6 @@ class JudgeTest:
         }
 
     def lines(self) -> Iterator[str]:
-        """A sentence, the controls, and a line an annotator."""
         yield self.sentence()
         for name, control in self.test.controls.items():
             state = "passes too" if control.passes else "does not pass"
@@ -201,3 +201,107 @@ def _mean(values: list[float]) -> float:
 
 def _limits(low: float, high: float) -> str:
     return "" if isnan(low) else f" [{low:.3f}, {high:.3f}]"
+
+
+ANCHORS = 50
+MOVED = 30
+"""Of scores that are mostly the same, an interval of the mean needs about so many that moved."""
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class DriftColumns:
+    """The columns of a judge's scores at two versions and, where there are, of human ratings."""
+
+    before: str
+    after: str
+    human: str | None = None
+    cluster: str | None = None
+    item: tuple[str, ...] = ()
+    where: Where = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class JudgeDrift:
+    drift: Drift
+    tolerance: float
+
+    @property
+    def has_drifted(self) -> bool:
+        return self.drift.p_beyond < ALPHA
+
+    def record(self) -> dict[str, Any]:
+        values = plain_values(asdict(self.drift))
+        return values | {
+            "tolerance": self.tolerance,
+            "drifted": self.has_drifted,
+            "notes": list(self.notes()),
+            "note_codes": [note.code for note in self.notes()],
+        }
+
+    def lines(self) -> Iterator[str]:
+        one = self.drift
+        limits = "" if isnan(one.ci_low) else f" [{one.ci_low:+.4g}, {one.ci_high:+.4g}]"
+        state = "has moved" if self.has_drifted else "is not shown to have moved too far"
+        yield (
+            f"The judge {state}: {one.shift:+.4g}{limits} on {one.n} anchor items, "
+            f"p = {one.p_adjusted:.4f}, tolerance {self.tolerance:g}."
+        )
+        if not isnan(one.distance_shift):
+            limits = f" [{one.distance_ci_low:+.4g}, {one.distance_ci_high:+.4g}]"
+            limits = ", all alike" if isnan(one.distance_ci_low) else limits
+            yield (
+                f"Mean distance from people: {one.distance_before:.4g} before, "
+                f"{one.distance_after:.4g} after ({one.distance_shift:+.4g}{limits})."
+            )
+        yield from (f"Note: {note}." for note in self.notes())
+
+    def notes(self) -> Iterator[CodedText]:
+        """What makes the interval a rough guide."""
+        one = self.drift
+        if one.n_clusters < ANCHORS:
+            units = "anchor items" if one.n_clusters == one.n else "clusters of anchor items"
+            text = f"{one.n_clusters} {units}; {ANCHORS} or more are advised"
+            yield CodedText(text, code="few_anchors")
+        if one.n >= ANCHORS and 0 < one.n_moved < min(MOVED, one.n):
+            text = f"only {one.n_moved} scores moved: the interval is a rough guide below {MOVED}"
+            yield CodedText(text, code="few_moved")
+
+
+def drift_of_file(
+    path: Path,
+    columns: DriftColumns,
+    *,
+    tolerance: float = 0.0,
+    looks: int = 1,
+    reading: Reading | None = None,
+) -> JudgeDrift:
+    """The shift of the judge whose scores at two versions are columns of a file.
+
+    Anchor items without one of the scores, or without the human rating, are left out.
+    """
+    reading = reading or Reading()
+    scores = [name for name in (columns.before, columns.after, columns.human) if name]
+    cluster = [columns.cluster] if columns.cluster else []
+    with refusing_tables():
+        table = open_table(path, [*scores, *columns.item, *cluster], columns.where, reading)
+        table.drop_missing(*dict.fromkeys(scores))
+        clusters = table.names(cluster[0], "clusters").to_list() if cluster else None
+        values = [table.numbers(name) for name in scores]
+        if columns.item:
+            units = table.units(columns.item)
+            values, kept = settle_repeats(table, [units], values, reading.repeats("refuse"))
+            clusters = clusters and [clusters[row] for row in kept.tolist()]
+    before, after, *human = values
+    try:
+        drift = judge_shift(
+            before,
+            after,
+            human=human[0] if human else None,
+            clusters=clusters,
+            tolerance=tolerance,
+            looks=looks,
+        )
+    except ValueError as error:
+        raise unusable(path, error) from None
+    return JudgeDrift(drift, tolerance)

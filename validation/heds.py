@@ -6,10 +6,11 @@ https://aclanthology.org/2022.humeval-1.6), in fewer words; what nobody has said
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.models import Study
 from annotation.protocols.records import ProtocolQuestion
@@ -17,8 +18,10 @@ from annotation.protocols.scales import range_of
 from annotation.simulated_answers import simulation_notice
 from annotation.study_facts import StudyFacts
 from presentation.documents import Column, Document, Row, Section, Table, Verbatim
+from presentation.formats import FORMATS
 from results.models import Result
-from validation.datasheets.short import answer_of
+from validation.datasheet import answer_of, datasheet_document
+from validation.study_results import current_version
 
 UNKNOWN = gettext_noop("to be filled in")
 # Of kinds of questions: how the instrument is presented, and the form of elicitation.
@@ -52,19 +55,18 @@ Filled = tuple[str, str, str]
 
 
 def heds_document(study: Study, version: Result | None) -> Document:
-    """The datasheet, section by section, each question with its answer."""
     facts = StudyFacts(study)
     parts = [
-        (_("Paper and resources"), "1", list(_paper())),
-        (_("Systems"), "2", list(_systems())),
-        (_("Output sample, evaluators, experimental design"), "3", list(_design(facts))),
+        (_("Paper and resources"), "1", _paper()),
+        (_("Systems"), "2", _systems()),
+        (_("Output sample, evaluators, experimental design"), "3", _design(facts)),
     ]
     for question in facts.protocol.questions:
         title = _("Quality criterion: %(name)s") % {"name": question.name}
         parts.append(
-            (title, f"4-{question.name}", list(_criterion(facts, question, version is not None)))
+            (title, f"4-{question.name}", _criterion(facts, question, version is not None))
         )
-    parts.append((_("Ethics"), "5", list(_ethics(facts))))
+    parts.append((_("Ethics"), "5", _ethics(facts)))
     sections = [
         Section(
             title,
@@ -114,43 +116,49 @@ def _table(name: str, title: str, filled: list[Filled]) -> Table:
     return Table(name, title, [Column(one, is_number=False) for one in titles], rows)
 
 
-def _paper() -> Iterator[Filled]:
-    yield "1.1", _("Paper that reports the experiment"), _(UNKNOWN)
-    yield "1.2", _("Website with the resources used"), _(UNKNOWN)
-    yield "1.3", _("Who completes this sheet, and the contact author"), _(UNKNOWN)
+def _paper() -> list[Filled]:
+    return [
+        ("1.1", _("Paper that reports the experiment"), _(UNKNOWN)),
+        ("1.2", _("Website with the resources used"), _(UNKNOWN)),
+        ("1.3", _("Who completes this sheet, and the contact author"), _(UNKNOWN)),
+    ]
 
 
-def _systems() -> Iterator[Filled]:
-    yield "2.1", _("Type of input of the systems"), _(UNKNOWN)
-    yield "2.2", _("Type of output of the systems"), _(UNKNOWN)
-    yield "2.3", _("Task that the systems perform"), _(UNKNOWN)
-    yield "2.4", _("Input languages"), _(UNKNOWN)
-    yield "2.5", _("Output languages"), _(UNKNOWN)
+def _systems() -> list[Filled]:
+    return [
+        ("2.1", _("Type of input of the systems"), _(UNKNOWN)),
+        ("2.2", _("Type of output of the systems"), _(UNKNOWN)),
+        ("2.3", _("Task that the systems perform"), _(UNKNOWN)),
+        ("2.4", _("Input languages"), _(UNKNOWN)),
+        ("2.5", _("Output languages"), _(UNKNOWN)),
+    ]
 
 
-def _design(facts: StudyFacts) -> Iterator[Filled]:
+def _design(facts: StudyFacts) -> list[Filled]:
     outputs = "; ".join(
         _("%(system)s: %(n)s") % {"system": system or _("without a system"), "n": n}
         for system, n in facts.outputs_of_systems
     )
-    yield "3.1.1", _("Outputs evaluated per system"), outputs or "0"
-    yield "3.1.2", _("How outputs were selected"), _(UNKNOWN)
-    yield "3.1.3", _("Statistical power of the sample size"), _(UNKNOWN)
-    yield "3.2.1", _("Number of evaluators"), str(facts.counts["n_annotators"])
-    yield "3.2.2", _("Kind of evaluators"), _kind_of_evaluators(facts)
-    yield "3.2.3", _("How evaluators were recruited"), _recruited(facts)
-    yield "3.2.4", _("Training and practice before the evaluation"), _training(facts)
-    yield "3.2.5", _("Other characteristics of evaluators"), _characteristics(facts)
-    yield "3.3.1", _("Whether the design was preregistered, and where"), _(UNKNOWN)
-    yield "3.3.2", _("How responses were collected"), _collected(facts)
-    yield "3.3.3", _("Quality assurance"), _quality(facts)
-    yield "3.3.4", _("What evaluators saw"), _interface(facts)
-    yield "3.3.5", _("How free evaluators were in when and how fast"), _freedom(facts)
-    yield "3.3.6", _("Whether evaluators could ask or give feedback"), _feedback(facts)
     is_online = bool(facts.batches)
     place = _("At a place of the evaluators' own choosing (online)") if is_online else _(UNKNOWN)
-    yield "3.3.7", _("Conditions of the evaluation"), place
-    yield "3.3.8", _("Range of those conditions"), "N/A" if is_online else _(UNKNOWN)
+    return [
+        ("3.1.1", _("Outputs evaluated per system"), outputs or "0"),
+        ("3.1.2", _("How outputs were selected"), _(UNKNOWN)),
+        ("3.1.3", _("Statistical power of the sample size"), _(UNKNOWN)),
+        ("3.2.1", _("Number of evaluators"), str(facts.counts["n_annotators"])),
+        ("3.2.2", _("Kind of evaluators"), _kind_of_evaluators(facts)),
+        ("3.2.3", _("How evaluators were recruited"), _recruited(facts)),
+        ("3.2.4", _("Training and practice before the evaluation"), _training(facts)),
+        ("3.2.5", _("Other characteristics of evaluators"), _characteristics(facts)),
+        ("3.3.1", _("Whether the design was preregistered, and where"), _(UNKNOWN)),
+        ("3.3.2", _("How responses were collected"), _collected(facts)),
+        ("3.3.3", _("Quality assurance"), _quality(facts)),
+        ("3.3.4", _("What evaluators saw"), _interface(facts)),
+        ("3.3.5", _("How free evaluators were in when and how fast"), _freedom(facts)),
+        ("3.3.6", _("Whether evaluators could ask or give feedback"), _feedback(facts)),
+        ("3.3.7", _("Conditions of the evaluation"), place),
+        ("3.3.8", _("Range of those conditions"), "N/A" if is_online else _(UNKNOWN)),
+    ]
 
 
 def _kind_of_evaluators(facts: StudyFacts) -> str:
@@ -283,27 +291,29 @@ def _feedback(facts: StudyFacts) -> str:
     )
 
 
-def _criterion(facts: StudyFacts, question: ProtocolQuestion, is_tested: bool) -> Iterator[Filled]:
+def _criterion(facts: StudyFacts, question: ProtocolQuestion, is_tested: bool) -> list[Filled]:
     presented, form = FORMS[question.kind]
     is_text = question.options.is_text
     size, values = ("N/A", "N/A") if is_text else _scale(question)
-    yield "4.1.1", _("Type of quality: correctness, goodness or feature"), _(UNKNOWN)
-    yield "4.1.2", _("Aspect: form, content or both"), _(UNKNOWN)
-    yield "4.1.3", _("In its own right, or relative to something"), _(UNKNOWN)
-    yield "4.2.1", _("Objective or subjective"), _(UNKNOWN)
-    yield "4.2.2", _("Absolute or relative"), _absolute(facts)
-    yield "4.2.3", _("Intrinsic or extrinsic"), _(UNKNOWN)
-    yield "4.3.1", _("Name of the criterion, as evaluators read it"), question.heading
-    yield "4.3.2", _("Definition given to evaluators"), _definition_text(facts)
-    yield "4.3.3", _("Size of the scale"), size
-    yield "4.3.4", _("Possible values"), values
-    yield "4.3.5", _("How the instrument is presented"), _(presented)
-    yield "4.3.6", _("Task, where there is no instrument"), question.wording if is_text else "N/A"
-    yield "4.3.7", _("Verbatim question"), question.wording
-    yield "4.3.8", _("Form of response elicitation"), _(form)
-    yield "4.3.9", _("How responses were aggregated"), _aggregated(facts, question)
-    yield "4.3.10", _("Methods for effect size and significance"), _tested(is_tested)
-    yield "4.3.11", _("Agreement between and within evaluators"), _agreement(facts, question)
+    return [
+        ("4.1.1", _("Type of quality: correctness, goodness or feature"), _(UNKNOWN)),
+        ("4.1.2", _("Aspect: form, content or both"), _(UNKNOWN)),
+        ("4.1.3", _("In its own right, or relative to something"), _(UNKNOWN)),
+        ("4.2.1", _("Objective or subjective"), _(UNKNOWN)),
+        ("4.2.2", _("Absolute or relative"), _absolute(facts)),
+        ("4.2.3", _("Intrinsic or extrinsic"), _(UNKNOWN)),
+        ("4.3.1", _("Name of the criterion, as evaluators read it"), question.heading),
+        ("4.3.2", _("Definition given to evaluators"), _definition_text(facts)),
+        ("4.3.3", _("Size of the scale"), size),
+        ("4.3.4", _("Possible values"), values),
+        ("4.3.5", _("How the instrument is presented"), _(presented)),
+        ("4.3.6", _("Task, where there is no instrument"), question.wording if is_text else "N/A"),
+        ("4.3.7", _("Verbatim question"), question.wording),
+        ("4.3.8", _("Form of response elicitation"), _(form)),
+        ("4.3.9", _("How responses were aggregated"), _aggregated(facts, question)),
+        ("4.3.10", _("Methods for effect size and significance"), _tested(is_tested)),
+        ("4.3.11", _("Agreement between and within evaluators"), _agreement(facts, question)),
+    ]
 
 
 def _absolute(facts: StudyFacts) -> str:
@@ -362,9 +372,37 @@ def _agreement(facts: StudyFacts, question: ProtocolQuestion) -> str:
     return "; ".join(lines) or _("Not computed since the last change of judgments")
 
 
-def _ethics(facts: StudyFacts) -> Iterator[Filled]:
-    yield "5.1", _("Approval by a research ethics committee"), _(UNKNOWN)
+def _ethics(facts: StudyFacts) -> list[Filled]:
     privacy = _("Annotators are stored under pseudonyms; whether texts hold personal data:")
-    yield "5.2", _("Personal data"), f"{privacy} {_(UNKNOWN)}"
-    yield "5.3", _("Special categories of personal data"), _(UNKNOWN)
-    yield "5.4", _("Impact assessments"), _(UNKNOWN)
+    return [
+        ("5.1", _("Approval by a research ethics committee"), _(UNKNOWN)),
+        ("5.2", _("Personal data"), f"{privacy} {_(UNKNOWN)}"),
+        ("5.3", _("Special categories of personal data"), _(UNKNOWN)),
+        ("5.4", _("Impact assessments"), _(UNKNOWN)),
+    ]
+
+
+# In the order of a list of them, with what each holds.
+DATASHEETS: Mapping[str, Promise] = {
+    "datasheet.html": gettext_lazy(
+        "Wording, instructions, consent, pay, dates, annotators, rejections, agreement and means."
+    ),
+    "datasheet.md": gettext_lazy("The same as Markdown."),
+    "heds.html": gettext_lazy(
+        "The Human Evaluation Datasheet (HEDS), filled as far as it is known here."
+    ),
+    "heds.md": gettext_lazy("The same as Markdown, to go on with."),
+}
+
+
+def datasheet_file(study: Study, name: str, *, with_money: bool) -> bytes:
+    """One of `DATASHEETS`; amounts of money are for roles that may see them."""
+    kind, _dot, form = name.partition(".")
+    return FORMATS[form](_document(study, kind, with_money))[f"report.{form}"]
+
+
+def _document(study: Study, kind: str, with_money: bool) -> Document:
+    version = current_version(study)
+    if kind == "heds":
+        return heds_document(study, version)
+    return datasheet_document(study, version, with_money=with_money)

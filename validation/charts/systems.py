@@ -1,0 +1,272 @@
+"""Charts of systems and candidates: ranks, scatter, and the power of larger studies."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from presentation.theme import BLUE, FILLING, GREEN, ORANGE, PURPLE, RED, SKY, Picture, axis_title
+from stats.arguments import Floats
+from validation.charts.metrics import MOST_COLOURS, MOST_POINTS, N_BINS
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+
+HUMAN_RATINGS = "human ratings"
+COLOURS = [BLUE, RED, GREEN, PURPLE, ORANGE, SKY]
+GREY = "#8a94a0"
+ROW_HEIGHT = 30
+# So many characters of systems' names stand beside a line's end.
+ROOM_FOR_NAMES = 30
+
+
+def system_rank_bump(ranks: pd.DataFrame) -> Picture:
+    """A line for each system through its rank by human ratings and by each metric, best on top.
+
+    `ranks` has the columns system, by ("human ratings" or a metric), rank (1 is best; ties share
+    one) and mean, in the order to be drawn. Beyond six systems, colour is for those whose
+    ranks differ most.
+    """
+    import altair as alt
+
+    columns = list(dict.fromkeys(ranks["by"]))
+    bold = most_moved(ranks)
+    rest = [name for name in dict.fromkeys(ranks["system"]) if name not in bold]
+    colours = COLOURS[: len(bold)] + [GREY] * len(rest)
+    n_ranks = int(ranks["rank"].max()) if len(ranks) else 1
+    base = alt.Chart(ranks).encode(
+        x=alt.X(
+            "by:N",
+            title=None,
+            sort=columns,
+            scale=alt.Scale(domain=columns, type="point", padding=0.25),
+            axis=alt.Axis(orient="top", labelAngle=-90 if len(columns) > 4 else 0, grid=True),
+        ),
+        y=alt.Y(
+            "rank:Q",
+            title=None,
+            scale=alt.Scale(domain=[n_ranks + 0.5, 0.5], nice=False),
+            axis=_named_axis(ranks, columns[:1], "left"),
+        ),
+        color=alt.Color(
+            "system:N", legend=None, scale=alt.Scale(domain=[*bold, *rest], range=colours)
+        ),
+    )
+    tips = [
+        alt.Tooltip("system:N", title=_("System")),
+        alt.Tooltip("by:N", title=_("Ranked by")),
+        alt.Tooltip("rank:Q", title=_("Rank")),
+        alt.Tooltip("mean:Q", format=".3f", title=_("Mean")),
+    ]
+    is_bold = alt.FieldOneOfPredicate(field="system", oneOf=bold)
+    width = alt.condition(is_bold, alt.value(2.5), alt.value(1))
+    lines = base.mark_line().encode(detail="system:N", strokeWidth=width)
+    points = base.mark_point(size=90, opacity=1).encode(tooltip=tips)
+    # A scale of its own lets the names at the other end be an axis too.
+    far_end = base.mark_point(opacity=0).encode(
+        y=alt.Y(
+            "rank:Q",
+            title=None,
+            scale=alt.Scale(domain=[n_ranks + 0.5, 0.5], nice=False),
+            axis=_named_axis(ranks, columns[1:][-1:], "right"),
+        )
+    )
+    drawn = alt.layer(alt.layer(lines, points), far_end).resolve_scale(y="independent")
+    height = max(4, n_ranks) * ROW_HEIGHT
+    sized: Picture = drawn.properties(width="container", height=height, autosize=FILLING)
+    return sized
+
+
+def most_moved(ranks: pd.DataFrame) -> list[str]:
+    spread = ranks.groupby("system", sort=False)["rank"].agg(lambda of: of.max() - of.min())
+    moved = set(spread.sort_values(ascending=False, kind="stable").index[:MOST_COLOURS])
+    return [str(name) for name in dict.fromkeys(ranks["system"]) if name in moved]
+
+
+def _named_axis(
+    ranks: pd.DataFrame, by: list[str], side: Literal["left", "right"]
+) -> alt.Axis | None:
+    """Each rank and the systems that have it by one of the two, at an end of their lines."""
+    import altair as alt
+
+    of_one = ranks[ranks["by"].isin(by)]
+    if of_one.empty:
+        return None
+    names = of_one.groupby("rank", sort=True)["system"].agg(_joined)
+    labels = {
+        f"{rank:g}": f"{name} {rank:g}" if side == "left" else f"{rank:g} {name}"
+        for rank, name in names.items()
+    }
+    return alt.Axis(
+        orient=side,
+        values=[float(str(rank)) for rank in names.index],
+        labelExpr=f"{json.dumps(labels)}[datum.value]",
+        labelLimit=240,
+        grid=False,
+        domain=False,
+        ticks=False,
+    )
+
+
+def _joined(names: pd.Series[str]) -> str:
+    joined = ", ".join(names)
+    return joined if len(joined) <= ROOM_FOR_NAMES else f"{joined[: ROOM_FOR_NAMES - 1]}…"
+
+
+HEIGHT = 320
+
+
+def human_metric_scatter(cells: pd.DataFrame, *, human: str, metric: str) -> Picture:
+    """A point for each candidate, or the number of candidates in each part of the plane.
+
+    `cells` has the columns human and score, a row a candidate; or those of `density`, which is
+    what becomes of more than 2,000 candidates. `human` and `metric` are the axes' titles.
+    """
+    bounded = points_or_parts(cells)
+    draw = _counts if "n" in bounded else _points
+    drawn = draw(bounded, axis_title(human), axis_title(metric))
+    sized: Picture = drawn.properties(width="container", height=HEIGHT, autosize=FILLING)
+    return sized
+
+
+def points_or_parts(cells: pd.DataFrame) -> pd.DataFrame:
+    """The candidates with both values, or counts of them where they are too many to draw."""
+    if "n" in cells:
+        return cells
+    known = cells.dropna(subset=["human", "score"])
+    return density(known) if len(known) > MOST_POINTS else known
+
+
+def density(cells: pd.DataFrame, n_bins: int = N_BINS) -> pd.DataFrame:
+    """How many candidates lie in each part: human_low, human_high, score_low, score_high, n."""
+    import pandas as pd
+
+    known = cells.dropna(subset=["human", "score"])
+    edges = [_edges(known[name].to_numpy(), n_bins) for name in ("human", "score")]
+    n, human, score = np.histogram2d(known["human"], known["score"], bins=edges)
+    rows, columns = np.nonzero(n)
+    return pd.DataFrame(
+        {
+            "human_low": human[rows],
+            "human_high": human[rows + 1],
+            "score_low": score[columns],
+            "score_high": score[columns + 1],
+            "n": n[rows, columns].astype(int),
+        }
+    )
+
+
+def _edges(values: Floats, n_bins: int) -> Floats:
+    different = np.unique(values)
+    if not 1 < len(different) <= n_bins:
+        return np.histogram_bin_edges(values, bins=n_bins)
+    middles = (different[:-1] + different[1:]) / 2
+    first, last = 2 * different[0] - middles[0], 2 * different[-1] - middles[-1]
+    return np.concatenate([[first], middles, [last]])
+
+
+def _points(cells: pd.DataFrame, human: list[str], metric: list[str]) -> Picture:
+    import altair as alt
+
+    names = [name for name in ("item", "candidate", "system") if name in cells]
+    drawn: Picture = (
+        alt.Chart(cells)
+        .mark_point(size=28, opacity=0.35)
+        .encode(
+            x=alt.X("human:Q", title=human, scale=alt.Scale(zero=False, nice=False, padding=8)),
+            y=alt.Y("score:Q", title=metric, scale=alt.Scale(zero=False, nice=False, padding=8)),
+            tooltip=[
+                *(alt.Tooltip(f"{name}:N", title=name.title()) for name in names),
+                alt.Tooltip("human:Q", format=".2f", title=_("People")),
+                alt.Tooltip("score:Q", format=".3f", title=_("Score")),
+            ],
+        )
+    )
+    return drawn
+
+
+def _counts(parts: pd.DataFrame, human: list[str], metric: list[str]) -> Picture:
+    # The root lets the thin edge of a cloud show beside its heart.
+    import altair as alt
+
+    shade = alt.Scale(type="sqrt", range=[0.12, 1], domainMin=0)
+    drawn: Picture = (
+        alt.Chart(parts)
+        .mark_rect()
+        .encode(
+            x=alt.X("human_low:Q", title=human, scale=alt.Scale(zero=False, nice=False)),
+            x2="human_high:Q",
+            y=alt.Y("score_low:Q", title=metric, scale=alt.Scale(zero=False, nice=False)),
+            y2="score_high:Q",
+            opacity=alt.Opacity("n:Q", title=_("Candidates"), scale=shade),
+            tooltip=[alt.Tooltip("n:Q", format=",", title=_("Candidates"))],
+        )
+    )
+    return drawn
+
+
+CURVE_HEIGHT = 280
+
+
+def power_curve(
+    curve: pd.DataFrame, *, metric_a: str, metric_b: str, power: float = 0.8
+) -> Picture:
+    """The power to distinguish two metrics by the number of items, a line a number of annotators.
+
+    `curve` is a frame of `stats.sample_size.sample_size_curve`; `power` is the one wished for.
+    """
+    import altair as alt
+
+    drawn = curve[curve["power"].notna()].assign(ratings=curve["n_annotators"].map(ratings_text))
+    kinds = list(dict.fromkeys(drawn["ratings"]))
+    base = alt.Chart(drawn).encode(
+        x=alt.X(
+            "n_items:Q",
+            title=_("Items in the study"),
+            scale=alt.Scale(zero=True, nice=False),
+        ),
+        y=alt.Y(
+            "power:Q",
+            title=axis_title(
+                _("Power to tell %(one)s from %(other)s") % {"one": metric_a, "other": metric_b}
+            ),
+            scale=alt.Scale(domain=[0, 1]),
+            axis=alt.Axis(format=".0%", tickCount=5),
+        ),
+        color=alt.Color(
+            "ratings:N",
+            title=None,
+            # Not names at the lines' ends: these meet where the power comes near to 1.
+            legend=alt.Legend(orient="top", columns=2) if any(kinds) else None,
+            scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)]),
+        ),
+    )
+    tips = [
+        alt.Tooltip("n_items:Q", format=",", title=_("Items")),
+        alt.Tooltip("ratings:N", title=_("Ratings")),
+        alt.Tooltip("power:Q", format=".0%", title=_("Power")),
+        alt.Tooltip("delta:Q", format="+.3f", title=_("Difference")),
+    ]
+    target = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(power))
+    lines = base.mark_line(strokeWidth=2.5)
+    points = base.mark_point(opacity=1).encode(tooltip=tips)
+    return alt.layer(target, lines, points).properties(
+        width="container", height=CURVE_HEIGHT, autosize=FILLING
+    )
+
+
+def ratings_text(n_annotators: float) -> str:
+    """How many ratings each candidate has; nothing where that is unknown."""
+    import pandas as pd
+
+    if pd.isna(n_annotators):
+        return ""
+    n = 1 if n_annotators == 1 else 2  # a mean, as 2.5, has the plural
+    text = ngettext("%(n)s rating each", "%(n)s ratings each", n)
+    return text % {"n": f"{n_annotators:.3g}"}
