@@ -1,8 +1,131 @@
 """What the pages' forms refuse, in words."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
 from django import forms
+from django.contrib.auth import password_validation
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from accounts.forms import TokenForm
+from accounts.models import Team
+from accounts.roles import Role
+from presentation.numbers import read_usd
 
 
 def problems_of(form: forms.BaseForm) -> str:
     """All that a form refuses, as sentences."""
     return " ".join(str(error) for errors in form.errors.values() for error in errors)
+
+
+class UsdField(forms.DecimalField):
+    """US dollars and cents in plain digits, never below nothing."""
+
+    def __init__(self, **options: Any) -> None:
+        usual: dict[str, Any] = {"min_value": Decimal(0), "max_digits": 8, "decimal_places": 2}
+        super().__init__(**usual | options)
+
+    def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
+        if value in self.empty_values:
+            return None
+        if isinstance(value, Decimal):
+            return value
+        try:
+            return read_usd(str(value))
+        except ValueError as error:
+            raise ValidationError(str(error), code="invalid") from error
+
+
+class NewTeamForm(forms.Form):
+    """A name."""
+
+    name = forms.CharField(label=_("Name of the team"), max_length=80)
+
+
+class WageFloorForm(forms.ModelForm[Team]):
+    """The least pay an hour."""
+
+    class Meta:
+        model = Team
+        fields = ["wage_floor_usd"]
+        field_classes = {"wage_floor_usd": UsdField}
+        labels = {"wage_floor_usd": _("Least pay an hour, $")}
+        widgets = {"wage_floor_usd": forms.TextInput(attrs={"inputmode": "decimal"})}
+
+
+class RoleForm(forms.Form):
+    """A role, of those that somebody may give."""
+
+    role = forms.ChoiceField(label=_("Role"))
+
+    def __init__(self, *args: Any, roles: Sequence[Role], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["role"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(role.value, role.label) for role in roles]
+
+    @property
+    def choice(self) -> Role:
+        return Role(self.cleaned_data["role"])
+
+
+class TeamTokenForm(RoleForm, TokenForm):
+    """What a team's token is called, in which role it acts, what for, and for how long."""
+
+    field_order = ["name", "role", "days", "scopes"]
+
+    def __init__(self, *args: Any, roles: Sequence[Role], **kwargs: Any) -> None:
+        super().__init__(*args, roles=roles, **{"initial": {"role": Role.ANALYST}} | kwargs)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What was filled in, once it is valid."""
+        return super().values | {"role": self.choice}
+
+
+class InvitationForm(RoleForm):
+    """Whom to invite, and as what."""
+
+    email = forms.EmailField(
+        label=_("E-mail address"), widget=forms.EmailInput(attrs={"autocomplete": "off"})
+    )
+    field_order = ["email", "role"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"initial": {"role": Role.RESEARCHER}} | kwargs)
+
+
+class NewAccountForm(forms.Form):
+    """A name and a password, for somebody who was invited."""
+
+    username = forms.CharField(
+        label=_("Username"),
+        max_length=150,
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        help_text=password_validation.password_validators_help_text_html,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+
+class AuditLogForm(forms.Form):
+    """Which entries of the audit log."""
+
+    action = forms.ChoiceField(label=_("Action"), required=False)
+    person = forms.ChoiceField(label=_("Person"), required=False)
+
+    def __init__(
+        self, *args: Any, actions: Sequence[str], names: Sequence[str], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        for name, values in (("action", actions), ("person", names)):
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = [("", _("all")), *((value, value) for value in values)]

@@ -10,8 +10,8 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from hits.exceptions import BonusFileRefused
-from presentation.amounts import read_usd
 from presentation.files import plain_file
+from presentation.numbers import read_usd
 
 COLUMNS = ("assignment_id", "amount_usd", "reason")
 

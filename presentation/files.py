@@ -6,7 +6,7 @@ from contextlib import suppress
 from errno import EISDIR, ESPIPE
 from pathlib import Path
 
-from presentation.exceptions import FileUnwritable
+from error_codes import CorrectableError
 
 
 def write_whole(path: Path, content: str | Iterable[str | bytes]) -> None:
@@ -70,3 +70,11 @@ def _replace(path: Path, parts: Iterable[str | bytes]) -> None:
         with suppress(OSError):
             partial.unlink()
         raise
+
+
+class PresentationError(CorrectableError):
+    """Something a person can mend; its text says what and how."""
+
+
+class FileUnwritable(PresentationError):
+    """A file cannot be written there."""

@@ -9,8 +9,7 @@ from tempfile import TemporaryFile
 from presentation.documents import Document
 from presentation.html import document_html
 from presentation.latex import document_latex, table_latex
-from presentation.markdown import document_markdown
-from presentation.plain import document_json, records_csv, table_csv
+from presentation.plain import document_json, document_markdown, records_csv, table_csv
 from presentation.theme import Form, rendered, themed
 
 Files = dict[str, bytes]

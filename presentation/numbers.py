@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from decimal import Decimal
 from math import isnan
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from error_codes import InvalidValue
 
 DASH = "–"
 MINUS = "\N{MINUS SIGN}"
@@ -29,3 +37,47 @@ def format_estimate(value: float | None, low: float | None, high: float | None) 
 def format_percent(share: float | None) -> str:
     """`12 %` of a share."""
     return DASH if share is None or isnan(share) else f"{100 * share:.0f} %"
+
+
+MOST_LISTED = 3
+
+
+def join_names(names: Sequence[str]) -> str:
+    """a, b and c."""
+    if len(names) < 2:
+        return "".join(names)
+    return _("%(names)s and %(last)s") % {"names": ", ".join(names[:-1]), "last": names[-1]}
+
+
+def shorten_names(names: Sequence[str]) -> str:
+    """a, b and c; of more than three the first two, and how many others there are."""
+    rest = len(names) - MOST_LISTED + 1
+    if rest < 2:
+        return join_names(list(names))
+    others = ngettext("%(n)d other", "%(n)d others", rest) % {"n": rest}
+    return join_names([*names[: MOST_LISTED - 1], others])
+
+
+# No sign, exponent, separator of thousands, or digits of other scripts, which Decimal takes.
+PLAIN_AMOUNT = re.compile(r"\$?([0-9]{1,12}(?:\.[0-9]{1,2})?)")
+LARGEST_USD = Decimal("99999999.99")
+
+
+def read_usd(text: str) -> Decimal:
+    """The dollars and cents that a text such as 12, $12 or 0.50 says; ValueError for any other."""
+    match = PLAIN_AMOUNT.fullmatch(text.strip())
+    if match is None:
+        raise InvalidValue(
+            _(
+                "%(text)s is not an amount of dollars, such as 12 or 0.50. Digits, and at most two "
+                "after a point, are all that may be in it."
+            )
+            % {"text": repr(text[:40])},
+            code="not_an_amount",
+        )
+    amount_usd = Decimal(match[1])
+    if amount_usd > LARGEST_USD:
+        largest = f"{LARGEST_USD:,}"
+        text = _("No amount is larger than $%(largest)s.") % {"largest": largest}
+        raise InvalidValue(text, code="too_large")
+    return amount_usd

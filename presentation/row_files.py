@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, Literal
 
 from presentation.spreadsheets import csv_parts
@@ -139,3 +140,17 @@ class PartBuffer:
     def drain(self) -> Iterator[bytes]:
         parts, self._parts = self._parts, []
         yield from (part for part in parts if part)
+
+
+def json_chunks(
+    record: Mapping[str, Any], name: str, chunks: Iterable[Iterable[Mapping[str, Any]]]
+) -> Iterator[str]:
+    """A JSON object that ends with a list of this name, as `json.dumps(..., indent=1)` has it."""
+    yield json.dumps(record, indent=1).removesuffix("\n}").removesuffix("}")
+    yield f',\n "{name}": [' if record else f'\n "{name}": ['
+    between = "\n"
+    for rows in chunks:
+        for row in rows:
+            yield between + indent(json.dumps(row, indent=1), "  ")
+            between = ",\n"
+    yield "]\n}" if between == "\n" else "\n ]\n}"

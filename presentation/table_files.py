@@ -8,8 +8,7 @@ from typing import Any
 from presentation.documents import Document, Section, Table
 from presentation.html import document_html
 from presentation.latex import table_latex
-from presentation.markdown import table_markdown
-from presentation.plain import table_csv
+from presentation.plain import table_csv, table_markdown
 from presentation.row_files import CSV, JSON_LINES, PARQUET, Kind, RowFile, row_jsonl, row_parquet
 
 Content = Iterator[str] | Iterator[bytes] | list[str]

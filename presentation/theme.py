@@ -10,6 +10,9 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+if TYPE_CHECKING:
+    import altair as alt
+
 Form = Literal["svg", "png", "pdf"]
 if TYPE_CHECKING:
     import altair as alt
@@ -117,3 +120,31 @@ def rendered(spec: dict[str, Any], form: Form) -> bytes:
     if form == "pdf":
         return vl_convert.vegalite_to_pdf(sized)
     return vl_convert.vegalite_to_png(sized, scale=PNG_SCALE)
+
+
+# Where a cell is so dark that the text on it must be light, in either theme.
+DARK_FROM = 0.8
+
+
+def numbers(cells: alt.Chart, *, size: int) -> list[alt.Chart]:
+    """The cells' defined values, in white where the cell is dark."""
+    import altair as alt
+
+    marks: list[alt.Chart] = []
+    for operator, ink in (("<=", alt.Undefined), (">", "white")):
+        predicate = f"isValid(datum.value) && abs(datum.value) {operator} {DARK_FROM}"
+        mark = cells.transform_filter(predicate).mark_text(color=ink, fontSize=size)
+        marks.append(mark.encode(text=alt.Text("value:Q", format=".2f")))
+    return marks
+
+
+def signed_colour(title: str) -> alt.Color:
+    """The colour of a cell whose value is from -1 to 1; what is below zero has the other end's."""
+    import altair as alt
+
+    return alt.Color(
+        "value:Q",
+        title=title,
+        legend=alt.Legend(orient="bottom", values=[-1, 0, 1], titleLimit=320),
+        scale=alt.Scale(domain=[-1, 0, 1], range="diverging", interpolate="rgb"),
+    )

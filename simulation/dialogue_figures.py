@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
-from console.chart_summaries import range_in_words
+from console.chart_values import range_in_words
 from presentation.numbers import format_number
 from presentation.theme import FILLING, Picture, axis_title, height_of_rows
 

@@ -15,8 +15,7 @@ from annotation.dispute_comments import add_comment, delete_comment, edit_commen
 from annotation.models import Candidate, DisputeComment
 from annotation.models.comments import LONGEST_COMMENT
 from console.api.endpoint import Endpoint, Filters, Input
-from console.api.operations import stretches, writes
-from console.api.pagination import stretch
+from console.api.operations import stretch, stretches, writes
 
 MOST_ROUNDS = 32_767
 

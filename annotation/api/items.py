@@ -17,8 +17,7 @@ from annotation.api.candidates import (
 )
 from annotation.models import Candidate, Item
 from console.api.endpoint import Endpoint, Filters
-from console.api.operations import reads, stretches
-from console.api.pagination import stretch
+from console.api.operations import reads, stretch, stretches
 
 
 class CandidateSerializer(serializers.ModelSerializer[Candidate]):

@@ -14,8 +14,7 @@ from annotation.models import Study
 from annotation.study_jobs import jobs_of
 from console.api.endpoint import Endpoint, Filters, address_of
 from console.api.job_records import JobSerializer, job_record
-from console.api.operations import lists, reads, writes
-from console.api.pagination import page
+from console.api.operations import lists, page, reads, writes
 from console.job_permissions import needed_to_control
 from work.models import Job
 from work.request import resume_job, stop_job

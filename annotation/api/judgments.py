@@ -17,8 +17,7 @@ from annotation.api.candidates import (
 from annotation.flags import LONGEST_REASON, flag_submissions, unflag_submissions
 from annotation.models import Annotator, Judgment, Study, Submission
 from console.api.endpoint import Endpoint, Filters, Input
-from console.api.operations import reads, stretches, writes
-from console.api.pagination import stretch
+from console.api.operations import reads, stretch, stretches, writes
 
 
 class SubmissionSerializer(serializers.ModelSerializer[Submission]):

@@ -25,8 +25,7 @@ from annotation.simulated_answers import has_simulated
 from annotation.study_jobs import LABEL, request_study_job
 from console.api.endpoint import Endpoint, Input
 from console.api.job_records import JobSerializer
-from console.api.operations import lists, reads, stretches, writes
-from console.api.pagination import page, stretch
+from console.api.operations import lists, page, reads, stretch, stretches, writes
 
 MOST_ROUNDS = 32_767
 

@@ -19,8 +19,7 @@ from annotation.invitations import invite, revoke
 from annotation.models import Invitation, Study, StudyMembership
 from annotation.pages.members import invitation_link
 from console.api.endpoint import Endpoint, Input
-from console.api.operations import lists, reads, writes
-from console.api.pagination import page
+from console.api.operations import lists, page, reads, writes
 
 
 class MemberSerializer(serializers.Serializer[Any]):

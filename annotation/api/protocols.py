@@ -29,8 +29,7 @@ from annotation.protocols.versions import (
 )
 from annotation.protocols.yaml_files import MOST_CHARACTERS, ParsedFile, parse_yaml, write_yaml
 from console.api.endpoint import Endpoint, Input
-from console.api.operations import lists, reads, writes
-from console.api.pagination import page
+from console.api.operations import lists, page, reads, writes
 
 
 class ProtocolRowSerializer(serializers.ModelSerializer[Protocol]):

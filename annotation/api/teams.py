@@ -14,8 +14,7 @@ from accounts.roles import Permission
 from accounts.teams import create_own_team, set_wage_floor
 from annotation.pages.teams import readable_entry
 from console.api.endpoint import Endpoint, Filters, Input
-from console.api.operations import lists, reads, writes
-from console.api.pagination import page
+from console.api.operations import lists, page, reads, writes
 
 
 class TeamSerializer(serializers.ModelSerializer[Team]):

@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Literal
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from presentation.matrix_cells import numbers, signed_colour
-from presentation.theme import BLUE, FILLING, ORANGE, RED, Picture, axis_title, height_of_rows
+from presentation.theme import (
+    BLUE,
+    FILLING,
+    ORANGE,
+    RED,
+    Picture,
+    axis_title,
+    height_of_rows,
+    numbers,
+    signed_colour,
+)
 
 if TYPE_CHECKING:
     import altair as alt

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from annotation.flags import LONGEST_REASON
 from annotation.label_sets import METHODS_AT_LEVEL
 from annotation.models import Question, Study
-from console.code_names import code_name
+from console.glossary import code_name
 
 # A scale of so few steps is chosen from; a longer one is typed.
 MOST_CHOICES = 12

@@ -18,7 +18,7 @@ from annotation.exceptions import AnnotationError
 from annotation.invitations import invitation_of, join, join_with_new_account
 from annotation.models import Invitation
 from console.access import person
-from console.team_forms import NewAccountForm
+from console.forms import NewAccountForm
 
 SESSION_KEY = "invitation"
 REFUSALS = (AccountsError, AnnotationError)

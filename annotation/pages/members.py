@@ -24,8 +24,7 @@ from annotation.pages.study import (
 )
 from annotation.password_links import link_for_member
 from console.access import person, team_for
-from console.forms import problems_of
-from console.team_forms import InvitationForm, RoleForm
+from console.forms import InvitationForm, RoleForm, problems_of
 
 REFUSALS = (AccountsError, AnnotationError)
 

@@ -26,9 +26,8 @@ from console.access import (
     person,
     team_for,
 )
-from console.forms import problems_of
+from console.forms import AuditLogForm, InvitationForm, NewTeamForm, WageFloorForm, problems_of
 from console.tables import page_of
-from console.team_forms import AuditLogForm, InvitationForm, NewTeamForm, WageFloorForm
 from presentation.spreadsheets import csv_parts
 
 # Entries whose subject is a WorkerId, and details that hold ids of workers or of their assignments.

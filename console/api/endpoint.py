@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any, cast
 
+from django.conf import settings
+from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import serializers
-from rest_framework.authentication import SessionAuthentication
-from rest_framework.exceptions import ParseError
+from rest_framework.authentication import (
+    BaseAuthentication,
+    SessionAuthentication,
+    get_authorization_header,
+)
+from rest_framework.exceptions import AuthenticationFailed, ParseError
 from rest_framework.parsers import BaseParser, JSONParser
-from rest_framework.permissions import IsAuthenticated
+from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
-from accounts.models import Team, User
+from accounts.models import ApiToken, Team, User
 from accounts.roles import Permission
+from accounts.tokens import usable_token
 from console.access import team_for, within_scopes
-from console.api.authentication import BearerToken, token_of
-from console.api.throttles import RequestsAMinute
 from console.registrations import load_registrations
 
 # No document of the API is a tenth as deep; one much deeper ends Python's stack.
@@ -46,6 +54,78 @@ def find_subject(kind: str, request: HttpRequest, name: str, permission: Permiss
     if role or scopes are too small."""
     load_registrations()
     return _finders[kind](request, name, permission)
+
+
+SCHEME = "Bearer"
+# Longer than any token: what is longer is not even hashed.
+MOST_CHARACTERS = 200
+
+
+class BearerToken(BaseAuthentication):
+    """A header `Authorization: Bearer` with a token."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        """The user and the token; None where no token was sent, so that a session may do."""
+        scheme, _, text = get_authorization_header(request).partition(b" ")
+        if scheme.lower() != SCHEME.lower().encode():
+            return None
+        token = usable_token(text.strip().decode("latin-1")[:MOST_CHARACTERS])
+        if token is None:
+            raise AuthenticationFailed("The token is not valid: unknown, expired or revoked.")
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """What a 401 says is wanted."""
+        return SCHEME
+
+
+class BearerTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the schema calls it."""
+
+    target_class = BearerToken
+    name = "token"
+
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
+        """An HTTP scheme that clients know."""
+        return {"type": "http", "scheme": "bearer"}
+
+
+def token_of(request: HttpRequest | Request) -> ApiToken | None:
+    """The token by which a request was made; None for a person's session."""
+    token = getattr(request, "auth", None)
+    return token if isinstance(token, ApiToken) else None
+
+
+MINUTE_SECONDS = 60
+
+
+class RequestsAMinute(BaseThrottle):
+    """Counts in the cache that all processes share, writes apart from reads; 0 is no limit."""
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        """Count the request, and say whether it is one of those that are allowed."""
+        is_read = request.method in SAFE_METHODS
+        most = settings.API_READS_PER_MINUTE if is_read else settings.API_WRITES_PER_MINUTE
+        if not most:
+            return True
+        minute = int(time.time()) // MINUTE_SECONDS
+        key = f"api:{holder_of(request)}:{'reads' if is_read else 'writes'}:{minute}"
+        n_before: int = cache.get(key, 0)
+        if n_before >= most:
+            return False
+        # Two at once may count as one: the limit is for kindness, not for money.
+        cache.set(key, n_before + 1, timeout=2 * MINUTE_SECONDS)
+        return True
+
+    def wait(self) -> float:
+        """Until the next minute begins."""
+        return MINUTE_SECONDS - time.time() % MINUTE_SECONDS
+
+
+def holder_of(request: Request) -> str:
+    """Who makes requests, in a word: a token, or a person by session."""
+    token = token_of(request)
+    return f"token-{token.pk}" if token else f"user-{request.user.pk}"
 
 
 class ShallowJSON(JSONParser):

@@ -26,8 +26,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.roles import Permission
+from console.api.endpoint import holder_of
 from console.api.errors import Conflict, Unprocessable
-from console.api.throttles import holder_of
 from console.models import StoredAnswer
 from encryption import UndecryptableSecret, decrypt, encrypt
 

@@ -13,8 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import ApiToken, Team
-from console.api.authentication import BearerToken, token_of
-from console.api.endpoint import Endpoint
+from console.api.endpoint import BearerToken, Endpoint, token_of
 from console.api.operations import reads
 
 

@@ -17,7 +17,7 @@ from accounts.roles import Permission, Role
 from accounts.teams import appointable_roles
 from accounts.tokens import create_team_token, revoke_token
 from console.access import person, team_for
-from console.team_forms import TeamTokenForm
+from console.forms import TeamTokenForm
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

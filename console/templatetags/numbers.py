@@ -8,7 +8,7 @@ from typing import cast
 from django import template
 from django.utils.translation import gettext as _
 
-from console.code_names import LEVEL_TITLES, code_name
+from console.glossary import LEVEL_TITLES, code_name
 
 register = template.Library()
 

@@ -22,8 +22,7 @@ from annotation.models import Study
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import Conflict
 from console.api.job_records import JobSerializer
-from console.api.operations import lists, writes
-from console.api.pagination import page
+from console.api.operations import lists, page, writes
 from hits.appeals import answer_appeal
 from hits.contacts import LONGEST_TEXT, note_worker
 from hits.draft_costs import price_usd

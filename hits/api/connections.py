@@ -11,8 +11,7 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from console.api.endpoint import Endpoint, Input
-from console.api.operations import lists, reads, writes
-from console.api.pagination import page
+from console.api.operations import lists, page, reads, writes
 from hits.budgets import set_budget
 from hits.connections import close_connection
 from hits.models import Budget, Connection

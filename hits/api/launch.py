@@ -15,8 +15,7 @@ from accounts.roles import Permission
 from console.api.endpoint import Endpoint, Input
 from console.api.errors import Conflict
 from console.api.job_records import JobSerializer
-from console.api.operations import lists, writes
-from console.api.pagination import page
+from console.api.operations import lists, page, writes
 from hits.api.batches import (
     LONGEST_PRICE,
     BatchSerializer,

@@ -20,8 +20,7 @@ from annotation.new_studies import begin_study, copy_study, rename_study
 from annotation.protocols.templates import template_names
 from console.api.endpoint import Endpoint, Filters, Input, address_of
 from console.api.job_records import JobSerializer
-from console.api.operations import lists, reads, writes
-from console.api.pagination import page
+from console.api.operations import lists, page, reads, writes
 from hits.archive import archive_study, restore_study
 from hits.deletion import remove_study
 

@@ -3,7 +3,7 @@
 from argparse import ArgumentTypeError
 from decimal import Decimal
 
-from presentation.amounts import read_usd
+from presentation.numbers import read_usd
 
 
 def dollars(text: str) -> Decimal:

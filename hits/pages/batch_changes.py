@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from accounts.models import User
 from annotation.models import Submission
 from annotation.study_jobs import ANSWER_BY_CROWD, request_study_job
-from console.amount_fields import UsdField
+from console.forms import UsdField
 from hits.changes import (
     NOTHING_MORE,
     add_assignments,

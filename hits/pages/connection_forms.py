@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from accounts.models import Membership, Team
 from accounts.roles import PERMISSIONS, Permission
 from accounts.teams import may_create_teams
-from console.amount_fields import UsdField
+from console.forms import UsdField
 from hits.models import Connection
 from work.models import Job
 

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.amount_fields import UsdField
+from console.forms import UsdField
 from hits.contacts import LONGEST_SUBJECT, LONGEST_TEXT
 from hits.draft_costs import PaidPart
 from hits.drafts import SHORTEST_PARTICIPANTS_REASON, Action

@@ -9,8 +9,7 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from console.api.endpoint import Endpoint
-from console.api.operations import lists, writes
-from console.api.pagination import page
+from console.api.operations import lists, page, writes
 from metrics.judge_connections import close_judge_connection
 from metrics.models import JudgeConnection
 

@@ -19,8 +19,7 @@ from annotation.api.jobs import accepted
 from annotation.study_jobs import SCORE, request_study_job
 from console.api.endpoint import Endpoint, Input
 from console.api.job_records import JobSerializer
-from console.api.operations import lists, stretches, writes
-from console.api.pagination import page, stretch
+from console.api.operations import lists, page, stretch, stretches, writes
 from metrics.models import Score, ScoringRun
 from metrics.pages.offered_metrics import metrics_on_offer
 

@@ -22,8 +22,7 @@ from console.api.job_records import (
     JobSerializer,
     job_record,
 )
-from console.api.operations import lists, reads, writes
-from console.api.pagination import page
+from console.api.operations import lists, page, reads, writes
 from metrics.models import ScoringRequest
 from metrics.pages.scoring import (
     request_by_form,

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Study
-from console.amount_fields import UsdField
+from console.forms import UsdField
 from metrics.exceptions import ParameterRefused
 from metrics.judge_versions import Settings, keep_judge, stored_settings
 from metrics.models import JudgeConnection, JudgeVersion, ScoringRequest

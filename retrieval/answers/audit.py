@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from console.code_names import code_name
+from console.glossary import code_name
 from presentation.documents import Column, Number, Table
 from results.models import Result
 from results.tables import Row

@@ -11,8 +11,7 @@ from django.utils.translation import ngettext
 
 from console.templatetags.numbers import p_text, percent
 from error_codes import CodedText
-from presentation.numbers import format_interval, format_number
-from presentation.phrases import shorten_names
+from presentation.numbers import format_interval, format_number, shorten_names
 from retrieval.evaluation_records import RunOrder
 from retrieval.models import EvaluatedMeasure, RunPair, RunResult
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from console.spans import Axis, Span
+from console.chart_values import Axis, Span
 from presentation.documents import Column, Number, P, Table
 from presentation.numbers import format_interval, format_number
 from presentation.table_files import TABLE_FORMS

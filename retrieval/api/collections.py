@@ -15,8 +15,7 @@ from console.api.job_records import (
     JobSerializer,
     job_record,
 )
-from console.api.operations import lists, reads
-from console.api.pagination import page
+from console.api.operations import lists, page, reads
 from console.api.reading import CountsSerializer
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile

@@ -17,8 +17,7 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from console.api.endpoint import Input
 from console.api.job_records import JobSerializer
-from console.api.operations import lists, reads, stretches, writes
-from console.api.pagination import page, stretch
+from console.api.operations import lists, page, reads, stretch, stretches, writes
 from results.api import (
     ResultRowSerializer,
     ResultsEndpoint,

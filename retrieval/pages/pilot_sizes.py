@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.uploads import plain_file_name
-from console.spans import Axis, Span
+from console.chart_values import Axis, Span
 from retrieval.exceptions import FileFaults
 from retrieval.pilots import MOST_ASSESSORS, EqualCost, Pilot, plans_at_equal_cost, read_pilot
 from stats.inference.generalisability import N_DRAWS, Plan, Reliability

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from error_codes import CodedText
-from presentation.phrases import join_names
+from presentation.numbers import join_names
 from results.models import Result
 from retrieval.answers.pools import describe_unweighted, find_draw
 from retrieval.answers.studies import RoundOfStudy, StudyJudgments, judged_studies

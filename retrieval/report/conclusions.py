@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from error_codes import CodedText
-from presentation.phrases import join_names
+from presentation.numbers import join_names
 from results.shown import ShownResult
 from retrieval.answers.audit import list_files
 from retrieval.answers.evaluation import EvaluationView

@@ -10,8 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from error_codes import CodedText
-from presentation.numbers import format_estimate, format_number
-from presentation.phrases import join_names
+from presentation.numbers import format_estimate, format_number, join_names
 from results.kinds import Chart, Chosen, Computed, Given, register_kind
 from results.models import Result
 from results.settings import Inputs

@@ -16,8 +16,7 @@ from accounts.names import require_visible
 from accounts.roles import Permission
 from annotation.relevance import Source, relevance_sources
 from console.api.endpoint import Endpoint, Filters, Input, address_of
-from console.api.operations import lists, reads, writes
-from console.api.pagination import page
+from console.api.operations import lists, page, reads, writes
 from simulation.models import (
     StoredCatalogue,
     StoredExperiment,

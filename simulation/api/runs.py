@@ -14,8 +14,7 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from console.api.endpoint import Endpoint, Input, address_of
-from console.api.operations import lists, reads, stretches, writes
-from console.api.pagination import page, stretch
+from console.api.operations import lists, page, reads, stretch, stretches, writes
 from simulation.api.experiments import MOST_SEED
 from simulation.models import ExperimentVersion, SensitivityRow, TargetValue, TurnResult
 from simulation.pages.forms import DEFAULT_MEASURES, RunForm

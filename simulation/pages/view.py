@@ -10,11 +10,10 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 
-from console.chart_summaries import ranges_in_words
+from console.chart_values import ranges_in_words
 from error_codes import CodedText
 from presentation.documents import Table
-from presentation.numbers import format_interval, format_number
-from presentation.phrases import join_names
+from presentation.numbers import format_interval, format_number, join_names
 from presentation.theme import Picture
 from simulation.figures import choices_figure, has_several, line_of, turns_figure
 from simulation.models import (

@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from annotation.exceptions import AnnotationError
 from annotation.models import Study
-from presentation.phrases import join_names
+from presentation.numbers import join_names
 from presentation.row_files import Kind, RowFile
 from results.kinds import ResultKind
 from results.models import Result

@@ -12,10 +12,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Study
-from console.chart_summaries import values_in_words
+from console.chart_values import values_in_words
 from presentation import documents
-from presentation.numbers import format_estimate, format_number
-from presentation.phrases import join_names
+from presentation.numbers import format_estimate, format_number, join_names
 from results.kinds import Chart, Computed, Given, register_kind
 from results.models import Result
 from results.settings import Choice, Names, Number, setting

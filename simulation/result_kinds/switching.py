@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Study
 from annotation.simulated_answers import raters_of
-from console.chart_summaries import values_in_words
+from console.chart_values import values_in_words
 from presentation.numbers import format_estimate
 from results.kinds import Chart, Computed, Given, register_kind
 from results.models import Result

@@ -2,8 +2,7 @@ import os
 import threading
 from pathlib import Path
 
-from presentation.exceptions import FileUnwritable
-from presentation.files import require_writable, write_whole
+from presentation.files import FileUnwritable, require_writable, write_whole
 from tests.codes import refused_naming
 
 

@@ -19,7 +19,7 @@ from annotation.study_results import (
     VALIDATION,
     compute,
 )
-from console.spans import Axis
+from console.chart_values import Axis
 from hits.models import Connection, Recruitment
 from results.computing import request_result
 from results.kinds import result_kind

@@ -4,7 +4,7 @@ from math import nan
 
 import pytest
 
-from console.code_names import CODE_NAMES
+from console.glossary import CODE_NAMES
 from console.templatetags.numbers import change, coefficient, duration, interval, words
 
 

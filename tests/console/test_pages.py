@@ -13,7 +13,7 @@ from annotation.study_results import (
     AGREEMENT,
     compute,
 )
-from console.code_names import CODE_NAMES
+from console.glossary import CODE_NAMES
 from console.templatetags.numbers import interval
 from hits.models import Appeal, Assignment, Batch, Hit
 from hits.pages.search import MOST_FOUND

@@ -12,7 +12,7 @@ from annotation.models import Submission
 from hits.collect import collect_batch
 from hits.exports import NAMES, submission_rows
 from hits.models import Assignment, Worker
-from presentation.exceptions import FileUnwritable
+from presentation.files import FileUnwritable
 from presentation.row_files import row_csv, row_jsonl
 from presentation.spreadsheets import from_cell
 from tests.annotation.studies import doubt

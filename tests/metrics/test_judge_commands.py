@@ -8,7 +8,7 @@ from metrics.models import JudgeVersion, Score, ScoringRun
 from metrics.scorers.judges.capabilities import DRAWN
 from metrics.scorers.judges.geval_settings import GEvalSettings
 from metrics.scorers.judges.grade import GradeSettings
-from presentation.exceptions import FileUnwritable
+from presentation.files import FileUnwritable
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
 from tests.codes import refused, refused_naming

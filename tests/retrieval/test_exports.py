@@ -13,7 +13,7 @@ from annotation.exceptions import StudyUnfit
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Adjudication, LabelSet, Question, Study, Submission, WrittenAnswer
 from annotation.readers.pooled_batch import read_pooled_batch
-from presentation.exceptions import PresentationError
+from presentation.files import PresentationError
 from presentation.row_files import RowFile, row_csv
 from results.models import Result
 from retrieval.audit.collection import audit_collection

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from django.utils.translation import gettext
 
-from presentation.phrases import shorten_names
+from presentation.numbers import shorten_names
 from stats.ceilings import NoCeiling
 from tests.codes import codes_of
 from tests.validation.validation_tables import random_tables

@@ -23,8 +23,13 @@ from presentation.documents import MOST_PRINTED, Column, Number, P, Table
 from presentation.formats import FORMATS
 from presentation.html import document_html
 from presentation.latex import document_latex, escape_breakable, escape_latex, table_latex
-from presentation.markdown import document_markdown, escape_markdown, table_markdown
-from presentation.plain import document_json, table_csv
+from presentation.plain import (
+    document_json,
+    document_markdown,
+    escape_markdown,
+    table_csv,
+    table_markdown,
+)
 from results.models import Result
 from tests.annotation.importing import command_output
 from tests.annotation.studies import make_simulated

@@ -9,7 +9,7 @@ import pytest
 from annotation.models import Submission
 from metrics.exceptions import NothingToValidate, ValidationUnknown
 from metrics.stored_scores import write_scores
-from presentation.exceptions import PresentationError
+from presentation.files import PresentationError
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rating_study
 from tests.codes import refused_naming

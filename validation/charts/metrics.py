@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from presentation.matrix_cells import numbers, signed_colour
 from presentation.theme import (
     BLUE,
     FILLING,
@@ -18,6 +17,8 @@ from presentation.theme import (
     Picture,
     axis_title,
     height_of_rows,
+    numbers,
+    signed_colour,
 )
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from error_codes import CodedText
-from presentation.phrases import join_names
+from presentation.numbers import join_names
 from stats.correlation.intervals import FEW_UNITS
 from stats.correlation.result import LEAST_SYSTEMS_FOR_INTERVAL
 from stats.significance.difference_limits import LEAST_SYSTEMS_FOR_P

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_noop
 
 from error_codes import CodedText
 from presentation.documents import Column, Number, P, Row, Table
-from presentation.phrases import join_names
+from presentation.numbers import join_names
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,

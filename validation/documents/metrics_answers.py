@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from error_codes import CodedText
 from presentation.documents import Number
-from presentation.phrases import join_names
+from presentation.numbers import join_names
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.records import (
     CeilingRecord,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from annotation.assignment_prices import AssignmentPrice
 from error_codes import CodedText
-from presentation.phrases import join_names
+from presentation.numbers import join_names
 from validation.analysis.rated_systems import LEAST_ITEMS, ORDER
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 

@@ -14,7 +14,7 @@ from annotation.assignment_prices import AssignmentPrice
 from annotation.simulated_answers import Raters
 from error_codes import CodedText
 from presentation.documents import Column, Row, Section, Table
-from presentation.phrases import join_names
+from presentation.numbers import join_names
 from stats.inference.scale_ends import FEWEST_OFF_END
 from stats.jackknife import is_uneven
 from validation.analysis.rated_systems import (

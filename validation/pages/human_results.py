@@ -25,10 +25,10 @@ from annotation.pages.study import (
 from annotation.simulated_answers import Raters, raters_of, simulation_notice
 from annotation.study_results import RESULTS
 from console.access import may
-from console.spans import Axis, Span
+from console.chart_values import Axis, Span
 from console.templatetags.numbers import coefficient, interval, p_text, percent
 from error_codes import CodedText
-from presentation.phrases import join_names
+from presentation.numbers import join_names
 from results.models import Result
 from validation.analysis.human_results import (
     ALL,

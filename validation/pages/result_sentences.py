@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from annotation.simulated_answers import Raters
 from console.templatetags.numbers import p_text, percent
 from error_codes import CodedText
-from presentation.phrases import shorten_names
+from presentation.numbers import shorten_names
 from validation.analysis.human_results import PREFERRED, SHARE
 from validation.analysis.rated_systems import ORDER
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord

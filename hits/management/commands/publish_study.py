@@ -25,8 +25,8 @@ from hits.profiles import THIS_SITE
 from hits.publish import publish_batch
 from hits.qualifications import MINUTES_OF_A_HIT, country_error, protocol_terms, requirements
 from hits.selections import ALL_ITEMS, of_round, sample
-from presentation.amounts import read_usd
 from presentation.counts import count_of
+from presentation.numbers import read_usd
 from presentation.progress import bar
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from django.core.exceptions import ValidationError
 
-from console.team_forms import WageFloorForm
+from console.forms import WageFloorForm
 from error_codes import InvalidValue
 from hits.pages.batch_changes import ConfirmationForm
 from hits.pages.connection_forms import BudgetForm
@@ -15,7 +15,7 @@ from hits.pages.review_forms import (
     DecisionTextForm,
     SendForm,
 )
-from presentation.amounts import read_usd
+from presentation.numbers import read_usd
 from tests.codes import refused
 
 FIELDS = [

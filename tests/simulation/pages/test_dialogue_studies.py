@@ -18,7 +18,7 @@ from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import create_team, set_role
 from annotation.models import Study, Submission
 from annotation.protocols.versions import current_document
-from console.chart_summaries import values_in_words
+from console.chart_values import values_in_words
 from results.models import Result, pack_record
 from results.shown import ShownResult
 from simulation.dialogue_pieces import log_lines
