@@ -20,7 +20,8 @@ from annotation.models import (
     WrittenAnswer,
 )
 from annotation.positions import random_positions
-from stats.quality import Evidence, annotator_flags, count_words
+from stats.quality import Evidence as QualityEvidence
+from stats.quality import annotator_flags, count_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
 REJECTED = {"submission__status": Submission.Status.REJECTED}
 
 
-def quality_evidence(study: Study, efforts: Mapping[int, Effort] | None = None) -> Evidence:
+def quality_evidence(study: Study, efforts: Mapping[int, Effort] | None = None) -> QualityEvidence:
     """All that annotators did in a study, as far as it was not rejected; `efforts` are those of
     `measured_efforts`, if they were read."""
     frame = judgment_frame(study)
     frame = frame.assign(position=random_positions(study, frame))
-    return Evidence(
+    return QualityEvidence(
         checks=_checks(study),
         ratings=_ratings(study, frame),
         choices=_choices(study, frame),
@@ -43,7 +44,7 @@ def quality_evidence(study: Study, efforts: Mapping[int, Effort] | None = None) 
     )
 
 
-def flag_rows(version: EvidenceVersion, evidence: Evidence) -> list[AnnotatorFlag]:
+def flag_rows(version: EvidenceVersion, evidence: QualityEvidence) -> list[AnnotatorFlag]:
     import pandas as pd
 
     ids = dict(version.study.annotators.values_list("pseudonym", "pk"))
@@ -82,7 +83,7 @@ def _ratings(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     compared = study.questions.filter(kind__in=COMPARED).values_list("name", flat=True)
     frame = frame[frame["question"].isin(list(scales))]
     if frame.empty:
-        return Evidence().ratings
+        return QualityEvidence().ratings
     names = frame["question"].astype(str)
     low, width = (names.map({name: each[n] for name, each in scales.items()}) for n in (0, 1))
     order = _order(study)
@@ -105,7 +106,7 @@ def _choices(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     names = [question.name for question in study.questions.all() if len(question.categories) > 2]
     frame = frame[frame["question"].isin(names)]
     if frame.empty:
-        return Evidence().choices
+        return QualityEvidence().choices
     return frame[["annotator", "value"]].assign(
         annotator=frame["annotator"].astype(object),
         question=frame.groupby(["round", "question"], observed=True).ngroup(),

@@ -8,7 +8,7 @@ from accounts.audit import record
 from accounts.models import User
 
 if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
+    from django.contrib.auth.models import AbstractBaseUser
 
     from annotation.models import Study
 

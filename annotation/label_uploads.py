@@ -116,16 +116,14 @@ class LabelSettings:
     def problems(self) -> list[CodedText]:
         chosen = Counter(self.uses.values())
         problems = [
-            CodedText(
-                _("Only one field can be “{use}”.").format(use=label_of_use(use)), "repeated_use"
-            )
+            CodedText(_("Only one field can be “{use}”.").format(use=use.label), "repeated_use")
             for use in uses_of(self.tool)
             if use not in SEVERAL and chosen[use] > 1
         ]
         if self.tool == TABLE:
             problems += [
                 CodedText(
-                    _("Choose the column that is “{use}”.").format(use=label_of_use(use)),
+                    _("Choose the column that is “{use}”.").format(use=use.label),
                     f"no_{use}",
                 )
                 for use in (LabelUse.ITEM, LabelUse.ANNOTATOR, LabelUse.VALUE)
@@ -156,22 +154,6 @@ def _pattern_problems(answers: str) -> list[CodedText]:
     except AnnotationError as error:
         return [CodedText(str(error), error.code)]
     return []
-
-
-def label_of_use(use: str) -> str:
-    return {
-        LabelUse.ITEM: _("Item"),
-        LabelUse.ANNOTATOR: _("Annotator"),
-        LabelUse.SYSTEM: _("System"),
-        LabelUse.CANDIDATE: _("Name of the candidate"),
-        LabelUse.CONTEXT: _("Context"),
-        LabelUse.RESPONSE: _("Response"),
-        LabelUse.REFERENCE: _("Reference"),
-        LabelUse.CONDITION: _("Condition"),
-        LabelUse.ROUND: _("Round"),
-        LabelUse.QUESTION: _("Question"),
-        LabelUse.VALUE: _("Answer"),
-    }[LabelUse(use)]
 
 
 @contextmanager

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
 from typing import Any
 
+from django.db.models import TextChoices
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.models import Upload
 from annotation.readers.policies import Missing, Policies, Repeats, Unmatched
@@ -17,28 +18,15 @@ KIND = "scores"
 LONGEST_SIGNATURE = 500
 
 
-class ScoreUse(StrEnum):
-    ITEM = "item"
-    SYSTEM = "system"
-    CANDIDATE = "candidate"
-    SCORE = "score"
-    METRIC = "metric"
-    VALUE = "value"
-    SIGNATURE = "signature"
-    REASON = "reason"
-
-
-def label_of_use(use: str) -> str:
-    return {
-        ScoreUse.ITEM: _("Item"),
-        ScoreUse.SYSTEM: _("System"),
-        ScoreUse.CANDIDATE: _("Name of the candidate"),
-        ScoreUse.SCORE: _("Scores of a metric"),
-        ScoreUse.METRIC: _("Name of the metric"),
-        ScoreUse.VALUE: _("Score of the metric in the row"),
-        ScoreUse.SIGNATURE: _("Signature"),
-        ScoreUse.REASON: _("Why there is no score"),
-    }[ScoreUse(use)]
+class ScoreUse(TextChoices):
+    ITEM = "item", gettext_lazy("Item")
+    SYSTEM = "system", gettext_lazy("System")
+    CANDIDATE = "candidate", gettext_lazy("Name of the candidate")
+    SCORE = "score", gettext_lazy("Scores of a metric")
+    METRIC = "metric", gettext_lazy("Name of the metric")
+    VALUE = "value", gettext_lazy("Score of the metric in the row")
+    SIGNATURE = "signature", gettext_lazy("Signature")
+    REASON = "reason", gettext_lazy("Why there is no score")
 
 
 @dataclass(frozen=True)
@@ -74,7 +62,7 @@ class ScoreSettings:
     def problems(self) -> list[str]:
         chosen = Counter(self.uses.values())
         problems = [
-            _("Only one column can be “{use}”.").format(use=label_of_use(use))
+            _("Only one column can be “{use}”.").format(use=use.label)
             for use in ScoreUse
             if use != ScoreUse.SCORE and chosen[use] > 1
         ]

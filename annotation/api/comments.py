@@ -11,13 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.roles import Permission
+from annotation.api.labels import MOST_ROUNDS
 from annotation.dispute_comments import add_comment, delete_comment, edit_comment
 from annotation.models import Candidate, DisputeComment
 from annotation.models.comments import LONGEST_COMMENT
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.operations import stretch, stretches, writes
-
-MOST_ROUNDS = 32_767
 
 
 class CommentSerializer(serializers.ModelSerializer[DisputeComment]):

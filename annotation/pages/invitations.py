@@ -12,16 +12,15 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.exceptions import AccountsError
 from accounts.models import User
 from annotation.exceptions import AnnotationError
 from annotation.invitations import invitation_of, join, join_with_new_account
 from annotation.models import Invitation
+from annotation.pages.members import REFUSALS
 from console.access import person
 from console.forms import NewAccountForm
 
 SESSION_KEY = "invitation"
-REFUSALS = (AccountsError, AnnotationError)
 
 
 @login_not_required

@@ -17,7 +17,6 @@ from annotation.label_uploads import (
     WORDS,
     LabelSettings,
     QuestionOverride,
-    label_of_use,
 )
 from annotation.models import Upload
 from annotation.readers.file_faults import Fault
@@ -153,7 +152,7 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
         "pattern": MTURK_PATTERN if settings.tool == MTURK else pattern_example(settings.tool),
         "has_cells": settings.tool in (MTURK, TABLE) or bool(pattern_example(settings.tool)),
         "is_of_pools": settings.tool == POOLS,
-        "uses": [(use.value, label_of_use(use)) for use in uses_of(settings.tool)],
+        "uses": [(use.value, use.label) for use in uses_of(settings.tool)],
         "fields": [
             (n, column, settings.uses.get(column["name"], ""))
             for n, column in enumerate(upload.columns)

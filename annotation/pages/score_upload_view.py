@@ -13,7 +13,6 @@ from annotation.score_settings import (
     LONGEST_SIGNATURE,
     ScoreSettings,
     ScoreUse,
-    label_of_use,
 )
 
 
@@ -23,7 +22,7 @@ def scores_context(upload: Upload, page: str = "") -> dict[str, Any]:
     used = [name for name in columns if name in settings.uses]
     return {
         "settings": settings,
-        "uses": [(use.value, label_of_use(use)) for use in ScoreUse],
+        "uses": [(use.value, use.label) for use in ScoreUse],
         "fields": [
             (n, column, settings.uses.get(column["name"], ""))
             for n, column in enumerate(upload.columns)

@@ -20,7 +20,6 @@ from annotation.readers.blocks import gather_rows
 from annotation.readers.column_mapping import (
     ColumnMapping,
     Use,
-    label_of,
     mapping_faults,
     mapping_warnings,
 )
@@ -99,7 +98,7 @@ def column_rows(upload: Upload) -> list[ColumnRow]:
 
 
 def uses() -> list[tuple[str, str]]:
-    return [(str(use), label_of(use)) for use in Use]
+    return [(str(use), str(use.label)) for use in Use]
 
 
 def preview_of(upload: Upload, page: str = "") -> Preview:

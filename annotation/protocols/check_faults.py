@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from django.utils.translation import gettext as _
 
 from annotation.models import Candidate, Study
-from annotation.protocols.faults import Fault, Path
+from annotation.protocols.faults import Fault, FaultPath
 from annotation.protocols.kinds import CANDIDATE, KINDS
 from annotation.protocols.records import (
     MADE_KINDS,
@@ -55,7 +55,7 @@ def check_faults(document: ProtocolDocument, index: int) -> Iterator[Fault]:
 
 
 def _question_faults(
-    document: ProtocolDocument, check: Check, question: ProtocolQuestion, path: Path
+    document: ProtocolDocument, check: Check, question: ProtocolQuestion, path: FaultPath
 ) -> Iterator[Fault]:
     compared = [each.name for each in document.questions if _is_compared(each)]
     if compared:
@@ -82,7 +82,7 @@ def _is_compared(question: ProtocolQuestion) -> bool:
 
 
 def _case_faults(
-    check: Check, case: CheckCase, question: ProtocolQuestion, path: Path
+    check: Check, case: CheckCase, question: ProtocolQuestion, path: FaultPath
 ) -> Iterator[Fault]:
     if not case.candidate.strip() and not case.source_item:
         problem = _("shows nothing: give it a candidate, or the source_item whose it bears.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from annotation.protocols.faults import Fault, Path
+from annotation.protocols.faults import Fault, FaultPath
 from annotation.protocols.kinds import ITEM
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
@@ -59,7 +59,7 @@ def condition_faults(questions: Sequence[ProtocolQuestion], index: int) -> Itera
     question = questions[index]
     if question.when is None:
         return
-    path: Path = ("questions", index, "when")
+    path: FaultPath = ("questions", index, "when")
     before = next((each for each in questions[:index] if each.name == question.when.question), None)
     if before is None:
         text = _("there is no question '%(name)s' before this one.")
@@ -72,7 +72,7 @@ def condition_faults(questions: Sequence[ProtocolQuestion], index: int) -> Itera
 
 
 def _scope_faults(
-    question: ProtocolQuestion, before: ProtocolQuestion, path: Path
+    question: ProtocolQuestion, before: ProtocolQuestion, path: FaultPath
 ) -> Iterator[Fault]:
     is_of_item = question.options.is_comparison or question.about == ITEM
     if is_of_item and before.about != ITEM:
@@ -84,7 +84,7 @@ def _scope_faults(
 
 
 def _value_faults(
-    question: ProtocolQuestion, before: ProtocolQuestion, path: Path
+    question: ProtocolQuestion, before: ProtocolQuestion, path: FaultPath
 ) -> Iterator[Fault]:
     when, labels = question.when, condition_labels(before)
     assert when is not None

@@ -17,7 +17,7 @@ from error_codes import CodedText
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
-Path = tuple[str | int, ...]
+FaultPath = tuple[str | int, ...]
 ENDS = {
     "low_label": gettext_lazy("Say what the least value means: a line needs a label at each end."),
     "high_label": gettext_lazy(
@@ -62,7 +62,7 @@ class Fault:
     """One fault of a protocol. `line` is its line in the file, if there is a file; a message that
     is a `CodedText` brings its code."""
 
-    path: Path
+    path: FaultPath
     message: str
     line: int | None = None
     code: str = ""
@@ -95,7 +95,7 @@ class Fault:
 
 def faults_of(error: ValidationError) -> list[Fault]:
     """What an error of the schema means; several where it is about several names."""
-    path: Path = tuple(error.absolute_path)
+    path: FaultPath = tuple(error.absolute_path)
     expected: Any = error.validator_value
     instance: Any = error.instance
     schema: Any = error.schema
@@ -146,7 +146,7 @@ def _unknown(name: str, known: list[str]) -> str:
     return _("is not known. Known here: %(names)s.") % {"names": ", ".join(known)}
 
 
-def _option_faults(error: ValidationError, path: Path) -> list[Fault]:
+def _option_faults(error: ValidationError, path: FaultPath) -> list[Fault]:
     """`propertyNames` reports the name as the instance, and its object as the path."""
     allowed: Any = error.validator_value
     name = str(error.instance)
@@ -158,7 +158,7 @@ def _option_faults(error: ValidationError, path: Path) -> list[Fault]:
     return [Fault((*path, name), message, code="other_kinds_option")]
 
 
-def _fields_of_kind(path: Path, instance: Any) -> list[str]:
+def _fields_of_kind(path: FaultPath, instance: Any) -> list[str]:
     """What a question of its kind may say; nothing of what is no question of a known kind."""
     is_question = path[:1] == ("questions",) and len(path) == 2
     kind = instance.get("kind") if is_question else None

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Study
 from annotation.protocols.documents import plain_document
-from annotation.protocols.faults import Fault, Path
+from annotation.protocols.faults import Fault, FaultPath
 from annotation.protocols.kinds import KINDS
 from annotation.protocols.qualification_tests import NOMINAL_KINDS, TESTED_KINDS, only_right
 from annotation.protocols.records import (
@@ -26,7 +26,7 @@ from error_codes import CodedText
 
 PRACTISED_KINDS = (*TESTED_KINDS, "number")
 TERMS = ("reward_usd", "most_workers", "title")
-PATH: Path = ("qualifications", "practice")
+PATH: FaultPath = ("qualifications", "practice")
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ def practice_faults(document: ProtocolDocument) -> Iterator[Fault]:
     if round(practice.reward_usd, 2) != practice.reward_usd:
         yield Fault((*PATH, "reward_usd"), _("is not an amount in whole cents."), code="not_cents")
     for index, item in enumerate(practice.items):
-        path: Path = (*PATH, "items", index)
+        path: FaultPath = (*PATH, "items", index)
         if item.item and item.item in [each.item for each in practice.items[:index]]:
             yield Fault((*path, "item"), _("is another page's already."), code="repeated")
         yield from _item_faults(document, practice, item, path)
 
 
 def _item_faults(
-    document: ProtocolDocument, practice: Practice, item: PracticeItem, path: Path
+    document: ProtocolDocument, practice: Practice, item: PracticeItem, path: FaultPath
 ) -> Iterator[Fault]:
     for name in ("context", "reference", "condition"):
         if item.item and getattr(item, name):
@@ -119,7 +119,7 @@ def _item_faults(
         )
     yield from _value_faults(document, practice, item, path, is_of_item=True)
     for number, candidate in enumerate(item.candidates):
-        own: Path = (*path, "candidates", number)
+        own: FaultPath = (*path, "candidates", number)
         yield from _candidate_faults(item, candidate, own)
         yield from _value_faults(document, practice, candidate, own, is_of_item=False)
     if not item.item and not item.condition and _names_condition(document):
@@ -132,7 +132,7 @@ def _names_condition(document: ProtocolDocument) -> bool:
 
 
 def _candidate_faults(
-    item: PracticeItem, candidate: PracticeCandidate, path: Path
+    item: PracticeItem, candidate: PracticeCandidate, path: FaultPath
 ) -> Iterator[Fault]:
     if item.item and not candidate.candidate:
         yield Fault(
@@ -161,7 +161,7 @@ def _value_faults(
     document: ProtocolDocument,
     practice: Practice,
     holder: PracticeItem | PracticeCandidate,
-    path: Path,
+    path: FaultPath,
     *,
     is_of_item: bool,
 ) -> Iterator[Fault]:
@@ -206,7 +206,7 @@ def practice_source_faults(study: Study, document: ProtocolDocument) -> Iterator
     items = [] if practice is None else list(enumerate(practice.items))
     known = _keys_of(study, [item.item for _n, item in items if item.item])
     for index, item in items:
-        path: Path = (*PATH, "items", index)
+        path: FaultPath = (*PATH, "items", index)
         if item.item and item.item not in known:
             yield Fault(
                 (*path, "item"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 
-from annotation.protocols.faults import Fault, Path
+from annotation.protocols.faults import Fault, FaultPath
 from annotation.protocols.records import (
     GradedCase,
     ProtocolDocument,
@@ -59,7 +59,7 @@ def graded_answers(
 def qualification_test_faults(document: ProtocolDocument) -> Iterator[Fault]:
     tests = document.qualifications.tests
     for index, test in enumerate(tests):
-        path: Path = ("qualifications", "tests", index)
+        path: FaultPath = ("qualifications", "tests", index)
         if test.title in [each.title for each in tests[:index]]:
             text = _("'%(title)s' is the title of another test already.")
             yield Fault((*path, "title"), text % {"title": test.title}, code="repeated_title")
@@ -71,7 +71,7 @@ def qualification_test_faults(document: ProtocolDocument) -> Iterator[Fault]:
 
 
 def _case_faults(
-    document: ProtocolDocument, test: QualificationTest, case: GradedCase, path: Path
+    document: ProtocolDocument, test: QualificationTest, case: GradedCase, path: FaultPath
 ) -> Iterator[Fault]:
     if not case.scores:
         yield Fault(

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.protocols.conditions import condition_labels
-from annotation.protocols.faults import Fault, Path
+from annotation.protocols.faults import Fault, FaultPath
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
 
@@ -24,7 +24,7 @@ class RightValue:
     holder: dict[str, Any]
     key: str
     question: str
-    path: Path
+    path: FaultPath
 
     @property
     def value(self) -> Any:
@@ -93,20 +93,20 @@ def right_values_of(values: dict[str, Any]) -> Iterator[RightValue]:
         name = check.get("question") or first
         for number, case in _records(check, "cases"):
             if "value" in case and isinstance(name, str):
-                path: Path = ("checks", index, "cases", number, "value")
+                path: FaultPath = ("checks", index, "cases", number, "value")
                 yield RightValue(case, "value", name, path)
 
 
 def _practice_values(qualifications: Any) -> Iterator[RightValue]:
     practice = qualifications.get("practice") if isinstance(qualifications, dict) else None
     for index, item in _records(practice, "items"):
-        path: Path = ("qualifications", "practice", "items", index)
+        path: FaultPath = ("qualifications", "practice", "items", index)
         yield from _scores(item, path)
         for number, candidate in _records(item, "candidates"):
             yield from _scores(candidate, (*path, "candidates", number))
 
 
-def _scores(record: Mapping[str, Any], path: Path) -> Iterator[RightValue]:
+def _scores(record: Mapping[str, Any], path: FaultPath) -> Iterator[RightValue]:
     scores = record.get("scores")
     if not isinstance(scores, dict):
         return

@@ -15,7 +15,7 @@ from annotation.cannot_judge import first_that_says_nothing, says_nothing
 from annotation.protocols.check_faults import check_faults
 from annotation.protocols.conditions import condition_faults
 from annotation.protocols.documents import read_document
-from annotation.protocols.faults import Fault, Path, faults_of
+from annotation.protocols.faults import Fault, FaultPath, faults_of
 from annotation.protocols.kinds import KINDS
 from annotation.protocols.practice import practice_faults
 from annotation.protocols.qualification_tests import qualification_test_faults
@@ -58,7 +58,7 @@ def _validator() -> Draft202012Validator:
     return Draft202012Validator(protocol_schema())
 
 
-def _control_characters(values: Any, path: Path = ()) -> Iterator[Fault]:
+def _control_characters(values: Any, path: FaultPath = ()) -> Iterator[Fault]:
     if isinstance(values, str) and (match := CONTROL.search(values)):
         code = f"U+{ord(match.group()):04X}"
         text = _("holds the character %(code)s, which no page can show. Take it out.")
@@ -125,7 +125,7 @@ def _reason_faults(document: ProtocolDocument) -> Iterator[Fault]:
 def _question_faults(document: ProtocolDocument) -> Iterator[Fault]:
     names: dict[str, str] = {}
     for index, question in enumerate(document.questions):
-        path: Path = ("questions", index)
+        path: FaultPath = ("questions", index)
         for name in (question.kind in KINDS and _column_names(question)) or [question.name]:
             if name in names:
                 text = _("'%(name)s' is the name of another question already.")
@@ -152,7 +152,7 @@ def _column_names(question: ProtocolQuestion) -> list[str]:
 
 
 def _wording_faults(
-    question: ProtocolQuestion, document: ProtocolDocument, path: Path
+    question: ProtocolQuestion, document: ProtocolDocument, path: FaultPath
 ) -> Iterator[Fault]:
     for name in NAMED_FIELD.findall(question.wording):
         if name == "system":
@@ -169,7 +169,7 @@ def _wording_faults(
             )
 
 
-def _order_faults(question: ProtocolQuestion, path: Path) -> Iterator[Fault]:
+def _order_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault]:
     """Categories are in an order or in none, and what says that nothing can be said is after it."""
     if question.level != "ordinal":
         text = _("is %(level)s; of categories it is ordinal where they have an order, or left out.")
@@ -192,7 +192,7 @@ def _order_faults(question: ProtocolQuestion, path: Path) -> Iterator[Fault]:
             break
 
 
-def _range_faults(question: ProtocolQuestion, path: Path) -> Iterator[Fault]:
+def _range_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault]:
     low, high = range_of(question) if question.kind in ("line", "number") else (0, 1)
     if low >= high:
         text = _("is %(high)g, not more than the minimum, %(low)g.")

@@ -15,7 +15,7 @@ import yaml
 from django.utils.translation import gettext as _
 
 from annotation.protocols.documents import plain_document
-from annotation.protocols.faults import Fault, Path
+from annotation.protocols.faults import Fault, FaultPath
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.right_values import with_labels
 from annotation.protocols.validation import document_faults
@@ -94,7 +94,7 @@ class ParsedFile:
 
     values: Any
     faults: tuple[Fault, ...]
-    lines: Mapping[Path, int] = field(default_factory=dict)
+    lines: Mapping[FaultPath, int] = field(default_factory=dict)
 
     def at_lines(self, faults: Iterable[Fault]) -> list[Fault]:
         """Faults of its values with their lines, from the first line on."""
@@ -116,7 +116,7 @@ def parse_yaml(text: str) -> ParsedFile:
         return _refused(_not_yaml(str(error).splitlines()[0]), 1, "not_yaml")
     if root is None:
         return _refused(_("is empty. Begin with 'assay_protocol: 1'."), 1, "empty")
-    lines: dict[Path, int] = {}
+    lines: dict[FaultPath, int] = {}
     structure = list(_structure_faults(root, (), lines))
     if structure:
         return ParsedFile(None, tuple(structure))
@@ -156,7 +156,9 @@ def _composed(text: str) -> yaml.Node | None:
         loader.dispose()
 
 
-def _structure_faults(node: yaml.Node, path: Path, lines: dict[Path, int]) -> Iterator[Fault]:
+def _structure_faults(
+    node: yaml.Node, path: FaultPath, lines: dict[FaultPath, int]
+) -> Iterator[Fault]:
     """Names given twice, parts used twice and tags, noting the line of every part."""
     line = node.start_mark.line + 1
     lines.setdefault(path, line)
@@ -174,7 +176,9 @@ def _structure_faults(node: yaml.Node, path: Path, lines: dict[Path, int]) -> It
         yield from _mapping_faults(node, path, lines)
 
 
-def _mapping_faults(node: yaml.MappingNode, path: Path, lines: dict[Path, int]) -> Iterator[Fault]:
+def _mapping_faults(
+    node: yaml.MappingNode, path: FaultPath, lines: dict[FaultPath, int]
+) -> Iterator[Fault]:
     seen: dict[str, int] = {}
     for name, value in node.value:
         line = name.start_mark.line + 1
@@ -191,7 +195,7 @@ def _mapping_faults(node: yaml.MappingNode, path: Path, lines: dict[Path, int]) 
         yield from _structure_faults(value, inner, lines)
 
 
-def _with_line(fault: Fault, lines: Mapping[Path, int]) -> Fault:
+def _with_line(fault: Fault, lines: Mapping[FaultPath, int]) -> Fault:
     """With the line of what it is about, or of the nearest part around it."""
     path = fault.path
     while path and path not in lines:

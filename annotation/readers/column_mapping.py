@@ -5,28 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
+from django.db.models import TextChoices
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from error_codes import CodedText
 
 LONGEST_SYSTEM = 100
 
 
-class Use(StrEnum):
-    ITEM = "item"
-    CONTEXT = "context"
-    RESPONSE = "response"
-    SYSTEM = "system"
-    CONDITION = "condition"
-    REFERENCE = "reference"
-    PICTURE = "picture"
-    CANDIDATE = "candidate"
-    CANDIDATE_PICTURE = "candidate_picture"
+class Use(TextChoices):
+    ITEM = "item", gettext_lazy("Item")
+    CONTEXT = "context", gettext_lazy("Context")
+    RESPONSE = "response", gettext_lazy("Response")
+    SYSTEM = "system", gettext_lazy("System, not shown")
+    CONDITION = "condition", gettext_lazy("Condition")
+    REFERENCE = "reference", gettext_lazy("Reference")
+    PICTURE = "picture", gettext_lazy("Picture of the item")
+    CANDIDATE = "candidate", gettext_lazy("Name of the candidate")
+    CANDIDATE_PICTURE = "candidate_picture", gettext_lazy("Picture of the candidate")
 
 
 # Of these there may be several: contexts follow one another, responses are of a system each.
@@ -127,7 +128,7 @@ def mapping_faults(mapping: ColumnMapping, *, has_pictures: bool = False) -> lis
     faults = [
         CodedText(
             _("Only one column can be “{use}”: {columns}.").format(
-                use=label_of(use), columns=", ".join(mapping.columns(use))
+                use=use.label, columns=", ".join(mapping.columns(use))
             ),
             "repeated_use",
         )
@@ -230,7 +231,7 @@ def guess_reasons(guessed: ColumnMapping, codes: Collection[str] = ()) -> dict[s
 
 def _guess_reason(name: str, use: Use, guessed: ColumnMapping, codes: Collection[str]) -> CodedText:
     if plain_name(name) in NAMES[use]:
-        text = _("Columns with such a name usually are “{use}”.").format(use=label_of(use))
+        text = _("Columns with such a name usually are “{use}”.").format(use=use.label)
         return CodedText(text, "usual_name")
     if use is Use.RESPONSE and RESPONSES.match(name.removeprefix("Input.")):
         text = _("Its name contains that of the system {system}.")
@@ -340,17 +341,3 @@ def system_in(column: str) -> str:
     bare = column.removeprefix("Input.")
     match = RESPONSES.match(bare)
     return (match["after"] or match["before"]) if match else bare
-
-
-def label_of(use: Use) -> str:
-    return {
-        Use.ITEM: _("Item"),
-        Use.CONTEXT: _("Context"),
-        Use.RESPONSE: _("Response"),
-        Use.SYSTEM: _("System, not shown"),
-        Use.CONDITION: _("Condition"),
-        Use.REFERENCE: _("Reference"),
-        Use.PICTURE: _("Picture of the item"),
-        Use.CANDIDATE: _("Name of the candidate"),
-        Use.CANDIDATE_PICTURE: _("Picture of the candidate"),
-    }[use]

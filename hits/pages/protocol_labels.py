@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_stubs_ext import StrPromise
 
-from annotation.protocols.faults import Fault, Path
+from annotation.protocols.faults import Fault, FaultPath
 
 Labels = dict[str, StrPromise]
 
@@ -164,7 +164,7 @@ def in_words(fault: Fault) -> str:
     return f"{where}: {message}" if where else message
 
 
-def place_of(path: Path) -> str:
+def place_of(path: FaultPath) -> str:
     """Such as Question 1, “Label at the left end”."""
     match path:
         case ("questions", int(index), *rest):

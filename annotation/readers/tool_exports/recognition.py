@@ -6,9 +6,11 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.archives import is_excel
@@ -44,18 +46,18 @@ MOST_FIELDS = 500
 OF_DOCCANO = ({"id", "text", "label"}, {"id", "filename", "label"}, {"id", "text", "cats"})
 
 
-class LabelUse(StrEnum):
-    ITEM = "item"
-    ANNOTATOR = "annotator"
-    SYSTEM = "system"
-    CANDIDATE = "candidate"
-    CONTEXT = "context"
-    RESPONSE = "response"
-    REFERENCE = "reference"
-    CONDITION = "condition"
-    ROUND = "round"
-    QUESTION = "question"
-    VALUE = "value"
+class LabelUse(TextChoices):
+    ITEM = "item", gettext_lazy("Item")
+    ANNOTATOR = "annotator", gettext_lazy("Annotator")
+    SYSTEM = "system", gettext_lazy("System")
+    CANDIDATE = "candidate", gettext_lazy("Name of the candidate")
+    CONTEXT = "context", gettext_lazy("Context")
+    RESPONSE = "response", gettext_lazy("Response")
+    REFERENCE = "reference", gettext_lazy("Reference")
+    CONDITION = "condition", gettext_lazy("Condition")
+    ROUND = "round", gettext_lazy("Round")
+    QUESTION = "question", gettext_lazy("Question")
+    VALUE = "value", gettext_lazy("Answer")
 
 
 SEVERAL = (LabelUse.ITEM, LabelUse.VALUE)
