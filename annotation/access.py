@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import OuterRef, Subquery
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
 from accounts.exceptions import RoleTooSmall
-from accounts.models import Membership
+from accounts.models import Membership, User
 from accounts.roles import Permission, Role, permissions_of
 from accounts.teams import invited_by, permissions_in_team
 from annotation.exceptions import StudyUnfit
 from annotation.models import Study, StudyMembership
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
     from accounts.models import Team, User
+    from annotation.models import Study
     from annotation.models.studies import StudyQuerySet
 
 
@@ -124,3 +128,44 @@ def remove_study_member(*, member: StudyMembership, actor: User | None) -> None:
 def require_study_manager(study: Study, actor: User | None) -> None:
     if actor and Permission.MANAGE not in permissions_in(study, actor):
         raise RoleTooSmall(_("Only owners and managers share a study."))
+
+
+def record_in(
+    study: Study, *, actor: AbstractBaseUser | None, action: str, details: dict[str, Any]
+) -> None:
+    """Append an entry to the team's log; a study of nobody but its owner has none."""
+    if study.team is not None:
+        record(
+            team=study.team,
+            actor=cast("User | None", actor),
+            action=action,
+            subject=study.slug,
+            details=details,
+        )
+
+
+@transaction.atomic
+def assign_owner(
+    *, study: Study, owner: AbstractBaseUser, is_replacing: bool = False
+) -> AbstractBaseUser | None:
+    """Give a study its owner and return the former one, whom nothing replaces unasked."""
+    former = Study.objects.select_for_update().get(pk=study.pk).owner
+    if former not in (None, owner) and not is_replacing:
+        raise StudyUnfit(
+            f"Study '{study.slug}' belongs to '{former}'. Add --replace to give it to another "
+            "user.",
+            code="has_owner",
+        )
+    Study.objects.filter(pk=study.pk).update(owner=owner.pk)
+    study.refresh_from_db(fields=["owner"])
+    return former
+
+
+def ownership_warning(study: Study) -> str | None:
+    """What to say of a study that nobody owns; None where somebody, or a team, does."""
+    if study.owner_id is not None or study.team_id is not None:
+        return None
+    return (
+        f"Study '{study.slug}' has no owner, so the console shows it to superusers only. Give it "
+        f"one with `python manage.py assign_owner {study.slug} USER`."
+    )

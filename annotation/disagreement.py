@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from annotation.frames import judgment_frame
-from annotation.models import Candidate, Question, Submission
-from annotation.units import JudgedUnits, Level, judged_units
+from annotation.models import Candidate, Protocol, Question, Study, Submission
+from annotation.protocols.documents import read_document
+from annotation.units import KAPPA_WEIGHTS, JudgedUnits, Level, judged_units
 from stats.agreement import krippendorff_alpha
 from stats.annotators import annotator_quality
 from stats.arguments import Column
+from stats.inference.crossed_means import mean_over_items_and_annotators
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 # Neighbours on a scale of five steps are a quarter of it apart, and no dispute; two steps are.
 SCALE_SHARE = 0.25
@@ -153,3 +157,146 @@ def _flagged(question: Question, round: int) -> dict[str, int]:
     submissions = Submission.objects.of(question.study).accepted().flagged().filter(round=round)
     names = submissions.values_list("annotator__pseudonym", flat=True)
     return dict(pd.Series(list(names), dtype=str).value_counts())
+
+
+# More would be cells too small to distinguish, on a page as in a paper.
+MOST_ANNOTATORS = 40
+LEAST_SHARED = 3
+STATISTICS = {"nominal": "Cohen's kappa", "ordinal": "Cohen's kappa, linear weights"}
+CORRELATION = "Pearson's r"
+COLUMNS = (
+    *("annotator_a", "annotator_b", "n_shared", "observed", "expected", "value"),
+    *("se", "ci_low", "ci_high", "reason", "in_matrix"),
+)
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """A row a pair of annotators, with COLUMNS; the pairs of those who judged most are marked."""
+
+    statistic: str
+    is_kappa: bool
+    n_annotators: int
+    n_in_matrix: int
+    rows: pd.DataFrame
+
+
+def pair_table(question: Question, frame: pd.DataFrame, kappas: pd.DataFrame) -> PairTable:
+    """The pairs of the annotators of a judgment frame.
+
+    `kappas` is the table of `AgreementReport.pairs`, of which the question's rows are taken.
+    """
+    import pandas as pd
+
+    judgments = frame[frame["question"] == question.name]
+    if judgments.empty:
+        return PairTable("", False, 0, 0, pd.DataFrame(columns=COLUMNS))
+    counts = judgments["annotator"].astype(str).value_counts()
+    most = set(counts.index[:MOST_ANNOTATORS])
+    is_kappa = question.level in KAPPA_WEIGHTS
+    rows = _kappas(question, kappas) if is_kappa else _correlations(question, judgments, most)
+    in_matrix = rows["annotator_a"].isin(most) & rows["annotator_b"].isin(most)
+    statistic = STATISTICS.get(question.level, CORRELATION)
+    rows = rows.assign(in_matrix=in_matrix).reindex(columns=COLUMNS)
+    return PairTable(statistic, is_kappa, len(counts), len(most), rows)
+
+
+def _kappas(question: Question, kappas: pd.DataFrame) -> pd.DataFrame:
+    rows = kappas[kappas["question"] == question.name]
+    return rows.rename(columns={"kappa": "value", "n_overlap": "n_shared"})
+
+
+def _correlations(question: Question, judgments: pd.DataFrame, most: set[str]) -> pd.DataFrame:
+    """Pearson's r of every two annotators over the candidates both rated."""
+    import pandas as pd
+
+    judged = judged_units(question, judgments[judgments["annotator"].astype(str).isin(most)])
+    wide = pd.DataFrame(
+        {"unit": judged.units, "annotator": judged.annotators, "value": judged.values}
+    ).pivot(index="unit", columns="annotator", values="value")
+    correlations, rated = wide.corr(min_periods=LEAST_SHARED), wide.notna().astype(int)
+    shared = rated.T @ rated
+    first, second = np.triu_indices(len(wide.columns), k=1)
+    names = wide.columns.to_numpy()
+    table = pd.DataFrame(
+        {
+            "annotator_a": names[first],
+            "annotator_b": names[second],
+            "n_shared": shared.to_numpy()[first, second],
+            "value": correlations.to_numpy()[first, second],
+        }
+    )
+    table = table[table["n_shared"] > 0]
+    few, constant = table["n_shared"] < LEAST_SHARED, table["value"].isna()
+    reasons = np.select([few, constant], ["too_few", "constant"], default="")
+    return table.assign(reason=pd.Series(reasons, index=table.index).replace("", None))
+
+
+@dataclass(frozen=True)
+class PositionRecord:
+    """What being shown first adds to an answer under one question, compared with being shown last.
+
+    `annotator` is empty for all of them together; `first` and `last` are means over pages.
+    """
+
+    annotator: str
+    n_pages: int
+    n_annotators: int
+    first: float
+    last: float
+    value: float
+    ci_low: float
+    ci_high: float
+
+
+def random_positions(study: Study, frame: pd.DataFrame) -> pd.Series[float]:
+    """The frame's positions, NaN for submissions whose protocol does not draw the order of the
+    candidates at random: there a position cannot be separated from what is shown in it."""
+    import pandas as pd
+
+    drawn = [
+        protocol.pk
+        for protocol in Protocol.objects.of(study)
+        if read_document(protocol.document).order.policy != "fixed"
+    ]
+    rows = Submission.objects.of(study).filter(protocol__in=drawn).order_by()
+    keys = pd.MultiIndex.from_tuples(
+        rows.values_list("annotator__pseudonym", "item__key", "round"),
+        names=["annotator", "item", "round"],
+    )
+    own = pd.MultiIndex.from_arrays(
+        [frame["annotator"].astype(object), frame["item"].astype(object), frame["round"]]
+    )
+    return frame["position"].where(own.isin(keys))
+
+
+def position_effects(question: Question, rows: pd.DataFrame) -> Iterator[PositionRecord]:
+    """The effect over all annotators of a question's judgments in one round, and of each; nothing
+    if no page has two candidates in a random order, or if the answers have no order."""
+    if question.level == Question.Level.NOMINAL and len(question.categories) > 2:
+        return
+    placed = rows[rows["position"].notna()].sort_values("position", kind="stable")
+    pages = placed.groupby(["annotator", "item"], observed=True, sort=True)["value"]
+    table = pages.agg(["first", "last", "size"]).reset_index()
+    table = table[table["size"] > 1]
+    if table.empty:
+        return
+    yield _record("", table)
+    for annotator, own in table.groupby("annotator", observed=True):
+        yield _record(str(annotator), own)
+
+
+def _record(annotator: str, pages: pd.DataFrame) -> PositionRecord:
+    apart = pages["first"] - pages["last"]
+    mean = mean_over_items_and_annotators(pages["item"], pages["annotator"], apart)
+    is_known = mean.se > 0
+    return PositionRecord(
+        annotator=annotator,
+        n_pages=len(pages),
+        n_annotators=int(pages["annotator"].nunique()),
+        first=float(pages["first"].mean()),
+        last=float(pages["last"].mean()),
+        value=mean.value,
+        ci_low=mean.ci_low if is_known else np.nan,
+        ci_high=mean.ci_high if is_known else np.nan,
+    )

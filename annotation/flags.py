@@ -1,14 +1,15 @@
 """Doubting submissions, with the reason: they count on, and agreement is shown both ways."""
 
+from collections.abc import Collection
+
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, F
 
-from annotation.audit import record_in
+from annotation.access import record_in
 from annotation.exceptions import AnnotationError
 from annotation.models import Study, Submission
 from annotation.models.judgments import SubmissionQuerySet
-from annotation.versions import count_judgments_change
 
 LONGEST_REASON = Submission._meta.get_field("flag_reason").max_length or 0
 
@@ -47,3 +48,13 @@ def _set_reason(
         details = {"n_submissions": counts[study.pk], "reason": reason}
         record_in(study, actor=actor, action=action, details=details)
     return n_changed
+
+
+def count_judgments_change(*, study_ids: Collection[int]) -> None:
+    """Judgments were added or removed, or their submissions rejected, restored or flagged."""
+    Study.objects.filter(pk__in=study_ids).update(judgments_version=F("judgments_version") + 1)
+
+
+def count_scores_change(*, study_id: int) -> None:
+    """Scores of metrics were added, replaced or removed."""
+    Study.objects.filter(pk=study_id).update(scores_version=F("scores_version") + 1)

@@ -19,10 +19,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import Team
-from annotation.access import give_to_team
-from annotation.audit import record_in
+from annotation.access import give_to_team, record_in
 from annotation.bulk import DRAFTS_AT_ONCE, batched, insert_rows
 from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.flags import count_judgments_change
 from annotation.models import (
     Candidate,
     Item,
@@ -42,7 +42,6 @@ from annotation.readers.drafts import (
 )
 from annotation.readers.report import ReadingReport
 from annotation.submission_imports import write_submissions
-from annotation.versions import count_judgments_change
 
 BATCH_SIZE = 1000
 # What the column of a position can count to.

@@ -1,26 +1,40 @@
 """What `annotation` does in the background: uploaded files, results and labels."""
 
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.db import DatabaseError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.exceptions import AnnotationError
+from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.label_sets import make_label_set, rule_of
 from annotation.label_uploads import import_labels, read_labels
 from annotation.models import Upload
+from annotation.readers.report import Faults
 from annotation.study_jobs import LABEL, RESULT, study_of
 from annotation.study_results import compute
-from annotation.unexpected_errors import fail_with_fault
 from annotation.uploads import (
     IMPORT_UPLOAD,
     JOBS,
     READ_UPLOAD,
     forget_uploads,
     import_upload,
+    note_faults,
     read_upload,
 )
-from error_codes import CorrectableError
+from error_codes import CodedText, CorrectableError
+from work.exceptions import WorkError
 from work.execution import RunningJob
 from work.registry import INTERACTIVE, MARKETPLACE, register
+
+if TYPE_CHECKING:
+    from work.execution import RunningJob
 
 REFUSALS = (AnnotationError,)
 
@@ -66,3 +80,47 @@ def result(running: RunningJob) -> str:
     for name in running.arguments["names"]:
         compute(study_of(running), name, progress=running.progress(_("step")))
     return ""
+
+
+logger = logging.getLogger(__name__)
+# What may be gone at the next attempt: the database or the disk was away, or the job was stopped.
+PASSING = (DatabaseError, OSError, WorkError)
+
+
+def fail_with_fault(
+    *refusals: type[Exception],
+) -> Callable[[Callable[[RunningJob], str]], Callable[[RunningJob], str]]:
+    """Decorate the handler of a job on an upload: an unexpected error becomes the file's fault.
+
+    `refusals` are the errors that the handler raises for people.
+    """
+    expected: tuple[type[Exception], ...] = (*refusals, *PASSING)
+
+    def decorate(handler: Callable[[RunningJob], str]) -> Callable[[RunningJob], str]:
+        @wraps(handler)
+        def handle(running: RunningJob) -> str:
+            try:
+                return handler(running)
+            except expected:
+                raise
+            except Exception as error:
+                logger.exception("'%s' (job %s) broke off", running.job, running.job.pk)
+                upload = Upload.objects.get(pk=running.arguments["upload"])
+                problem = unexpected_problem(error)
+                faults = Faults()
+                faults.add(ImportRefused(Path(upload.file_name), problem))
+                note_faults(upload, faults)
+                raise AnnotationError(str(problem), code=problem.code) from error
+
+        return handle
+
+    return decorate
+
+
+def unexpected_problem(error: Exception) -> CodedText:
+    """What a page shows about an error of the program, which the caller logs."""
+    text = _(
+        "An error in the program stopped the import ({name}). Report it to the site's operator, "
+        "with the file if you may share it; the server's log has the details."
+    )
+    return CodedText(text.format(name=type(error).__name__), "unexpected_error")

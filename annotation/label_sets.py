@@ -13,7 +13,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import Max
 
-from annotation.audit import record_in
+from annotation.access import record_in
 from annotation.exceptions import StudyUnfit
 from annotation.frames import judgment_frame
 from annotation.models import Adjudication, Candidate, Label, LabelSet, Question, Study

@@ -18,15 +18,15 @@ from annotation.agreement_versions import agreement_fingerprint
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import StoredMapping, Study, Upload
 from annotation.readers.drafts import ItemDraft, StudyDraft
-from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
 from annotation.readers.policies import Categories, Missing, Policies, Repeats
-from annotation.readers.report import ReadingReport
+from annotation.readers.report import Faults, ReadingReport
 from annotation.readers.tool_exports.entries import Export
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.recognition import (
     MTURK,
     POOLS,
+    REGISTRY,
     SEVERAL,
     TABLE,
     LabelUse,
@@ -34,10 +34,10 @@ from annotation.readers.tool_exports.recognition import (
     field_names,
     guess_uses,
     opened_export,
+    pattern_example,
     profile_fields,
     uses_of,
 )
-from annotation.readers.tool_exports.registry import REGISTRY, pattern_example
 from annotation.readers.tool_exports.studies import (
     ReadExport,
     read_entries,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from annotation.audit import record_in
+from annotation.access import record_in
 from annotation.bulk import DRAFTS_AT_ONCE, batched, insert_rows
 from annotation.exceptions import StudyUnfit
 from annotation.models import Candidate, Item, Question, Study

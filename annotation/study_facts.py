@@ -10,8 +10,7 @@ from typing import Any
 
 from django.db.models import Avg, Count, Max, Min, Q
 
-from annotation.agreement_records import agreement_records
-from annotation.agreement_versions import current_agreement
+from annotation.agreement_versions import agreement_records, current_agreement
 from annotation.models import Candidate, CheckAnswer, Judgment, Protocol, Study, Submission
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument

@@ -15,8 +15,8 @@ from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
 from accounts.roles import Permission
-from annotation.agreement_records import agreement_records
-from annotation.dataset_folder import dataset_zip
+from annotation.agreement_versions import agreement_records
+from annotation.dataset import dataset_zip
 from annotation.exports import (
     check_rows,
     comment_rows,

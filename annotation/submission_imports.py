@@ -1,5 +1,7 @@
 """Writing the submissions that a reader made of a file into a study, with their judgments."""
 
+import hashlib
+import hmac
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +17,6 @@ from annotation.models import (
     Submission,
     WrittenAnswer,
 )
-from annotation.pseudonyms import pseudonym
 from annotation.readers.drafts import JudgmentDraft, QuestionDraft, StudyDraft, SubmissionDraft
 
 BATCH_SIZE = 1000
@@ -183,3 +184,9 @@ def _codes(
         for draft in drafts
         if draft.categories
     }
+
+
+def pseudonym(study: Study, identity: str) -> str:
+    """The same person is the same annotator throughout a study, and nobody across studies."""
+    digest = hmac.new(study.pseudonym_salt.encode(), identity.encode(), hashlib.sha256)
+    return f"A{digest.hexdigest()[:10]}"

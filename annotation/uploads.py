@@ -26,16 +26,10 @@ from annotation.models import StoredMapping, Study, Upload, UploadPart
 from annotation.protocols.templates import read_protocol
 from annotation.readers.archives import is_small, short_file_name
 from annotation.readers.column_mapping import ColumnMapping, guess_mapping, mapping_faults
-from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
-from annotation.readers.mapped_files import (
-    TableProfile,
-    items_of,
-    mapped_study,
-    profile_table,
-)
-from annotation.readers.report import ReadingReport
+from annotation.readers.report import Faults, ReadingReport
 from annotation.readers.rows import storable
+from annotation.readers.table_profiles import TableProfile, items_of, mapped_study, profile_table
 from annotation.readers.tables import OpenTable, opened_table
 from work.execution import run_job
 from work.models import Job
@@ -45,8 +39,8 @@ if TYPE_CHECKING:
     from typing import Protocol as TypingProtocol
 
     from accounts.models import Team, User
-    from annotation.readers.blocks import RowBlock
     from annotation.readers.mapped_items import MappedItems
+    from annotation.readers.rows import RowBlock
     from work.execution import RunningJob
 
     class SentFile(TypingProtocol):

@@ -80,8 +80,8 @@ def build_study(
 ) -> Study:
     """Items as of `build_items`, published, and judged by so many annotators; of so many
     submissions one waits for a decision."""
+    from annotation.flags import count_judgments_change
     from annotation.models import Annotator, Submission
-    from annotation.versions import count_judgments_change
 
     study, items = build_items(owner, n_items=n_items, slug=slug)
     annotators = Annotator.objects.bulk_create(
@@ -113,7 +113,7 @@ def build_study(
 
 def add_scores(study: Study, names: tuple[str, ...]) -> None:
     """A run of each metric with a score for every candidate."""
-    from annotation.versions import count_scores_change
+    from annotation.flags import count_scores_change
     from metrics.models import ScoringRun
 
     for n, name in enumerate(names):

@@ -14,7 +14,7 @@ from defusedxml import ElementTree
 from defusedxml.common import DefusedXmlException
 from django.utils.translation import gettext as _
 
-from annotation.effort import Event, read_events
+from annotation.evidence import Event, read_events
 from annotation.models import Item, PlacedCheck
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document

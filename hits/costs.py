@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.assignment_prices import AssignmentPrice
+from annotation.assignment_facts import AssignmentPrice
 from annotation.models import Study
 from annotation.protocols.practice import n_attempts
 from hits.endpoints import translated_errors

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 
-from annotation.audit import record_in
+from annotation.access import record_in
 from annotation.models import Study
 from annotation.protocols.records import Qualifications
 from hits.endpoints import translated_errors

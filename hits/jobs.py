@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.audit import record
-from annotation.evidence_versions import store_evidence
 from annotation.exceptions import AnnotationError
 from annotation.models import Study
+from annotation.quality_flags import store_evidence
 from annotation.study_jobs import (
     ANSWER_BY_CROWD,
     CHECK_LAUNCH,

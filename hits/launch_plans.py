@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
-from annotation.item_samples import add_to_item_sample, record_item_sample
+from annotation.frames import add_to_item_sample, record_item_sample
 from annotation.models import ItemSample, Protocol, Study
 from annotation.protocols.practice import practised_keys
 from annotation.protocols.versions import (

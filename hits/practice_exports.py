@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from annotation.models import Study
-from annotation.pseudonyms import pseudonym
+from annotation.submission_imports import pseudonym
 from hits.models import PracticeAnswer
 from hits.practice_pages import PracticePage, practice_page
 from presentation.row_files import Kind, RowFile

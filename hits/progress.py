@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, Min, OuterRef, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
-from annotation.counts import counted
 from annotation.models import Item, Study
+from annotation.models.studies import counted
 from hits.models import SIZE, Assignment, Batch, Hit, PracticeHit
 
 

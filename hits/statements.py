@@ -13,9 +13,9 @@ from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.counts import counted
 from annotation.models import Candidate, Submission
 from annotation.models.judgments import PLAUSIBLY_TIMED
+from annotation.models.studies import counted
 from hits.exceptions import MarketplaceFault
 from hits.expenses import Spend, spend_of
 from hits.foreign_records import amount_usd, count

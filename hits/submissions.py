@@ -11,9 +11,9 @@ from django.db import DataError, transaction
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
+from annotation.flags import count_judgments_change
 from annotation.models import Annotator, CheckAnswer, Judgment, Submission, WrittenAnswer
-from annotation.pseudonyms import pseudonym
-from annotation.versions import count_judgments_change
+from annotation.submission_imports import pseudonym
 from hits.answers import Answer, read_answer
 from hits.checked_pages import checks_on
 from hits.crowd.marks import is_proved

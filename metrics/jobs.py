@@ -4,9 +4,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import AnnotationError
+from annotation.jobs import fail_with_fault
 from annotation.models import Upload
 from annotation.study_jobs import PLAN_SCORE, SCORE, study_of
-from annotation.unexpected_errors import fail_with_fault
 from annotation.uploads import JOBS
 from metrics.exceptions import MetricsError, NotScored, RunBusy
 from metrics.models_here import lacks_model

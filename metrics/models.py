@@ -12,8 +12,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team
-from annotation.counts import counted
 from annotation.models import Candidate, Study
+from annotation.models.studies import counted
 from annotation.score_settings import LONGEST_SIGNATURE
 from work.models import Leased
 

@@ -11,15 +11,14 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.audit import record_in
+from annotation.access import record_in
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import Candidate, StoredMapping, Study, Upload
 from annotation.readers.column_mapping import NAMES, Use, plain_name
-from annotation.readers.file_faults import Faults
-from annotation.readers.mapped_files import profile_table
 from annotation.readers.policies import Reading
-from annotation.readers.report import ReadingReport
+from annotation.readers.report import Faults, ReadingReport
 from annotation.readers.rows import Row
+from annotation.readers.table_profiles import profile_table
 from annotation.readers.tables import OpenTable
 from annotation.score_settings import KIND, ScoreSettings, ScoreUse
 from annotation.uploads import columns_digest, keep_mapping, note_faults, opened_upload

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.audit import record_in
+from annotation.access import record_in
 from annotation.models import Study
 from annotation.study_jobs import PLAN_SCORE, SCORE, jobs_of, request_study_job
 from metrics.exceptions import ParameterRefused

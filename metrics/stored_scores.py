@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from django.db import transaction
 
+from annotation.flags import count_scores_change
 from annotation.models import Candidate, Study
-from annotation.versions import count_scores_change
 from error_codes import InvalidValue
 from metrics.batches import chunks
 from metrics.models import Score, ScoringRun

@@ -10,9 +10,9 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.flags import count_scores_change
 from annotation.models import Candidate, Study
 from annotation.score_settings import LONGEST_SIGNATURE
-from annotation.versions import count_scores_change
 from metrics.batches import Content, chunks, content_of, grouped
 from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, ParameterRefused, get_code
 from metrics.models import (

@@ -14,10 +14,10 @@ from django.utils.translation import gettext as _
 
 from annotation.bulk import batched
 from annotation.exceptions import ImportRefused
+from annotation.jobs import PASSING, unexpected_problem
 from annotation.readers.delimited import BLANK_ROW
 from annotation.readers.report import ReadingReport
 from annotation.readers.rows import storable
-from annotation.unexpected_errors import PASSING, unexpected_problem
 from annotation.uploads import AT_ONCE_BYTES
 from results.models import Result
 from retrieval.collection_files import (

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from django.db import transaction
 
 from annotation.agreement import judged_protocols, rounds_of
-from annotation.comparisons import wins
 from annotation.frames import judgment_frame
 from annotation.models import Question, Study, Submission
 from annotation.protocols.versions import numbered_version
+from annotation.units import wins
 from presentation.progress import Progress, silently
 from results.computing import create_result, lock_subject
 from results.kinds import Computed

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annotation.readers.coded_table import read_table
+from annotation.readers.coded_table import Words, read_table
 from annotation.readers.columns import Table, refusing_tables
+from annotation.readers.label_tables import settle_outputs
 from annotation.readers.policies import Reading
-from annotation.readers.repeated_rows import settle_outputs
 from annotation.readers.shapes import OutputColumns, Where, to_rows_per_output
-from annotation.readers.words import Words
 from metrics.exceptions import ColumnsUnfit
 from presentation.documents import Cell, Number
 from presentation.progress import Progress, silently

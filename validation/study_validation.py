@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from annotation.frames import judgment_frame
-from annotation.item_samples import sample_design
+from annotation.frames import judgment_frame, sample_design
 from annotation.models import Candidate, Judgment, Label, LabelSet, Question, Study, Submission
 from annotation.protocols.versions import numbered_version
 from metrics.exceptions import MetricsError, NothingToValidate

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from annotation.api.labels import MOST_ROUNDS
-from annotation.dispute_comments import add_comment, delete_comment, edit_comment
+from annotation.disputes import add_comment, delete_comment, edit_comment
 from annotation.models import Candidate, DisputeComment
 from annotation.models.comments import LONGEST_COMMENT
 from console.api.endpoint import Endpoint, Filters, Input

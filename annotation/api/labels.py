@@ -12,13 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.roles import Permission
-from annotation.adjudications import decide
 from annotation.api.candidates import (
     CandidateName,
     SystemName,
 )
 from annotation.api.jobs import accepted
 from annotation.api.study_records import SIMULATED
+from annotation.disputes import decide
 from annotation.label_sets import METHODS, METHODS_AT_LEVEL
 from annotation.models import Adjudication, Candidate, Label, LabelSet, Question, Study
 from annotation.simulated_answers import has_simulated

@@ -14,8 +14,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.models import Team
+from annotation.access import ownership_warning
 from annotation.imports import ImportResult, import_study
-from annotation.ownership import ownership_warning
 from annotation.protocols.templates import read_protocol, template_names
 from annotation.readers.drafts import QuestionDraft, StudyDraft
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import secrets
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.conf import settings
 from django.contrib.contenttypes.fields import GenericRelation
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Aggregate, Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts.roles import Permission
-from annotation.cannot_judge import first_that_says_nothing
-from annotation.counts import counted
 from annotation.exceptions import QuestionUnknown, StudyUnknown
 from error_codes import CodedText
 from results.models import Result
@@ -295,3 +296,29 @@ class Candidate(models.Model):
     def system_for(self, permissions: Container[str]) -> str | None:
         """Its system; None for somebody who may not see systems."""
         return self.system if Permission.VIEW_SYSTEMS in permissions else None
+
+
+def counted(rows: QuerySet[Any], path: str, number: Aggregate | None = None) -> Coalesce:
+    """How many rows lead to the object of the outer query, or another number of theirs."""
+    of_one = rows.filter(**{path: OuterRef("pk")}).order_by().values(path)
+    # Of rows and not of their keys: an index that leads from one to the other is enough.
+    per_one = of_one.annotate(n=number or Count("*")).values("n")
+    return Coalesce(Subquery(per_one, output_field=IntegerField()), 0)
+
+
+CANNOT_JUDGE = re.compile(
+    r"(i )?(can['’]?t|cannot|can not|unable to) (judge|tell|say|decide|rate)\b.*"
+    r"|(i )?(don['’]?t|do not) know\b.*|unrateable|unjudgeable",
+    re.IGNORECASE,
+)
+
+
+def says_nothing(category: str) -> bool:
+    """Whether it is no answer on the scale, but that there is none."""
+    return CANNOT_JUDGE.fullmatch(category.strip()) is not None
+
+
+def first_that_says_nothing(categories: Sequence[str]) -> int:
+    """The position of the first such category, or how many categories there are."""
+    positions = (n for n, name in enumerate(categories) if says_nothing(name))
+    return next(positions, len(categories))

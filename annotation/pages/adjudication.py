@@ -13,10 +13,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
-from annotation.adjudications import decide
 from annotation.agreement import rounds_of
 from annotation.disagreement import default_threshold
-from annotation.disputes import Dispute, adjudication_queue
+from annotation.disputes import Dispute, adjudication_queue, decide
 from annotation.exceptions import DecisionRefused
 from annotation.models import AgreementVersion, Candidate, DisputeComment, Question, Study
 from annotation.models.comments import LONGEST_COMMENT

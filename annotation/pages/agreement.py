@@ -10,11 +10,11 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
+from annotation.access import record_in
 from annotation.agreement_versions import current_agreement
-from annotation.audit import record_in
+from annotation.assignment_facts import DeskWork, annotator_work
 from annotation.pages.agreement_charts import CHARTS
 from annotation.pages.agreement_view import AgreementView
-from annotation.pages.annotator_work import DeskWork, annotator_work
 from annotation.pages.disagreement_units import (
     UNIT_COLUMNS,
     order_of,

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 from django.db.models import F, QuerySet
 from django.utils.translation import gettext_lazy
 
-from annotation.agreement_rows import STATISTICS as ANNOTATOR_STATISTICS
-from annotation.annotator_pairs import STATISTICS
+from annotation.agreement_versions import STATISTICS as ANNOTATOR_STATISTICS
+from annotation.disagreement import STATISTICS
 from annotation.models import (
     AgreementCoefficient,
     AgreementVersion,

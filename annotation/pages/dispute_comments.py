@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from accounts.roles import Permission
-from annotation.dispute_comments import add_comment, delete_comment, edit_comment
+from annotation.disputes import add_comment, delete_comment, edit_comment
 from annotation.exceptions import CommentRefused
 from annotation.models import Candidate, DisputeComment, Study
 from annotation.pages.adjudication import (

@@ -19,12 +19,8 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
-from annotation.audit import record_in
-from annotation.dataset_card import (
-    LICENSES,
-    UNKNOWN_LICENSE,
-)
-from annotation.dataset_folder import dataset_zip
+from annotation.access import record_in
+from annotation.dataset import LICENSES, UNKNOWN_LICENSE, dataset_zip
 from annotation.exceptions import LicenseUnknown, StudyUnfit
 from annotation.models import Picture, Study
 from annotation.pages.job_progress import job_of

@@ -19,7 +19,7 @@ from annotation.label_uploads import (
     QuestionOverride,
 )
 from annotation.models import Upload
-from annotation.readers.file_faults import Fault
+from annotation.readers.report import Fault
 from annotation.readers.tool_exports.recognition import (
     ARGILLA,
     DOCCANO,
@@ -28,9 +28,9 @@ from annotation.readers.tool_exports.recognition import (
     POOLS,
     POTATO,
     TABLE,
+    pattern_example,
     uses_of,
 )
-from annotation.readers.tool_exports.registry import pattern_example
 
 TOOL_NAMES = {
     LABEL_STUDIO: gettext_lazy("Label Studio: JSON, JSON-MIN or CSV"),

@@ -16,13 +16,12 @@ from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import appointable_roles, remove_member, set_role
 from annotation.access import give_to_team, remove_study_member, set_study_role
 from annotation.exceptions import AnnotationError
-from annotation.invitations import invite, revoke
+from annotation.invitations import invite, link_for_member, revoke
 from annotation.models import Invitation, Study, StudyMembership
 from annotation.pages.study import (
     study_for,
     study_page,
 )
-from annotation.password_links import link_for_member
 from console.access import person, team_for
 from console.forms import InvitationForm, RoleForm, problems_of
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import Upload
-from annotation.readers.file_faults import Fault
+from annotation.readers.report import Fault
 from annotation.score_settings import (
     LONGEST_SIGNATURE,
     ScoreSettings,

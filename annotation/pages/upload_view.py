@@ -16,7 +16,6 @@ from accounts.models import User
 from annotation.label_uploads import LabelSettings
 from annotation.models import Upload
 from annotation.pages.upload_forms import DELIMITER_NAMES
-from annotation.readers.blocks import gather_rows
 from annotation.readers.column_mapping import (
     ColumnMapping,
     Use,
@@ -24,11 +23,11 @@ from annotation.readers.column_mapping import (
     mapping_warnings,
 )
 from annotation.readers.drafts import PictureDraft
-from annotation.readers.file_faults import Fault, Faults
 from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, ODS, PARQUET, FileFormat
 from annotation.readers.mapped_items import MappedItems
 from annotation.readers.pictures import NamesOfPictures
-from annotation.readers.rows import Row
+from annotation.readers.report import Fault, Faults
+from annotation.readers.rows import Row, gather_rows
 from annotation.score_settings import KIND as SCORES
 from annotation.score_settings import ScoreSettings
 from annotation.uploads import keep_mapping, request_reading

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Callable
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -19,7 +23,7 @@ from accounts.roles import Permission
 from accounts.teams import permissions_in_team
 from annotation.access import permissions_in
 from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.models import Upload
+from annotation.models import Upload, UploadPart
 from annotation.new_studies import begin_study, copy_study
 from annotation.pages.label_upload_view import (
     labels_context,
@@ -50,10 +54,13 @@ from annotation.pages.upload_view import (
     preview_of,
     uses,
 )
+from annotation.readers.drafts import PictureDraft
 from annotation.readers.formats import FileFormat
-from annotation.uploaded_pictures import uploaded_picture
+from annotation.readers.pictures import Archive, read_picture
+from annotation.readers.rows import Row
 from annotation.uploads import (
     IMPORT_UPLOAD,
+    PART_BYTES,
     jobs_of_upload,
     request_import,
     request_reading,
@@ -65,6 +72,10 @@ from console.access import (
     within_scopes,
 )
 from console.pages.pictures import as_picture
+from presentation.files import reason_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -280,3 +291,61 @@ def discard_upload(request: HttpRequest, token: UUID) -> HttpResponse:
     row.delete()
     messages.success(request, _("The file is deleted; nothing was imported."))
     return redirect(back, study.slug) if study else redirect("console:new-study")
+
+
+PARTS_IN_MEMORY = 4
+
+
+class StoredFile(io.RawIOBase):
+    """An upload's content, of which only the parts that are read leave the database."""
+
+    def __init__(self, upload: Upload) -> None:
+        self._size, self._position = upload.n_bytes, 0
+        parts = UploadPart.objects.filter(upload=upload)
+        # A small file came in one piece, however large that is.
+        self._part_bytes = PART_BYTES if parts.count() > 1 else max(self._size, 1)
+
+        @lru_cache(maxsize=PARTS_IN_MEMORY)
+        def content(position: int) -> bytes:
+            return bytes(parts.values_list("content", flat=True).get(position=position))
+
+        self._part = content
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(base + offset, 0)
+        return self._position
+
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer).cast("B")
+        if self._position >= self._size:
+            return 0
+        part, start = divmod(self._position, self._part_bytes)
+        content = self._part(part)[start : start + len(view)]
+        view[: len(content)] = content
+        self._position += len(content)
+        return len(content)
+
+
+def uploaded_picture(upload: Upload, name: str) -> PictureDraft:
+    path = Path(upload.file_name)
+    try:
+        with zipfile.ZipFile(io.BufferedReader(StoredFile(upload))) as archive:
+            source = Archive(archive, FileFormat.of(upload.form).table)
+            picture = read_picture(Row(path, 1, {"": name}), "", source)
+    except (zipfile.BadZipFile, UploadPart.DoesNotExist) as error:
+        raise ImportRefused(
+            path, f"it cannot be read: {reason_of(error)}.", code="unreadable"
+        ) from None
+    if picture is None:
+        raise ImportRefused(path, "no picture is named.", code="no_picture")
+    return picture

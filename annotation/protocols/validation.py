@@ -11,7 +11,7 @@ import pycountry
 from django.utils.translation import gettext as _
 from jsonschema import Draft202012Validator
 
-from annotation.cannot_judge import first_that_says_nothing, says_nothing
+from annotation.models.studies import first_that_says_nothing, says_nothing
 from annotation.protocols.check_faults import check_faults
 from annotation.protocols.conditions import condition_faults
 from annotation.protocols.documents import read_document

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import ngettext
 
-from annotation.audit import record_in
+from annotation.access import record_in
 from annotation.exceptions import DraftChanged, ProtocolInvalid, ProtocolUnknown
 from annotation.models import Protocol, Study
 from annotation.protocols.check_faults import source_faults

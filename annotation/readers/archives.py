@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import EINVAL
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import ParseError
 
 from defusedxml.common import DefusedXmlException
@@ -25,7 +25,7 @@ from defusedxml.ElementTree import fromstring
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.pictures import Archive, NoPictures, PictureSource
-from annotation.readers.sheet_xml import require_bearable_xml
+from annotation.readers.spreadsheets import require_bearable_xml
 from error_codes import CodedText
 from presentation.files import plain_file, reason_of
 
@@ -303,3 +303,65 @@ def _gunzip(path: Path, folder: Path, most_bytes: int) -> Path:
     except (EOFError, OSError, zlib.error):
         raise ImportRefused(path, "it is not a file that gzip can read.", code="not_gzip") from None
     return copy
+
+
+MOST_BYTES = 512 * 1024 * 1024
+# RuntimeError is what a file under a password comes to.
+UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
+
+
+@dataclass(frozen=True)
+class Member:
+    name: PurePosixPath
+    path: Path
+
+
+@contextmanager
+def unpacked_members(path: Path) -> Iterator[list[Member]]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield _unpacked(path, Path(folder))
+
+
+def member_names(path: Path) -> list[PurePosixPath]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [PurePosixPath(info.filename) for info in _infos(archive)]
+    except (*UNREADABLE, OSError, EOFError):
+        return []
+
+
+def _infos(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    return [
+        info
+        for info in archive.infolist()
+        if not (info.is_dir() or any(part[:1] in "._" for part in info.filename.split("/")))
+    ]
+
+
+def _unpacked(path: Path, folder: Path) -> list[Member]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = _infos(archive)
+            if sum(info.file_size for info in infos) > MOST_BYTES:
+                raise ImportRefused(
+                    path,
+                    "what is in it is over 512 MiB; import its files singly.",
+                    code="too_large",
+                )
+            return [
+                _unpacked_member(archive, info, folder / str(n)) for n, info in enumerate(infos)
+            ]
+    except (*UNREADABLE, OSError, EOFError) as error:
+        raise ImportRefused(
+            path, f"it is not a zip that can be read: {reason_of(error)}.", code="not_zip"
+        ) from None
+
+
+def _unpacked_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path) -> Member:
+    # The name alone: a path inside an archive may lead anywhere.
+    name = PurePosixPath(info.filename)
+    folder.mkdir()
+    target = folder / name.name
+    with archive.open(info) as source, target.open("wb") as content:
+        shutil.copyfileobj(source, content)
+    return Member(name, target)

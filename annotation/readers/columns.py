@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.exceptions import FileRefused, ImportRefused, TableRefused
-from annotation.readers.coded_table import CodedTable, read_table
+from annotation.readers.coded_table import CodedTable, Mask, Words, merged_words, read_table
 from annotation.readers.nested_records import flat_records
 from annotation.readers.policies import (
     MISSING,
@@ -27,7 +27,6 @@ from annotation.readers.policies import (
 )
 from annotation.readers.rows import MISSING_WORDS, MOST
 from annotation.readers.shapes import Where
-from annotation.readers.words import Mask, Words, merged_words
 from error_codes import CodedText
 
 if TYPE_CHECKING:

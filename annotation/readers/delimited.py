@@ -17,13 +17,6 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.blocks import (
-    CHARACTERS_AT_ONCE,
-    ROWS_AT_ONCE,
-    OnFault,
-    RowBlock,
-)
-from annotation.readers.bounded_lines import LONGEST_RECORD, BoundedLines
 from annotation.readers.headers import (
     LOOKED_AT,
     Header,
@@ -32,8 +25,21 @@ from annotation.readers.headers import (
     require_columns,
 )
 from annotation.readers.report import place_of_line
-from annotation.readers.rows import Row, TableSource
-from annotation.readers.text_files import refuse_encoding, scan_text, text_encoding
+from annotation.readers.rows import (
+    CHARACTERS_AT_ONCE,
+    ROWS_AT_ONCE,
+    OnFault,
+    Row,
+    RowBlock,
+    TableSource,
+)
+from annotation.readers.text_files import (
+    LONGEST_RECORD,
+    BoundedLines,
+    refuse_encoding,
+    scan_text,
+    text_encoding,
+)
 from error_codes import CodedText
 from presentation.files import reason_of
 

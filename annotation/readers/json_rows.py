@@ -14,9 +14,8 @@ from django.utils.translation import gettext as _
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.archives import READ_AT_ONCE
-from annotation.readers.blocks import OnFault
-from annotation.readers.bounded_lines import LONGEST_RECORD, BoundedLines
-from annotation.readers.rows import Row, TableSource, cell_text, unstorable
+from annotation.readers.rows import OnFault, Row, TableSource, cell_text, unstorable
+from annotation.readers.text_files import LONGEST_RECORD, BoundedLines
 from error_codes import CodedText
 
 DEEPEST = 20

@@ -11,24 +11,23 @@ import sqlite3
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.bulk import insert_many
-from annotation.readers.alternatives import MOST_CANDIDATES
-from annotation.readers.blocks import RowBlock
-from annotation.readers.column_mapping import ColumnMapping, Use, mapping_warnings
+from annotation.exceptions import ImportRefused
+from annotation.readers.column_mapping import LONGEST_SYSTEM, ColumnMapping, Use, mapping_warnings
 from annotation.readers.drafts import CandidateDraft, ItemDraft, PictureDraft
-from annotation.readers.file_faults import Faults
-from annotation.readers.mapped_rows import SHARED, MappedRows
+from annotation.readers.item_files import MOST_CANDIDATES
 from annotation.readers.pictures import NoPictures, PictureSource, read_picture
-from annotation.readers.report import ReadingReport
-from annotation.readers.rows import Row
+from annotation.readers.report import MOST_PLACES, Faults, ReadingReport
+from annotation.readers.rows import CheckedCells, Row, RowBlock
 from error_codes import CodedText
 
 # Items whose candidates are in memory at once.
@@ -343,3 +342,121 @@ class MappedItems(Collection[ItemDraft]):
                 field = column if problem != many else None
                 self.faults.add(Row(self.path, line, {}).refuse(text, field, code=problem.code))
             self._mark_faulty(item for *_place, item in rows)
+
+
+# What rows of one item have in common: its page.
+SHARED = (Use.CONTEXT, Use.REFERENCE, Use.CONDITION, Use.PICTURE)
+EMPTY_CELL = CodedText("the cell is empty: no response of the system", "empty_response_cell")
+
+
+class Responses(NamedTuple):
+    column: str
+    keys: Sequence[str]
+    systems: Sequence[str]
+    texts: Sequence[str]
+    pictures: Sequence[str]
+    digests: Sequence[str]
+
+
+class MappedRows:
+    """Of each row of a block its item's name, its page, and the digest of its picture.
+
+    `responses` has a column of responses for each system, or one in a table of a row per response.
+    `cells.faults` has every cell that cannot be used.
+    """
+
+    def __init__(
+        self,
+        block: RowBlock,
+        mapping: ColumnMapping,
+        *,
+        pictures: PictureSource,
+        is_pool: bool,
+        report: ReadingReport,
+    ) -> None:
+        self.block, self.cells = block, CheckedCells(block)
+        self._mapping, self._pictures, self._is_pool = mapping, pictures, is_pool
+        cells, column = self.cells, mapping.column
+        contexts = [cells.texts(each) for each in mapping.columns(Use.CONTEXT)]
+        if len(contexts) != 1:
+            joined = ["\n\n".join(filter(None, each)) for each in zip(*contexts, strict=True)]
+            contexts = [joined or [""] * len(block)]
+        shared = [
+            *contexts,
+            cells.texts(column(Use.REFERENCE)),
+            cells.names(column(Use.CONDITION), longest=64),
+            stripped(cells.texts(column(Use.PICTURE))),
+        ]
+        self.pages = list(zip(*shared, strict=True))
+        self.digests = self._picture_digests(column(Use.PICTURE))
+        if is_pool:
+            problem = _("a target needs a title: choose its column as “Context”.")
+            for n, text in enumerate(shared[0]):
+                if not text.strip():
+                    cells.note(n, block.row(n).refuse(problem, code="no_title"))
+        names = cells.names(column(Use.ITEM), is_required=True)
+        if not all(names):
+            names = [name or named_by(page) for name, page in zip(names, self.pages, strict=True)]
+        self.names = names
+        self.responses = self._wide_responses(report) if mapping.is_wide else [self._responses()]
+
+    def _wide_responses(self, report: ReadingReport) -> list[Responses]:
+        block, none = self.block, [""] * len(self.block)
+        responses = []
+        for column in self._mapping.columns(Use.RESPONSE):
+            systems = [self._mapping.system_of(column)] * len(block)
+            texts = self.cells.texts(column)
+            responses.append(Responses(column, systems, systems, texts, none, none))
+        empty = [
+            (n, each.column)
+            for n in range(len(block))
+            for each in responses
+            if not each.texts[n].strip()
+        ]
+        for n, column in empty[:MOST_PLACES]:
+            report.leave_out_part(EMPTY_CELL, f"{block.row(n).place}, {column}")
+        if len(empty) > MOST_PLACES:
+            report.leave_out_part(EMPTY_CELL, n=len(empty) - MOST_PLACES)
+        problem = _("no system has a response in this row.")
+        for n, row in enumerate(zip(*(each.texts for each in responses), strict=True)):
+            if not "".join(row).strip():
+                self.cells.note(n, block.row(n).refuse(problem, code="no_response"))
+        return responses
+
+    def _responses(self) -> Responses:
+        cells, column = self.cells, self._mapping.column
+        system, candidate = column(Use.SYSTEM), column(Use.CANDIDATE)
+        systems = cells.names(system, longest=LONGEST_SYSTEM, is_required=True)
+        keys = cells.names(candidate, is_required=True)
+        if not all(keys):
+            keys = [key or name for key, name in zip(keys, systems, strict=True)]
+        response, picture = column(Use.RESPONSE), column(Use.CANDIDATE_PICTURE)
+        texts: Sequence[str] = cells.texts(response)
+        if self._is_pool:
+            texts = cells.names(response, longest=1000, is_required=True) if response else keys
+        pictures = stripped(cells.texts(picture))
+        digests = self._picture_digests(picture)
+        return Responses(candidate or system or "", keys, systems, texts, pictures, digests)
+
+    def _picture_digests(self, column: str | None) -> list[str]:
+        digests = [""] * len(self.block)
+        if column is None:
+            return digests
+        for n, row in enumerate(self.block.rows()):
+            try:
+                picture = read_picture(row, column, self._pictures)
+            except ImportRefused as refused:
+                self.cells.note(n, refused, str(row.fields.get(column, "")))
+            else:
+                digests[n] = sha256(picture.content).hexdigest() if picture else ""
+        return digests
+
+
+def stripped(texts: Sequence[str]) -> list[str]:
+    return [text.strip() for text in texts]
+
+
+def named_by(page: Sequence[str]) -> str:
+    """A name for an item that has none: the same for the same page, in whatever file."""
+    digest = sha256("\x00".join(page).encode("utf-8", "replace")).hexdigest()
+    return f"item-{digest[:12]}"

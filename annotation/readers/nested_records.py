@@ -10,9 +10,8 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.readers.coded_table import CodedTable
+from annotation.readers.coded_table import CodedTable, coded
 from annotation.readers.policies import Reading
-from annotation.readers.words import coded
 from error_codes import CodedText
 
 MOST_NAMED = 8

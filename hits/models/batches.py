@@ -17,8 +17,8 @@ from django.db.models import Count, F, Min, Q
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
-from annotation.counts import counted
 from annotation.models import Item, ItemSample, Protocol, Study
+from annotation.models.studies import counted
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document

@@ -9,8 +9,8 @@ from django.db.models import Count, Min
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from annotation.assignment_facts import DeskWork
 from annotation.models import Study
-from annotation.pages.annotator_work import DeskWork
 from hits.pages.review_desk import (
     APPROVED,
     REJECTED,

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
-from annotation.audit import record_in
+from annotation.access import record_in
 from annotation.models import Study
 from annotation.pages.study import (
     study_for,

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.roles import Permission
-from annotation.counts import counted
 from annotation.models import Study
+from annotation.models.studies import counted
 from annotation.pages.stages import stage_facts
 from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
 from annotation.study_results import (

@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.effort import (
+from annotation.evidence import (
     BLUR,
     FAST_TYPING,
     HIDE,
@@ -18,8 +18,8 @@ from annotation.effort import (
     UNSEEN,
     UNTYPED,
     Effort,
+    measured_efforts,
 )
-from annotation.evidence import measured_efforts
 from annotation.models import Study, Submission
 
 SIMULATED, CONTRADICTORY, UNRECORDED = "simulated", "contradictory", "unrecorded"

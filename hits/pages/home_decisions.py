@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.roles import Permission
-from annotation.counts import counted
 from annotation.models import Adjudication, AgreementVersion, LabelSet, Study
+from annotation.models.studies import counted
 from annotation.study_jobs import subject_of
 from hits.budgets import Room
 from hits.changes import expiry_of

@@ -9,11 +9,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.roles import Permission
-from annotation.assignment_ids import register_assignment_ids
-from annotation.assignment_prices import register_assignment_price
-from annotation.dataset_tables import DatasetTable, register_dataset_count, register_dataset_table
-from annotation.launched_batches import LaunchedBatch, register_launched_batches
-from annotation.pages.annotator_work import register_annotator_work
+from annotation.assignment_facts import (
+    LaunchedBatch,
+    register_annotator_work,
+    register_assignment_ids,
+    register_assignment_price,
+    register_launched_batches,
+)
+from annotation.dataset import DatasetTable, register_dataset_count, register_dataset_table
 from annotation.pages.overview import Figure, register_figures
 from annotation.pages.stages import (
     COLLECT as COLLECT_GROUP,

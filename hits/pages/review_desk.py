@@ -22,16 +22,16 @@ from django.db.models import (
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.counts import counted
 from annotation.evidence import CONTRADICTORY, FAR, FAST, PASTED, SAME, Flag
-from annotation.evidence_versions import flags_of
 from annotation.models import (
     EvidenceVersion,
     Study,
     Submission,
     WrittenAnswer,
 )
+from annotation.models.studies import counted
 from annotation.pages.stages import stage_facts
+from annotation.quality_flags import flags_of
 from console.models import PagePreferences
 from hits.costs import cost_of_assignment
 from hits.draft_costs import price_usd

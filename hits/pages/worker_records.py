@@ -10,8 +10,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
 
 from accounts.models import Membership, User
 from accounts.roles import PERMISSIONS, Permission, Role
-from annotation.counts import counted
 from annotation.models import Study
+from annotation.models.studies import counted
 from hits.models import (
     Assignment,
     DeliveryState,

@@ -13,7 +13,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.launched_batches import list_launched_batches
+from annotation.assignment_facts import list_launched_batches
 from annotation.models import (
     AgreementCoefficient,
     AgreementVersion,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from annotation.readers.pooled_hits import has_pools
+from annotation.readers.pooled_batch import has_pools
 from presentation.progress import Progress, silently
 from retrieval.audit.pool_files import Ticks, audit_batch, audit_pools
 from retrieval.audit.records import (

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from django.db.models import Q
 
-from annotation.cannot_judge import says_nothing
 from annotation.exceptions import StudyUnfit
 from annotation.models import Question, Study
+from annotation.models.studies import says_nothing
 from stats.ranking.judged_lists import HIGHEST_GRADE
 
 UNGRADED_KINDS = ("preference", "best_worst", "ranking")

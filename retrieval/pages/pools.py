@@ -19,7 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.roles import Permission
-from annotation.launched_batches import list_launched_batches
+from annotation.assignment_facts import list_launched_batches
 from annotation.models import Study
 from annotation.pages.protocol_templates import title_of
 from console.access import may, person

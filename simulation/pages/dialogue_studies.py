@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.names import require_visible
 from accounts.roles import Permission
-from annotation.audit import record_in
+from annotation.access import record_in
 from annotation.exceptions import AnnotationError
 from annotation.pages.study import (
     study_for,

@@ -1,5 +1,5 @@
 // What the worker does on the page, and not what is typed: rows of seconds, kind and numbers, which
-// annotation/effort.py reads. Of each kind 30 at most; then the last one is replaced.
+// annotation/evidence.py reads. Of each kind 30 at most; then the last one is replaced.
 let events = [], gaps = [], nTyped = 0, typedAt = -1e9, isTouched = false, isJoined = false;
 function record(kind, ...numbers) {
   const row = [seconds(), kind, ...numbers], same = events.filter((each) => each[1] === kind);

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from annotation.flags import flag_submissions
+from annotation.flags import count_judgments_change, flag_submissions
 from annotation.models import Annotator, Candidate, Item, Judgment, Question, Study, Submission
-from annotation.versions import count_judgments_change
 
 ACCEPTABLE = "acceptable"
 TWO_POOLS = {"boot": ("clog", "pump", "flat"), "gown": ("skirt", "coat")}

@@ -10,7 +10,7 @@ from accounts.models import AuditEntry, User
 from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import create_team, remove_member, set_role
 from annotation.access import give_to_team, permissions_in, remove_study_member, set_study_role
-from annotation.adjudications import decide
+from annotation.disputes import decide
 from annotation.exceptions import StudyUnfit, StudyUnknown
 from annotation.flags import flag_submissions, unflag_submissions
 from annotation.label_sets import Rule, make_label_set

@@ -10,13 +10,12 @@ import pandas as pd
 import pytest
 
 from accounts.models import User
-from annotation.agreement import rounds_of, study_agreement
+from annotation.agreement import _across, round_agreement, rounds_of, study_agreement
 from annotation.disagreement import unit_table
 from annotation.frames import judgment_frame
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Adjudication, Judgment, Question, Study, Submission
 from annotation.protocols.validation import document_faults
-from annotation.reassessment import _across, round_agreement
 from annotation.units import judged_units
 from presentation.records import plain_records
 from stats.agreement import CiMethod, Reason

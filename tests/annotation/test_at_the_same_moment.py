@@ -10,7 +10,7 @@ from django.db import connection
 
 from annotation.imports import ImportResult, import_study
 from annotation.models import Candidate, Item
-from annotation.readers.responses import read_responses
+from annotation.readers.item_files import read_responses
 from tests.annotation.studies import rating_study
 
 pytestmark = pytest.mark.django_db(transaction=True)

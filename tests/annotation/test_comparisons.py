@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from annotation.agreement import study_agreement
-from annotation.agreement_records import agreement_records
-from annotation.agreement_versions import compute_agreement
-from annotation.comparisons import system_strengths, wins
+from annotation.agreement_versions import agreement_records, compute_agreement
 from annotation.exceptions import StudyUnfit
 from annotation.frames import judgment_frame
 from annotation.models import Annotator, Judgment, Protocol, Study, Submission
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import freeze, save_draft
+from annotation.units import system_strengths, wins
 from stats.agreement import krippendorff_alpha
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study

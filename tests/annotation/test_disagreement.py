@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from accounts.models import User
-from annotation.adjudications import decide
 from annotation.agreement_versions import compute_agreement
 from annotation.disagreement import annotator_table, default_threshold, unit_table
-from annotation.disputes import adjudication_queue
+from annotation.disputes import adjudication_queue, decide
 from annotation.models import AgreementVersion, Candidate, Question, Study, UnitAgreement
 from presentation.records import plain_records
 from tests.annotation.studies import alternatives_study, doubt, rate, rating_study, tick

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from annotation.effort import Effort, read_events, server_times
+from annotation.evidence import Effort, read_events, server_times
 
 START = datetime(2026, 11, 29, tzinfo=UTC)
 

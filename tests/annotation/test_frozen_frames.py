@@ -10,8 +10,7 @@ from django.conf import settings as site
 from django.core.management import call_command
 
 from annotation.exceptions import FrameUnfit
-from annotation.frames import judgment_frame
-from annotation.frozen_frames import frame_fingerprint, freeze_judgments, read_frozen_frame
+from annotation.frames import frame_fingerprint, freeze_judgments, judgment_frame, read_frozen_frame
 from annotation.models import Judgment, Study
 from config.variables import S3, object_storage
 from tests.codes import refused

@@ -18,7 +18,6 @@ from django.core.management.base import CommandError
 from annotation.exceptions import ImportRefused
 from annotation.models import Candidate, Item, Study
 from annotation.readers import archives
-from annotation.readers.blocks import ROWS_AT_ONCE
 from annotation.readers.column_mapping import (
     ColumnMapping,
     Use,
@@ -27,10 +26,11 @@ from annotation.readers.column_mapping import (
     mapping_faults,
     mapping_warnings,
 )
-from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
-from annotation.readers.mapped_files import items_of, profile_table
 from annotation.readers.mapped_items import MappedItems
+from annotation.readers.report import Faults
+from annotation.readers.rows import ROWS_AT_ONCE
+from annotation.readers.table_profiles import items_of, profile_table
 from annotation.readers.tables import opened_table
 from tests.annotation.importing import assert_refused, command_output, everything
 from tests.codes import codes_of, refused, refused_naming

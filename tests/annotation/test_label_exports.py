@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
+from annotation.readers.report import Faults
 from annotation.readers.tool_exports.entries import Export, FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.recognition import TABLE, opened_export

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accounts.models import User
-from annotation.adjudications import decide
+from annotation.disputes import decide
 from annotation.exceptions import DecisionRefused, LabelSetUnknown, QuestionUnknown, StudyUnfit
 from annotation.exports import labels_csv, labels_json, write_labels
 from annotation.label_sets import METHODS_AT_LEVEL, Rule, make_label_set

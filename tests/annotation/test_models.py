@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from annotation.exceptions import StudyUnknown
 from annotation.models import Annotator, Candidate, Item, Judgment, Question, Study, Submission
-from annotation.pseudonyms import pseudonym
+from annotation.submission_imports import pseudonym
 from tests.annotation.studies import (
     alternatives_study,
     rate,

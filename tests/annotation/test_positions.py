@@ -2,10 +2,9 @@
 
 import pytest
 
-from annotation.agreement_records import agreement_records
-from annotation.agreement_versions import compute_agreement
-from annotation.evidence_versions import store_evidence
+from annotation.agreement_versions import agreement_records, compute_agreement
 from annotation.models import Submission
+from annotation.quality_flags import store_evidence
 from tests.annotation.preferences import prefer, preferences, turns
 from tests.annotation.studies import rate, rating_study
 

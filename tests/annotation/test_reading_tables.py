@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.readers.coded_table import read_table
-from annotation.readers.file_faults import Faults
-from annotation.readers.report import ReadingReport
+from annotation.readers.report import Faults, ReadingReport
 from annotation.readers.tables import (
     each_row,
     opened_table,

@@ -10,12 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.readers.alternatives import read_alternatives
 from annotation.readers.drafts import StudyDraft
+from annotation.readers.item_files import read_alternatives, read_responses
 from annotation.readers.judgments import read_judgments
 from annotation.readers.mturk_batch import read_mturk_batch
 from annotation.readers.pooled_batch import read_pooled_batch
-from annotation.readers.responses import read_responses
 from annotation.readers.tables import read_object, read_rows
 from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import rated_study

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from annotation.flags import count_judgments_change
 from annotation.models import Annotator, Judgment, Study, Submission
-from annotation.versions import count_judgments_change
 from config.samples import load_sample_studies
 from metrics.study_scores import named_scorer, score_study
 

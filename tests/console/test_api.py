@@ -4,8 +4,8 @@ import pytest
 from django.urls import reverse
 
 from annotation.agreement import study_agreement
+from annotation.flags import count_judgments_change
 from annotation.models import Submission
-from annotation.versions import count_judgments_change
 from tests.annotation.studies import rate, rated_study, rating_study, ticked_study
 from tests.console.filled import add_scores, scored_study
 from validation.analysis.records import plain as plain_record

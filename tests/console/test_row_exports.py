@@ -18,12 +18,11 @@ from django.urls import reverse
 
 from accounts.models import User
 from annotation.agreement import study_agreement
-from annotation.agreement_records import agreement_records
-from annotation.dataset_card import LICENSES
-from annotation.dispute_comments import add_comment
+from annotation.agreement_versions import agreement_records
+from annotation.dataset import LICENSES
+from annotation.disputes import add_comment
 from annotation.exceptions import LicenseUnknown
-from annotation.frames import judgment_frame
-from annotation.item_samples import record_item_sample
+from annotation.frames import judgment_frame, record_item_sample
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Item, Judgment, Study, Submission
 from annotation.simulated_answers import simulation_notice

@@ -21,7 +21,7 @@ from annotation.protocols.records import (
     Qualifications,
 )
 from annotation.protocols.versions import freeze, save_draft
-from annotation.readers.responses import read_responses
+from annotation.readers.item_files import read_responses
 from config.samples import FOLDER
 from hits.collect import collect_batch
 from hits.endpoints import connect

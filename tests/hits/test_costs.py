@@ -6,10 +6,10 @@ from decimal import Decimal
 
 import pytest
 
+from annotation.flags import count_judgments_change
 from annotation.models import Annotator, Submission
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion, Reason, Time
 from annotation.protocols.versions import save_draft
-from annotation.versions import count_judgments_change
 from hits.costs import SCHEDULES, estimate, price_items, require_funds
 from hits.exceptions import BatchUnfit, FundsMissing, MarketplaceUnreachable
 from hits.launch_plans import draft_batch

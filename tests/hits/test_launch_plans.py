@@ -12,7 +12,7 @@ from django.db import connection
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
-from annotation.item_samples import sample_design
+from annotation.frames import sample_design
 from annotation.models import Item, ItemSample, SampledItem
 from hits.budgets import rooms_of, set_budget
 from hits.exceptions import BatchUnfit, LaunchedMeanwhile, OverBudget

@@ -9,7 +9,6 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from annotation.evidence_versions import store_evidence
 from annotation.frames import candidate_frame, judgment_frame
 from annotation.models import (
     AnnotatorFlag,
@@ -31,6 +30,7 @@ from annotation.protocols.records import (
 )
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import save_draft
+from annotation.quality_flags import store_evidence
 from annotation.study_files import (
     file_names,
     study_download,

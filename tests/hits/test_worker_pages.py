@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
-from annotation.effort import Effort
+from annotation.evidence import Effort
 from annotation.models import Item
 from hits.answers import Answer, read_answer
 from hits.questions import task_page

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from annotation.imports import import_study
 from annotation.models import Study
-from annotation.readers.alternatives import read_alternatives
+from annotation.readers.item_files import read_alternatives
 from retrieval.exceptions import PoolDefective, PoolFileFaults, PoolUnfit
 from retrieval.pools.catalogue import pool_study, read_catalogue
 from retrieval.pools.pool_files import read_pool

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from annotation.flags import count_judgments_change
 from annotation.models import Annotator, Judgment, Question, Study, Submission
-from annotation.versions import count_judgments_change
 from simulation.models import StoredExperiment
 
 PEOPLE = ("Ann", "Bob", "Cyd", "Dan", "Eva", "Flo")

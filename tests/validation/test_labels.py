@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth import get_user_model
 
-from annotation.adjudications import decide
+from annotation.disputes import decide
 from annotation.exceptions import LabelSetUnknown
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate

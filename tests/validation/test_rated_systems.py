@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from annotation.assignment_prices import AssignmentPrice
+from annotation.assignment_facts import AssignmentPrice
 from stats.inference.crossed_means import mean_over_items_and_annotators
 from stats.inference.larger_studies import least_distinguishable
 from stats.significance import holm

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from annotation.exceptions import AnnotationError, TableRefused
-from annotation.readers.ab_comparisons import pairs_to_orders
 from annotation.readers.coded_table import read_table
 from annotation.readers.nested_records import nested_to_rows
 from annotation.readers.policies import Reading
-from annotation.readers.shapes import columns_to_rows, rows_to_columns
+from annotation.readers.shapes import columns_to_rows, pairs_to_orders, rows_to_columns
 from tests.annotation.importing import command_output
 from tests.codes import refused
 

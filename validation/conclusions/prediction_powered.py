@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from annotation.readers.coded_table import Words, coded
 from annotation.readers.columns import open_table, refusing_tables, unusable
+from annotation.readers.label_tables import settle_outputs
 from annotation.readers.policies import Reading
-from annotation.readers.repeated_rows import settle_outputs
 from annotation.readers.shapes import Where
-from annotation.readers.words import Words, coded
 from presentation.records import plain_values
 from stats.inference.larger_studies import least_distinguishable
 from stats.inference.looks import Spending, confidence_at_look, p_of_look

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from annotation.exceptions import TableRefused
-from annotation.readers.ab_comparisons import comparison_outcomes
 from annotation.readers.columns import (
     Table,
     as_table_refused,
@@ -19,7 +18,7 @@ from annotation.readers.columns import (
 )
 from annotation.readers.label_tables import read_labels
 from annotation.readers.policies import MISSING, Reading
-from annotation.readers.shapes import Columns, Where
+from annotation.readers.shapes import Columns, Where, comparison_outcomes
 from error_codes import InvalidValue
 from presentation.records import plain_values
 from stats.inference.preferences_with_ties import Abilities, abilities_with_ties

@@ -10,7 +10,7 @@ from math import inf
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from annotation.assignment_prices import AssignmentPrice
+from annotation.assignment_facts import AssignmentPrice
 from annotation.simulated_answers import Raters
 from error_codes import CodedText
 from presentation.documents import Column, Row, Section, Table

@@ -2,9 +2,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from annotation.access import assign_owner
 from annotation.management.importer import user_named
 from annotation.models import Study
-from annotation.ownership import assign_owner
 
 
 class Command(BaseCommand):

@@ -5,12 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.agreement_versions import compute_agreement
-from annotation.dataset_card import (
-    LICENSES,
-    UNKNOWN_LICENSE,
-    require_license,
-)
-from annotation.dataset_folder import write_dataset
+from annotation.dataset import LICENSES, UNKNOWN_LICENSE, require_license, write_dataset
 from annotation.models import Study
 
 

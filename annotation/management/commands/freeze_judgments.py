@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.frozen_frames import freeze_judgments
+from annotation.frames import freeze_judgments
 from annotation.models import Study
 from presentation.counts import count_of
 

@@ -4,8 +4,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.management.importer import ImportCommand, add_protocol_argument
-from annotation.readers.alternatives import read_alternatives
 from annotation.readers.drafts import StudyDraft
+from annotation.readers.item_files import read_alternatives
 
 
 class Command(ImportCommand):

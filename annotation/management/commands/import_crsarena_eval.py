@@ -4,8 +4,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.management.importer import ImportCommand
-from annotation.readers.crs_arena import QUESTIONS, read_crs_arena
 from annotation.readers.drafts import StudyDraft
+from annotation.readers.item_files import QUESTIONS, read_crs_arena
 
 
 class Command(ImportCommand):

@@ -7,8 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from annotation.management.importer import ImportCommand, add_ends_argument, with_ends
 from annotation.readers.drafts import StudyDraft
 from annotation.readers.mturk_batch import read_mturk_batch
-from annotation.readers.pooled_batch import read_pooled_batch
-from annotation.readers.pooled_hits import is_pooled_batch
+from annotation.readers.pooled_batch import is_pooled_batch, read_pooled_batch
 
 
 class Command(ImportCommand):

@@ -10,7 +10,7 @@ from annotation.management.importer import (
     with_ends,
 )
 from annotation.readers.drafts import QuestionDraft, StudyDraft
-from annotation.readers.responses import APPROPRIATENESS, read_responses
+from annotation.readers.item_files import APPROPRIATENESS, read_responses
 
 LONGEST_NAME = 64
 

@@ -3,8 +3,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.comparisons import system_strengths
 from annotation.models import Study
+from annotation.units import system_strengths
 from presentation.records import plain_records
 
 

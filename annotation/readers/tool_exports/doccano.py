@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from annotation.readers.archives import unpacked_members
 from annotation.readers.rows import Row
 from annotation.readers.tables import kind_of
 from annotation.readers.tool_exports.entries import (
@@ -24,7 +25,6 @@ from annotation.readers.tool_exports.entries import (
     require_fields,
     texts,
 )
-from annotation.readers.tool_exports.members import unpacked_members
 from error_codes import CodedText
 
 QUESTION = "label"

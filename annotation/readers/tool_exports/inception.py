@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.archives import unpacked_members
 from annotation.readers.drafts import CandidateDraft
 from annotation.readers.rows import Row
 from annotation.readers.tables import kind_of
 from annotation.readers.tool_exports.entries import LONGEST_QUESTION, SOLE_CANDIDATE, Entry, Export
-from annotation.readers.tool_exports.members import unpacked_members
 from error_codes import CodedText
 
 TSV_MARK = "#FORMAT=WebAnno TSV 3"

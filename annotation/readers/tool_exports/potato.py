@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from annotation.readers.archives import unpacked_members
 from annotation.readers.json_rows import fit_row
 from annotation.readers.rows import Row
 from annotation.readers.tables import kind_of
@@ -26,7 +27,6 @@ from annotation.readers.tool_exports.entries import (
     short_name,
     texts,
 )
-from annotation.readers.tool_exports.members import unpacked_members
 from error_codes import CodedText
 
 STATE_FILE, OUTPUT_FILE = "user_state.json", "annotated_instances"

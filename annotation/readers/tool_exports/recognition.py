@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,19 @@ from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.archives import is_excel
-from annotation.readers.blocks import OnFault
+from annotation.readers.archives import is_excel, member_names
 from annotation.readers.column_mapping import NAMES, Use, plain_name
 from annotation.readers.formats import FileFormat
-from annotation.readers.pooled_hits import has_pools
+from annotation.readers.json_rows import LABELS_BY_ANNOTATOR
+from annotation.readers.pooled_batch import has_pools
 from annotation.readers.report import ReadingReport
-from annotation.readers.rows import Row
+from annotation.readers.rows import OnFault, Row
 from annotation.readers.tables import opened_table, read_object
+from annotation.readers.tool_exports import feedback, inception, plain_table, surveys, task_records
 from annotation.readers.tool_exports.argilla import SUGGESTION, USERS
-from annotation.readers.tool_exports.entries import FieldNames
+from annotation.readers.tool_exports.entries import Entry, Export, FieldNames
 from annotation.readers.tool_exports.inception import is_annotation_file, is_tsv
 from annotation.readers.tool_exports.label_studio import ROW_COLUMNS, ROW_DETAILS
-from annotation.readers.tool_exports.members import member_names
 from annotation.readers.tool_exports.mturk import ANSWER, COLUMNS
 from annotation.readers.tool_exports.potato import (
     BETWEEN,
@@ -34,7 +35,6 @@ from annotation.readers.tool_exports.potato import (
     STATE,
     STATE_FILE,
 )
-from annotation.readers.tool_exports.registry import INCEPTION, REGISTRY, recognized_tool
 
 LABEL_STUDIO, ARGILLA, DOCCANO, POTATO, MTURK, POOLS, TABLE = (
     *("label-studio", "argilla", "doccano", "potato"),
@@ -265,3 +265,71 @@ def _values(
         return numbers
     names = LIKELY[LabelUse.VALUE]
     return [c for n in names for c in rest if plain[c] == n][:1]
+
+
+ALT_TEST, FORMS, INCEPTION = "alt-test", "google-forms", "inception"
+TEXTS = ("item", "system", "candidate", "context", "response", "reference", "condition")
+
+
+@dataclass(frozen=True)
+class Tool:
+    """How an export is read, the names of its fields, and the uses that people may give to fields.
+
+    `pattern` is an example of how columns name their question and item, for tables of surveys.
+    """
+
+    read: Callable[[Export], list[Entry]]
+    has: tuple[frozenset[str], ...] = ()
+    uses: tuple[str, ...] = ()
+    pattern: str = ""
+
+
+REGISTRY: dict[str, Tool] = {
+    "prolific": Tool(
+        task_records.read_prolific,
+        (*task_records.PROLIFIC, *surveys.LAYOUTS["prolific"].has),
+        ("annotator", *TEXTS, "value"),
+    ),
+    **{
+        name: Tool(
+            partial(surveys.read_survey, tool=name),
+            layout.has,
+            ("annotator", *TEXTS, "value"),
+            layout.example or "{question}_{item}",
+        )
+        for name, layout in surveys.LAYOUTS.items()
+        if name != "prolific"
+    },
+    **{
+        name: Tool(partial(feedback.read_feedback, tool=name), layout.has, ("annotator", *TEXTS))
+        for name, layout in feedback.LAYOUTS.items()
+    },
+    "prodigy": Tool(task_records.read_prodigy, task_records.PRODIGY, ("annotator", *TEXTS)),
+    INCEPTION: Tool(inception.read_inception, inception.SHAPES),
+    "pearmut": Tool(task_records.read_pearmut, task_records.PEARMUT),
+    ALT_TEST: Tool(plain_table.read_alt_test),
+}
+
+
+def pattern_example(tool: str) -> str:
+    """How columns of a tool may name their question and item, or "" if they do not."""
+    return REGISTRY[tool].pattern if tool in REGISTRY else ""
+
+
+def recognized_tool(row: Row, *, has_annotators: bool) -> str:
+    """The tool of this registry whose export has such a record, or "".
+
+    `has_annotators` says that a field has the name of an annotator's in a plain table.
+    """
+    notes = row.source.report.notes if row.source else ()
+    if any(note.code == LABELS_BY_ANNOTATOR for note in notes):
+        return ALT_TEST
+    names = set(row.fields)
+    for name, tool in REGISTRY.items():
+        if any(shape <= names for shape in tool.has):
+            # Only the first field of Google Forms always has the same name.
+            is_table = name == FORMS and (
+                has_annotators or next(iter(row.fields)) not in tool.has[0]
+            )
+            return "" if is_table else name
+    return ""

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.assignment_ids import assignment_ids
+from annotation.assignment_facts import assignment_ids
 from annotation.label_sets import CATEGORICAL, Rule, make_label_set
 from annotation.models import LabelSet, Study
 from annotation.readers.report import FileReadings

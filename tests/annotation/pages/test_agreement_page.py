@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Membership, Team, User
-from annotation.annotator_pairs import MOST_ANNOTATORS
+from annotation.disagreement import MOST_ANNOTATORS
 from annotation.models import (
     AgreementVersion,
     AnnotatorAgreement,

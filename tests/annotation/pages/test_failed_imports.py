@@ -10,8 +10,8 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.teams import create_team
 from annotation.exceptions import AnnotationError
+from annotation.jobs import fail_with_fault
 from annotation.models import Study, Upload
-from annotation.unexpected_errors import fail_with_fault
 from annotation.uploads import JOBS
 from error_codes import InvalidValue
 from retrieval.collections import create_collection

@@ -7,7 +7,7 @@ import json
 import pytest
 from django.urls import reverse
 
-from annotation.adjudications import decide
+from annotation.disputes import decide
 from annotation.models import LabelSet
 from tests.annotation.studies import rated_study, rating_study, tick, ticked_study
 from tests.codes import codes_on, message_codes

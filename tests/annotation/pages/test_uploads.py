@@ -18,9 +18,9 @@ from accounts.models import AuditEntry, User
 from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import create_team, set_role
 from annotation.models import Candidate, Item, Judgment, StoredMapping, Study, Upload, UploadPart
+from annotation.pages.uploads import uploaded_picture
 from annotation.protocols.templates import read_protocol
 from annotation.readers.json_rows import MOST_OBJECT_CHARACTERS
-from annotation.uploaded_pictures import uploaded_picture
 from annotation.uploads import AT_ONCE_BYTES, PART_BYTES, forget_uploads
 from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun

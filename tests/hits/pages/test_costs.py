@@ -11,7 +11,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.teams import create_team
 from annotation.access import give_to_team
-from annotation.adjudications import decide
+from annotation.disputes import decide
 from annotation.label_sets import Rule, make_label_set
 from annotation.study_jobs import SCORE, jobs_of
 from annotation.study_results import (

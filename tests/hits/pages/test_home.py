@@ -13,12 +13,12 @@ from accounts.models import AuditEntry, Team, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
+from annotation.flags import count_judgments_change
 from annotation.models import Study, Submission
 from annotation.protocols.records import Order
 from annotation.protocols.studies import document_of_rows
 from annotation.protocols.versions import freeze, save_draft
 from annotation.study_results import compute
-from annotation.versions import count_judgments_change
 from hits.budgets import set_budget
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from tests.annotation.studies import rate, rated_study, rating_study

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import Team, User
 from annotation.imports import import_study
-from annotation.readers.responses import read_responses
+from annotation.readers.item_files import read_responses
 from config.samples import FOLDER
 from hits.models import Batch, Hit
 from marketplace.models import Hit as MarketplaceHit

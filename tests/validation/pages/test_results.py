@@ -2,8 +2,8 @@
 
 import pytest
 
-from annotation.agreement_records import agreement_records
-from annotation.flags import unflag_submissions
+from annotation.agreement_versions import agreement_records
+from annotation.flags import count_judgments_change, unflag_submissions
 from annotation.models import Submission
 from annotation.study_results import (
     AGREEMENT,
@@ -13,7 +13,6 @@ from annotation.study_results import (
     is_stored,
     require_agreement,
 )
-from annotation.versions import count_judgments_change
 from console.glossary import ALPHA
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import doubt, rate, rated_study, rating_study

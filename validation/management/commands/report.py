@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.assignment_prices import assignment_price
+from annotation.assignment_facts import assignment_price
 from annotation.models import Study
 from metrics.exceptions import ReportUnwritten
 from presentation.formats import FORMATS, make_folder, write_files

@@ -13,14 +13,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.alternatives import ACCEPTABLE
-from annotation.readers.blocks import RowBlock
 from annotation.readers.column_mapping import ColumnMapping, is_code, mapping_faults
 from annotation.readers.drafts import DRAFTS_WITH_PICTURES_AT_ONCE, QuestionDraft, StudyDraft
-from annotation.readers.file_faults import Faults
+from annotation.readers.item_files import ACCEPTABLE, APPROPRIATENESS
 from annotation.readers.mapped_items import MappedItems
-from annotation.readers.responses import APPROPRIATENESS
-from annotation.readers.rows import Row
+from annotation.readers.report import Faults
+from annotation.readers.rows import Row, RowBlock
 from annotation.readers.tables import OpenTable
 
 T = TypeVar("T")

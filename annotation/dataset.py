@@ -1,24 +1,106 @@
-"""The card of a study's dataset: README.md with the front matter that Hugging Face reads.
+"""The tables of a study's dataset; apps above register theirs."""
 
-https://huggingface.co/docs/hub/datasets-cards, https://github.com/huggingface/hub-docs/blob/main/datasetcard.md
-"""
+from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import yaml
-from django.db.models import QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from annotation.agreement_versions import current_agreement
-from annotation.dataset_tables import about_table, table_sections
-from annotation.exceptions import LicenseUnknown
-from annotation.models import AgreementCoefficient, AgreementVersion, Protocol, Study
+from annotation.exceptions import FolderUnusable, LicenseUnknown
+from annotation.exports import item_rows, judgment_rows, label_rows
+from annotation.models import (
+    AgreementCoefficient,
+    AgreementVersion,
+    Candidate,
+    Judgment,
+    Label,
+    Protocol,
+    Study,
+    Submission,
+)
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import current_document
 from annotation.simulated_answers import simulation_notice
+from console.registrations import load_registrations
 from presentation.counts import count_of
-from presentation.row_files import RowFile
+from presentation.files import write_whole
+from presentation.row_files import PartBuffer, RowFile, row_parquet
+
+
+@dataclass(frozen=True)
+class DatasetTable:
+    """A table of datasets, its place, a line about it, and of which studies it has rows; with a
+    section of the card if there is more to say."""
+
+    place: int
+    name: str
+    about: str
+    rows: Callable[[Study], RowFile]
+    has_rows: Callable[[Study], bool] = lambda study: True
+    section: Callable[[Study], str] | None = None
+
+
+_tables: dict[str, DatasetTable] = {}
+_counts: dict[str, Callable[[Study], int]] = {}
+
+
+def register_dataset_table(table: DatasetTable) -> None:
+    _tables[table.name] = table
+
+
+def register_dataset_count(name: str, count: Callable[[Study], int]) -> None:
+    """Let the card say how much there is of something that an app above stores."""
+    _counts[name] = count
+
+
+def counts_of_apps(study: Study) -> dict[str, int]:
+    load_registrations()
+    return {name: count(study) for name, count in _counts.items()}
+
+
+def about_table(name: str) -> str:
+    return _tables[name].about
+
+
+def table_sections(study: Study, names: Collection[str]) -> list[str]:
+    sections = {name: _tables[name].section for name in names}
+    return [section(study) for section in sections.values() if section is not None]
+
+
+def dataset_tables(study: Study) -> dict[str, RowFile]:
+    """The tables that have rows, by name; those of judgments and items always."""
+    load_registrations()
+    tables = sorted(_tables.values(), key=lambda table: table.place)
+    return {table.name: table.rows(study) for table in tables if table.has_rows(study)}
+
+
+for table in (
+    DatasetTable(
+        10,
+        "judgments",
+        "each judgment that was not rejected: what an annotator answered about a candidate under "
+        "a question",
+        judgment_rows,
+    ),
+    DatasetTable(20, "items", "each candidate with what annotators were shown", item_rows),
+    DatasetTable(
+        40,
+        "labels",
+        "one label a candidate by a rule, for each label set",
+        label_rows,
+        lambda study: Label.objects.filter(label_set__study=study).exists(),
+    ),
+):
+    register_dataset_table(table)
+
 
 UNKNOWN_LICENSE = "unknown"
 # Those that data are mostly given under, by the names that Hugging Face has for them.
@@ -183,3 +265,77 @@ def _line(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
+
+
+# A dataset of the same study is the same file, whenever it was made.
+TIME = (1980, 1, 1, 0, 0, 0)
+CARD = "README.md"
+
+
+def dataset_counts(study: Study) -> dict[str, int]:
+    submissions = Submission.objects.of(study).aggregate(
+        submissions=Count("pk"),
+        rejected=Count("pk", filter=Q(status=Submission.Status.REJECTED)),
+        simulated=Count("pk", filter=Q(is_simulated=True)),
+    )
+    return {
+        **submissions,
+        "judgments": Judgment.objects.of(study).accepted().count(),
+        "annotators": study.annotators.count(),
+        "candidates": Candidate.objects.filter(item__study=study).count(),
+        "items": study.items.count(),
+        "questions": study.questions.count(),
+        **counts_of_apps(study),
+    }
+
+
+def write_dataset(study: Study, folder: Path, *, license: str = UNKNOWN_LICENSE) -> list[Path]:
+    """Write the folder and return its files, the card first."""
+    require_license(license)
+    tables = dataset_tables(study)
+    try:
+        (folder / "data").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderUnusable(f"{folder} cannot be made: {error.strerror}.") from None
+    card = folder / CARD
+    write_whole(card, dataset_card(study, tables, dataset_counts(study), license=license))
+    paths = [card]
+    for name, table in tables.items():
+        path = folder / "data" / f"{name}.parquet"
+        write_whole(path, row_parquet(table))
+        paths.append(path)
+    return paths
+
+
+def dataset_zip(study: Study, license: str = UNKNOWN_LICENSE) -> Iterator[bytes]:
+    require_license(license)
+    tables = dataset_tables(study)
+    return _zipped(
+        study.slug,
+        tables,
+        # Counted once the tables are out: of a million judgments that takes a while, and whoever
+        # waits for a file waits for its first byte.
+        lambda: dataset_card(study, tables, dataset_counts(study), license=license),
+    )
+
+
+def _zipped(slug: str, tables: dict[str, RowFile], card: Callable[[], str]) -> Iterator[bytes]:
+    sink = PartBuffer()
+    with ZipFile(cast(IO[bytes], sink), "w") as archive:
+        for name, table in tables.items():
+            # Parquet is compressed already.
+            where = f"{slug}/data/{name}.parquet"
+            yield from _member(archive, sink, where, ZIP_STORED, row_parquet(table))
+        yield from _member(archive, sink, f"{slug}/{CARD}", ZIP_DEFLATED, [card().encode()])
+    yield from sink.drain()
+
+
+def _member(
+    archive: ZipFile, sink: PartBuffer, name: str, compression: int, parts: Iterable[bytes]
+) -> Iterator[bytes]:
+    info = ZipInfo(name, TIME)
+    info.compress_type = compression
+    with archive.open(info, "w", force_zip64=True) as member:
+        for part in parts:
+            member.write(part)
+            yield from sink.drain()
