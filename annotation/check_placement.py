@@ -14,7 +14,6 @@ from hashlib import sha256
 from itertools import islice
 
 from annotation.models import Candidate, Item, PlacedCheck, Protocol
-from annotation.protocols.check_faults import KNOWN_VALUES, checked_question
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import (
     MADE_KINDS,
@@ -24,6 +23,7 @@ from annotation.protocols.records import (
     ProtocolQuestion,
 )
 from annotation.protocols.scales import range_of
+from annotation.protocols.validation import KNOWN_VALUES, checked_question
 
 # As a share of the scale, where the protocol sets no tolerance; categories have none.
 TOLERANCES = {"gold": 0.2, "repeat": 0.2, "instructed": 0.05}

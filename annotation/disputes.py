@@ -27,7 +27,7 @@ from annotation.models import (
     Submission,
     UnitAgreement,
 )
-from annotation.models.comments import LONGEST_COMMENT
+from annotation.models.labels import LONGEST_COMMENT
 
 MOST_ROWS = 50
 

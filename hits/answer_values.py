@@ -13,9 +13,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.models import Candidate, PlacedCheck, Question
-from annotation.protocols.conditions import value_condition
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
-from annotation.protocols.scales import part_name, range_of
+from annotation.protocols.scales import part_name, range_of, value_condition
 from hits.comparisons import compared_values
 from hits.exceptions import AnswerUnreadable
 from hits.page_contexts import ALL, scope_of

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.models import Item
-from annotation.protocols.conditions import value_condition
 from annotation.protocols.markdown import markdown_html
 from annotation.protocols.records import Consent, ProtocolDocument, ProtocolQuestion
-from annotation.protocols.scales import range_of
+from annotation.protocols.scales import range_of, value_condition
 from annotation.protocols.validation import NAMED_FIELD
 
 ALL = "all"

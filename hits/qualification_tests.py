@@ -18,11 +18,7 @@ from django.utils.html import linebreaks
 from django.utils.translation import gettext as _
 
 from annotation.protocols.markdown import markdown_html
-from annotation.protocols.qualification_tests import (
-    choosable_values,
-    graded_answers,
-    right_values,
-)
+from annotation.protocols.practice import choosable_values, graded_answers, right_values
 from annotation.protocols.records import (
     GradedCase,
     ProtocolDocument,

@@ -11,13 +11,54 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.roles import Permission
-from annotation.api.candidates import (
-    CandidateName,
-    SystemName,
-)
-from annotation.models import Candidate, Item
+from annotation.access import loaded_permissions
+from annotation.models import Candidate, Item, Question, Study
+from console.access import within_scopes
 from console.api.endpoint import Endpoint, Filters
 from console.api.operations import reads, stretch, stretches
+
+SIMULATED = "Whether any answer of the study is simulated, and so nobody's opinion."
+
+
+class QuestionSerializer(serializers.ModelSerializer[Question]):
+    class Meta:
+        model = Question
+        fields = ["name", "wording", "level", "scale_min", "scale_max", "categories"]
+
+
+class StudySerializer(serializers.ModelSerializer[Study]):
+    team = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
+    questions = QuestionSerializer(many=True, read_only=True)
+    n_items = serializers.IntegerField(read_only=True)
+    n_submissions = serializers.IntegerField(read_only=True)
+    n_judgments = serializers.IntegerField(read_only=True)
+    may = serializers.SerializerMethodField(help_text="What you may do in it, by permission.")
+
+    class Meta:
+        model = Study
+        fields = [
+            *("slug", "title", "kind", "team", "created_at", "archived_at", "questions"),
+            *("n_items", "n_submissions", "n_judgments", "may"),
+        ]
+
+    def get_may(self, study: Study) -> list[str]:
+        """By role, within the scopes of the token."""
+        request = self.context["request"]._request
+        return sorted(within_scopes(request, loaded_permissions(study, request.user)))
+
+
+class CandidateName(serializers.CharField):
+    """A candidate's key; its blind name for users who may not view systems."""
+
+    def to_representation(self, value: Candidate) -> str:  # type: ignore[override]
+        return value.name_for(self.context["request"]._request.permissions)
+
+
+class SystemName(serializers.CharField):
+    """A candidate's system; null for users who may not view systems."""
+
+    def to_representation(self, value: Candidate) -> str | None:  # type: ignore[override]
+        return value.system_for(self.context["request"]._request.permissions)
 
 
 class CandidateSerializer(serializers.ModelSerializer[Candidate]):

@@ -10,10 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.roles import Permission
-from annotation.api.candidates import (
-    CandidateName,
-    SystemName,
-)
+from annotation.api.items import CandidateName, SystemName
 from annotation.flags import LONGEST_REASON, flag_submissions, unflag_submissions
 from annotation.models import Annotator, Judgment, Study, Submission
 from console.api.endpoint import Endpoint, Filters, Input

@@ -13,11 +13,18 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from annotation.models import Protocol, Study
-from annotation.protocols.blinding import blind_document, blind_faults
+from annotation.protocols.columns import blind_document, blind_faults
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.faults import Fault
 from annotation.protocols.records import ProtocolDocument
-from annotation.protocols.templates import read_protocol, template_names
+from annotation.protocols.templates import (
+    MOST_CHARACTERS,
+    ParsedFile,
+    parse_yaml,
+    read_protocol,
+    template_names,
+    write_yaml,
+)
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import (
     discard_draft,
@@ -27,7 +34,6 @@ from annotation.protocols.versions import (
     save_draft,
     study_faults,
 )
-from annotation.protocols.yaml_files import MOST_CHARACTERS, ParsedFile, parse_yaml, write_yaml
 from console.api.endpoint import Endpoint, Input
 from console.api.operations import lists, page, reads, writes
 

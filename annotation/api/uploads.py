@@ -17,11 +17,8 @@ from accounts.names import require_visible
 from accounts.roles import Permission
 from annotation.label_uploads import LabelSettings
 from annotation.models import Study, Upload
-from annotation.pages.label_upload_view import TOOL_NAMES
-from annotation.pages.upload_view import (
-    import_problems,
-    preview_of,
-)
+from annotation.pages.previews import import_problems, preview_of
+from annotation.pages.tool_settings import TOOL_NAMES
 from annotation.protocols.templates import template_names
 from annotation.readers.column_mapping import ColumnMapping, Use
 from annotation.readers.policies import REPEATS, Missing, Unmatched

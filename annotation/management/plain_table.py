@@ -162,3 +162,15 @@ def values_by_column(where: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     for column, value in where:
         values.setdefault(column, []).append(value)
     return values
+
+
+def natural(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"'{text}' is not a whole number from 0 up")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise ArgumentTypeError(f"'{text}' is not a whole number from 1 up")
+    return int(text)

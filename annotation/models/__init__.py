@@ -17,11 +17,15 @@ from annotation.models.agreement import (
     RoundCoefficient,
     UnitAgreement,
 )
-from annotation.models.checks import CheckAnswer, PlacedCheck
-from annotation.models.comments import DisputeComment
-from annotation.models.evidence import AnnotatorFlag, EvidenceVersion, SubmissionEvidence
+from annotation.models.evidence import (
+    AnnotatorFlag,
+    CheckAnswer,
+    EvidenceVersion,
+    PlacedCheck,
+    SubmissionEvidence,
+)
 from annotation.models.judgments import Annotator, Judgment, Submission, WrittenAnswer
-from annotation.models.labels import Adjudication, Label, LabelSet
+from annotation.models.labels import Adjudication, DisputeComment, Label, LabelSet
 from annotation.models.members import Invitation, StudyMembership
 from annotation.models.protocols import Protocol
 from annotation.models.samples import ItemSample, SampledItem

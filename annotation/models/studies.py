@@ -26,8 +26,10 @@ BLIND_KEY_LENGTH = 12
 
 if TYPE_CHECKING:
     from collections.abc import Container
+    from typing import TypeAlias, TypedDict
 
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+    from django_stubs_ext import WithAnnotations
 
 
 class StudyQuerySet(models.QuerySet["Study"]):
@@ -322,3 +324,15 @@ def first_that_says_nothing(categories: Sequence[str]) -> int:
     """The position of the first such category, or how many categories there are."""
     positions = (n for n, name in enumerate(categories) if says_nothing(name))
     return next(positions, len(categories))
+
+
+if TYPE_CHECKING:
+
+    class Sizes(TypedDict):
+        """The counts of `StudyQuerySet.counted`."""
+
+        n_items: int
+        n_submissions: int
+        n_judgments: int
+
+    CountedStudy: TypeAlias = WithAnnotations[Study, Sizes]

@@ -15,10 +15,17 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.agreement import rounds_of
 from annotation.disagreement import default_threshold
-from annotation.disputes import Dispute, adjudication_queue, decide
-from annotation.exceptions import DecisionRefused
+from annotation.disputes import (
+    Dispute,
+    add_comment,
+    adjudication_queue,
+    decide,
+    delete_comment,
+    edit_comment,
+)
+from annotation.exceptions import CommentRefused, DecisionRefused
 from annotation.models import AgreementVersion, Candidate, DisputeComment, Question, Study
-from annotation.models.comments import LONGEST_COMMENT
+from annotation.models.labels import LONGEST_COMMENT
 from annotation.pages.forms import DecisionForm
 from annotation.pages.job_progress import job_of
 from annotation.pages.study import (
@@ -196,3 +203,51 @@ def _threshold_problem(text: str, instead: float) -> str:
 
 def _number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 6 else 0
+
+
+@require_POST
+def add(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse:
+    """Access: those who may adjudicate."""
+    study = study_for(request, slug, Permission.ADJUDICATE)
+    candidate = get_object_or_404(Candidate, item__study=study, pk=candidate_id)
+    selection = QueueSelection.of(study, request.POST)
+    try:
+        add_comment(
+            candidate=candidate,
+            question=selection.question,
+            round=selection.round,
+            text=request.POST.get("text", ""),
+            written_by=person(request),
+        )
+    except CommentRefused as refused:
+        messages.error(request, str(refused), extra_tags=refused.code)
+    return redirect(f"{queue_address(slug, request.POST, selection)}#comments")
+
+
+@require_POST
+def edit(request: HttpRequest, slug: str, comment_id: int) -> HttpResponse:
+    """Access: who wrote it, while they may adjudicate."""
+    study = study_for(request, slug, Permission.ADJUDICATE)
+    comment = _own(request, study, comment_id)
+    try:
+        edit_comment(comment=comment, text=request.POST.get("text", ""), actor=person(request))
+    except CommentRefused as refused:
+        messages.error(request, str(refused), extra_tags=refused.code)
+    selection = QueueSelection.of(study, request.POST)
+    return redirect(f"{queue_address(slug, request.POST, selection)}#comments")
+
+
+@require_POST
+def delete(request: HttpRequest, slug: str, comment_id: int) -> HttpResponse:
+    """Access: who wrote it, while they may adjudicate."""
+    study = study_for(request, slug, Permission.ADJUDICATE)
+    delete_comment(comment=_own(request, study, comment_id), actor=person(request))
+    messages.success(request, _("The comment is deleted."))
+    selection = QueueSelection.of(study, request.POST)
+    return redirect(f"{queue_address(slug, request.POST, selection)}#comments")
+
+
+def _own(request: HttpRequest, study: Study, comment_id: int) -> DisputeComment:
+    """A comment of the person's own; 404 for anybody else's."""
+    comments = DisputeComment.objects.of(study).select_related("candidate__item", "question__study")
+    return get_object_or_404(comments, pk=comment_id, written_by=person(request))

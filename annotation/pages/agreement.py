@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.functional import Promise
 from django.utils.text import slugify
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
 from annotation.access import record_in
+from annotation.agreement_charts import (
+    agreement_forest,
+    annotator_scatter,
+    forest_in_words,
+    matrix_in_words,
+    pairwise_matrix,
+    scatter_in_words,
+)
 from annotation.agreement_versions import current_agreement
 from annotation.assignment_facts import DeskWork, annotator_work
-from annotation.pages.agreement_charts import CHARTS
-from annotation.pages.agreement_view import AgreementView
-from annotation.pages.disagreement_units import (
-    UNIT_COLUMNS,
-    order_of,
-    units_of,
-)
+from annotation.models import UnitAgreement
+from annotation.models.agreement import UnitAgreementQuerySet
 from annotation.pages.job_progress import job_of
+from annotation.pages.question_agreement import AgreementView
 from annotation.pages.study import (
     study_for,
     study_page,
@@ -35,9 +43,12 @@ from console.pages.pictures import FORMS, picture_in
 from console.sections import of_version
 from console.tables import page_of, search_words, sort_key
 from presentation.spreadsheets import frame_csv
+from presentation.theme import Picture
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    import pandas as pd
+
+    from annotation.models.studies import CountedStudy
 
 # Labels from elsewhere may have no times to draw it of.
 SPEED = "speed"
@@ -141,3 +152,105 @@ def _view(study: CountedStudy, request: HttpRequest) -> AgreementView | None:
         return AgreementView.from_query(version, questions, request.GET)
     except KeyError as missing:
         raise Http404(f"There is no round or question {missing}.") from missing
+
+
+# What a column of the page is sorted by.
+UNIT_COLUMNS = {
+    "agreement": "agreement",
+    "item": "candidate__item__key",
+    "candidate": "candidate__key",
+    "condition": "candidate__item__condition",
+    "n_judgments": "n_judgments",
+    "mean": "mean",
+}
+
+
+def units_of(
+    view: AgreementView, words: str = "", *, permissions: Container[str]
+) -> UnitAgreementQuerySet:
+    """The candidates of the view's question and round whose item's key has every word; or whose own
+    key, which often is the system's name, for users who may view systems."""
+    rows = UnitAgreement.objects.of(view.version).judged(view.displayed.question, view.round)
+    for word in words.split():
+        matches = Q(candidate__item__key__icontains=word)
+        if Permission.VIEW_SYSTEMS in permissions:
+            matches |= Q(candidate__key__icontains=word)
+        rows = rows.filter(matches)
+    # Fetched for the rows of one page, and not joined to all that stand before them.
+    return rows.prefetch_related("candidate__item")
+
+
+def order_of(key: str, permissions: Container[str]) -> tuple[str, str]:
+    """The order that a column's key names, made total. Candidates are in the order of their blind
+    keys for users who may not view systems."""
+    minus = "-" if key.startswith("-") else ""
+    column = UNIT_COLUMNS[key.removeprefix("-")]
+    if column == "candidate__key" and Permission.VIEW_SYSTEMS not in permissions:
+        column = "candidate__blind_key"
+    return minus + column, minus + "pk"
+
+
+@dataclass(frozen=True)
+class Chart:
+    name: str
+    title: str | Promise
+    rows: Callable[[AgreementView], pd.DataFrame]
+    draw: Callable[[AgreementView], Picture]
+    words: Callable[[AgreementView], str]
+
+
+def _forest(view: AgreementView) -> Picture:
+    return agreement_forest(view.forest)
+
+
+def _matrix(view: AgreementView) -> Picture:
+    return pairwise_matrix(view.pairs, statistic=view.displayed.pair_statistic)
+
+
+def _volume(view: AgreementView) -> Picture:
+    statistic = view.displayed.annotator_statistic
+    return annotator_scatter(view.annotators, against="n_judgments", statistic=statistic)
+
+
+def _times(view: AgreementView) -> Picture:
+    statistic = view.displayed.annotator_statistic
+    return annotator_scatter(view.annotators, against="seconds", statistic=statistic)
+
+
+CHARTS = {
+    chart.name: chart
+    for chart in [
+        Chart(
+            "forest",
+            _("Agreement by question"),
+            lambda view: view.forest,
+            _forest,
+            lambda view: forest_in_words(view.forest),
+        ),
+        Chart(
+            "matrix",
+            _("Every two annotators"),
+            lambda view: view.pairs,
+            _matrix,
+            lambda view: matrix_in_words(view.pairs, view.displayed.pair_statistic),
+        ),
+        Chart(
+            "volume",
+            _("Agreement and volume"),
+            lambda view: view.annotators,
+            _volume,
+            lambda view: scatter_in_words(
+                view.annotators, "n_judgments", view.displayed.annotator_statistic
+            ),
+        ),
+        Chart(
+            "speed",
+            _("Agreement and speed"),
+            lambda view: view.annotators,
+            _times,
+            lambda view: scatter_in_words(
+                view.annotators, "seconds", view.displayed.annotator_statistic
+            ),
+        ),
+    ]
+}

@@ -1,6 +1,10 @@
 """What is judged: the items of a study, and one item with everyone's judgments side by side.
 A submission in doubt is flagged beside its judgments."""
 
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
@@ -10,10 +14,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.flags import flag_submissions, unflag_submissions
-from annotation.models import Item, Submission
+from annotation.models import Annotator, Candidate, Item, Judgment, Question, Submission
 from annotation.models.judgments import SubmissionQuerySet
 from annotation.pages.forms import FlagForm
-from annotation.pages.judgments import candidates_with_judgments
 from annotation.pages.study import (
     study_for,
     study_page,
@@ -95,3 +98,64 @@ def _submission(request: HttpRequest, slug: str, submission_id: int) -> Submissi
     return Submission.objects.of(study_for(request, slug, Permission.REVIEW)).filter(
         pk=submission_id
     )
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """A candidate with one value for each annotator who saw it, in the table's order."""
+
+    candidate: Candidate
+    values: tuple[str, ...]
+    mean: float | None
+
+
+@dataclass(frozen=True)
+class QuestionTable:
+    """What was said about each candidate of an item under one question in one round."""
+
+    question: Question
+    round: int
+    annotators: tuple[Annotator, ...]
+    rows: tuple[CandidateRow, ...]
+
+
+def candidates_with_judgments(item: Item, candidates: Sequence[Candidate]) -> list[QuestionTable]:
+    """A table of the item's candidates for each question and round in which it was judged, rejected
+    work left out."""
+    rows = (
+        Judgment.objects.filter(candidate__item=item)
+        .accepted()
+        .select_related("question", "submission__annotator")
+        .order_by("question__position", "submission__round", "submission__annotator__pseudonym")
+    )
+    tables: dict[tuple[Question, int], list[Judgment]] = defaultdict(list)
+    for judgment in rows:
+        tables[judgment.question, judgment.submission.round].append(judgment)
+    return [
+        _table(question, round, judgments, candidates)
+        for (question, round), judgments in tables.items()
+    ]
+
+
+def _table(
+    question: Question, round: int, judgments: list[Judgment], candidates: Sequence[Candidate]
+) -> QuestionTable:
+    annotators = tuple(dict.fromkeys(judgment.submission.annotator for judgment in judgments))
+    values = {(j.candidate_id, j.submission.annotator): j.value for j in judgments}
+    rows = []
+    for candidate in candidates:
+        row_values = [values.get((candidate.pk, annotator)) for annotator in annotators]
+        numbers = [value for value in row_values if value is not None]
+        mean = sum(numbers) / len(numbers) if numbers else None
+        texts = tuple(value_text(question, value) for value in row_values)
+        rows.append(CandidateRow(candidate, texts, None if question.categories else mean))
+    return QuestionTable(question, round, annotators, tuple(rows))
+
+
+def value_text(question: Question, value: float | None) -> str:
+    """A value as its question calls it: a category's label, or a number; a dash for none."""
+    if value is None:
+        return "–"
+    if question.categories and value.is_integer() and 0 <= value < len(question.categories):
+        return str(question.categories[int(value)])
+    return f"{value:g}"

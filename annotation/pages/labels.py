@@ -1,5 +1,10 @@
 """Versioned sets of labels: making one, listing them, taking one away."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -10,17 +15,19 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.agreement import rounds_of
 from annotation.exceptions import StudyUnfit
-from annotation.models import LabelSet
+from annotation.exports import label_set_rows, labels_csv, labels_json
+from annotation.models import LabelSet, Study
 from annotation.pages.downloads import record_export
 from annotation.pages.forms import LabelSetForm
-from annotation.pages.label_files import label_file
 from annotation.pages.study import (
     study_for,
     study_page,
 )
 from annotation.study_jobs import LABEL, jobs_of, request_study_job
 from console.access import person
+from console.registrations import load_registrations
 from console.tables import page_of
+from presentation.row_files import JSON_LINES, PARQUET, row_jsonl, row_parquet
 
 
 @require_safe
@@ -74,3 +81,32 @@ def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpR
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     record_export(request, study, name)
     return response
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """A form of the file: its type, its content, the word for it in the file's name, and of which
+    studies it is offered."""
+
+    content_type: str
+    write: Callable[[LabelSet], Iterator[str] | Iterator[bytes]]
+    word: str = "labels"
+    is_offered: Callable[[Study], bool] = lambda study: True
+
+
+_files = {
+    "csv": LabelFile("text/csv; charset=utf-8", labels_csv),
+    "json": LabelFile("application/json", labels_json),
+    "jsonl": LabelFile(JSON_LINES, lambda labels: row_jsonl(label_set_rows(labels))),
+    "parquet": LabelFile(PARQUET, lambda labels: row_parquet(label_set_rows(labels))),
+}
+
+
+def register_label_file(form: str, file: LabelFile) -> None:
+    _files[form] = file
+
+
+def label_file(form: str) -> LabelFile | None:
+    """The file of that form; None if there is no such form."""
+    load_registrations()
+    return _files.get(form)

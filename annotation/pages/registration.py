@@ -22,18 +22,20 @@ from annotation.models import (
     Study,
     Upload,
 )
-from annotation.pages.overview import Figure, register_figures, study_kind
-from annotation.pages.stages import (
+from annotation.pages.study import (
     ANSWER,
     PREPARE,
     Facts,
+    Figure,
     State,
     StudyStage,
     register_counts,
+    register_figures,
     register_stage,
     result_state,
+    study_for,
+    study_kind,
 )
-from annotation.pages.study import study_for
 from annotation.pages.uploads import upload_for
 from annotation.study_jobs import LABEL, RESULT
 from annotation.study_results import AGREEMENT
@@ -43,7 +45,7 @@ from console.stages import ACTIVE, DONE, LATER, NEEDS_YOU
 from console.templatetags.numbers import coefficient, interval, words
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 
 def _stage_counts() -> dict[str, Any]:

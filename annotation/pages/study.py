@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.roles import Permission
 from annotation.access import loaded_roles, with_roles_of
 from annotation.models import Study
-from annotation.pages.stages import stages_of
 from annotation.simulated_answers import simulation_notice
 from console.access import may_of, person, require_permission
+from console.registrations import load_registrations
+from console.stages import ACTIVE, DONE, LATER, Stage
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 
 def study_for(
@@ -72,3 +80,154 @@ def study_page(
     if stage in SHOW_ANSWERS and study.n_judgments:
         beside["simulated"] = simulation_notice(study)
     return render(request, f"{folder or 'console'}/{stage}.html", beside | (context or {}))
+
+
+Facts = Mapping[str, Any]
+"""What was counted of a study for its stages, by name."""
+State = tuple[str, str]
+"""How a study stands with a stage, and a few words about it."""
+
+# The parts of a study's life that stages belong to.
+PREPARE, COLLECT, ANSWER = (
+    gettext_lazy("Prepare"),
+    gettext_lazy("Collect"),
+    gettext_lazy("Answer"),
+)
+
+
+@dataclass(frozen=True)
+class StudyStage:
+    """A stage of studies: `name` is its page, `place` its position, `permission` what its page
+    needs. `describe` returns None if a study has no such stage."""
+
+    name: str
+    title: str | Promise
+    group: str | Promise
+    place: int
+    describe: Callable[[CountedStudy, Facts], State | None]
+    permission: Permission = Permission.VIEW
+
+
+_stages: dict[str, StudyStage] = {}
+_counts: list[Callable[[], dict[str, Any]]] = []
+
+
+def register_stage(stage: StudyStage) -> None:
+    _stages[stage.name] = stage
+
+
+def register_counts(count: Callable[[], dict[str, Any]]) -> None:
+    """Add expressions to the one statement that reads a study for its stages."""
+    _counts.append(count)
+
+
+def stage_permission(name: str) -> Permission:
+    """What somebody must be allowed to see the page of that name, stage or not."""
+    load_registrations()
+    return _stages[name].permission if name in _stages else Permission.VIEW
+
+
+def stage_facts(study: Study, **also: Any) -> Facts:
+    """What is counted of a study for its stages, in one statement; asked once of a loaded study.
+
+    `also` names what else the page asks of the study, in the same statement.
+    """
+    facts: dict[str, Any] | None = getattr(study, "_stage_facts", None)
+    if facts is None or not also.keys() <= facts.keys():
+        load_registrations()
+        counts = {name: value for count in _counts for name, value in count().items()}
+        facts = dict(Study.objects.filter(pk=study.pk).values(**counts | also).get())
+        study._stage_facts = facts  # type: ignore[attr-defined]
+    return facts
+
+
+def stages_of(study: CountedStudy, permissions: Container[str]) -> list[Stage]:
+    """The stages of a study, which must come from `counted()`, in their order, for somebody who has
+    these permissions."""
+    facts = stage_facts(study)
+    stages = sorted(_stages.values(), key=lambda stage: stage.place)
+    return [
+        Stage(
+            stage.name,
+            str(stage.title),
+            reverse(f"console:{stage.name}", args=[study.slug]),
+            *state,
+            str(stage.group),
+        )
+        for stage in stages
+        if stage.permission in permissions and (state := stage.describe(study, facts)) is not None
+    ]
+
+
+def result_state(*, is_possible: bool, is_computed: bool) -> State:
+    """How a study stands with a result that is computed in the background."""
+    if not is_possible:
+        return LATER, ""
+    return (DONE, _("computed")) if is_computed else (ACTIVE, _("to be computed"))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A label, a value, what it rests on, and the page it is made of."""
+
+    label: str
+    value: str
+    rests_on: str
+    page: str
+    url: str = ""
+
+
+ListFigures = Callable[["CountedStudy", Facts], Iterable[Figure]]
+PanelContext = Callable[[HttpRequest, "CountedStudy"], Mapping[str, Any] | None]
+
+_kinds: list[Callable[[Facts], str]] = []
+_figures: list[tuple[int, ListFigures]] = []
+_panels: list[tuple[str, PanelContext]] = []
+
+
+def register_study_kind(describe: Callable[[Facts], str]) -> None:
+    """Let an app say in words what a study is of; empty for those it knows nothing of."""
+    _kinds.append(describe)
+
+
+def register_figures(place: int, list_figures: ListFigures) -> None:
+    """Add figures at a place in their order; they are read, and nothing is computed for them."""
+    _figures.append((place, list_figures))
+
+
+def register_panel(template: str, context: PanelContext) -> None:
+    """Add a part below the figures; None as its context leaves it out."""
+    _panels.append((template, context))
+
+
+def study_kind(study: CountedStudy) -> str:
+    facts = stage_facts(study)
+    described = (describe(facts) for describe in _kinds)
+    return next(filter(None, described), study.get_kind_display())
+
+
+def figures_of(study: CountedStudy, permissions: Container[str]) -> list[Figure]:
+    load_registrations()
+    facts = stage_facts(study)
+    return [
+        Figure(
+            figure.label,
+            figure.value,
+            figure.rests_on,
+            figure.page,
+            reverse(f"console:{figure.page}", args=[study.slug]),
+        )
+        for _place, list_figures in sorted(_figures, key=lambda each: each[0])
+        for figure in list_figures(study, facts)
+        if stage_permission(figure.page) in permissions
+    ]
+
+
+def panels_of(request: HttpRequest, study: CountedStudy, may: Mapping[str, bool]) -> list[str]:
+    load_registrations()
+    contexts = [(template, context(request, study)) for template, context in _panels]
+    return [
+        render_to_string(template, {"study": study, "may": may, **context}, request)
+        for template, context in contexts
+        if context is not None
+    ]

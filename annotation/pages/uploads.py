@@ -25,17 +25,23 @@ from annotation.access import permissions_in
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import Upload, UploadPart
 from annotation.new_studies import begin_study, copy_study
-from annotation.pages.label_upload_view import (
-    labels_context,
-    posted_labels,
-)
-from annotation.pages.score_upload_view import (
-    posted_scores,
-    scores_context,
+from annotation.pages.previews import (
+    column_rows,
+    format_in_words,
+    import_problems,
+    map_anew,
+    preview_of,
+    uses,
 )
 from annotation.pages.study import (
     study_for,
     study_page,
+)
+from annotation.pages.tool_settings import (
+    labels_context,
+    posted_labels,
+    posted_scores,
+    scores_context,
 )
 from annotation.pages.upload_forms import (
     FROM_COPY,
@@ -45,14 +51,6 @@ from annotation.pages.upload_forms import (
     NewStudyForm,
     ReadingForm,
     posted_mapping,
-)
-from annotation.pages.upload_view import (
-    column_rows,
-    format_in_words,
-    import_problems,
-    map_anew,
-    preview_of,
-    uses,
 )
 from annotation.readers.drafts import PictureDraft
 from annotation.readers.formats import FileFormat

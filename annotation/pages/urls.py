@@ -21,17 +21,15 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("agreement/<slug:chart>.<slug:form>", pages.agreement.picture, name="agreement-picture"),
     path("adjudication/", pages.adjudication.adjudication, name="adjudication"),
     path("adjudication/<int:candidate_id>/", pages.adjudication.decision, name="decision"),
-    path(
-        "adjudication/<int:candidate_id>/comments/", pages.dispute_comments.add, name="comment-add"
-    ),
+    path("adjudication/<int:candidate_id>/comments/", pages.adjudication.add, name="comment-add"),
     path(
         "adjudication/comments/<int:comment_id>/edit/",
-        pages.dispute_comments.edit,
+        pages.adjudication.edit,
         name="comment-edit",
     ),
     path(
         "adjudication/comments/<int:comment_id>/delete/",
-        pages.dispute_comments.delete,
+        pages.adjudication.delete,
         name="comment-delete",
     ),
     path("labels/", pages.labels.labels, name="labels"),
@@ -84,9 +82,9 @@ of_the_site: list[URLPattern | URLResolver] = [
     path("uploads/<uuid:token>/discard/", pages.uploads.discard_upload, name="upload-discard"),
     path("teams/", pages.teams.teams, name="teams"),
     path("new-team/", pages.teams.new_team, name="new-team"),
-    path("invitation/", pages.invitations.accept, name="accept"),
-    path("invitation/join/", pages.invitations.join_signed_in, name="join"),
-    path("invitation/join/new/", pages.invitations.join_anew, name="join-anew"),
-    path("invited/<str:token>/", pages.invitations.invitation, name="invitation"),
+    path("invitation/", pages.members.accept, name="accept"),
+    path("invitation/join/", pages.members.join_signed_in, name="join"),
+    path("invitation/join/new/", pages.members.join_anew, name="join-anew"),
+    path("invited/<str:token>/", pages.members.invitation, name="invitation"),
     path("pictures/<str:sha256>", pages.downloads.picture, name="picture"),
 ]

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 
 from django.utils.translation import gettext as _
 
-from annotation.models import Judgment, Question, Study
+from annotation.models import Candidate, Judgment, Question, Study
 from annotation.protocols.faults import Fault
 from annotation.protocols.kinds import KINDS
-from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
+from annotation.protocols.records import (
+    Check,
+    CheckCase,
+    PracticeItem,
+    ProtocolDocument,
+    ProtocolQuestion,
+    Reason,
+)
 from annotation.protocols.scales import Scale, scales_of
 
 
@@ -93,3 +102,77 @@ def _fill(column: Question, question: ProtocolQuestion, scale: Scale, position: 
     column.level, column.categories = scale.level, list(scale.categories)
     column.scale_min, column.scale_max = scale.scale_min, scale.scale_max
     column.low_label, column.high_label = scale.low_label, scale.high_label
+
+
+def document_of_rows(study: Study, questions: Iterable[Question]) -> ProtocolDocument:
+    """What annotators of the study saw before it had a protocol.
+
+    Labels that a study never had stay empty: today's rules for a new version do not change what
+    was done.
+    """
+    is_pool = study.kind == Study.Kind.ALTERNATIVES
+    least = study.justification_min_length
+    return ProtocolDocument(
+        title=study.title,
+        instructions=study.instructions,
+        questions=tuple(_question_record(question, is_pool) for question in questions),
+        reason=Reason(rule="page" if least or is_pool else "none", least_length=least),
+    )
+
+
+def _question_record(question: Question, is_pool: bool) -> ProtocolQuestion:
+    record = partial(ProtocolQuestion, name=question.name, wording=question.wording)
+    if is_pool:
+        return record(kind="selection")
+    if question.categories:
+        level = "ordinal" if question.level == "ordinal" else ""
+        return record(kind="category", categories=tuple(question.categories), level=level)
+    return record(
+        kind="line",
+        low_label=question.low_label,
+        high_label=question.high_label,
+        minimum=_unless(question.scale_min, 0),
+        maximum=_unless(question.scale_max, 100),
+        level=question.level if question.level in ("ordinal", "ratio") else "",
+    )
+
+
+def _unless(value: float, usual: float) -> float | None:
+    whole = int(value) if float(value).is_integer() else value
+    return None if whole == usual else whole
+
+
+def blind_document(study: Study, document: ProtocolDocument) -> ProtocolDocument:
+    """The document with the blind names of the study's candidates instead of their keys. Keys that
+    are of no candidate are left out."""
+    practice = document.qualifications.practice
+    items = () if practice is None else practice.items
+    cases = [case for check in document.checks for case in check.cases]
+    keys = {case.source_item for case in cases} | {item.item for item in items}
+    named = Candidate.objects.filter(item__study=study, item__key__in=keys - {""})
+    rows = named.select_related("item").only("item__key", "key", "blind_key", "system")
+    names = {(row.item.key, row.key): row.blind_name for row in rows}
+
+    def blind_case(case: CheckCase) -> CheckCase:
+        name = names.get((case.source_item, case.source_candidate), "")
+        return replace(case, source_candidate=name)
+
+    def blind_check(check: Check) -> Check:
+        return replace(check, cases=tuple(map(blind_case, check.cases)))
+
+    def blind_item(item: PracticeItem) -> PracticeItem:
+        candidates = tuple(
+            replace(each, candidate=names.get((item.item, each.candidate), ""))
+            for each in item.candidates
+        )
+        return replace(item, candidates=candidates)
+
+    document = replace(document, checks=tuple(map(blind_check, document.checks)))
+    if practice is None:
+        return document
+    practice = replace(practice, items=tuple(map(blind_item, items)))
+    return replace(document, qualifications=replace(document.qualifications, practice=practice))
+
+
+def blind_faults(faults: Iterable[Fault]) -> list[Fault]:
+    return [fault for fault in faults if fault.code != "unknown_candidate"]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import gettext as _
 
+from annotation.protocols.faults import Fault, FaultPath
+from annotation.protocols.kinds import ITEM
 from annotation.protocols.records import ProtocolQuestion
 from error_codes import CodedText
 
@@ -87,3 +92,200 @@ def _scale(question: ProtocolQuestion) -> Scale:
         high_label=high_label,
         categories=categories.get(question.kind, ()),
     )
+
+
+OF_NUMBERS = ("line", "number", "likert")
+OF_LABELS = ("likert", "category", "categories", "yes_no", "selection")
+
+
+@dataclass(frozen=True)
+class ValueCondition:
+    """As the page and the reader of answers apply it: to the value of the question before."""
+
+    question: str
+    any_of: tuple[float, ...] = ()
+    below: float | None = None
+    above: float | None = None
+
+    def holds(self, value: float | Sequence[float] | None) -> bool:
+        """Of any of several categories, one is enough. What was not answered meets none."""
+        if value is None:
+            return False
+        values = value if isinstance(value, Sequence) else (value,)
+        return any(self._holds(each) for each in values)
+
+    def _holds(self, value: float) -> bool:
+        is_less = self.below is not None and value < self.below
+        is_more = self.above is not None and value > self.above
+        return value in self.any_of or is_less or is_more
+
+
+def value_condition(question: ProtocolQuestion, before: ProtocolQuestion) -> ValueCondition:
+    labels = condition_labels(before)
+    low = range_of(before)[0] if before.kind == "likert" else 0
+    when = question.when
+    assert when is not None
+    values = tuple(low + labels.index(label) for label in when.any_of if label in labels)
+    return ValueCondition(before.name, values, when.below, when.above)
+
+
+def condition_labels(before: ProtocolQuestion) -> tuple[str, ...]:
+    """What its answers are called in a condition, from the first value on."""
+    if before.kind in ("yes_no", "selection"):
+        return ("no", "yes")
+    return before.points if before.kind == "likert" else before.categories
+
+
+def condition_faults(questions: Sequence[ProtocolQuestion], index: int) -> Iterator[Fault]:
+    """What is wrong with the condition of the question at this index, if it has one."""
+    question = questions[index]
+    if question.when is None:
+        return
+    path: FaultPath = ("questions", index, "when")
+    before = next((each for each in questions[:index] if each.name == question.when.question), None)
+    if before is None:
+        text = _("there is no question '%(name)s' before this one.")
+        yield Fault(
+            (*path, "question"), text % {"name": question.when.question}, code="unknown_question"
+        )
+        return
+    yield from _scope_faults(question, before, path)
+    yield from _value_faults(question, before, path)
+
+
+def _scope_faults(
+    question: ProtocolQuestion, before: ProtocolQuestion, path: FaultPath
+) -> Iterator[Fault]:
+    is_of_item = question.options.is_comparison or question.about == ITEM
+    if is_of_item and before.about != ITEM:
+        text = _("is asked once, but '%(name)s' has an answer for each candidate.")
+        yield Fault((*path, "question"), text % {"name": before.name}, code="asked_once")
+    if before.kind not in {*OF_NUMBERS, *OF_LABELS}:
+        text = _("'%(name)s' has no answers that a condition can name.")
+        yield Fault((*path, "question"), text % {"name": before.name}, code="no_answers")
+
+
+def _value_faults(
+    question: ProtocolQuestion, before: ProtocolQuestion, path: FaultPath
+) -> Iterator[Fault]:
+    when, labels = question.when, condition_labels(before)
+    assert when is not None
+    for position, label in enumerate(when.any_of):
+        if label not in labels:
+            known = ", ".join(labels) or _("none; use below or above")
+            text = _("'%(label)s' is not one of its answers. Answers: %(known)s.")
+            values = {"label": label, "known": known}
+            yield Fault((*path, "any_of", position), text % values, code="unknown_answer")
+    for name in ("below", "above"):
+        if getattr(when, name) is not None and before.kind not in OF_NUMBERS:
+            text = _("'%(name)s' has no numbers; use any_of.")
+            yield Fault((*path, name), text % {"name": before.name}, code="no_numbers")
+    if not when.any_of and when.below is None and when.above is None:
+        yield Fault(path, _("says no answer: give any_of, below or above."), code="no_answer")
+
+
+# Several categories have no single value, and of a point everybody knows the number.
+LABELLED_KINDS = ("likert", "category", "yes_no", "selection")
+WRITTEN_KINDS = ("category", "yes_no", "selection")
+
+
+@dataclass(frozen=True)
+class RightValue:
+    holder: dict[str, Any]
+    key: str
+    question: str
+    path: FaultPath
+
+    @property
+    def value(self) -> Any:
+        return self.holder[self.key]
+
+
+def labelled_values(question: ProtocolQuestion) -> dict[str, float]:
+    if question.kind not in LABELLED_KINDS:
+        return {}
+    first = range_of(question)[0] if question.kind == "likert" else 0
+    return {label: first + index for index, label in enumerate(condition_labels(question))}
+
+
+def with_numbers(
+    values: Mapping[str, Any], questions: Sequence[ProtocolQuestion]
+) -> dict[str, Any]:
+    """The plain values with numbers for labels; what is no label stays."""
+    copied = deepcopy(dict(values))
+    labels = {question.name: labelled_values(question) for question in questions}
+    for one in right_values_of(copied):
+        if isinstance(one.value, str):
+            one.holder[one.key] = labels.get(one.question, {}).get(one.value, one.value)
+    return copied
+
+
+def with_labels(values: Mapping[str, Any], questions: Sequence[ProtocolQuestion]) -> dict[str, Any]:
+    """The plain values with labels where a number alone would say little."""
+    copied = deepcopy(dict(values))
+    labels = {
+        question.name: {value: label for label, value in labelled_values(question).items()}
+        for question in questions
+        if question.kind in WRITTEN_KINDS
+    }
+    for one in right_values_of(copied):
+        one.holder[one.key] = labels.get(one.question, {}).get(one.value, one.value)
+    return copied
+
+
+def label_faults(
+    values: Mapping[str, Any], questions: Sequence[ProtocolQuestion]
+) -> Iterator[Fault]:
+    by_name = {question.name: question for question in questions}
+    for one in right_values_of(with_numbers(values, questions)):
+        if not isinstance(one.value, str) or one.question not in by_name:
+            continue
+        known = ", ".join(labelled_values(by_name[one.question]))
+        if known:
+            text = _("'%(word)s' is not one of the answers. Answers: %(known)s.")
+        else:
+            text = _("is '%(word)s', where a number belongs.")
+        code = "unknown_answer" if known else "not_number"
+        yield Fault(one.path, text % {"word": one.value[:60], "known": known}, code=code)
+
+
+def right_values_of(values: dict[str, Any]) -> Iterator[RightValue]:
+    """All that a document says is right: of examples, tests, practice and checks."""
+    for index, example in _records(values, "examples"):
+        yield from _scores(example, ("examples", index))
+    qualifications = values.get("qualifications")
+    for index, test in _records(qualifications, "tests"):
+        for number, case in _records(test, "cases"):
+            yield from _scores(case, ("qualifications", "tests", index, "cases", number))
+    yield from _practice_values(qualifications)
+    first = next((each.get("name") for _n, each in _records(values, "questions")), None)
+    for index, check in _records(values, "checks"):
+        name = check.get("question") or first
+        for number, case in _records(check, "cases"):
+            if "value" in case and isinstance(name, str):
+                path: FaultPath = ("checks", index, "cases", number, "value")
+                yield RightValue(case, "value", name, path)
+
+
+def _practice_values(qualifications: Any) -> Iterator[RightValue]:
+    practice = qualifications.get("practice") if isinstance(qualifications, dict) else None
+    for index, item in _records(practice, "items"):
+        path: FaultPath = ("qualifications", "practice", "items", index)
+        yield from _scores(item, path)
+        for number, candidate in _records(item, "candidates"):
+            yield from _scores(candidate, (*path, "candidates", number))
+
+
+def _scores(record: Mapping[str, Any], path: FaultPath) -> Iterator[RightValue]:
+    scores = record.get("scores")
+    if not isinstance(scores, dict):
+        return
+    for name in scores:
+        yield RightValue(scores, name, str(name), (*path, "scores", name))
+
+
+def _records(holder: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    records = holder.get(name) if isinstance(holder, dict) else None
+    for index, each in enumerate(records if isinstance(records, list) else ()):
+        if isinstance(each, dict):
+            yield index, each

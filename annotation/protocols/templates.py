@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
+
+import yaml
+from django.utils.translation import gettext as _
 
 from annotation.exceptions import FileRefused, ProtocolInvalid
 from annotation.models import Study
-from annotation.protocols.documents import read_document
+from annotation.protocols.documents import plain_document, read_document
+from annotation.protocols.faults import Fault, FaultPath
 from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.scales import with_labels
+from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import study_faults
-from annotation.protocols.yaml_files import MOST_CHARACTERS, ParsedFile, parse_yaml
 from presentation.files import plain_file
 
 FOLDER = Path(__file__).parent / "templates"
@@ -71,3 +78,186 @@ def read_protocol(name: str, study: Study | None = None) -> ProtocolDocument:
         message = "\n".join([head, *(f"  {fault}" for fault in parsed.faults)])
         raise ProtocolInvalid(message, parsed.faults)
     return read_document(parsed.values)
+
+
+MOST_CHARACTERS = 500_000
+MOST_PARTS = 20_000
+DEEPEST = 20
+TAGS = {
+    "bool": (r"true|false", "tf"),
+    "int": (r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    "float": (r"[-+]?(?:0|[1-9][0-9]*)\.[0-9]*(?:[eE][-+][0-9]+)?", "-+0123456789"),
+    "null": (r"~|null|", ["~", "n", ""]),
+}
+
+PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in (*TAGS, "str", "map", "seq")}
+
+
+class _PartRefused(yaml.MarkedYAMLError):
+    """YAML that no protocol may use."""
+
+    def __init__(self, problem: str, mark: yaml.Mark, code: str) -> None:
+        super().__init__(problem=problem, problem_mark=mark)
+        self.code = code
+
+
+class _Loader(yaml.SafeLoader):
+    """A loader that knows the words of JSON and no others."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._n_parts = self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        # Else a few lines could stand for gigabytes.
+        if self.check_event(yaml.AliasEvent):
+            raise _PartRefused(_("write it out instead of using *"), mark, "alias")
+        self._n_parts += 1
+        if self._n_parts > MOST_PARTS:
+            problem = _("a protocol has at most %(n)s parts") % {"n": f"{MOST_PARTS:,}"}
+            raise _PartRefused(problem, mark, "too_many_parts")
+        self._depth += 1
+        if self._depth > DEEPEST + 2:  # What lies only a little too deep is named by its path.
+            raise _PartRefused(_("it lies too deep"), mark, "too_deep")
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+for _name, (_pattern, _first) in TAGS.items():
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_name}", re.compile(f"^(?:{_pattern})$"), list(_first)
+    )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, and lists indented under their name."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+@dataclass(frozen=True)
+class ParsedFile:
+    """What a file says, with all that is wrong with it."""
+
+    values: Any
+    faults: tuple[Fault, ...]
+    lines: Mapping[FaultPath, int] = field(default_factory=dict)
+
+    def at_lines(self, faults: Iterable[Fault]) -> list[Fault]:
+        """Faults of its values with their lines, from the first line on."""
+        return sorted((_with_line(each, self.lines) for each in faults), key=lambda f: f.line or 0)
+
+
+def parse_yaml(text: str) -> ParsedFile:
+    """The plain values of a protocol's YAML, and every fault with its line."""
+    if len(text) > MOST_CHARACTERS:
+        sizes = {"n": f"{len(text):,}", "most": f"{MOST_CHARACTERS:,}"}
+        return _refused(_("has %(n)s characters; %(most)s fit.") % sizes, 1, "too_long")
+    try:
+        root = _composed(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        code = error.code if isinstance(error, _PartRefused) else "not_yaml"
+        return _refused(_not_yaml(error.problem), mark.line + 1 if mark else 1, code)
+    except yaml.YAMLError as error:
+        return _refused(_not_yaml(str(error).splitlines()[0]), 1, "not_yaml")
+    if root is None:
+        return _refused(_("is empty. Begin with 'assay_protocol: 1'."), 1, "empty")
+    lines: dict[FaultPath, int] = {}
+    structure = list(_structure_faults(root, (), lines))
+    if structure:
+        return ParsedFile(None, tuple(structure))
+    try:
+        values = _Loader("").construct_document(root)
+    except (yaml.YAMLError, ValueError, KeyError) as error:  # such as !!int x
+        return _refused(_not_yaml(str(error).splitlines()[0]), 1, "not_yaml")
+    parsed = ParsedFile(values, (), lines)
+    return replace(parsed, faults=tuple(parsed.at_lines(document_faults(values))))
+
+
+def write_yaml(document: ProtocolDocument) -> str:
+    """The protocol as YAML, which reads back as the same."""
+    return yaml.dump(
+        with_labels(plain_document(document), document.questions),
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=100,
+    )
+
+
+def _not_yaml(problem: str | None) -> str:
+    return _("is not YAML: %(problem)s.") % {"problem": problem}
+
+
+def _refused(problem: str, line: int, code: str) -> ParsedFile:
+    return ParsedFile(None, (Fault((), problem, line, code),))
+
+
+def _composed(text: str) -> yaml.Node | None:
+    loader = _Loader(text)
+    try:
+        root: yaml.Node | None = loader.get_single_node()
+        return root
+    finally:
+        loader.dispose()
+
+
+def _structure_faults(
+    node: yaml.Node, path: FaultPath, lines: dict[FaultPath, int]
+) -> Iterator[Fault]:
+    """Names given twice, parts used twice and tags, noting the line of every part."""
+    line = node.start_mark.line + 1
+    lines.setdefault(path, line)
+    if len(path) > DEEPEST:
+        yield Fault(path, _("lies too deep."), line, code="too_deep")
+        return
+    if node.tag not in PLAIN_TAGS:
+        text = _("has the tag %(tag)s; a protocol has none.")
+        yield Fault(path, text % {"tag": node.tag}, line, code="has_tag")
+        return
+    if isinstance(node, yaml.SequenceNode):
+        for index, each in enumerate(node.value):
+            yield from _structure_faults(each, (*path, index), lines)
+    if isinstance(node, yaml.MappingNode):
+        yield from _mapping_faults(node, path, lines)
+
+
+def _mapping_faults(
+    node: yaml.MappingNode, path: FaultPath, lines: dict[FaultPath, int]
+) -> Iterator[Fault]:
+    seen: dict[str, int] = {}
+    for name, value in node.value:
+        line = name.start_mark.line + 1
+        if not isinstance(name, yaml.ScalarNode):
+            yield Fault(path, _("has a name that is not a word."), line, code="not_word")
+            continue
+        inner = (*path, str(name.value))
+        if name.value in seen:
+            text = _("is said on line %(n)d already.")
+            yield Fault(inner, text % {"n": seen[name.value]}, line, code="repeated")
+            continue
+        seen[name.value] = line
+        lines[inner] = line
+        yield from _structure_faults(value, inner, lines)
+
+
+def _with_line(fault: Fault, lines: Mapping[FaultPath, int]) -> Fault:
+    """With the line of what it is about, or of the nearest part around it."""
+    path = fault.path
+    while path and path not in lines:
+        path = path[:-1]
+    return replace(fault, line=lines.get(path, 1))

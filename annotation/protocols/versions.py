@@ -12,8 +12,7 @@ from django.utils.translation import ngettext
 from annotation.access import record_in
 from annotation.exceptions import DraftChanged, ProtocolInvalid, ProtocolUnknown
 from annotation.models import Protocol, Study
-from annotation.protocols.check_faults import source_faults
-from annotation.protocols.columns import column_faults, write_columns
+from annotation.protocols.columns import column_faults, document_of_rows, write_columns
 from annotation.protocols.documents import (
     fingerprint,
     plain_document,
@@ -22,8 +21,7 @@ from annotation.protocols.documents import (
 from annotation.protocols.faults import Fault
 from annotation.protocols.practice import practice_source_faults
 from annotation.protocols.records import ProtocolDocument
-from annotation.protocols.studies import document_of_rows
-from annotation.protocols.validation import document_faults
+from annotation.protocols.validation import document_faults, source_faults
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser

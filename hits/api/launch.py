@@ -37,7 +37,7 @@ from hits.pages.launches import (
 from hits.preflight import Level
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 MOST_KEYS = 100_000
 # Of these a form has one text: an entry a line, or with commas.

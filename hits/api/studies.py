@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from accounts.names import require_visible
 from accounts.roles import Permission
 from annotation.access import with_roles_of
+from annotation.api.items import StudySerializer
 from annotation.api.jobs import accepted
-from annotation.api.study_records import StudySerializer
 from annotation.models import Study
 from annotation.new_studies import begin_study, copy_study, rename_study
 from annotation.protocols.templates import template_names

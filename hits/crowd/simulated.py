@@ -10,7 +10,7 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.models import Candidate, Item, PlacedCheck, Study
-from annotation.protocols.conditions import ValueCondition
+from annotation.protocols.scales import ValueCondition
 from hits.comparisons import TIE
 from hits.crowd.replay import AnswerKey, form_answer
 from hits.page_contexts import ALL

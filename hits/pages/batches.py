@@ -37,7 +37,7 @@ from hits.practice_reports import practice_report
 from hits.statements import BatchReport, batch_report, spend_there
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 
 @require_safe

@@ -8,7 +8,6 @@ from django.utils.translation import gettext as _
 
 from annotation.check_placement import example_check
 from annotation.models import Item, PlacedCheck
-from annotation.protocols.check_faults import checked_question
 from annotation.protocols.faults import Fault
 from annotation.protocols.records import (
     FLAG_NAMES,
@@ -18,6 +17,7 @@ from annotation.protocols.records import (
     Order,
     ProtocolDocument,
 )
+from annotation.protocols.validation import checked_question
 from hits.pages.check_form import (
     CHECK_TITLES,
     FLAG_TITLES,

@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.models.studies import counted
-from annotation.pages.stages import stage_facts
+from annotation.pages.study import stage_facts
 from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
 from annotation.study_results import (
     AGREEMENT,
@@ -33,7 +33,7 @@ from work.models import Job
 from work.registry import job_kind
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 
 @dataclass(frozen=True)

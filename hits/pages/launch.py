@@ -46,7 +46,7 @@ from hits.pages.launches import launch as launch_batch
 from hits.pages.progress import progress_of
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 
 @require_safe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from annotation.models import Study
-from annotation.pages.stages import Facts, stage_facts
+from annotation.pages.study import Facts, stage_facts
 from hits.progress import StudyProgress
 
 

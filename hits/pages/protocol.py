@@ -27,7 +27,12 @@ from annotation.pages.study import (
 )
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.records import ProtocolDocument
-from annotation.protocols.templates import read_protocol, template_names
+from annotation.protocols.templates import (
+    MOST_CHARACTERS,
+    parse_yaml,
+    read_protocol,
+    template_names,
+)
 from annotation.protocols.versions import (
     current_document,
     discard_draft,
@@ -36,7 +41,6 @@ from annotation.protocols.versions import (
     numbered_version,
     save_draft,
 )
-from annotation.protocols.yaml_files import MOST_CHARACTERS, parse_yaml
 from console.access import (
     may,
     person,
@@ -70,7 +74,7 @@ from hits.pages.qualification_test_form import (
 from hits.questions import task_page
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 # As a form names the draft that was there before the last one that replaced it.
 REPLACED = "replaced"

@@ -12,19 +12,15 @@ from django.utils.translation import ngettext
 
 from annotation.models import Item, Protocol
 from annotation.models.uploads import OF_POOLS
-from annotation.pages.protocol_templates import (
-    purpose_of,
-    title_of,
-)
-from annotation.protocols.blinding import blind_document, blind_faults
-from annotation.protocols.conditions import OF_LABELS, OF_NUMBERS
+from annotation.pages.upload_forms import purpose_of, title_of
+from annotation.protocols.columns import blind_document, blind_faults
 from annotation.protocols.documents import read_document
 from annotation.protocols.faults import Fault
 from annotation.protocols.kinds import KINDS
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
-from annotation.protocols.templates import template_names
+from annotation.protocols.scales import OF_LABELS, OF_NUMBERS
+from annotation.protocols.templates import template_names, write_yaml
 from annotation.protocols.versions import current_document, freezing_faults, seen_as
-from annotation.protocols.yaml_files import write_yaml
 from hits.item_findings import item_findings
 from hits.pages.check_form import percent_of
 from hits.pages.check_view import (

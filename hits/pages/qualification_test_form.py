@@ -10,14 +10,14 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.protocols.faults import Fault
-from annotation.protocols.qualification_tests import TESTED_KINDS
+from annotation.protocols.practice import TESTED_KINDS
 from annotation.protocols.records import (
     GradedCase,
     ProtocolDocument,
     ProtocolQuestion,
     QualificationTest,
 )
-from annotation.protocols.right_values import WRITTEN_KINDS, labelled_values
+from annotation.protocols.scales import WRITTEN_KINDS, labelled_values
 from hits.pages.check_form import number_of
 
 Data = Mapping[str, str]

@@ -17,16 +17,15 @@ from annotation.assignment_facts import (
     register_launched_batches,
 )
 from annotation.dataset import DatasetTable, register_dataset_count, register_dataset_table
-from annotation.pages.overview import Figure, register_figures
-from annotation.pages.stages import (
-    COLLECT as COLLECT_GROUP,
-)
-from annotation.pages.stages import (
+from annotation.pages.study import COLLECT as COLLECT_GROUP
+from annotation.pages.study import (
     PREPARE,
     Facts,
+    Figure,
     State,
     StudyStage,
     register_counts,
+    register_figures,
     register_stage,
 )
 from annotation.study_facts import CollectionFacts, register_collection_facts
@@ -57,7 +56,7 @@ from hits.study_facts import list_batches, list_recruitments
 from work.models import Job
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 
 def _launch(study: CountedStudy, facts: Facts) -> State:

@@ -63,7 +63,7 @@ from hits.pages.worker_records import record_of
 from work.models import Job
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 MOST_LISTED = 60
 # A desk that was opened is the same opening for so long.

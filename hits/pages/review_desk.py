@@ -30,7 +30,7 @@ from annotation.models import (
     WrittenAnswer,
 )
 from annotation.models.studies import counted
-from annotation.pages.stages import stage_facts
+from annotation.pages.study import stage_facts
 from annotation.quality_flags import flags_of
 from console.models import PagePreferences
 from hits.costs import cost_of_assignment
@@ -59,7 +59,7 @@ from hits.pages.quality_notes import (
 
 if TYPE_CHECKING:
     from accounts.models import User
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
 LISTS = (WAITING, REJECTED, APPROVED)

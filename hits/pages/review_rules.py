@@ -47,7 +47,7 @@ from hits.pages.review_forms import (
 )
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 
 @require_safe

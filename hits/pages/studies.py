@@ -13,10 +13,12 @@ from accounts.roles import Permission
 from annotation.access import with_roles_of
 from annotation.models import Study
 from annotation.models.studies import StudyQuerySet
-from annotation.pages.overview import figures_of, panels_of, study_kind
-from annotation.pages.stages import stage_facts
 from annotation.pages.study import (
+    figures_of,
+    panels_of,
+    stage_facts,
     study_for,
+    study_kind,
     study_page,
 )
 from annotation.simulated_answers import simulation_notice

@@ -11,10 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.roles import Permission
-from annotation.api.candidates import (
-    CandidateName,
-    SystemName,
-)
+from annotation.api.items import CandidateName, SystemName
 from annotation.api.jobs import accepted
 from annotation.study_jobs import SCORE, request_study_job
 from console.api.endpoint import Endpoint, Input

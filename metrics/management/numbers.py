@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TypeVar
 
-from annotation.management.numbers import natural
+from annotation.management.plain_table import natural
 
 MOST_DRAWS = 100_000
 Choice = TypeVar("Choice")

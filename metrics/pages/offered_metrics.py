@@ -5,7 +5,7 @@ from functools import cache
 from django.db.models import Exists, OuterRef
 
 from annotation.models import Item, Study
-from annotation.pages.stages import stage_facts
+from annotation.pages.study import stage_facts
 from metrics.models_here import has_model
 from metrics.scorers.registry import Description, available
 

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.roles import Permission
 from annotation.assignment_facts import list_launched_batches
 from annotation.models import Study
-from annotation.pages.protocol_templates import title_of
+from annotation.pages.upload_forms import title_of
 from console.access import may, person
 from results.models import Result
 from results.pages import failed_arguments, name_download

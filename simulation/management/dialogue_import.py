@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.importer import StudyImportCommand, owner_named, team_named
-from annotation.management.numbers import natural
+from annotation.management.plain_table import natural
 from simulation.catalogue import Catalogue
 from simulation.dialogue_studies import DialogueItems, import_dialogues
 from simulation.names import CATALOGUES, named_catalogue

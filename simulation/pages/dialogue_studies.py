@@ -52,7 +52,7 @@ from work.models import Job
 
 if TYPE_CHECKING:
     from accounts.models import User
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 JSON = "application/json"
 REPORT_JSON, ESTIMATES = "report.json", "estimates"

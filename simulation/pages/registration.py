@@ -8,14 +8,14 @@ from django.db.models import Exists, OuterRef, Subquery
 from django.utils.translation import gettext_lazy
 
 from accounts.roles import Permission
-from annotation.pages.overview import register_study_kind
-from annotation.pages.stages import (
+from annotation.pages.study import (
     ANSWER,
     Facts,
     State,
     StudyStage,
     register_counts,
     register_stage,
+    register_study_kind,
     result_state,
 )
 from console.api.endpoint import register_subject
@@ -26,7 +26,7 @@ from simulation.models import DialogueStudy
 from simulation.pages.experiments import experiment_for
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 
 def _dialogue_counts() -> dict[str, Any]:

@@ -26,8 +26,8 @@ from annotation.exceptions import AnnotationError, FileFaults, ImportRefused, Ta
 from annotation.exports import judgment_rows
 from annotation.frames import judgment_frame
 from annotation.models import Annotator, Item, Study, Submission, WrittenAnswer
+from annotation.plain_labels import agree_on_file
 from annotation.readers.shapes import Columns
-from annotation.tables.agreement import agree_on_file
 from presentation.row_files import row_csv
 from tests.annotation.importing import command_output, everything, numbers_in
 from tests.codes import refused

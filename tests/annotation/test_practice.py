@@ -9,8 +9,8 @@ from annotation.exceptions import ProtocolInvalid
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.practice import practice_fingerprint, right_range
 from annotation.protocols.records import ProtocolQuestion
+from annotation.protocols.templates import parse_yaml, write_yaml
 from annotation.protocols.versions import freezing_faults
-from annotation.protocols.yaml_files import parse_yaml, write_yaml
 from tests.annotation.studies import rating_study
 
 WHOLE = """\

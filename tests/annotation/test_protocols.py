@@ -11,11 +11,21 @@ from jsonschema import Draft202012Validator
 
 from annotation.exceptions import FileRefused, ProtocolFrozen, ProtocolInvalid
 from annotation.models import Protocol, Question, Study
-from annotation.protocols.documents import fingerprint, plain_document, read_document
+from annotation.protocols.documents import (
+    fingerprint,
+    plain_document,
+    protocol_schema,
+    read_document,
+)
 from annotation.protocols.markdown import markdown_html
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
-from annotation.protocols.schema import protocol_schema
-from annotation.protocols.templates import protocol_source, read_protocol, template_names
+from annotation.protocols.templates import (
+    parse_yaml,
+    protocol_source,
+    read_protocol,
+    template_names,
+    write_yaml,
+)
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import (
     current_document,
@@ -24,7 +34,6 @@ from annotation.protocols.versions import (
     newest_version,
     save_draft,
 )
-from annotation.protocols.yaml_files import parse_yaml, write_yaml
 from tests.annotation.studies import rated_study
 from tests.codes import refused
 

@@ -3,9 +3,9 @@
 import pytest
 
 from annotation.protocols.documents import plain_document, read_document
-from annotation.protocols.qualification_tests import choosable_values, right_values
+from annotation.protocols.practice import choosable_values, right_values
+from annotation.protocols.templates import parse_yaml, write_yaml
 from annotation.protocols.validation import document_faults
-from annotation.protocols.yaml_files import parse_yaml, write_yaml
 
 LINE = {"name": "fit", "kind": "line", "wording": "Fits?", "low_label": "no", "high_label": "yes"}
 POINTS = {"name": "tone", "kind": "likert", "wording": "Kind?", "points": ["a", "b", "c", "d", "e"]}

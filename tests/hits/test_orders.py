@@ -11,8 +11,8 @@ from playwright.sync_api import expect
 
 from annotation.flags import count_judgments_change
 from annotation.models import Judgment, Submission
+from annotation.protocols.columns import document_of_rows
 from annotation.protocols.records import Order
-from annotation.protocols.studies import document_of_rows
 from annotation.protocols.versions import save_draft
 from annotation.quality_flags import store_evidence
 from hits.checked_pages import checks_on

@@ -18,7 +18,6 @@ from annotation.models import (
     SubmissionEvidence,
     WrittenAnswer,
 )
-from annotation.protocols.check_faults import source_faults
 from annotation.protocols.documents import plain_document
 from annotation.protocols.records import (
     Check,
@@ -28,7 +27,7 @@ from annotation.protocols.records import (
     ProtocolQuestion,
     Qualifications,
 )
-from annotation.protocols.validation import document_faults
+from annotation.protocols.validation import document_faults, source_faults
 from annotation.protocols.versions import save_draft
 from annotation.quality_flags import store_evidence
 from annotation.study_files import (

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.roles import Permission
-from annotation.api.study_records import SIMULATED
+from annotation.api.items import SIMULATED
 from annotation.models import Study
 from annotation.simulated_answers import has_simulated
 from annotation.study_results import VALIDATION

@@ -14,8 +14,8 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from annotation.agreement_versions import current_agreement
+from annotation.api.items import SIMULATED
 from annotation.api.jobs import accepted
-from annotation.api.study_records import SIMULATED
 from annotation.disputes import adjudication_queue
 from annotation.models import AgreementCoefficient, PositionEffect, Study
 from annotation.pages.adjudication import QueueSelection

@@ -5,8 +5,8 @@ from django.core.management.base import CommandParser
 
 from annotation.exceptions import AnnotationError
 from annotation.management.plain_table import LabelsCommand, reading_of
+from annotation.plain_labels import aggregate_file
 from annotation.readers.policies import REPEATS
-from annotation.tables.aggregation import aggregate_file
 from presentation.files import write_whole
 from stats.aggregation import METHODS
 

@@ -3,9 +3,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.management.numbers import natural
-from annotation.management.plain_table import LabelsCommand, add_cluster, reading_of
-from annotation.tables.agreement import agree_on_file
+from annotation.management.plain_table import LabelsCommand, add_cluster, natural, reading_of
+from annotation.plain_labels import agree_on_file
 
 
 class Command(LabelsCommand):

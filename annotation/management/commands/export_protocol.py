@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
 from annotation.protocols.documents import plain_document, read_document
+from annotation.protocols.templates import write_yaml
 from annotation.protocols.versions import current_document, numbered_version
-from annotation.protocols.yaml_files import write_yaml
 
 
 class Command(BaseCommand):

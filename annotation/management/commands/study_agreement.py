@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.agreement import AgreementReport, study_agreement
-from annotation.management.numbers import natural
+from annotation.management.plain_table import natural
 from annotation.models import Study
 from annotation.protocols.versions import numbered_version
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from annotation.protocols.schema import protocol_schema
+from annotation.protocols.documents import protocol_schema
 from annotation.protocols.templates import parse_protocol, protocol_source
 
 

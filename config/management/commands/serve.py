@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.numbers import positive
+from annotation.management.plain_table import positive
 from config.first_run import (
     ANALYST,
     RESEARCHER,

@@ -4,7 +4,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.management.numbers import positive
+from annotation.management.plain_table import positive
 from annotation.readers.mturk_batch import read_mturk_batch
 from hits.crowd.batches import simulate_answers, simulated_practice
 from hits.crowd.faults import FAULTS

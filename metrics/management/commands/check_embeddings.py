@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.management.numbers import natural
+from annotation.management.plain_table import natural
 from annotation.models import Study
 from metrics.encoders import ENCODERS, EncoderBias, EncoderPair, encoder_bias, encoder_pairs
 from metrics.management.numbers import some_draws

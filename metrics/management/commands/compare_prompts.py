@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.management.numbers import natural
+from annotation.management.plain_table import natural
 from annotation.models import Study
 from metrics.management.numbers import some_draws
 from metrics.prompts import ALL, PromptEffect, SystemScore, prompt_effects, system_scores

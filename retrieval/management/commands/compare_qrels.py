@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.numbers import positive
+from annotation.management.plain_table import positive
 from metrics.management.numbers import share, some_draws
 from presentation.progress import bar
 from results.shown import ShownResult

@@ -3,7 +3,7 @@ from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.numbers import positive
+from annotation.management.plain_table import positive
 from annotation.readers.report import FileReadings, ReadingReport
 from metrics.management.numbers import share
 from retrieval.management.options import with_readings

@@ -3,7 +3,7 @@ from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.numbers import natural, positive
+from annotation.management.plain_table import natural, positive
 from annotation.readers.report import FileReadings
 from presentation.files import require_writable, write_whole
 from presentation.progress import bar

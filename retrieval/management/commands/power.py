@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.numbers import natural, positive
+from annotation.management.plain_table import natural, positive
 from annotation.readers.report import FileReadings
 from metrics.management.numbers import number, share
 from retrieval.management.options import with_readings

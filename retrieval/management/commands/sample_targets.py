@@ -4,7 +4,7 @@ from typing import Any, get_args
 import numpy as np
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.numbers import natural, positive
+from annotation.management.plain_table import natural, positive
 from annotation.readers.report import FileReadings
 from metrics.management.numbers import share
 from presentation.documents import Number

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.management.numbers import natural, positive
+from annotation.management.plain_table import natural, positive
 from annotation.relevance import relevance_sources
 from simulation.catalogue import Catalogue
 from simulation.dialogue_studies import DialogueItems

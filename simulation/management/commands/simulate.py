@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.numbers import natural, positive
+from annotation.management.plain_table import natural, positive
 from presentation.files import write_whole
 from presentation.progress import bar
 from presentation.theme import rendered, themed

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.numbers import natural
+from annotation.management.plain_table import natural
 from annotation.models import Study
 from presentation.documents import Number
 from presentation.text_tables import estimate_line

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.numbers import natural, positive
+from annotation.management.plain_table import natural, positive
 from annotation.readers.report import FileReadings
 from metrics.scorers.errors import model_libraries
 from presentation.files import require_writable

@@ -5,13 +5,15 @@ import re
 import pandas as pd
 import pytest
 
-from annotation.charts.agreement import (
+from annotation.agreement_charts import (
     MOST_WITH_NUMBERS,
     agreement_forest,
     annotator_scatter,
+    forest_in_words,
+    matrix_in_words,
     pairwise_matrix,
+    scatter_in_words,
 )
-from annotation.charts.descriptions import forest_in_words, matrix_in_words, scatter_in_words
 from presentation.theme import axis_title, rendered, themed
 
 NOTHING = float("nan")

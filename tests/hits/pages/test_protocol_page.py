@@ -15,11 +15,8 @@ from django.utils.html import escape
 
 from accounts.models import User
 from annotation.models import Candidate, PlacedCheck, Study
-from annotation.pages.protocol_templates import (
-    TEMPLATES,
-    purpose_of,
-)
-from annotation.pages.protocol_templates import title_of as template_title
+from annotation.pages.upload_forms import TEMPLATES, purpose_of
+from annotation.pages.upload_forms import title_of as template_title
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.kinds import KINDS
 from annotation.protocols.records import (
@@ -35,10 +32,9 @@ from annotation.protocols.records import (
     Qualifications,
     QualificationTest,
 )
-from annotation.protocols.templates import read_protocol, template_names
+from annotation.protocols.templates import read_protocol, template_names, write_yaml
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import current_document, newest_version, save_draft
-from annotation.protocols.yaml_files import write_yaml
 from hits.pages.check_view import title_of
 from hits.pages.practice_form import change_practice
 from hits.pages.protocol_form import (

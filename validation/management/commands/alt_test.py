@@ -3,8 +3,14 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.management.numbers import natural, positive
-from annotation.management.plain_table import ROLES, LabelsCommand, add_cluster, reading_of
+from annotation.management.plain_table import (
+    ROLES,
+    LabelsCommand,
+    add_cluster,
+    natural,
+    positive,
+    reading_of,
+)
 from metrics.management.numbers import share
 from validation.conclusions.judges import judge_test_of_file
 

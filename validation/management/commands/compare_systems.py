@@ -3,8 +3,7 @@ from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.management.numbers import natural
-from annotation.management.plain_table import ROLES, LabelsCommand, add_cluster, reading_of
+from annotation.management.plain_table import ROLES, LabelsCommand, add_cluster, natural, reading_of
 from annotation.readers.policies import Reading
 from stats.inference.tie_likelihood import Model
 from validation.analysis.rated_systems import Scale

@@ -3,12 +3,12 @@ from typing import Any, get_args
 
 from django.core.management.base import CommandParser
 
-from annotation.management.numbers import natural
 from annotation.management.plain_table import (
     TableCommand,
     add_cluster,
     add_item,
     each_once,
+    natural,
     reading_of,
     values_by_column,
 )

@@ -4,12 +4,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.management.numbers import positive
 from annotation.management.plain_table import (
     TableCommand,
     add_cluster,
     add_item,
     each_once,
+    positive,
     reading_of,
     values_by_column,
 )

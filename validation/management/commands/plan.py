@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.numbers import positive
+from annotation.management.plain_table import positive
 from metrics.management.numbers import number, share
 from stats.inference import agreement_sizes, sample_sizes
 

@@ -6,7 +6,7 @@ from typing import Any, cast, get_args
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.management.numbers import natural
+from annotation.management.plain_table import natural
 from annotation.models import Study
 from annotation.simulated_answers import simulation_notice
 from metrics.management.numbers import draws, once, some_draws

@@ -19,12 +19,8 @@ from annotation.api.uploads import (
 )
 from annotation.label_uploads import LEFT_OUT, WORDS, LabelSettings, QuestionOverride
 from annotation.models import Question, Upload
-from annotation.pages.label_upload_view import (
-    LONGEST_WORDING,
-    MOST_QUESTIONS,
-    TOOL_NAMES,
-)
-from annotation.pages.upload_view import map_anew
+from annotation.pages.previews import map_anew
+from annotation.pages.tool_settings import LONGEST_WORDING, MOST_QUESTIONS, TOOL_NAMES
 from annotation.readers.policies import REPEATS, Categories, Missing, Unmatched
 from annotation.readers.tool_exports.recognition import LabelUse, uses_of
 from annotation.score_settings import (

@@ -28,7 +28,6 @@ from console.glossary import COEFFICIENTS, Term, title_of
 if TYPE_CHECKING:
     import pandas as pd
 
-
 WITH, WITHOUT = gettext_lazy("all submissions"), gettext_lazy("without flagged ones")
 # More rows would make the forest longer than a screen; then conditions are left to the table.
 MOST_IN_FOREST = 24
