@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from annotation.frames import judgment_frame
 from annotation.models import Protocol, Question, Study, Submission
@@ -18,9 +18,7 @@ from error_codes import CodedText
 from presentation.records import plain_values
 from stats.agreement import Agreement, coefficients_at_level
 from stats.label_sampling import compare_labeled, label_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 EVERY_CONDITION = ""
 # Items without a condition beside those of one; without any name it stands for all items.
@@ -162,8 +160,6 @@ def _coefficients(question: Question, part: pd.DataFrame) -> tuple[Agreement, ..
 
 
 def _pairs(questions: list[Question], frame: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     tables = [(question.name, judged_units(question, frame).pairs()) for question in questions]
     named = [table.assign(question=name) for name, table in tables if len(table.columns)]
     if not named:
@@ -241,8 +237,6 @@ def _sampling_warnings(
     question: Question, judgments: pd.DataFrame, earlier: int, later: int
 ) -> tuple[CodedText, ...]:
     """A warning if what was judged again had other values in the earlier round than the rest."""
-    import pandas as pd
-
     first, second = (judgments[judgments["round"] == round] for round in (earlier, later))
     units, again = (
         pd.MultiIndex.from_frame(part[["item", "candidate"]].astype(str))
@@ -277,8 +271,6 @@ def _crossed(judgments: pd.DataFrame, earlier: int, later: int) -> pd.DataFrame:
 
 def _crossed_coefficients(question: Question, pairs: pd.DataFrame) -> tuple[Agreement, ...]:
     """The two rounds as two annotators; each pair of judgments is a unit, an item a cluster."""
-    import pandas as pd
-
     values = pd.concat([pairs["value_earlier"], pairs["value_later"]], ignore_index=True)
     units = list(range(len(pairs)))
     level: Level = question.level  # type: ignore[assignment]

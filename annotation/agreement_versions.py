@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import models, transaction
 from django.db.models import Max, QuerySet
@@ -46,9 +46,7 @@ from annotation.models import (
 from presentation.progress import Progress, silently
 from presentation.records import plain_records, plain_values
 from stats.agreement import Agreement
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 FORM = 8
 """Of the rows; versions of another form are out of date."""
@@ -105,8 +103,6 @@ def _n_cannot_judge(question: Question, round: int) -> int:
 
 
 def _annotators(question: Question, round: int, rows: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     if rows.empty:
         return pd.DataFrame(columns=ANNOTATOR_COLUMNS)
     return annotator_table(question, round=round, frame=rows)

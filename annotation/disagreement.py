@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,7 @@ from stats.agreement import krippendorff_alpha
 from stats.annotators import annotator_quality
 from stats.arguments import Column
 from stats.inference.crossed_means import mean_over_items_and_annotators
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 # Neighbours on a scale of five steps are a quarter of it apart, and no dispute; two steps are.
 SCALE_SHARE = 0.25
@@ -109,8 +106,6 @@ def _judged(question: Question, round: int, frame: pd.DataFrame | None) -> Judge
 
 
 def _candidates(question: Question) -> pd.DataFrame:
-    import pandas as pd
-
     columns = {
         "item_id": "item",
         "item": "item__key",
@@ -137,8 +132,6 @@ def _order(question: Question, round: int, judged: JudgedUnits) -> list[float] |
 
 def _alpha_without_each(judged: JudgedUnits, annotators: Sequence[str]) -> list[float]:
     """Alpha of the others, for each of the annotators left out."""
-    import pandas as pd
-
     units, values = judged.units.to_numpy(), judged.values.to_numpy()
     who = pd.Index(annotators).get_indexer(pd.Index(judged.annotators))
     return [
@@ -152,8 +145,6 @@ def _alpha(units: Column, annotators: Column, values: Column, level: Level) -> f
 
 
 def _flagged(question: Question, round: int) -> dict[str, int]:
-    import pandas as pd
-
     submissions = Submission.objects.of(question.study).accepted().flagged().filter(round=round)
     names = submissions.values_list("annotator__pseudonym", flat=True)
     return dict(pd.Series(list(names), dtype=str).value_counts())
@@ -186,8 +177,6 @@ def pair_table(question: Question, frame: pd.DataFrame, kappas: pd.DataFrame) ->
 
     `kappas` is the table of `AgreementReport.pairs`, of which the question's rows are taken.
     """
-    import pandas as pd
-
     judgments = frame[frame["question"] == question.name]
     if judgments.empty:
         return PairTable("", False, 0, 0, pd.DataFrame(columns=COLUMNS))
@@ -208,8 +197,6 @@ def _kappas(question: Question, kappas: pd.DataFrame) -> pd.DataFrame:
 
 def _correlations(question: Question, judgments: pd.DataFrame, most: set[str]) -> pd.DataFrame:
     """Pearson's r of every two annotators over the candidates both rated."""
-    import pandas as pd
-
     judged = judged_units(question, judgments[judgments["annotator"].astype(str).isin(most)])
     wide = pd.DataFrame(
         {"unit": judged.units, "annotator": judged.annotators, "value": judged.values}
@@ -252,8 +239,6 @@ class PositionRecord:
 def random_positions(study: Study, frame: pd.DataFrame) -> pd.Series[float]:
     """The frame's positions, NaN for submissions whose protocol does not draw the order of the
     candidates at random: there a position cannot be separated from what is shown in it."""
-    import pandas as pd
-
     drawn = [
         protocol.pk
         for protocol in Protocol.objects.of(study)

@@ -28,9 +28,9 @@ from annotation.models import (
     SampledItem,
     Study,
 )
+from stats.libraries import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
     from django.core.files.storage import Storage
 
     from annotation.models import Study
@@ -92,8 +92,6 @@ def _columns_of(rows: QuerySet[Judgment]) -> dict[str, np.ndarray[Any, Any]]:
 
 def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> pd.DataFrame:
     """The columns with their texts, by question, item, candidate, round and annotator."""
-    import pandas as pd
-
     questions = list(study.questions.order_by("position", "pk"))
     columns = _on_the_scale(questions, columns)
     candidates = Candidate.objects.filter(item__study=study)
@@ -144,15 +142,11 @@ def _whole_items(study: Study, about: np.ndarray[Any, Any]) -> list[tuple[int, s
 
 
 def _positions(keys: np.ndarray[Any, Any], known: list[int]) -> np.ndarray[Any, Any]:
-    import pandas as pd
-
     return pd.Index(known, dtype="int64").get_indexer(pd.Index(keys))
 
 
 def _category(positions: np.ndarray[Any, Any], texts: list[str]) -> pd.Categorical:
     """The texts at these positions, as the sorted categories of those that are there."""
-    import pandas as pd
-
     present = np.zeros(len(texts), dtype=bool)
     present[positions] = True
     there = [text for text, is_there in zip(texts, present, strict=True) if is_there]
@@ -167,8 +161,6 @@ def candidate_frame(study: Study) -> pd.DataFrame:
 
 
 def _frame(rows: QuerySet[Any], columns: dict[str, str]) -> pd.DataFrame:
-    import pandas as pd
-
     values = rows.values_list(*columns.values()).iterator(chunk_size=10_000)
     return pd.DataFrame.from_records(list(values), columns=list(columns))
 
@@ -205,8 +197,6 @@ def freeze_frame(frame: pd.DataFrame) -> FrozenFrame:
 
 
 def read_frozen_frame(fingerprint: str) -> pd.DataFrame:
-    import pandas as pd
-
     name, storage = _name_of(fingerprint), _storage()
     if not storage.exists(name):
         raise FrameUnfit(
@@ -236,8 +226,6 @@ def _is_frozen(fingerprint: str) -> bool:
 
 def frame_fingerprint(frame: pd.DataFrame) -> str:
     """SHA-256 of the names of the columns and of their values, in their order."""
-    import pandas as pd
-
     digest = sha256(json.dumps([len(frame), *map(str, frame.columns)]).encode())
     for name in frame.columns:
         column = frame[name]
@@ -292,8 +280,6 @@ def add_to_item_sample(*, sample: ItemSample, probabilities: Mapping[int, float 
 def sample_design(study: Study, round_: int = 1) -> pd.DataFrame:
     """Each item that was sent in a round by its key, with the first sample it was of and its
     probability there, missing where it was picked by hand."""
-    import pandas as pd
-
     rows = SampledItem.objects.filter(sample__study=study, sample__round=round_)
     values = rows.order_by("sample__number").values_list(
         "item__key", "sample__number", "probability"

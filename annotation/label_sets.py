@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
@@ -19,10 +19,7 @@ from annotation.frames import judgment_frame
 from annotation.models import Adjudication, Candidate, Label, LabelSet, Question, Study
 from annotation.units import JudgedUnits, judged_units
 from stats.aggregation import Aggregation, aggregate
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 CATEGORICAL = ("majority", "dawid_skene", "one_coin", "mace", "glad")
 NUMERIC = ("mean", "trimmed_mean", "median", "bias_precision", "zscore")

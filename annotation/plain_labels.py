@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from annotation.exceptions import AnnotationError
 from annotation.readers.columns import unusable
@@ -21,9 +21,7 @@ from presentation.spreadsheets import csv_parts
 from stats.aggregation import METHODS, Aggregation, aggregate
 from stats.agreement import Agreement, coefficients_at_level, pairwise_kappa
 from stats.agreement.intervals import CiChoice
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 KINDS: dict[Level, Kind] = {
     "nominal": "text",
@@ -111,8 +109,6 @@ def agree_on_file(
 
 def _pairs(table: LabelTable, level: Level) -> pd.DataFrame:
     """Kappas where equality of labels, or steps between them, mean something."""
-    import pandas as pd
-
     if level not in KAPPA_WEIGHTS or (level == "ordinal" and len(set(table.values)) > MOST_STEPS):
         return pd.DataFrame()
     weights = KAPPA_WEIGHTS[level]

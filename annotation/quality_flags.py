@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import transaction
 
@@ -36,13 +36,9 @@ from annotation.models import (
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.units import COMPARED
+from stats.libraries import pd
 from stats.quality import Evidence as QualityEvidence
 from stats.quality import annotator_flags, count_words
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from stats.quality import Evidence as QualityEvidence
 
 ROWS_AT_ONCE = 1000
 TYPICAL = {FAST: "typical_seconds", SAME: "typical_same_share", FAR: "typical_distance"}
@@ -179,8 +175,6 @@ def quality_evidence(study: Study, efforts: Mapping[int, Effort] | None = None) 
 
 
 def flag_rows(version: EvidenceVersion, evidence: QualityEvidence) -> list[AnnotatorFlag]:
-    import pandas as pd
-
     ids = dict(version.study.annotators.values_list("pseudonym", "pk"))
     return [
         AnnotatorFlag(
@@ -207,8 +201,6 @@ def _checks(study: Study) -> pd.DataFrame:
 def _ratings(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     """Values as shares of their scales. Those among three categories and more are left out, since
     they are neither near each other nor apart."""
-    import pandas as pd
-
     scales = {
         question.name: (question.scale_min, question.scale_max - question.scale_min)
         for question in study.questions.all()
@@ -291,6 +283,4 @@ def _reasons(study: Study) -> pd.DataFrame:
 
 
 def _frame(rows: Any, columns: list[str]) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame.from_records(list(rows), columns=columns)

@@ -27,10 +27,9 @@ from stats.agreement import (
     krippendorff_alpha,
     pairwise_kappa,
 )
+from stats.libraries import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from annotation.models import Question
 
 NOUNS = {"clusters of items": "items", "clusters": "items", "items": "candidates"}
@@ -99,8 +98,6 @@ class JudgedUnits:
         return table.set_index("item")["agreement"]
 
     def pairs(self) -> pd.DataFrame:
-        import pandas as pd
-
         if self.level not in KAPPA_WEIGHTS:
             return pd.DataFrame()
         return pairwise_kappa(
@@ -170,8 +167,6 @@ COLUMNS = ["winner", "loser", "weight", "judgment", "item", "annotator"]
 def wins(question: Question, frame: pd.DataFrame) -> pd.DataFrame:
     """A row a win: `winner`, `loser`, `weight`, the `judgment` that it comes from, and of what and
     by whom that is; a tie is half a win each way."""
-    import pandas as pd
-
     rows = frame[frame["question"] == question.name]
     by_judgment = rows.groupby(["round", "item", "annotator"], observed=True, sort=False)
     records = [

@@ -44,10 +44,9 @@ from console.sections import of_version
 from console.tables import page_of, search_words, sort_key
 from presentation.spreadsheets import frame_csv
 from presentation.theme import Picture
+from stats.libraries import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from annotation.models.studies import CountedStudy
 
 # Labels from elsewhere may have no times to draw it of.

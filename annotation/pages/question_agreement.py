@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import F, QuerySet
@@ -24,9 +24,7 @@ from annotation.models import (
     Study,
 )
 from console.glossary import COEFFICIENTS, Term, title_of
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 WITH, WITHOUT = gettext_lazy("all submissions"), gettext_lazy("without flagged ones")
 # More rows would make the forest longer than a screen; then conditions are left to the table.
@@ -187,8 +185,6 @@ class AgreementView:
     @cached_property
     def forest(self) -> pd.DataFrame:
         """Alpha of every question and, where they fit, of every condition."""
-        import pandas as pd
-
         alphas = list(AgreementCoefficient.objects.of(self.version).alphas(self.round))
         if len({(row.question_id, row.by) for row in alphas}) > MOST_IN_FOREST:
             alphas = [row for row in alphas if not row.by]
@@ -236,8 +232,6 @@ class AgreementView:
 
 
 def _table(rows: QuerySet[Any], columns: list[str]) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame.from_records(list(rows.values_list(*columns)), columns=columns)
 
 
