@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -51,7 +51,7 @@ def invite(
     _require_inviter(to, role, actor)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     invitation = Invitation.objects.create(
-        **_of(to),
+        **({"team": to} if isinstance(to, Team) else {"study": to}),
         role=role,
         email=email,
         token_hash=_hash(token),
@@ -63,7 +63,11 @@ def invite(
     link = link_of(token)
     if not settings.SENDS_MAIL:
         return link
-    send_later(subject=_subject(to), body=_message(invitation, link), to=email)
+    send_later(
+        subject=_("Assay: an invitation to %(name)s") % {"name": _name(to)},
+        body=_message(invitation, link),
+        to=email,
+    )
     return ""
 
 
@@ -177,10 +181,6 @@ def _require_address(email: str) -> None:
         raise InvalidAccount(message) from error
 
 
-def _of(to: Team | Study) -> dict[str, Any]:
-    return {"team": to} if isinstance(to, Team) else {"study": to}
-
-
 def _hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
@@ -194,10 +194,6 @@ def _record(invitation: Invitation, actor: User, action: str) -> None:
         subject=study.slug if study else invitation.email,
         details={"email": invitation.email, "role": str(invitation.role)},
     )
-
-
-def _subject(to: Team | Study) -> str:
-    return _("Assay: an invitation to %(name)s") % {"name": _name(to)}
 
 
 def _message(invitation: Invitation, link: str) -> str:

@@ -70,7 +70,7 @@ class _Target:
 def _write_batch(target: _Target, drafts: list[SubmissionDraft], counts: Counts) -> None:
     """Write the submissions the study has not, and the status of those it has."""
     study = target.study
-    named = [(_name(study, draft), draft) for draft in drafts]
+    named = [(draft.annotator or pseudonym(study, draft.identity), draft) for draft in drafts]
     target.know({name for name, _ in named})
     keys = {draft.item for draft in drafts}
     ids = dict(study.items.filter(key__in=keys).order_by().values_list("key", "pk"))
@@ -104,10 +104,6 @@ def _known_submissions(items: Iterable[int]) -> dict[tuple[str, str, int], Submi
     there = Submission.objects.filter(item__in=list(items)).select_related("annotator", "item")
     narrow = there.only("annotator__pseudonym", "item__key", "round", "raw", "status")
     return {(s.annotator.pseudonym, s.item.key, s.round): s for s in narrow}
-
-
-def _name(study: Study, draft: SubmissionDraft) -> str:
-    return draft.annotator or pseudonym(study, draft.identity)
 
 
 def _submission_row(

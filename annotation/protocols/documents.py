@@ -66,7 +66,7 @@ def _record(kind: type[Record], values: object) -> Record:
     hints = _hints(cast(Hashable, kind))
     read = {}
     for one in fields(kind):  # type: ignore[arg-type]
-        default = _empty(hints[one.name]) if is_required(one) else default_of(one)
+        default = EMPTY.get(hints[one.name], ()) if is_required(one) else default_of(one)
         read[one.name] = _value(hints[one.name], mapping.get(one.name, default), default)
     return kind(**read)
 
@@ -74,10 +74,6 @@ def _record(kind: type[Record], values: object) -> Record:
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
-
-
-def _empty(hint: Any) -> Any:
-    return EMPTY.get(hint, ())
 
 
 def _value(hint: Any, value: Any, default: Any) -> Any:
@@ -90,7 +86,7 @@ def _value(hint: Any, value: Any, default: Any) -> Any:
     if isinstance(value, bool) is not (hint is bool):
         return default
     if hint is float and isinstance(value, int | float):
-        return _number(value)
+        return int(value) if float(value).is_integer() else value
     if hint is int and isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, hint) else default
@@ -115,11 +111,6 @@ def _storable(text: str) -> str:
     """Without NUL and lone surrogates, which PostgreSQL does not keep."""
     text = text.replace("\0", "\ufffd")
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _number(value: float) -> float:
-    """Whole numbers as such, so that 50 is not written 50.0."""
-    return int(value) if float(value).is_integer() else value
 
 
 def _plain(value: Any) -> Any:

@@ -221,13 +221,13 @@ def _item_faults(
         own: FaultPath = (*path, "candidates", number)
         yield from _candidate_faults(item, candidate, own)
         yield from _value_faults(document, practice, candidate, own, is_of_item=False)
-    if not item.item and not item.condition and _names_condition(document):
+    if (
+        not item.item
+        and not item.condition
+        and any("{condition}" in question.wording for question in document.questions)
+    ):
         text = _("is missing: a question's wording names {condition}.")
         yield Fault((*path, "condition"), text, code="missing")
-
-
-def _names_condition(document: ProtocolDocument) -> bool:
-    return any("{condition}" in question.wording for question in document.questions)
 
 
 def _candidate_faults(

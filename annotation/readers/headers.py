@@ -75,7 +75,11 @@ def find_header(
     for n, each in enumerate(below):
         if any(cell.lstrip().startswith(IMPORT_ID) for cell in each.cells):
             if n == 1:
-                source.wording |= _wording(names, below[0].cells)
+                source.wording |= {
+                    name: text.strip()
+                    for name, text in zip(names, below[0].cells, strict=False)
+                    if text
+                }
             text = _("Header rows of Qualtrics are skipped: {n}.").format(n=n + 1)
             source.report.note(CodedText(text, "qualtrics_header"))
             end += n + 1
@@ -98,10 +102,6 @@ def _is_separator_line(cells: Sequence[str]) -> bool:
 
 def _is_title(cells: Sequence[str], below: Sequence[str]) -> bool:
     return sum(map(bool, cells)) == 1 and sum(map(bool, below)) > 1
-
-
-def _wording(names: Sequence[str], questions: Sequence[str]) -> dict[str, str]:
-    return {name: text.strip() for name, text in zip(names, questions, strict=False) if text}
 
 
 def _is_survey_monkey(cells: Sequence[str], below: Sequence[str]) -> bool:

@@ -130,7 +130,12 @@ def _pool_item(row: Row) -> ItemDraft:
     candidates: dict[str, CandidateDraft] = {}
     for index, entry in enumerate(pool):
         part = _pool_part(row, entry, f"candidates[{index}]")
-        candidate = _candidate(part)
+        candidate = CandidateDraft(
+            key=part.required("key"),
+            system=part.optional("system", longest=100),
+            text=part.required("title", longest=1000),
+            picture=_picture(part),
+        )
         if candidate.key in candidates:
             raise part.refuse(
                 f"'{candidate.key}' is listed twice.", "key", code="repeated_candidate"
@@ -176,15 +181,6 @@ def _pool_part(row: Row, value: Any, name: str) -> Row:
     if not isinstance(value, dict):
         raise row.refuse("expected a JSON object in braces.", name, code="not_object")
     return row.child(value, name)
-
-
-def _candidate(entry: Row) -> CandidateDraft:
-    return CandidateDraft(
-        key=entry.required("key"),
-        system=entry.optional("system", longest=100),
-        text=entry.required("title", longest=1000),
-        picture=_picture(entry),
-    )
 
 
 def _picture(entry: Row) -> PictureDraft | None:
