@@ -28,7 +28,7 @@ from annotation.models import (
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import current_document
-from annotation.simulated_answers import simulation_notice
+from annotation.study_facts import simulation_notice
 from console.registrations import load_registrations
 from presentation.counts import count_of
 from presentation.files import write_whole

@@ -23,7 +23,7 @@ from annotation.models import (
     Submission,
     WrittenAnswer,
 )
-from annotation.simulated_answers import has_simulated
+from annotation.study_facts import has_simulated
 from presentation.files import write_whole
 from presentation.row_files import Kind, RowFile, json_chunks
 from presentation.spreadsheets import csv_parts

@@ -1,15 +1,49 @@
 """Doubting submissions, with the reason: they count on, and agreement is shown both ways."""
 
-from collections.abc import Collection
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import Count, F
 
 from annotation.access import record_in
+from annotation.disagreement import random_positions
+from annotation.evidence import (
+    CONTRADICTORY,
+    FAR,
+    FAST,
+    SAME,
+    SUBMISSION_FLAGS,
+    Effort,
+    Evidence,
+    Flag,
+    measured_efforts,
+    measured_evidence,
+)
 from annotation.exceptions import AnnotationError
-from annotation.models import Study, Submission
+from annotation.frames import judgment_frame
+from annotation.models import (
+    AnnotatorFlag,
+    Candidate,
+    CheckAnswer,
+    EvidenceVersion,
+    Protocol,
+    Study,
+    Submission,
+    SubmissionEvidence,
+    WrittenAnswer,
+)
 from annotation.models.judgments import SubmissionQuerySet
+from annotation.protocols.documents import read_document
+from annotation.protocols.records import ProtocolDocument
+from annotation.units import COMPARED
+from stats.libraries import pd
+from stats.quality import Evidence as QualityEvidence
+from stats.quality import annotator_flags, count_words
 
 LONGEST_REASON = Submission._meta.get_field("flag_reason").max_length or 0
 
@@ -58,3 +92,249 @@ def count_judgments_change(*, study_ids: Collection[int]) -> None:
 def count_scores_change(*, study_id: int) -> None:
     """Scores of metrics were added, replaced or removed."""
     Study.objects.filter(pk=study_id).update(scores_version=F("scores_version") + 1)
+
+
+ROWS_AT_ONCE = 1000
+TYPICAL = {FAST: "typical_seconds", SAME: "typical_same_share", FAR: "typical_distance"}
+
+
+def store_evidence(study: Study) -> EvidenceVersion:
+    """Measure the submissions and keep that in place of the version before.
+
+    What another process measured of a later state meanwhile stays.
+    """
+    # Loaded first: what changes meanwhile makes the version out of date, and never wrong.
+    study = Study.objects.get(pk=study.pk)
+    efforts = measured_efforts(study)
+    return _store(study, measured_evidence(study, efforts), quality_evidence(study, efforts))
+
+
+@transaction.atomic
+def _store(study: Study, evidence: Evidence, quality: QualityEvidence) -> EvidenceVersion:
+    Study.objects.select_for_update().get(pk=study.pk)
+    last = EvidenceVersion.objects.of(study).newest()
+    if last is not None and last.judgments_version > study.judgments_version:
+        return last
+    SubmissionEvidence.objects.filter(version__study=study).delete()
+    EvidenceVersion.objects.of(study).delete()
+    hits = evidence.careful_hits
+    version = EvidenceVersion.objects.create(
+        study=study,
+        version=last.version + 1 if last else 1,
+        judgments_version=study.judgments_version,
+        n_submissions=len(evidence.measures),
+        n_careful=hits["all"],
+        **{name: evidence.typical.get(flag) for flag, name in TYPICAL.items()},
+        **{f"n_careful_{flag}": hits[flag] for flag in SUBMISSION_FLAGS},
+    )
+    flags = flag_rows(version, quality)
+    AnnotatorFlag.objects.bulk_create(flags, batch_size=ROWS_AT_ONCE)
+    rows = _rows(version, evidence, flags)
+    SubmissionEvidence.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+    return version
+
+
+def _rows(
+    version: EvidenceVersion, evidence: Evidence, flags: Sequence[AnnotatorFlag]
+) -> list[SubmissionEvidence]:
+    rows = []
+    of_annotator: defaultdict[int, set[str]] = defaultdict(set)
+    for flag in flags:
+        of_annotator[flag.annotator_id].add(flag.name)
+    failed = _failed_checks(version.study)
+    protocols = _protocols(version.study)
+    for submission, measures in evidence.measures.items():
+        names = evidence.flag_names(measures)
+        against = of_annotator[measures.annotator]
+        document = protocols.get(submission)
+        rows.append(
+            SubmissionEvidence(
+                version=version,
+                submission_id=submission,
+                seconds=measures.seconds,
+                same_share=measures.same_share,
+                distance=measures.distance,
+                has_failed_check=submission in failed,
+                is_flagged=bool(names or against or submission in failed),
+                is_held=CONTRADICTORY in names
+                or (
+                    document is not None
+                    and is_held(document, against, failed.get(submission, set()))
+                ),
+                **{f"is_{name}": name in names for name in SUBMISSION_FLAGS},
+            )
+        )
+    return rows
+
+
+def is_held(document: ProtocolDocument, flags: Collection[str], failed: Collection[int]) -> bool:
+    """Whether the protocol holds the work of an annotator with these flags, who failed these of
+    its checks on the page, until a person has looked."""
+    if set(document.holding_flags) & set(flags):
+        return True
+    return any(check.holds_work for n, check in enumerate(document.checks) if n in failed)
+
+
+def _failed_checks(study: Study) -> dict[int, set[int]]:
+    failed: defaultdict[int, set[int]] = defaultdict(set)
+    rows = CheckAnswer.objects.filter(submission__item__study=study, is_failed=True).order_by()
+    for submission, number in rows.values_list("submission", "placed__number"):
+        failed[submission].add(number)
+    return failed
+
+
+def _protocols(study: Study) -> dict[int, ProtocolDocument]:
+    """The version that each submission was made under, where it holds anything."""
+    versions = {row.pk: read_document(row.document) for row in Protocol.objects.of(study)}
+    holding = {pk for pk, one in versions.items() if one.holding_flags or one.checks}
+    rows = Submission.objects.of(study).filter(protocol__in=holding).order_by()
+    return {pk: versions[of] for pk, of in rows.values_list("pk", "protocol") if of is not None}
+
+
+def flags_of(submission: Submission) -> list[Flag]:
+    """The stored flags of a submission, the strongest kind first; none before it was measured."""
+    row: SubmissionEvidence | None = getattr(submission, "evidence", None)
+    if row is None:
+        return []
+    return [_flag(name, row) for name in SUBMISSION_FLAGS if getattr(row, f"is_{name}")]
+
+
+def _flag(name: str, row: SubmissionEvidence) -> Flag:
+    version = row.version
+    value, typical = row.measures.get(name, 1.0), getattr(version, TYPICAL.get(name, ""), 0.0)
+    return Flag(
+        name,
+        value=value or 0.0,
+        typical=typical or 0.0,
+        n_careful_hit=getattr(version, f"n_careful_{name}"),
+        n_careful=version.n_careful,
+    )
+
+
+REJECTED = {"submission__status": Submission.Status.REJECTED}
+
+
+def quality_evidence(study: Study, efforts: Mapping[int, Effort] | None = None) -> QualityEvidence:
+    """All that annotators did in a study, as far as it was not rejected; `efforts` are those of
+    `measured_efforts`, if they were read."""
+    frame = judgment_frame(study)
+    frame = frame.assign(position=random_positions(study, frame))
+    return QualityEvidence(
+        checks=_checks(study),
+        ratings=_ratings(study, frame),
+        choices=_choices(study, frame),
+        pages=_pages(study, measured_efforts(study) if efforts is None else efforts),
+        reasons=_reasons(study),
+    )
+
+
+def flag_rows(version: EvidenceVersion, evidence: QualityEvidence) -> list[AnnotatorFlag]:
+    ids = dict(version.study.annotators.values_list("pseudonym", "pk"))
+    return [
+        AnnotatorFlag(
+            version=version,
+            annotator_id=ids[row["annotator"]],
+            name=row["flag"],
+            n=row["n"],
+            n_hits=row["n_hits"],
+            expected=None if pd.isna(row["expected"]) else row["expected"],
+            value=None if pd.isna(row["value"]) else row["value"],
+            p_value=row["p_value"],
+            other_id=ids[row["other"]] if row["other"] else None,
+        )
+        for row in annotator_flags(evidence).to_dict("records")
+    ]
+
+
+def _checks(study: Study) -> pd.DataFrame:
+    rows = CheckAnswer.objects.filter(submission__item__study=study).exclude(**REJECTED)
+    columns = ("submission__annotator__pseudonym", "placed", "is_failed")
+    return _frame(rows.order_by("pk").values_list(*columns), ["annotator", "check", "is_failed"])
+
+
+def _ratings(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
+    """Values as shares of their scales. Those among three categories and more are left out, since
+    they are neither near each other nor apart."""
+    scales = {
+        question.name: (question.scale_min, question.scale_max - question.scale_min)
+        for question in study.questions.all()
+        if len(question.categories) <= 2
+    }
+    compared = study.questions.filter(kind__in=COMPARED).values_list("name", flat=True)
+    frame = frame[frame["question"].isin(list(scales))]
+    if frame.empty:
+        return QualityEvidence().ratings
+    names = frame["question"].astype(str)
+    low, width = (names.map({name: each[n] for name, each in scales.items()}) for n in (0, 1))
+    order = _order(study)
+    pairs = zip(frame["annotator"], frame["item"], frame["round"], strict=True)
+    return pd.DataFrame(
+        {
+            "annotator": frame["annotator"].astype(object),
+            "page": frame.groupby(["round", "item"], observed=True).ngroup(),
+            "question": frame.groupby(["round", "question"], observed=True).ngroup(),
+            "unit": _units(frame),
+            "value": (frame["value"] - low.astype(float)) / width.astype(float),
+            "order": [order[pair] for pair in pairs],
+            "position": frame["position"],
+            "is_compared": names.isin(list(compared)),
+        }
+    )
+
+
+def _choices(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
+    names = [question.name for question in study.questions.all() if len(question.categories) > 2]
+    frame = frame[frame["question"].isin(names)]
+    if frame.empty:
+        return QualityEvidence().choices
+    return frame[["annotator", "value"]].assign(
+        annotator=frame["annotator"].astype(object),
+        question=frame.groupby(["round", "question"], observed=True).ngroup(),
+        unit=_units(frame),
+    )
+
+
+def _units(frame: pd.DataFrame) -> pd.Series:
+    keys = [frame[name] for name in ("round", "question", "item", "candidate")]
+    return frame.groupby(keys, observed=True).ngroup()
+
+
+def _order(study: Study) -> dict[tuple[str, str, int], float]:
+    """When each submission came; those without a time by the order of their rows."""
+    rows = Submission.objects.of(study).accepted().order_by("pk")
+    columns = ("annotator__pseudonym", "item__key", "round", "submitted_at", "pk")
+    return {
+        (annotator, item, round): at.timestamp() if at else float(pk)
+        for annotator, item, round, at, pk in rows.values_list(*columns)
+    }
+
+
+def _pages(study: Study, efforts: Mapping[int, Effort]) -> pd.DataFrame:
+    words: defaultdict[int, int] = defaultdict(int)
+    for pk, context in study.items.values_list("pk", "context"):
+        words[pk] += count_words(context)
+    texts = Candidate.objects.filter(item__study=study).order_by().values_list("item", "text")
+    for item, text in texts.iterator():
+        words[item] += count_words(text)
+    rows = Submission.objects.of(study).accepted().order_by("pk")
+    records = [
+        (annotator, item, efforts[pk].seconds, words[item], efforts[pk].is_contradictory)
+        for pk, annotator, item in rows.values_list("pk", "annotator__pseudonym", "item")
+        if pk in efforts  # else it came meanwhile
+    ]
+    frame = _frame(records, ["annotator", "page", "seconds", "words", "is_contradictory"])
+    return frame.assign(seconds=frame["seconds"].astype("float64"))
+
+
+def _reasons(study: Study) -> pd.DataFrame:
+    pages = Submission.objects.of(study).accepted().exclude(justification="").order_by("pk")
+    single = WrittenAnswer.objects.filter(submission__item__study=study).exclude(**REJECTED)
+    records = [
+        *pages.values_list("annotator__pseudonym", "justification"),
+        *single.order_by("pk").values_list("submission__annotator__pseudonym", "text"),
+    ]
+    return _frame(records, ["annotator", "text"])
+
+
+def _frame(rows: Any, columns: list[str]) -> pd.DataFrame:
+    return pd.DataFrame.from_records(list(rows), columns=columns)

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from django.core.cache import cache
 from django.db.models import Avg, Count, Max, Min, Q
+from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext as _
 
-from annotation.agreement_versions import agreement_records, current_agreement
-from annotation.models import Candidate, CheckAnswer, Judgment, Protocol, Study, Submission
+from annotation.agreement_versions import (
+    agreement_fingerprint,
+    agreement_records,
+    compute_agreement,
+    current_agreement,
+)
+from annotation.models import (
+    AgreementVersion,
+    Candidate,
+    CheckAnswer,
+    Judgment,
+    Protocol,
+    Study,
+    Submission,
+)
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
 from console.registrations import load_registrations
+from presentation.progress import Progress, silently
 
 ALPHA = "krippendorff_alpha"
 
@@ -158,3 +177,142 @@ class StudyFacts:
         )
         ordered = sorted(rows, key=lambda row: (row[0], row[1], -row[3], row[2]))
         return [SystemMean(*row[1:]) for row in ordered]
+
+
+AGREEMENT, VALIDATION, REPORT, RESULTS = "agreement", "validation", "report", "results"
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """A result of studies: what it depends on, whether it is stored of the study as it was loaded,
+    and how it is computed and stored."""
+
+    fingerprint: Callable[[Study], str]
+    is_stored: Callable[[Study], bool]
+    compute: Callable[[Study, Progress], object]
+
+
+_results: dict[str, StudyResult] = {}
+
+
+def register_result(name: str, result: StudyResult) -> None:
+    _results[name] = result
+
+
+def fingerprint(study: Study, name: str = VALIDATION) -> str:
+    """What the result of that name depends on in a study, as one string of constant cost.
+
+    The study counts its changes, so that nothing has to be read to know of them.
+    """
+    studies = Study.objects.only("judgments_version", "scores_version")
+    return loaded_fingerprint(studies.get(pk=study.pk), name)
+
+
+def loaded_fingerprint(study: Study, name: str = VALIDATION) -> str:
+    """That of the study as it was loaded, for a page that has just done so."""
+    return _result(name).fingerprint(study)
+
+
+def is_stored(study: Study, name: str) -> bool:
+    return _result(name).is_stored(study)
+
+
+def compute(study: Study, name: str, progress: Progress = silently) -> None:
+    # Loaded first: what changes meanwhile makes the result out of date, and never wrong.
+    _result(name).compute(Study.objects.get(pk=study.pk), progress)
+
+
+def require_agreement(study: Study) -> AgreementVersion:
+    """The agreement, computed now if it is not stored: for tasks and commands, not for pages."""
+    study = Study.objects.get(pk=study.pk)
+    return current_agreement(study) or compute_agreement(study)
+
+
+def result_names() -> list[str]:
+    _import_results()
+    return list(_results)
+
+
+def _result(name: str) -> StudyResult:
+    _import_results()
+    return _results[name]
+
+
+@functools.cache
+def _import_results() -> None:
+    autodiscover_modules("study_results")
+
+
+register_result(
+    AGREEMENT,
+    StudyResult(
+        agreement_fingerprint,
+        lambda study: current_agreement(study) is not None,
+        compute_agreement,
+    ),
+)
+
+
+class Raters(Enum):
+    """Whose answers a result is of, as the subject of a sentence: each is a plural."""
+
+    PEOPLE = "people"
+    SIMULATED = "simulated"
+    BOTH = "both"
+
+    @property
+    def subject(self) -> str:
+        if self is Raters.BOTH:
+            return _("People and simulated workers")
+        return _("People") if self is Raters.PEOPLE else _("Simulated workers")
+
+    @property
+    def named(self) -> str:
+        if self is Raters.BOTH:
+            return _("people and simulated workers")
+        return _("people") if self is Raters.PEOPLE else _("simulated workers")
+
+
+def raters_of(study: Study) -> Raters:
+    """Who gave a study's answers, by what the answers say of themselves."""
+    counts = _counts(study)
+    if not counts["simulated"]:
+        return Raters.PEOPLE
+    return Raters.SIMULATED if counts["simulated"] == counts["all"] else Raters.BOTH
+
+
+def has_simulated(study: Study) -> bool:
+    """Whether any answer of a study is simulated, as programs read it."""
+    return bool(_counts(study)["simulated"])
+
+
+def simulation_notice(study: Study) -> str:
+    """That answers are simulated, and how many; empty where none says so."""
+    counts = _counts(study)
+    if not counts["simulated"]:
+        return ""
+    if counts["simulated"] == counts["all"]:
+        whose = _("Every answer of this study is simulated: the results are nobody's opinion.")
+    else:
+        text = _(
+            "%(simulated)s of the %(all)s submissions of this study are simulated: they are "
+            "nobody's opinion."
+        )
+        whose = text % {name: f"{n:,}" for name, n in counts.items()}
+    circular = _(
+        "Simulated workers go by the words that a candidate shares with its reference, so that "
+        "metrics which count shared words agree with them whatever they are worth."
+    )
+    return f"{whose} {circular}"
+
+
+def _counts(study: Study) -> dict[str, int]:
+    """Counted once for each version of the judgments."""
+    key = f"simulated:{study.pk}:{study.judgments_version}"
+    counts: dict[str, int] | None = cache.get(key)
+    if counts is None:
+        counts = Submission.objects.of(study).aggregate(
+            all=Count("pk"), simulated=Count("pk", filter=Q(is_simulated=True))
+        )
+        cache.set(key, counts)
+    return counts

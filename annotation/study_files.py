@@ -33,8 +33,7 @@ from annotation.models import (
     Submission,
     WrittenAnswer,
 )
-from annotation.simulated_answers import has_simulated
-from annotation.study_results import AGREEMENT, require_agreement
+from annotation.study_facts import AGREEMENT, has_simulated, require_agreement
 from presentation.row_files import FORMS, RowFile
 
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"

@@ -282,15 +282,10 @@ def measure(options: argparse.Namespace) -> int:
     from accounts.models import User
     from accounts.teams import create_team
     from annotation.access import give_to_team
+    from annotation.flags import store_evidence
     from annotation.label_sets import Rule, make_label_set
     from annotation.models import Judgment
-    from annotation.quality_flags import store_evidence
-    from annotation.study_results import (
-        AGREEMENT,
-        RESULTS,
-        VALIDATION,
-        compute,
-    )
+    from annotation.study_facts import AGREEMENT, RESULTS, VALIDATION, compute
 
     owner = User.objects.create_user("benchmark")
     with timed("building the study"):

@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.audit import record
 from annotation.exceptions import AnnotationError
+from annotation.flags import store_evidence
 from annotation.models import Study
-from annotation.quality_flags import store_evidence
 from annotation.study_jobs import (
     ANSWER_BY_CROWD,
     CHECK_LAUNCH,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from django.db.models import Count, Min, Q
 from django.utils import timezone
 
+from annotation.flags import store_evidence
 from annotation.models import EvidenceVersion
-from annotation.quality_flags import store_evidence
 from hits.drafts import Action, draft_decision
 from hits.models import Assignment, AssignmentRecordQuerySet, DraftDecision, Payment
 from hits.payments import bonus_purpose

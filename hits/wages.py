@@ -16,7 +16,7 @@ from django.core.cache import cache
 
 from annotation.models import Study, Submission
 from annotation.models.judgments import PLAUSIBLY_TIMED
-from annotation.protocols.kinds import ITEM, KINDS
+from annotation.protocols.fields import ITEM, KINDS
 from annotation.protocols.versions import current_document
 from hits.texts import StudyTexts, study_texts
 

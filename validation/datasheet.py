@@ -10,10 +10,11 @@ from django.utils.translation import ngettext
 from annotation.models import Study
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
-from annotation.simulated_answers import raters_of, simulation_notice
 from annotation.study_facts import (
     StudyFacts,
     SystemMean,
+    raters_of,
+    simulation_notice,
 )
 from presentation.documents import Column, Document, Number, Row, Section, Table, Verbatim
 from results.models import Result

@@ -15,8 +15,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from annotation.models import Study
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
-from annotation.simulated_answers import simulation_notice
-from annotation.study_facts import StudyFacts
+from annotation.study_facts import StudyFacts, simulation_notice
 from presentation.documents import Column, Document, Row, Section, Table, Verbatim
 from presentation.formats import FORMATS
 from results.models import Result

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Study
-from annotation.simulated_answers import simulation_notice
+from annotation.study_facts import simulation_notice
 from metrics.prompts import prompt_effects, system_scores
 from presentation.documents import Document, Section
 from presentation.formats import FORMATS

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from annotation.agreement import judged_protocols
 from annotation.models import Study
-from annotation.study_results import REPORT, RESULTS, VALIDATION, StudyResult, register_result
+from annotation.study_facts import REPORT, RESULTS, VALIDATION, StudyResult, register_result
 from metrics.exceptions import NothingToValidate
 from presentation.progress import Progress, silently
 from results.models import Result

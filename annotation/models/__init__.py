@@ -24,11 +24,17 @@ from annotation.models.evidence import (
     PlacedCheck,
     SubmissionEvidence,
 )
-from annotation.models.judgments import Annotator, Judgment, Submission, WrittenAnswer
+from annotation.models.judgments import (
+    Annotator,
+    ItemSample,
+    Judgment,
+    SampledItem,
+    Submission,
+    WrittenAnswer,
+)
 from annotation.models.labels import Adjudication, DisputeComment, Label, LabelSet
 from annotation.models.members import Invitation, StudyMembership
 from annotation.models.protocols import Protocol
-from annotation.models.samples import ItemSample, SampledItem
 from annotation.models.studies import (
     Candidate,
     Item,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
@@ -26,18 +28,19 @@ from annotation.disputes import (
 from annotation.exceptions import CommentRefused, DecisionRefused
 from annotation.models import AgreementVersion, Candidate, DisputeComment, Question, Study
 from annotation.models.labels import LONGEST_COMMENT
-from annotation.pages.forms import DecisionForm
-from annotation.pages.job_progress import job_of
+from annotation.pages.jobs import job_of
 from annotation.pages.study import (
     study_for,
     study_page,
 )
-from annotation.study_results import AGREEMENT
+from annotation.study_facts import AGREEMENT
 from console.access import person
 from console.forms import problems_of
 
 MOST_LISTED = 20
 MOST_COMMENTS = 100
+# A scale of so few steps is chosen from; a longer one is typed.
+MOST_CHOICES = 12
 
 
 @require_safe
@@ -251,3 +254,51 @@ def _own(request: HttpRequest, study: Study, comment_id: int) -> DisputeComment:
     """A comment of the person's own; 404 for anybody else's."""
     comments = DisputeComment.objects.of(study).select_related("candidate__item", "question__study")
     return get_object_or_404(comments, pk=comment_id, written_by=person(request))
+
+
+class DecisionForm(forms.Form):
+    note = forms.CharField(
+        label=gettext_lazy("Why (optional)"),
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
+    )
+
+    def __init__(
+        self, question: Question, *args: Any, takes_focus: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs | {"label_suffix": ""})
+        self.fields["value"] = _value_field(question)
+        if takes_focus:
+            self.fields["value"].widget.attrs["autofocus"] = True
+        self.order_fields(["value", "note"])
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the value is one of a few to choose from."""
+        return isinstance(self.fields["value"], forms.ChoiceField)
+
+
+def _value_field(question: Question) -> forms.Field:
+    steps = _steps(question)
+    if steps:
+        widget = forms.RadioSelect(attrs={"class": "form-check-input"})
+        return forms.ChoiceField(label=_("Decision"), choices=steps, widget=widget)
+    low, high = question.scale_min, question.scale_max
+    return forms.FloatField(
+        label=_("Decision, %(low)s to %(high)s") % {"low": f"{low:g}", "high": f"{high:g}"},
+        min_value=low,
+        max_value=high,
+        widget=forms.NumberInput(attrs={"class": "form-control", "step": "any"}),
+    )
+
+
+def _steps(question: Question) -> list[tuple[str, str]]:
+    """The values of a short scale as they are stored and as they are told; else none."""
+    if question.categories:
+        return [(str(position), str(name)) for position, name in enumerate(question.categories)]
+    low, high = question.scale_min, question.scale_max
+    is_stepped = question.level == Question.Level.ORDINAL and low.is_integer()
+    if not is_stepped or high - low >= MOST_CHOICES:
+        return []
+    return [(str(step), str(step)) for step in range(int(low), int(high) + 1)]

@@ -27,13 +27,13 @@ from annotation.agreement_versions import current_agreement
 from annotation.assignment_facts import DeskWork, annotator_work
 from annotation.models import UnitAgreement
 from annotation.models.agreement import UnitAgreementQuerySet
-from annotation.pages.job_progress import job_of
+from annotation.pages.jobs import job_of
 from annotation.pages.question_agreement import AgreementView
 from annotation.pages.study import (
     study_for,
     study_page,
 )
-from annotation.study_results import AGREEMENT
+from annotation.study_facts import AGREEMENT
 from console.access import (
     may,
     page_permissions,

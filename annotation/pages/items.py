@@ -5,18 +5,19 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django import forms
 from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
-from annotation.flags import flag_submissions, unflag_submissions
+from annotation.flags import LONGEST_REASON, flag_submissions, unflag_submissions
 from annotation.models import Annotator, Candidate, Item, Judgment, Question, Submission
 from annotation.models.judgments import SubmissionQuerySet
-from annotation.pages.forms import FlagForm
 from annotation.pages.study import (
     study_for,
     study_page,
@@ -159,3 +160,11 @@ def value_text(question: Question, value: float | None) -> str:
     if question.categories and value.is_integer() and 0 <= value < len(question.categories):
         return str(question.categories[int(value)])
     return f"{value:g}"
+
+
+class FlagForm(forms.Form):
+    reason = forms.CharField(
+        label=gettext_lazy("Why it is in doubt"),
+        max_length=LONGEST_REASON,
+        widget=forms.TextInput(attrs={"class": "form-control"}),
+    )

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.agreement import rounds_of
 from annotation.exceptions import StudyUnfit
 from annotation.exports import label_set_rows, labels_csv, labels_json
-from annotation.models import LabelSet, Study
-from annotation.pages.downloads import record_export
-from annotation.pages.forms import LabelSetForm
+from annotation.label_sets import METHODS_AT_LEVEL
+from annotation.models import LabelSet, Question, Study
+from annotation.pages.jobs import record_export
 from annotation.pages.study import (
     study_for,
     study_page,
 )
 from annotation.study_jobs import LABEL, jobs_of, request_study_job
 from console.access import person
+from console.code_names import code_name
 from console.registrations import load_registrations
 from console.tables import page_of
 from presentation.row_files import JSON_LINES, PARQUET, row_jsonl, row_parquet
@@ -110,3 +114,48 @@ def label_file(form: str) -> LabelFile | None:
     """The file of that form; None if there is no such form."""
     load_registrations()
     return _files.get(form)
+
+
+class LabelSetForm(forms.Form):
+    rule = forms.ChoiceField(
+        label=gettext_lazy("Question and method"),
+        widget=forms.Select(attrs={"class": "form-select"}),
+    )
+    round = forms.TypedChoiceField(
+        label=gettext_lazy("Round"), coerce=int, widget=forms.Select(attrs={"class": "form-select"})
+    )
+    with_flagged = forms.BooleanField(
+        label=gettext_lazy("Count flagged submissions"),
+        required=False,
+        initial=True,
+        widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
+    )
+    with_adjudications = forms.BooleanField(
+        label=gettext_lazy("Decisions replace judgments"),
+        required=False,
+        initial=True,
+        widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
+    )
+
+    def __init__(self, study: Study, rounds: list[int], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs | {"label_suffix": ""})
+        self.questions = {question.name: question for question in study.questions.all()}
+        self.fields["rule"].choices = [  # type: ignore[attr-defined]
+            (question.name, _methods(question)) for question in self.questions.values()
+        ]
+        self.fields["round"].choices = [(n, n) for n in rounds or [1]]  # type: ignore[attr-defined]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        method, _, question = data["rule"].partition(":")
+        rest = {name: data[name] for name in ("round", "with_flagged", "with_adjudications")}
+        return {"question": question, "method": method, **rest}
+
+
+def _methods(question: Question) -> list[tuple[str, str]]:
+    level = Question.Level(question.level)
+    return [
+        (f"{method}:{question.name}", f"{question.name}: {code_name(method)}")
+        for method in METHODS_AT_LEVEL[level]
+    ]

@@ -37,8 +37,8 @@ from annotation.pages.study import (
     study_kind,
 )
 from annotation.pages.uploads import upload_for
+from annotation.study_facts import AGREEMENT
 from annotation.study_jobs import LABEL, RESULT
-from annotation.study_results import AGREEMENT
 from console.api.endpoint import register_subject
 from console.job_permissions import JobAccess, register_job_access
 from console.stages import ACTIVE, DONE, LATER, NEEDS_YOU

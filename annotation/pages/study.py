@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from accounts.roles import Permission
 from annotation.access import loaded_roles, with_roles_of
 from annotation.models import Study
-from annotation.simulated_answers import simulation_notice
+from annotation.study_facts import simulation_notice
 from console.access import may_of, person, require_permission
 from console.registrations import load_registrations
 from console.stages import ACTIVE, DONE, LATER, Stage

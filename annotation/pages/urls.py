@@ -7,9 +7,9 @@ from lazy_views import LazyPackage
 pages = LazyPackage("annotation.pages")
 
 of_a_study: list[URLPattern | URLResolver] = [
-    path("work/<int:job_id>/", pages.job_progress.job, name="work"),
-    path("work/<int:job_id>/stop/", pages.job_progress.stop, name="stop"),
-    path("work/<int:job_id>/again/", pages.job_progress.resume, name="again"),
+    path("work/<int:job_id>/", pages.jobs.job, name="work"),
+    path("work/<int:job_id>/stop/", pages.jobs.stop, name="stop"),
+    path("work/<int:job_id>/again/", pages.jobs.resume, name="again"),
     path("items/", pages.items.items, name="items"),
     path("items/add/", pages.uploads.add_items, name="add-items"),
     path("items/<int:item_id>/", pages.items.item, name="item"),
@@ -51,8 +51,8 @@ of_a_study: list[URLPattern | URLResolver] = [
         name="study-member-remove",
     ),
     path("give/", pages.members.give_study, name="give"),
-    path("downloads/", pages.downloads.downloads, name="downloads"),
-    path("<str:name>", pages.downloads.download, name="download"),
+    path("downloads/", pages.jobs.downloads, name="downloads"),
+    path("<str:name>", pages.jobs.download, name="download"),
 ]
 
 of_a_team: list[URLPattern | URLResolver] = [
@@ -86,5 +86,5 @@ of_the_site: list[URLPattern | URLResolver] = [
     path("invitation/join/", pages.members.join_signed_in, name="join"),
     path("invitation/join/new/", pages.members.join_anew, name="join-anew"),
     path("invited/<str:token>/", pages.members.invitation, name="invitation"),
-    path("pictures/<str:sha256>", pages.downloads.picture, name="picture"),
+    path("pictures/<str:sha256>", pages.jobs.picture, name="picture"),
 ]

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Candidate, Judgment, Question, Study
 from annotation.protocols.faults import Fault
-from annotation.protocols.kinds import KINDS
+from annotation.protocols.fields import KINDS
 from annotation.protocols.records import (
     Check,
     CheckCase,

@@ -15,8 +15,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from annotation.protocols.fields import SCHEMA, default_of, is_required
-from annotation.protocols.kinds import KINDS, Kind, fields_of_kind
+from annotation.protocols.fields import KINDS, SCHEMA, Kind, default_of, fields_of_kind, is_required
 from annotation.protocols.records import (
     Check,
     CheckCase,

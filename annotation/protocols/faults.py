@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_stubs_ext import StrPromise
 
-from annotation.protocols.kinds import KINDS, fields_of_kind
+from annotation.protocols.fields import KINDS, fields_of_kind
 from error_codes import CodedText
 
 if TYPE_CHECKING:

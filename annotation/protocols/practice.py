@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Study
 from annotation.protocols.documents import plain_document
 from annotation.protocols.faults import Fault, FaultPath
-from annotation.protocols.kinds import KINDS
+from annotation.protocols.fields import KINDS
 from annotation.protocols.records import (
     GradedCase,
     Practice,

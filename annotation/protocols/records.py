@@ -9,6 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from annotation.protocols.fields import (
+    CANDIDATE,
+    ITEM,
+    KINDS,
+    Kind,
     boolean,
     choice,
     integer,
@@ -24,7 +28,6 @@ from annotation.protocols.fields import (
     text_mapping,
     texts,
 )
-from annotation.protocols.kinds import CANDIDATE, ITEM, KINDS, Kind
 
 NAME = r"^\S(.*\S)?$"
 LANGUAGE = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$"

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.protocols.faults import Fault, FaultPath
-from annotation.protocols.kinds import ITEM
+from annotation.protocols.fields import ITEM
 from annotation.protocols.records import ProtocolQuestion
 from error_codes import CodedText
 

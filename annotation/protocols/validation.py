@@ -15,7 +15,7 @@ from annotation.models import Candidate, Study
 from annotation.models.studies import first_that_says_nothing, says_nothing
 from annotation.protocols.documents import protocol_schema, read_document
 from annotation.protocols.faults import Fault, FaultPath, faults_of
-from annotation.protocols.kinds import CANDIDATE, KINDS
+from annotation.protocols.fields import CANDIDATE, KINDS
 from annotation.protocols.practice import practice_faults, qualification_test_faults
 from annotation.protocols.records import (
     MADE_KINDS,

@@ -16,11 +16,8 @@ from accounts.roles import Permission
 from annotation.models import Study
 from annotation.models.studies import counted
 from annotation.pages.study import stage_facts
+from annotation.study_facts import AGREEMENT, VALIDATION
 from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
-from annotation.study_results import (
-    AGREEMENT,
-    VALIDATION,
-)
 from hits.changes import missing_after_rejections
 from hits.models import Appeal, Assignment, Batch
 from hits.pages.recruiting_matters import (

@@ -9,7 +9,7 @@ from typing import Any
 
 from annotation.models import Study
 from annotation.protocols.faults import Fault
-from annotation.protocols.kinds import ITEM
+from annotation.protocols.fields import ITEM
 from annotation.protocols.practice import PATH, PRACTISED_KINDS
 from annotation.protocols.records import (
     Practice,

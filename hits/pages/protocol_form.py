@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from annotation.protocols.documents import plain_document, read_document
-from annotation.protocols.kinds import COMMON, KINDS
+from annotation.protocols.fields import COMMON, KINDS
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from hits.pages.check_form import (
     check_field_of,

@@ -16,7 +16,7 @@ from annotation.pages.upload_forms import purpose_of, title_of
 from annotation.protocols.columns import blind_document, blind_faults
 from annotation.protocols.documents import read_document
 from annotation.protocols.faults import Fault
-from annotation.protocols.kinds import KINDS
+from annotation.protocols.fields import KINDS
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.scales import OF_LABELS, OF_NUMBERS
 from annotation.protocols.templates import template_names, write_yaml

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
-from annotation.pages.downloads import record_export
+from annotation.pages.jobs import record_export
 from annotation.pages.study import study_for
 from console.access import person
 from error_codes import CodedText

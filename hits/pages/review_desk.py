@@ -23,6 +23,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.evidence import CONTRADICTORY, FAR, FAST, PASTED, SAME, Flag
+from annotation.flags import flags_of
 from annotation.models import (
     EvidenceVersion,
     Study,
@@ -31,7 +32,6 @@ from annotation.models import (
 )
 from annotation.models.studies import counted
 from annotation.pages.study import stage_facts
-from annotation.quality_flags import flags_of
 from console.models import PagePreferences
 from hits.costs import cost_of_assignment
 from hits.draft_costs import price_usd

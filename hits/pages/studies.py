@@ -21,7 +21,7 @@ from annotation.pages.study import (
     study_kind,
     study_page,
 )
-from annotation.simulated_answers import simulation_notice
+from annotation.study_facts import simulation_notice
 from annotation.study_jobs import RESULT, jobs_of
 from console.access import (
     may_of,

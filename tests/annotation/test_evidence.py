@@ -3,9 +3,8 @@
 import pytest
 
 from annotation.evidence import FAR, FAST, PASTED, SAME
-from annotation.flags import count_judgments_change
+from annotation.flags import count_judgments_change, flags_of, store_evidence
 from annotation.models import EvidenceVersion, Judgment, Submission, SubmissionEvidence
-from annotation.quality_flags import flags_of, store_evidence
 from tests.annotation.studies import rate, rating_study
 
 SYSTEMS = ("a", "b", "c", "d")

@@ -3,8 +3,8 @@
 import pytest
 
 from annotation.agreement_versions import agreement_records, compute_agreement
+from annotation.flags import store_evidence
 from annotation.models import Submission
-from annotation.quality_flags import store_evidence
 from tests.annotation.preferences import prefer, preferences, turns
 from tests.annotation.studies import rate, rating_study
 

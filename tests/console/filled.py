@@ -5,11 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.models import Study
-from annotation.study_results import (
-    REPORT,
-    VALIDATION,
-    fingerprint,
-)
+from annotation.study_facts import REPORT, VALIDATION, fingerprint
 from hits.connections import site_connection
 from hits.models import (
     Assignment,

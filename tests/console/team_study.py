@@ -6,11 +6,8 @@ from accounts.teams import create_team, set_role
 from annotation.access import set_study_role
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study, Submission
+from annotation.study_facts import AGREEMENT, compute
 from annotation.study_jobs import SCORE
-from annotation.study_results import (
-    AGREEMENT,
-    compute,
-)
 from hits.models import Assignment, Connection, Hit, Recruiter
 from hits.submissions import set_status
 from marketplace.people.enrolment import create_worker

@@ -14,8 +14,8 @@ from accounts.models import AuditEntry, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team, set_study_role
+from annotation.flags import store_evidence
 from annotation.models import AnnotatorFlag, Submission
-from annotation.quality_flags import store_evidence
 from annotation.study_jobs import PUBLISH, subject_of
 from hits.models import (
     Assignment,

@@ -25,12 +25,11 @@ from annotation.exceptions import LicenseUnknown
 from annotation.frames import judgment_frame, record_item_sample
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Item, Judgment, Study, Submission
-from annotation.simulated_answers import simulation_notice
+from annotation.study_facts import require_agreement, simulation_notice
 from annotation.study_files import (
     file_names,
     row_downloads,
 )
-from annotation.study_results import require_agreement
 from metrics.frames import score_frame
 from metrics.imports import import_scores
 from presentation.records import plain_records

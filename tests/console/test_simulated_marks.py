@@ -10,7 +10,7 @@ from accounts.models import User
 from annotation.exports import judgment_rows, labels_csv
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import LabelSet, Study, Submission
-from annotation.simulated_answers import Raters, raters_of
+from annotation.study_facts import Raters, raters_of
 from annotation.study_files import row_downloads
 from presentation.row_files import row_csv, row_jsonl
 from retrieval.exports.qrels import judgment_source

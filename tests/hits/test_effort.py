@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from annotation.flags import store_evidence
 from annotation.models import AnnotatorFlag, Candidate, SubmissionEvidence
-from annotation.quality_flags import store_evidence
 from hits.collect import collect_batch
 from hits.crowd.marks import simulation_mark
 from hits.models import Assignment, Hit

@@ -9,12 +9,11 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-from annotation.flags import count_judgments_change
+from annotation.flags import count_judgments_change, store_evidence
 from annotation.models import Judgment, Submission
 from annotation.protocols.columns import document_of_rows
 from annotation.protocols.records import Order
 from annotation.protocols.versions import save_draft
-from annotation.quality_flags import store_evidence
 from hits.checked_pages import checks_on
 from hits.collect import collect_batch
 from hits.exports import submission_rows

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
+from annotation.flags import store_evidence
 from annotation.frames import candidate_frame, judgment_frame
 from annotation.models import (
     AnnotatorFlag,
@@ -29,7 +30,6 @@ from annotation.protocols.records import (
 )
 from annotation.protocols.validation import document_faults, source_faults
 from annotation.protocols.versions import save_draft
-from annotation.quality_flags import store_evidence
 from annotation.study_files import (
     file_names,
     study_download,

@@ -15,7 +15,7 @@ from django.core.management import CommandError
 from django.template.loader import render_to_string
 
 from annotation.models import Submission
-from annotation.simulated_answers import Raters, simulation_notice
+from annotation.study_facts import Raters, simulation_notice
 from metrics.exceptions import NotPaired, ReportUnwritten, ValidationUnknown
 from metrics.scorers.registry import build
 from metrics.study_scores import score_study

@@ -11,7 +11,7 @@ from scipy import stats
 from annotation.exceptions import ProtocolUnknown
 from annotation.models import Candidate, Item, Protocol, Submission
 from annotation.protocols.versions import freeze
-from annotation.simulated_answers import Raters, simulation_notice
+from annotation.study_facts import Raters, simulation_notice
 from metrics.exceptions import NothingToValidate
 from metrics.stored_scores import write_scores
 from stats.correlation import Reason

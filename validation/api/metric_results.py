@@ -12,8 +12,7 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from annotation.api.items import SIMULATED
 from annotation.models import Study
-from annotation.simulated_answers import has_simulated
-from annotation.study_results import VALIDATION
+from annotation.study_facts import VALIDATION, has_simulated
 from console.api.endpoint import Endpoint, Filters
 from console.api.operations import being_computed, reads
 from results.models import Result

@@ -19,16 +19,16 @@ from annotation.api.jobs import accepted
 from annotation.disputes import adjudication_queue
 from annotation.models import AgreementCoefficient, PositionEffect, Study
 from annotation.pages.adjudication import QueueSelection
-from annotation.pages.job_progress import job_of
-from annotation.simulated_answers import has_simulated
-from annotation.study_jobs import RESULT, request_study_job
-from annotation.study_results import (
+from annotation.pages.jobs import job_of
+from annotation.study_facts import (
     AGREEMENT,
     RESULTS,
     VALIDATION,
+    has_simulated,
     loaded_fingerprint,
     result_names,
 )
+from annotation.study_jobs import RESULT, request_study_job
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import ComputingFailed
 from console.api.job_records import JobSerializer

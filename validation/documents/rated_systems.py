@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from annotation.assignment_facts import AssignmentPrice
-from annotation.simulated_answers import Raters
+from annotation.study_facts import Raters
 from error_codes import CodedText
 from presentation.documents import Column, Row, Section, Table
 from presentation.numbers import join_names

@@ -9,7 +9,7 @@ from itertools import combinations
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.simulated_answers import Raters
+from annotation.study_facts import Raters
 from console.templatetags.numbers import p_text, percent
 from error_codes import CodedText
 from presentation.numbers import shorten_names

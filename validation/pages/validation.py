@@ -11,17 +11,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.models import Study
-from annotation.pages.job_progress import job_of
+from annotation.pages.jobs import job_of
 from annotation.pages.study import (
     study_for,
     study_page,
 )
-from annotation.simulated_answers import simulation_notice
+from annotation.study_facts import REPORT, VALIDATION, simulation_notice
 from annotation.study_jobs import SCORE, jobs_of, request_study_job
-from annotation.study_results import (
-    REPORT,
-    VALIDATION,
-)
 from console.access import (
     may,
     person,

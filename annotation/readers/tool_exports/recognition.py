@@ -22,10 +22,9 @@ from annotation.readers.pooled_batch import has_pools
 from annotation.readers.report import ReadingReport
 from annotation.readers.rows import OnFault, Row
 from annotation.readers.tables import opened_table, read_object
-from annotation.readers.tool_exports import feedback, inception, plain_table, surveys, task_records
+from annotation.readers.tool_exports import feedback, plain_table, spans, surveys, task_records
 from annotation.readers.tool_exports.argilla import SUGGESTION, USERS
 from annotation.readers.tool_exports.entries import Entry, Export, FieldNames
-from annotation.readers.tool_exports.inception import is_annotation_file, is_tsv
 from annotation.readers.tool_exports.label_studio import ROW_COLUMNS, ROW_DETAILS
 from annotation.readers.tool_exports.mturk import ANSWER, COLUMNS
 from annotation.readers.tool_exports.potato import (
@@ -35,6 +34,7 @@ from annotation.readers.tool_exports.potato import (
     STATE,
     STATE_FILE,
 )
+from annotation.readers.tool_exports.spans import is_annotation_file, is_tsv
 
 LABEL_STUDIO, ARGILLA, DOCCANO, POTATO, MTURK, POOLS, TABLE = (
     *("label-studio", "argilla", "doccano", "potato"),
@@ -305,7 +305,7 @@ REGISTRY: dict[str, Tool] = {
         for name, layout in feedback.LAYOUTS.items()
     },
     "prodigy": Tool(task_records.read_prodigy, task_records.PRODIGY, ("annotator", *TEXTS)),
-    INCEPTION: Tool(inception.read_inception, inception.SHAPES),
+    INCEPTION: Tool(spans.read_inception, spans.SHAPES),
     "pearmut": Tool(task_records.read_pearmut, task_records.PEARMUT),
     ALT_TEST: Tool(plain_table.read_alt_test),
 }

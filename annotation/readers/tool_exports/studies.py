@@ -24,7 +24,6 @@ from annotation.readers.policies import Policies, Repeats, note_look_alikes
 from annotation.readers.pooled_batch import is_pooled_batch, read_pooled_batch
 from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.argilla import read_argilla
-from annotation.readers.tool_exports.doccano import read_doccano
 from annotation.readers.tool_exports.entries import Answer, Entry, Export, FieldNames, place_of
 from annotation.readers.tool_exports.label_studio import read_label_studio
 from annotation.readers.tool_exports.mturk import read_mturk
@@ -39,6 +38,7 @@ from annotation.readers.tool_exports.questions import (
     unify_answers,
 )
 from annotation.readers.tool_exports.recognition import MTURK, POOLS, REGISTRY
+from annotation.readers.tool_exports.spans import read_doccano
 from error_codes import CodedText
 
 Pass = tuple[str, str, int]

@@ -20,10 +20,7 @@ from annotation.models import (
     Submission,
 )
 from annotation.protocols.versions import freeze
-from annotation.study_results import (
-    AGREEMENT,
-    compute,
-)
+from annotation.study_facts import AGREEMENT, compute
 from console.glossary import ALPHA
 from hits.pages.review_desk import (
     desk_facts,

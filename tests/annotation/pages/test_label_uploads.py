@@ -14,7 +14,7 @@ from django.urls import reverse
 from accounts.models import User
 from annotation.frames import judgment_frame
 from annotation.models import AgreementVersion, Annotator, Judgment, Study, Upload, UploadPart
-from annotation.study_results import compute
+from annotation.study_facts import compute
 from metrics.stored_scores import write_scores
 from tests.annotation.test_importing_annotations import EVERY_FORMAT, FOLDER, imported
 from tests.annotation.test_importing_pooled_batches import BATCH

@@ -18,7 +18,7 @@ from annotation.models import Study, Submission
 from annotation.protocols.columns import document_of_rows
 from annotation.protocols.records import Order
 from annotation.protocols.versions import freeze, save_draft
-from annotation.study_results import compute
+from annotation.study_facts import compute
 from hits.budgets import set_budget
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from tests.annotation.studies import rate, rated_study, rating_study

@@ -16,10 +16,7 @@ from accounts.roles import Role
 from accounts.teams import create_team
 from annotation.access import give_to_team, set_study_role
 from annotation.models import ItemSample, SampledItem
-from annotation.study_results import (
-    VALIDATION,
-    compute,
-)
+from annotation.study_facts import VALIDATION, compute
 from hits.connections import connect_this_site
 from hits.models import Batch, Hit
 from metrics.models import ScoringRun

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from accounts.teams import create_team
 from annotation.access import give_to_team
-from annotation.quality_flags import store_evidence
+from annotation.flags import store_evidence
 from annotation.study_jobs import MEASURE
 from console.models import PagePreferences
 from hits.collect import collect_batch

@@ -14,7 +14,7 @@ from accounts.models import AuditEntry
 from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.models import Submission
-from annotation.simulated_answers import simulation_notice
+from annotation.study_facts import simulation_notice
 from hits.connections import connect_marketplace
 from hits.crowd.batches import crowd_size
 from hits.endpoints import AccessKey

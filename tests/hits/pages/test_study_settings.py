@@ -12,11 +12,8 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.models import Item, Protocol, Study, Submission
 from annotation.protocols.versions import freeze
+from annotation.study_facts import AGREEMENT, compute
 from annotation.study_jobs import SCORE
-from annotation.study_results import (
-    AGREEMENT,
-    compute,
-)
 from hits import deletion
 from hits.models import Assignment, Batch, Budget, Hit
 from hits.submissions import set_status

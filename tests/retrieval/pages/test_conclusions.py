@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from accounts.teams import create_team
 from annotation.models import AgreementCoefficient, RoundCoefficient
-from annotation.study_results import AGREEMENT, compute
+from annotation.study_facts import AGREEMENT, compute
 from results.computing import request_result
 from results.models import Result
 from retrieval.collection_files import describe_file

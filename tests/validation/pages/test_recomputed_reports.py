@@ -16,12 +16,7 @@ from django.urls import reverse
 from scipy import stats
 
 from accounts.models import User
-from annotation.study_results import (
-    AGREEMENT,
-    REPORT,
-    VALIDATION,
-    compute,
-)
+from annotation.study_facts import AGREEMENT, REPORT, VALIDATION, compute
 from tests.console.sample_study import rated_sample
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]

@@ -5,7 +5,7 @@ import pytest
 from annotation.agreement_versions import agreement_records
 from annotation.flags import count_judgments_change, unflag_submissions
 from annotation.models import Submission
-from annotation.study_results import (
+from annotation.study_facts import (
     AGREEMENT,
     VALIDATION,
     compute,

@@ -14,13 +14,14 @@ from accounts.roles import Role
 from annotation.access import set_study_role
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study, Submission, WrittenAnswer
-from annotation.simulated_answers import Raters, simulation_notice
-from annotation.study_results import (
+from annotation.study_facts import (
     AGREEMENT,
     REPORT,
     RESULTS,
     VALIDATION,
+    Raters,
     compute,
+    simulation_notice,
 )
 from results.models import Result
 from tests.annotation.studies import (

@@ -17,11 +17,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from annotation.models import Study
-from annotation.study_results import (
-    REPORT,
-    VALIDATION,
-    compute,
-)
+from annotation.study_facts import REPORT, VALIDATION, compute
 from metrics.stored_scores import write_scores
 from results.models import ResultPart
 from tests.annotation.importing import command_output

@@ -1,9 +1,9 @@
-"""INCEpTION's exports: labels of documents (UIMA CAS JSON) and of sentences (WebAnno TSV 3).
+"""doccano's exports of classifications: a file for each annotator, or a zip of those.
 
-A project's zip has `annotation/DOCUMENT/ANNOTATOR.json` or `.tsv`; one such file is read, too. In
-a CAS, an annotation without offsets is a label of the document. In a TSV file, a layer is of
-labels if each of its annotations covers a sentence or the document. Other annotations are spans.
-https://inception-project.github.io/releases/36.0/docs/user-guide.html (Appendix: formats)
+Since doccano 1.3 a record has `id`, `text` (`data`, `filename`) and `label`, a list; in CSV labels
+are joined by `#`. Before, a record had `annotations`, each with its `user` and the number of its
+label, and CSV a row per label; in 2018 `doc_id`, `labels` and `username`.
+https://doccano.github.io/doccano/tutorial/ (Export the dataset)
 """
 
 import codecs
@@ -11,15 +11,169 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.archives import unpacked_members
 from annotation.readers.drafts import CandidateDraft
 from annotation.readers.rows import Row
 from annotation.readers.tables import kind_of
-from annotation.readers.tool_exports.entries import LONGEST_QUESTION, SOLE_CANDIDATE, Entry, Export
+from annotation.readers.tool_exports.entries import (
+    LONGEST_QUESTION,
+    SOLE_CANDIDATE,
+    Entry,
+    Export,
+    Kind,
+    inner,
+    inner_list,
+    item_key,
+    named_texts,
+    require_fields,
+    texts,
+)
 from error_codes import CodedText
+
+QUESTION = "label"
+LABELS = ("label", "cats", "labels")
+TEXTS = ("text", "data", "filename", "image", "url")
+USERS = ("username", "user")
+# Between the labels of a cell.
+BETWEEN = "#"
+# The file of a project whose annotators share their labels.
+MERGED = "all"
+SPANS = CodedText("spans, boxes and other regions are not read yet", "spans")
+RELATIONS = CodedText("relations between spans are not read yet", "relations")
+COMMENTS = CodedText("comments are not read", "comments")
+UNLABELED = CodedText("the example has no label, or nobody has looked at it", "unlabeled")
+REGIONS = {
+    "entities": SPANS,
+    "spans": SPANS,
+    "bbox": SPANS,
+    "segmentation": SPANS,
+    "relations": RELATIONS,
+    "Comments": COMMENTS,
+    "comments": COMMENTS,
+}
+LABEL_NUMBERS = CodedText(
+    "This export has the numbers of labels, which doccano before 1.3 wrote, without their names: "
+    "each number is a category.",
+    "label_numbers",
+)
+MERGED_LABELS = CodedText(
+    "The file 'all' has the labels of a project whose annotators share them: it is read as one "
+    "annotator's.",
+    "merged_labels",
+)
+
+
+def read_doccano(export: Export) -> list[Entry]:
+    if kind_of(export.path) != ".zip":
+        return list(_file(export, export.path.name.split(".")[0]))
+    entries: list[Entry] = []
+    with unpacked_members(export.path) as members:
+        for member in members:
+            entries += _file(replace(export, path=member.path), member.name.stem)
+    return entries
+
+
+def _file(export: Export, annotator: str) -> Iterator[Entry]:
+    if annotator == MERGED:
+        export.report.note(MERGED_LABELS)
+    return export.read_each(partial(_example, export, annotator, {}))
+
+
+def _example(
+    export: Export, annotator: str, answered: dict[tuple[str, str], Entry], row: Row
+) -> Iterator[Entry]:
+    require_fields(row, named_texts(export.fields))
+    shown = next((name for name in TEXTS if name in row.fields), TEXTS[0])
+    about = texts(row, export.fields, response=row.text(shown))
+    own = "doc_id" if "doc_id" in row.fields else "id"
+    key = item_key(row, export.fields.item or (own,))
+    yield Entry(row=row, item=key, **about)
+    for name, reason in REGIONS.items():
+        value = row.fields.get(name)
+        parts = value if isinstance(value, list) else [value] if value else []
+        export.leave_out(reason, row, len(parts))
+    for user, kind, value in _labels(export, row, annotator):
+        if export.is_unwanted(QUESTION, row):
+            continue
+        entry = answered.get((key, user))
+        if entry is not None and row.is_csv and USERS[1] in row.fields:
+            # Tables of doccano before 1.3 have a row for each label.
+            entry.records.append(id(row))
+            entry.answers[0].value += [one for one in value if one not in entry.answers[0].value]
+            continue
+        entry = Entry(row=row, item=key, annotator=user, **about)
+        entry.add(QUESTION, kind, value, row.called(QUESTION))
+        answered.setdefault((key, user), entry)
+        yield entry
+
+
+def _labels(export: Export, row: Row, annotator: str) -> Iterator[tuple[str, Kind, Any]]:
+    """Who labeled the example, and how."""
+    if "annotations" in row.fields:
+        yield from _labels_by_user(export, row)
+        return
+    name = next((name for name in LABELS if name in row.fields), None)
+    if name is None:
+        if not REGIONS.keys() & row.fields.keys():
+            there = ", ".join(row.fields)
+            problem = f"there are no labels; there are {there}."
+            raise row.refuse(problem, QUESTION, code="no_labels")
+        return
+    who = next((name for name in USERS if name in row.fields), None)
+    user = row.required(who, longest=254) if who else annotator
+    if row.is_csv and row.text("start_offset").strip():
+        export.leave_out(SPANS, row)
+        return
+    value = row.fields[name]
+    if isinstance(value, str):
+        labels = [one for one in value.split(BETWEEN) if one]
+    else:
+        values = inner_list(row, name)
+        spans = [one for one in values if isinstance(one, list | dict)]
+        export.leave_out(SPANS, row, len(spans))
+        if spans:
+            return
+        labels = [_label(row, name, one) for one in values]
+    if labels:
+        yield user, "categories", list(dict.fromkeys(labels))
+    else:  # which may be one that nobody has looked at
+        export.leave_out(UNLABELED, row)
+
+
+def _label(row: Row, name: str, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise row.refuse("expected a list of labels.", name, code="not_label")
+    return str(value)
+
+
+def _labels_by_user(export: Export, row: Row) -> Iterator[tuple[str, Kind, Any]]:
+    labels: dict[str, list[str]] = {}
+    written: dict[str, list[str]] = {}
+    annotations = inner_list(row, "annotations")
+    if not annotations:
+        export.leave_out(UNLABELED, row)
+    for index, value in enumerate(annotations):
+        annotation = inner(row, value, f"annotations[{index}]")
+        user = annotation.required("user", longest=254)
+        if annotation.fields.get("start_offset") is not None:
+            export.leave_out(SPANS, annotation)
+        elif "label" not in annotation.fields and "text" in annotation.fields:
+            written.setdefault(user, []).append(annotation.text("text"))
+        else:
+            label = annotation.fields.get("label")
+            if isinstance(label, int) and not isinstance(label, bool):
+                export.report.note(LABEL_NUMBERS)
+            labels.setdefault(user, []).append(annotation.required("label"))
+    for user, names in labels.items():
+        yield user, "categories", list(dict.fromkeys(names))
+    for user, lines in written.items():
+        yield user, "written", "\n".join(lines)
+
 
 TSV_MARK = "#FORMAT=WebAnno TSV 3"
 FEATURE_TYPE = "%TYPE"
@@ -32,7 +186,7 @@ METADATA = "de.tudarmstadt.ukp.clarin.webanno.api.type.CASMetadata"
 STRUCTURE = re.compile(
     r"uima\..*|de\.tudarmstadt\.ukp\.(clarin\.webanno\.api|dkpro\.core\.api\.(segmentation|metadata))\..*"
 )
-SPANS = CodedText("spans and relations are not read yet", "spans")
+SPANS_AND_RELATIONS = CodedText("spans and relations are not read yet", "spans")
 OF_TEXT = CodedText("it is the text or its structure, not an annotation", "structure")
 OTHER_FILES = CodedText(
     "Files of curators, of the source and of settings in the archive are not read.", "other_files"
@@ -46,13 +200,13 @@ NUMBERED = re.compile(r"(.*?)(?<!\\)\[(\d+)\]", re.DOTALL)
 
 def read_inception(export: Export) -> list[Entry]:
     if kind_of(export.path) != ".zip":
-        return list(_file(export, DOCUMENT, export.path.name.split(".")[0]))
+        return list(_read_file(export, DOCUMENT, export.path.name.split(".")[0]))
     entries: list[Entry] = []
     with unpacked_members(export.path) as members:
         for member in members:
             if is_annotation_file(member.name) and member.name.stem not in NOBODY:
                 document, annotator = member.name.parent.name, member.name.stem
-                entries += _file(replace(export, path=member.path), document, annotator)
+                entries += _read_file(replace(export, path=member.path), document, annotator)
             else:
                 export.report.note(OTHER_FILES)
     return entries
@@ -69,7 +223,7 @@ def is_annotation_file(name: PurePosixPath) -> bool:
     return name.parts[-3:-2] == ("annotation",) and name.suffix in (".json", ".tsv")
 
 
-def _file(export: Export, document: str, annotator: str) -> Iterator[Entry]:
+def _read_file(export: Export, document: str, annotator: str) -> Iterator[Entry]:
     if export.rows is None and is_tsv(export.path):
         yield from _sentences(export, document, annotator)
     else:
@@ -101,7 +255,7 @@ def _feature_structures(export: Export, document: str, annotator: str) -> Iterat
             if STRUCTURE.fullmatch(kind):
                 export.leave_out_record(OF_TEXT, row)
             elif "begin" in row.fields:
-                export.leave_out_record(SPANS, row)
+                export.leave_out_record(SPANS_AND_RELATIONS, row)
             else:
                 entry.records.append(id(row))
                 _add_features(export, entry, row, kind.rpartition(".")[2])
@@ -208,7 +362,7 @@ def _sentences(export: Export, name: str, annotator: str) -> Iterator[Entry]:
     for layer in document.layers:
         if not document.has_labels(layer):
             first = next(iter(numbered.values()))
-            export.leave_out(SPANS, first, len(layer.tokens), detail=layer.name)
+            export.leave_out(SPANS_AND_RELATIONS, first, len(layer.tokens), detail=layer.name)
             continue
         for key, tokens in layer.tokens.items():
             at = document.sentence(tokens) or 0
