@@ -1,4 +1,4 @@
-"""Who may do what in a study."""
+"""Who may do what in a study, whose it is, and the audit log of what is done in it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""From a study's judgments to how well its annotators agree, question by question.
+"""How well a study's annotators agree, question by question, and one round against another.
 
-`annotation/reassessment.py` sets one round against another, and `annotation/disagreement.py`
-says who and what pulls agreement down.
+`annotation/disagreement.py` says who and what pulls agreement down.
 """
 
 from __future__ import annotations

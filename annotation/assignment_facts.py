@@ -1,4 +1,4 @@
-"""The ids that a marketplace has for submissions, asked of the app that collected them."""
+"""What the app that collected submissions knows of them: a marketplace's ids, prices, batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The tables of a study's dataset; apps above register theirs."""
+"""A study as a dataset: Parquet tables, to which apps above add theirs, and a card, in a folder.
+
+No table names a worker or an amount of money, so whoever may export may have it. The card is a
+README.md with the front matter that Hugging Face reads:
+https://huggingface.co/docs/hub/datasets-cards, https://github.com/huggingface/hub-docs/blob/main/datasetcard.md
+"""
 
 from __future__ import annotations
 

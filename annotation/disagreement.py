@@ -1,4 +1,7 @@
-"""Who and what pulls the agreement of a question down."""
+"""Who and what pulls the agreement of a question down: pairs of annotators, units, positions.
+
+Two annotators have a kappa, or a correlation if they are among those who judged most.
+"""
 
 from __future__ import annotations
 

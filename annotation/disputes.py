@@ -1,4 +1,4 @@
-"""What annotators agree on least: the queue in which someone decides."""
+"""What annotators agree on least: the queue, its comments, and the decisions on it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What speaks against a submission, in numbers: its time, its repetition, its distance from others.
 
 Each flag says what was measured, what others did, and how many submissions by careful workers it
-would hit as well. There is no score of quality.
+would hit as well. There is no score of quality. The page's clock and its events are the
+annotator's to invent: they can speak against a submission, and never for it.
 """
 
 from __future__ import annotations

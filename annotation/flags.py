@@ -1,4 +1,7 @@
-"""Doubting submissions, with the reason: they count on, and agreement is shown both ways."""
+"""Doubting submissions: what speaks against them and their annotators, and flags with a reason.
+
+Flagged submissions count on, and agreement is shown both ways.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The way from the database to pandas: one long frame, a row per judgment."""
+"""From the database to pandas: a long frame with a row per judgment, frozen or from a sample.
+
+A frozen frame is Parquet under its fingerprint, to compute with away from the database. The
+fingerprint is of what the frame holds, not of the file: the same judgments have the same one on
+either database and with any version of Parquet's library. A frozen frame never changes.
+"""
 
 from __future__ import annotations
 

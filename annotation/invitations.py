@@ -1,4 +1,7 @@
-"""Inviting people to a team or to one study: by a link that holds once, and for a week."""
+"""Inviting people to a team or to one study: by a link that holds once, and for a week.
+
+Whoever manages a team makes links for a new password the same way.
+"""
 
 from __future__ import annotations
 

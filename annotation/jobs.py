@@ -1,4 +1,8 @@
-"""What `annotation` does in the background: uploaded files, results and labels."""
+"""What `annotation` does in the background: uploaded files, results and labels.
+
+An error of the program while a file is read is a fault of that file: another attempt would end
+alike, so the job fails at once, and the file's page shows why.
+"""
 
 from __future__ import annotations
 

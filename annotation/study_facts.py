@@ -1,4 +1,8 @@
-"""What the database knows of how a study was made, for datasheets and reports."""
+"""What is known of a study: its results, how it was made, and who gave its answers.
+
+Results are computed in the background and kept until their input changes; each app registers its
+own in a module `study_results`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writing the submissions that a reader made of a file into a study, with their judgments."""
+"""Writing the submissions that a reader made of a file into a study, with their judgments.
+
+Annotators have names that a study may show and export.
+"""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""The judgments of one question as the columns that `stats` takes.
+"""The judgments of one question as the columns that `stats` takes, and comparisons as wins.
 
 The unit is a candidate of an item. Candidates of one item were judged on one page, so
 intervals take the item as a cluster.

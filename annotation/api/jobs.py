@@ -1,4 +1,6 @@
-"""Background jobs of a study: what a write that takes long answers with, and how to follow it."""
+"""Background jobs of a study: what a write that takes long answers with, how to follow it, and the
+files that a study offers.
+"""
 
 from __future__ import annotations
 

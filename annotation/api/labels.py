@@ -1,4 +1,4 @@
-"""Label sets, which never change, and the decisions that override their rules."""
+"""Label sets, which never change, and the decisions that override their rules, with comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One's own teams: their wage floor, and what was done in their name."""
+"""One's own teams: their members, their wage floor, and what was done in their name."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What speaks against submissions, as rows under a version, for pages to read and never to compute.
+"""What speaks against submissions, as rows under a version, and answers to quality checks.
 
-A measure that there was nothing to take of is NULL.
+Pages read the rows and never compute them. A measure that there was nothing to take of is NULL.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Submissions and the judgments in them."""
+"""Submissions and the judgments in them, and the samples of items that were sent out for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is taken to be true: decisions on candidates, and versioned sets of labels."""
+"""What is taken to be true: decisions on candidates, comments on them, and sets of labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Background jobs on a page: how far they are, stopping them, and resuming them."""
+"""Background jobs on a page, and the files that a study offers."""
 
 from collections.abc import Iterator
 from http import HTTPStatus

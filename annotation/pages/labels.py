@@ -1,4 +1,4 @@
-"""Versioned sets of labels: making one, listing them, taking one away."""
+"""Versioned sets of labels: making one, listing them, taking one away, downloading one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every page of a study has: who may see it, and the stages at its left."""
+"""A study's overview, and what all its pages have: who may see it, the stages at its left."""
 
 from __future__ import annotations
 

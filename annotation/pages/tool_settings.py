@@ -1,4 +1,4 @@
-"""Uploaded labels as their page shows them, and what the page says of them."""
+"""What is said of uploaded labels and scores on their page: settings, forms and rows."""
 
 from __future__ import annotations
 

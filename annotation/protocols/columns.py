@@ -1,4 +1,8 @@
-"""A protocol's questions as rows of `Question`, which judgments name, and what those forbid."""
+"""A protocol's questions as rows of `Question`, which judgments name, and what those forbid.
+
+A study without a protocol has the one that its questions amount to. Somebody who may not see which
+system a candidate is of gets no keys of candidates, which often are the systems' names.
+"""
 
 from __future__ import annotations
 

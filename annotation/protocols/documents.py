@@ -1,8 +1,8 @@
-"""Between the plain values of JSON or YAML and the records of a protocol.
+"""Between the plain values of JSON or YAML and the records of a protocol, and their JSON Schema.
 
 A record is read leniently, since a draft may be wrong while it is written: what does not fit is
 as if it were left out (`validation.py` says what is wrong). A valid document is read without
-loss, and written without what only repeats a default.
+loss, and written without what only repeats a default. `docs/protocol.schema.json` is the schema.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Fields of a protocol's records, each with its default and what JSON Schema says of it."""
+"""Fields of a protocol's records, each with its default and what JSON Schema says of it, and the
+kinds of questions that have them.
+"""
 
 from __future__ import annotations
 

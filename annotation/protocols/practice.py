@@ -1,4 +1,7 @@
-"""Practice on the study's own page: which answers to it are right, and what is wrong with it."""
+"""Practice on the study's own page and qualification tests: right answers, and what is wrong.
+
+An AnswerKey grades choices alone, so a line is asked in eleven points.
+"""
 
 from __future__ import annotations
 

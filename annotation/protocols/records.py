@@ -1,6 +1,6 @@
 """What a protocol says, as typed records: all that annotators see and the rules their work meets.
 
-Every field carries its part of the JSON Schema (`schema.py`); what is left out has its default.
+Every field carries its part of the JSON Schema (`documents.py`); what is left out has its default.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a question's answers are in the long frame: a row of `Question`, or several."""
+"""What a question's answers are in the long frame, which are right, and when it is asked at all."""
 
 from __future__ import annotations
 

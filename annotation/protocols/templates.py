@@ -1,4 +1,8 @@
-"""Protocols to begin with, which the package ships, and protocols in files."""
+"""Protocols to begin with, which the package ships, and protocols in YAML files.
+
+Only what YAML 1.2 and JSON share is read, with the line of everything: `no` is a word and 12:30
+too, no object is made, and nothing stands for something elsewhere in the file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every fault of a protocol at once: of its schema, and of what its parts say of each other."""
+"""Every fault of a protocol at once: of its schema, of what its parts say of each other, and of
+its quality checks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""A long table of responses: item, system, context, response, reference, condition."""
+"""Items in files of stated layouts: responses, pooled alternatives, and CRSArena-Eval's dialogues.
+
+Responses are a long table: item, system, context, response, reference, condition. Alternatives are
+JSON Lines of targets with their pooled candidates and pictures. CRSArena-Eval's file has the layout
+that its README documents (informagi/face, dataset/README.md): one label an aspect, aggregated of
+several annotators there, about each of the assistant's turns or about the dialogue as a whole.
+Which recommender it was stands before the last part of `conv_id`.
+"""
 
 from __future__ import annotations
 

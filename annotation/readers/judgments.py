@@ -1,6 +1,9 @@
 """A long table of judgments made elsewhere: item, annotator, value, and what else there is.
 
-Optional columns: `candidate` (or `system`), `question`, `round`, `condition`, `simulated`.
+Optional columns: `candidate` (or `system`), `question`, `round`, `condition`, `simulated`. A file
+names the cells of one item and of one submission wherever it likes. So that a file of millions of
+rows needs no more memory than one of hundreds, its cells are put into a temporary database, which
+groups them; it is gone as soon as nothing holds it.
 """
 
 from __future__ import annotations

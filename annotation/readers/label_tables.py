@@ -1,4 +1,4 @@
-"""The labels of a table, one for each item and annotator."""
+"""The labels of a table, one for each item and annotator; repeated ones are refused or settled."""
 
 from __future__ import annotations
 

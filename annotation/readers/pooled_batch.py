@@ -1,5 +1,6 @@
 """A Mechanical Turk batch of targets and their pools, as an alternatives study with judgments.
 
+A row has `Input.target1`, `Input.top1`, `Input.top2`, ... and for each slot whether it was ticked.
 Such files show some pictures twice in a pool, and some targets in their own pool: both are mended
 here, and said. `audit_collection` names each of them with its line.
 """

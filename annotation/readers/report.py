@@ -1,4 +1,7 @@
-"""The report of reading a file: rows read, rows used, and rows left out with the reason."""
+"""The report of reading a file: rows read, used, and left out with the reason; and its faults.
+
+A file's first faults are kept, and groups of equal ones.
+"""
 
 from __future__ import annotations
 

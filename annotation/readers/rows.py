@@ -1,4 +1,7 @@
-"""One record of a file, which refuses itself with its own line."""
+"""One record of a file, which refuses itself with its own line, and blocks of consecutive ones.
+
+A check of a block's column takes a tenth of the time that checks of its cells take.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Conversions of tables of several shapes to a row per label.
 
 A shape is named after what has a column each: annotators, systems or items. `pairs` are A/B
-comparisons; `nested` is JSON with lists or objects inside its records.
+comparisons, which names, sides and ties tell; `nested` is JSON with lists or objects inside its
+records.
 """
 
 from __future__ import annotations

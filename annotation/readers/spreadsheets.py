@@ -1,5 +1,7 @@
 """Rows of spreadsheets: Excel's .xlsx by openpyxl, and OpenDocument's .ods.
 
+A reader keeps a row until its end, and everything outside rows. A file may unpack to a thousand
+times its size, so the memory that its XML takes is measured before it is read.
 OpenDocument 1.3, part 3, section 9: https://docs.oasis-open.org/office/OpenDocument/v1.3/
 """
 

@@ -1,4 +1,8 @@
-"""Text files as UTF-8: the encoding that was found, and measures that make fast reading safe."""
+"""Text files as UTF-8: the encoding that was found, and measures that make fast reading safe.
+
+What gzip compressed is a thousandth of itself: one line of it may be all that a machine can hold,
+so a record that would fill the memory is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""A table of labels with columns of any names: a row a label, or a row with several."""
+"""A table of labels with columns of any names: a row a label, or a row with several.
+
+The files of the alternative annotator test are one as JSON: an object of labels for each annotator,
+people or language models; a label is a text, a number or a list of texts.
+https://github.com/nitaytech/AltTest (human_annotations.json, llm_annotations.json)
+"""
 
 from collections.abc import Iterator
 

@@ -1,9 +1,16 @@
-"""doccano's exports of classifications: a file for each annotator, or a zip of those.
+"""Labels in exports of doccano and INCEpTION, tools that also mark spans; spans are counted.
 
-Since doccano 1.3 a record has `id`, `text` (`data`, `filename`) and `label`, a list; in CSV labels
-are joined by `#`. Before, a record had `annotations`, each with its `user` and the number of its
-label, and CSV a row per label; in 2018 `doc_id`, `labels` and `username`.
+doccano writes a file for each annotator, or a zip of those. Since doccano 1.3 a record has `id`,
+`text` (`data`, `filename`) and `label`, a list; in CSV labels are joined by `#`. Before, a record
+had `annotations`, each with its `user` and the number of its label, and CSV a row per label; in
+2018 `doc_id`, `labels` and `username`.
 https://doccano.github.io/doccano/tutorial/ (Export the dataset)
+
+INCEpTION: labels of documents (UIMA CAS JSON) and of sentences (WebAnno TSV 3). A project's zip has
+`annotation/DOCUMENT/ANNOTATOR.json` or `.tsv`; one such file is read, too. In a CAS, an annotation
+without offsets is a label of the document. In a TSV file, a layer is of labels if each of its
+annotations covers a sentence or the document. Other annotations are spans.
+https://inception-project.github.io/releases/36.0/docs/user-guide.html (Appendix: formats)
 """
 
 import codecs

@@ -1,4 +1,8 @@
-"""Entries of an export as a study: its items, and one submission of an annotator for each."""
+"""Entries of an export as a study: its items, and one submission of an annotator for each.
+
+An annotator who answered a question about an item more than once has repeats, which a policy
+settles.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,12 @@
-"""Prodigy's annotations as `prodigy db-out` writes them: JSON Lines, a record per annotation.
+"""Exports with a record per task: Prodigy's, Pearmut's and Prolific's.
 
-https://prodi.gy/docs/api-interfaces (choice, classification, text_input; spans are counted)
+Prodigy: JSON Lines of `prodigy db-out`, a record per annotation; spans are counted.
+https://prodi.gy/docs/api-interfaces (choice, classification, text_input)
+Pearmut: the answer of `/download-annotations`, or a campaign's JSON Lines file. A record is a
+document, with an annotation of each system's text for each of its segments.
+https://github.com/zouharvi/pearmut (the results of a campaign)
+Prolific: submissions with demographics, and responses of the AI Task Builder.
+https://docs.prolific.com/api-reference/ai-task-builder/get-task-builder-batch-task-responses
 """
 
 import hashlib
