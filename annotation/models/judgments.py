@@ -103,9 +103,7 @@ class Submission(models.Model):
         default=False,
         help_text="Whether the answer says so, and does not come from this site's simulated crowd.",
     )
-    events = models.JSONField(
-        default=list, blank=True, help_text="What the work page recorded (annotation/effort.py)."
-    )
+    events = models.JSONField(default=list, blank=True, help_text="What the work page recorded.")
     flag_reason = models.CharField(
         max_length=200,
         blank=True,

@@ -143,7 +143,9 @@ class Question(models.Model):
     name = models.CharField(max_length=64)
     wording = models.TextField()
     kind = models.CharField(
-        max_length=16, default="line", help_text="How it is asked: `annotation/protocols/kinds.py`."
+        max_length=16,
+        default="line",
+        help_text="How it is asked.",
     )
     level = models.CharField(max_length=16, choices=Level, default=Level.INTERVAL)
     scale_min = models.FloatField(default=0)
