@@ -82,7 +82,7 @@ from annotation.models import Upload
 from annotation.readers.column_mapping import ColumnMapping
 from annotation.uploads import jobs_of_upload, request_import, request_reading
 from annotation.uploads import set_mapping, store_upload
-from annotation.pages.upload_view import preview_of
+from annotation.pages.previews import preview_of
 from work.execution import run_job
 
 step, path = sys.argv[1:]

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from annotation.models import Judgment, Question, Study, Submission
-from annotation.simulated_answers import Raters, raters_of
+from annotation.study_facts import Raters, raters_of
 from metrics.exceptions import ValidationUnknown
 from results.computing import create_result, lock_subject
 from results.kinds import Computed

@@ -24,7 +24,7 @@ from annotation.pages.study import (
     study_page,
 )
 from annotation.pages.upload_forms import teams_to_import_into
-from annotation.simulated_answers import simulation_notice
+from annotation.study_facts import simulation_notice
 from annotation.study_jobs import jobs_of
 from console.access import (
     may,

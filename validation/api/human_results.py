@@ -9,10 +9,10 @@ from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 
 from accounts.roles import Permission
-from annotation.api.study_records import SIMULATED
-from annotation.assignment_prices import assignment_price
+from annotation.api.items import SIMULATED
+from annotation.assignment_facts import assignment_price
 from annotation.models import Study
-from annotation.simulated_answers import has_simulated
+from annotation.study_facts import has_simulated
 from console.api.endpoint import Endpoint, Filters
 from results.models import Result
 from validation.analysis.human_results import Bin, LowestCandidate, QuestionRecord

@@ -13,17 +13,16 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
-from annotation.assignment_prices import AssignmentPrice, assignment_price
+from annotation.assignment_facts import AssignmentPrice, assignment_price
 from annotation.models import AgreementCoefficient, Candidate, Question, Study
-from annotation.pages.agreement_view import alphas_of
-from annotation.pages.job_progress import job_of
-from annotation.pages.stages import stage_facts
+from annotation.pages.jobs import job_of
+from annotation.pages.question_agreement import alphas_of
 from annotation.pages.study import (
+    stage_facts,
     study_for,
     study_page,
 )
-from annotation.simulated_answers import Raters, raters_of, simulation_notice
-from annotation.study_results import RESULTS
+from annotation.study_facts import RESULTS, Raters, raters_of, simulation_notice
 from console.access import may
 from console.chart_values import Axis, Span
 from console.templatetags.numbers import coefficient, interval, p_text, percent
