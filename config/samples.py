@@ -21,16 +21,15 @@ from annotation.exceptions import FolderUnusable
 from annotation.imports import import_study
 from annotation.models import Study, Submission
 from annotation.protocols.versions import current_document, newest_version, save_draft
-from annotation.readers.alternatives import read_alternatives
 from annotation.readers.drafts import QuestionDraft
-from annotation.readers.responses import APPROPRIATENESS, read_responses
+from annotation.readers.item_files import APPROPRIATENESS, read_alternatives, read_responses
+from annotation.study_facts import (
+    AGREEMENT,
+    compute,
+)
 from annotation.study_files import (
     file_names,
     study_download,
-)
-from annotation.study_results import (
-    AGREEMENT,
-    compute,
 )
 from hits.crowd.replay import ReplayResult, crowd_names, replay_group
 from hits.crowd.simulated import SimulatedAnswers

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.readers.pooled_hits import PooledHit
+from annotation.readers.pooled_batch import PooledHit
 from presentation.records import plain_values
 from retrieval.collection_sizes import CollectionSizes
 from stats.agreement import Agreement, cohen_kappa

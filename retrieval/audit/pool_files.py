@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.pooled_hits import PooledHit, each_pooled_hit
+from annotation.readers.pooled_batch import PooledHit, each_pooled_hit
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
 from presentation.counts import count_of

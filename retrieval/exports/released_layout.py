@@ -15,7 +15,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from django.utils.translation import gettext_lazy as _
 
 from accounts.roles import Permission
-from annotation.assignment_ids import assignment_ids
+from annotation.assignment_facts import assignment_ids
 from annotation.exceptions import StudyUnfit
 from annotation.exports import item_stretches
 from annotation.models import Candidate, Item, Judgment, Study, Submission

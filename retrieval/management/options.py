@@ -10,7 +10,7 @@ from typing import Any, Protocol, get_args
 
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.management.numbers import natural
+from annotation.management.plain_table import natural
 from annotation.readers.report import FileReading, FileReadings
 from error_codes import CodedText
 from metrics.management.numbers import once, share

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from django.http import HttpRequest
 
 from accounts.roles import Permission
-from annotation.dataset_tables import DatasetTable, register_dataset_table
+from annotation.dataset import DatasetTable, register_dataset_table
 from annotation.models import Judgment, Study
-from annotation.pages.label_files import LabelFile, register_label_file
-from annotation.pages.overview import register_panel
+from annotation.pages.labels import LabelFile, register_label_file
+from annotation.pages.study import register_panel
 from console.access import may, person
 from console.api.endpoint import register_subject
 from console.job_permissions import JobAccess, register_job_access

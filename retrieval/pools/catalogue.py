@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.alternatives import ACCEPTABLE
 from annotation.readers.drafts import (
     DRAFTS_WITH_PICTURES_AT_ONCE,
     CandidateDraft,
@@ -20,6 +19,7 @@ from annotation.readers.drafts import (
     PictureDraft,
     StudyDraft,
 )
+from annotation.readers.item_files import ACCEPTABLE
 from annotation.readers.pictures import Folder, PictureSource, read_picture
 from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row

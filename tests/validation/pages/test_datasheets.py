@@ -12,16 +12,16 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from accounts.models import User
+from annotation.flags import store_evidence
 from annotation.models import Study, StudyMembership, Submission, SubmissionEvidence
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, freeze, save_draft
-from annotation.quality_flags import store_evidence
-from annotation.simulated_answers import simulation_notice
-from annotation.study_facts import StudyFacts
-from annotation.study_results import (
+from annotation.study_facts import (
     AGREEMENT,
     REPORT,
+    StudyFacts,
     compute,
+    simulation_notice,
 )
 from config.samples import write_report
 from hits.models import Statement
