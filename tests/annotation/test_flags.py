@@ -1,17 +1,25 @@
 """Flags, and what makes stored results of a study out of date."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 
+from annotation.evidence import FAR, FAST, PASTED, SAME, Effort, read_events, server_times
 from annotation.exceptions import AnnotationError, ImportRefused, StudyUnfit
-from annotation.flags import flag_submissions, unflag_submissions
-from annotation.models import Study, Submission
+from annotation.flags import (
+    count_judgments_change,
+    flag_submissions,
+    flags_of,
+    store_evidence,
+    unflag_submissions,
+)
+from annotation.models import EvidenceVersion, Judgment, Study, Submission, SubmissionEvidence
 from metrics.stored_scores import write_scores
 from metrics.study_scores import score_study
 from tests.annotation.importing import command_output, numbers_in
-from tests.annotation.studies import rate, rated_study
+from tests.annotation.studies import rate, rated_study, rating_study
 from tests.codes import refused
 from tests.metrics.counting import Counting
 
@@ -120,3 +128,203 @@ def test_scores_count_apart_from_judgments() -> None:
     # All is scored: nothing changes.
     score_study(study=study, scorer=Counting())
     assert versions(study) == after
+
+
+SYSTEMS = ("a", "b", "c", "d")
+
+
+@pytest.fixture
+def study():
+    """Ann and Bob agree on two items and take their time."""
+    study = rating_study(n_items=2, systems=SYSTEMS)
+    for person in ("Ann", "Bob"):
+        for item in ("d0", "d1"):
+            add(study, person, item, (10, 30, 60, 90), seconds=120)
+    return study
+
+
+def add(study, person, item, values, *, seconds, **fields):
+    submission = rate(study, person, item, dict(zip(SYSTEMS, values, strict=True)))
+    Submission.objects.filter(pk=submission.pk).update(seconds=seconds, **fields)
+    study.refresh_from_db()
+    return submission.pk
+
+
+def flags(study, submission):
+    """As they are stored."""
+    store_evidence(study)
+    return flags_of(Submission.objects.select_related("evidence__version").get(pk=submission))
+
+
+def names(study, submission):
+    return [flag.name for flag in flags(study, submission)]
+
+
+def test_careful_or_lone_work_has_no_flag(study):
+    for submission in Submission.objects.all():
+        assert names(study, submission.pk) == []
+    other = rating_study("lone", systems=SYSTEMS)
+    assert names(other, add(other, "Ann", "d0", (10, 30, 60, 90), seconds=5)) == []
+
+
+def test_a_submission_far_faster_than_the_median_is_flagged_with_both_times(study):
+    quick = add(study, "Eve", "d0", (10, 30, 60, 90), seconds=31)
+    [flag] = flags(study, quick)
+    assert (flag.name, flag.value, flag.typical) == (FAST, 31, 120)
+    assert flag.n_careful_hit == 0
+    assert flag.n_careful >= 4
+    # The time in sight counts where it was measured.
+    idle = add(study, "Fay", "d0", (10, 30, 60, 90), seconds=900, active_seconds=20)
+    assert names(study, idle) == [FAST]
+
+
+def test_answers_unlike_those_of_others_are_flagged(study):
+    flat = add(study, "Eve", "d0", (50, 50, 50, 50), seconds=120)
+    [flag] = [one for one in flags(study, flat) if one.name == SAME]
+    assert (flag.value, flag.typical) == (1, 0.25)
+    Submission.objects.filter(pk=flat).delete()
+    pasted = add(study, "Gus", "d0", (10, 30, 60, 90), seconds=120, pasted=True)
+    assert names(study, pasted) == [PASTED]
+    Submission.objects.filter(pk=pasted).delete()
+    reverse = add(study, "Fay", "d0", (90, 60, 30, 10), seconds=120)
+    [flag] = flags(study, reverse)
+    assert flag.name == FAR
+    assert flag.value == pytest.approx((80 + 30 + 30 + 80) / 400)
+
+
+def test_a_later_version_replaces_the_one_before(study):
+    first = store_evidence(study)
+    add(study, "Eve", "d0", (50, 50, 50, 50), seconds=31)
+    count_judgments_change(study_ids=[study.pk])
+    second = store_evidence(study)
+    assert (first.version, second.version) == (1, 2)
+    assert EvidenceVersion.objects.get() == second
+    assert (second.n_submissions, second.typical_seconds) == (5, 120)
+    assert SubmissionEvidence.objects.filter(is_flagged=True).count() == 1
+    # What was measured of an earlier state does not replace a later one.
+    EvidenceVersion.objects.update(judgments_version=study.judgments_version + 2)
+    assert store_evidence(study).version == 2
+
+
+def test_judgments_of_an_item_as_a_whole_are_compared_within_the_item():
+    study = rating_study(n_items=2, systems=SYSTEMS)
+    question = study.questions.get()
+    for annotator in ("Ann", "Bob"):
+        for item, value in (("d0", 0), ("d1", 100)):
+            submission = rate(study, annotator, item, {})
+            Judgment.objects.create(submission=submission, question=question, value=value)
+    store_evidence(study)
+    assert set(SubmissionEvidence.objects.values_list("distance", flat=True)) == {0}
+
+
+START = datetime(2026, 11, 29, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        "events",
+        {"input": 1},
+        [1, "input", None, [], [1.0], ["input", 1.0]],
+        [[-1, "input"], [True, "input"], [10**9, "input"], [float("nan"), "input"]],
+        [[1.0, "unknown"], [1.0, ["input"]], [1.0, "paste"], [1.0, "paste", "much"]],
+    ],
+)
+def test_events_that_nobody_can_read_are_left_out(content):
+    assert read_events(content) == []
+
+
+def test_events_are_read_row_by_row_and_bounded():
+    assert read_events([[0.5, "input"], "noise", [2, "seen", 3, 8]]) == [
+        (0.5, "input"),
+        (2, "seen", 3, 8),
+    ]
+    assert len(read_events([[1.0, "blur"]] * 10_000)) == 300
+
+
+def test_the_events_are_summed_up():
+    events = read_events(
+        [
+            [1.5, "input"],
+            [3.0, "hide"], [5.0, "show"], [6.0, "hide"], [6.5, "show"], [9.0, "hide"],
+            [7.0, "paste", 30], [8.0, "paste", 12],
+            [2.0, "seen", 2, 8], [8.0, "seen", 8, 8],
+            [9.0, "typing", 40, 38, 180, 90],
+        ]
+    )  # fmt: skip
+    effort = Effort(60, 60, 55, events=events)
+    assert effort.first_input_seconds == 1.5
+    assert effort.hidden_seconds == 2.5
+    assert (effort.n_typed, effort.n_pasted) == (40, 42)
+    assert effort.typing_ms == (180, 90)
+    assert effort.seen == (8, 8)
+    assert effort.signs == []
+
+
+@pytest.mark.parametrize(
+    ("sign", "events", "n_characters"),
+    [
+        ("no_input", [(1.0, "seen", 8, 8)], 0),
+        ("untyped", [(1.0, "input"), (9.0, "typing", 9, 8, 200, 80)], 40),
+        ("fast_typing", [(1.0, "input"), (9.0, "typing", 40, 39, 2, 1)], 40),
+        ("unseen", [(1.0, "input"), (1.0, "seen", 3, 8)], 0),
+        ("mostly_hidden", [(1.0, "input"), (1.0, "hide"), (40.0, "show")], 0),
+    ],
+)
+def test_unusual_work_has_a_sign(sign, events, n_characters):
+    assert Effort(60, 60, 55, events=events, n_characters=n_characters).signs == [sign]
+
+
+def test_nothing_recorded_is_no_sign():
+    assert Effort(60, 60, 55, n_characters=200).signs == []
+
+
+def test_the_shorter_of_the_measured_and_the_reported_time_counts():
+    assert Effort(900, 900, 20).seconds == 20
+    assert Effort(1.5, 1.5, 95).seconds == 1.5
+    assert Effort(95, 0.5, 95).seconds == 0.5
+    assert Effort(40, 40, None).seconds == 40
+    assert Effort(None, None, 30).seconds == 30
+
+
+@pytest.mark.parametrize(
+    ("effort", "is_contradictory"),
+    [
+        (Effort(60, 60, 60), False),
+        (Effort(60, 60, 61.5), False),  # marketplaces report whole seconds
+        (Effort(60, 60, 63), True),
+        (Effort(60, 60, 30, reported_seconds=70), True),
+        (Effort(95, 1, 95), True),
+        (Effort(95, 1, 8), False),
+        (Effort(120, 60, 120), False),  # two windows side by side
+        (Effort(None, None, 95), False),  # of a file: nobody measured it
+        (Effort(1, 1, 95, is_simulated=True), False),
+        (Effort(1, 1, 1, is_simulated=True, has_unproved_mark=True), True),
+    ],
+)
+def test_which_times_contradict_each_other(effort, is_contradictory):
+    assert effort.is_contradictory is is_contradictory
+
+
+def row(pk, accepted, submitted, annotator=1):
+    return {
+        "pk": pk,
+        "annotator": annotator,
+        "accepted_at": None if accepted is None else START + timedelta(seconds=accepted),
+        "submitted_at": None if submitted is None else START + timedelta(seconds=submitted),
+        "seconds": None if accepted is None else submitted - accepted,
+    }
+
+
+def test_the_server_measures_from_accepting_or_from_the_submission_before():
+    rows = [
+        row(3, 0, 97),  # in any order
+        row(1, 0, 95),
+        row(2, 0, 96),
+        row(4, 100, 130),
+        row(5, 0, 98, annotator=2),
+        row(6, None, 99, annotator=2),
+        row(7, 0, 200, annotator=2),
+    ]
+    assert server_times(rows) == {1: 95, 2: 1, 3: 1, 4: 30, 5: 98, 6: None, 7: 101}

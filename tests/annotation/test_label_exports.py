@@ -22,7 +22,7 @@ from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.recognition import TABLE, opened_export
 from annotation.readers.tool_exports.studies import read_entries, read_export
 from tests.annotation.importing import command_output
-from tests.annotation.tool_export_facts import (
+from tests.annotation.tool_export_drafts import (
     EXPORTS,
     answers_of,
     counts_of,

@@ -1,6 +1,8 @@
 """Files that every reader refuses."""
 
 import json
+import os
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,14 @@ from annotation.readers.item_files import read_alternatives, read_responses
 from annotation.readers.judgments import read_judgments
 from annotation.readers.mturk_batch import read_mturk_batch
 from annotation.readers.pooled_batch import read_pooled_batch
+from annotation.readers.report import ReadingReport
 from annotation.readers.tables import read_object, read_rows
+from error_codes import CodedText
+from presentation.exceptions import FileUnwritable
+from presentation.files import require_writable, write_whole
 from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import rated_study
-from tests.codes import refused
+from tests.codes import refused, refused_naming
 
 COMMANDS = (
     "import_responses",
@@ -283,3 +289,91 @@ def _is_read_or_refused(read: Any, path: Path) -> None:
     else:
         assert isinstance(draft, StudyDraft)
         assert draft.items
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real.txt").write_text("before")
+    link = tmp_path / "link.txt"
+    link.symlink_to("real.txt")
+    write_whole(link, "after")
+    assert link.is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "after"
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    write_whole(pipe, "through")
+    assert pipe.is_fifo()
+    reader.join(timeout=10)
+    assert read == ["through"]
+
+
+def test_what_cannot_be_written_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    for unfit in (tmp_path, tmp_path / "no" / "file"):
+        with refused_naming(FileUnwritable, unfit):
+            write_whole(unfit, "text")
+    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path.parent / f"{tmp_path.name}.partial").exists()
+
+
+def test_whether_a_file_can_be_written_is_found_out_without_writing_it(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    require_writable(path)
+    assert list(tmp_path.iterdir()) == []
+    path.write_text("before")
+    require_writable(path)
+    assert path.read_text() == "before"
+    for unfit in (tmp_path, path / "x"):
+        with refused_naming(FileUnwritable, unfit):
+            require_writable(unfit)
+    os.mkfifo(tmp_path / "pipe")
+    require_writable(tmp_path / "pipe")
+
+
+NO_ITEM = CodedText("the row has no item", "no_item")
+SPAN = CodedText("spans are not read yet", "spans")
+
+
+def filled_report() -> ReadingReport:
+    report = ReadingReport(n_rows=5597, policies={"repeats": "refuse"})
+    for line in range(2, 7):
+        report.leave_out(NO_ITEM, f"line {line}")
+    report.leave_out_part(SPAN, "record 3", n=12)
+    report.note_missing("NULL", 33)
+    report.note_missing("")
+    report.note(CodedText("Yes/yes", "case"))
+    report.note(CodedText("Yes/yes", "case"))
+    return report
+
+
+def test_rows_used_and_left_out_are_the_rows_read() -> None:
+    report = filled_report()
+    assert report.n_used == 5592
+    assert report.left_out["no_item"].places == ["line 2", "line 3", "line 4"]
+    assert report.missing.total() == 34
+    assert [note.code for note in report.notes] == ["case"]
+
+
+def test_the_plain_form_is_json_and_makes_the_report_again() -> None:
+    report = filled_report()
+    plain = json.loads(json.dumps(report.plain()))
+    assert ReadingReport.from_plain(plain) == report
+    assert plain["left_out"] == [
+        {
+            "code": "no_item",
+            "reason": str(NO_ITEM),
+            "n": 5,
+            "places": ["line 2", "line 3", "line 4"],
+        }
+    ]
+    assert plain["n_rows"] == plain["n_used"] + sum(each["n"] for each in plain["left_out"])
+
+
+def test_sentences_show_every_count() -> None:
+    text = " ".join(filled_report().sentences())
+    for part in ("5,597", "5,592", "5 rows", "12", "34", "'NULL'", "line 4, …", "Yes/yes"):
+        assert part in text

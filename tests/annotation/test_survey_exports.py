@@ -14,7 +14,7 @@ import pytest
 from annotation.exceptions import AnnotationError
 from annotation.label_uploads import LabelSettings
 from annotation.readers.tool_exports.surveys import SURVEY
-from tests.annotation.tool_export_facts import answers_of, counts_of, read_fixture, wordings_of
+from tests.annotation.tool_export_drafts import answers_of, counts_of, read_fixture, wordings_of
 from tests.codes import codes_of, refused
 
 BOXES = "What did you like?"

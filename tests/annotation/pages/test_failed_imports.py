@@ -32,8 +32,6 @@ from work.models import Job
 from work.registry import INTERACTIVE, job_kind, register
 from work.request import request_job
 
-pytestmark = pytest.mark.django_db
-
 
 @pytest.fixture
 def upload(rosa: Client) -> Upload:

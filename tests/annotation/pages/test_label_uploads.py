@@ -17,7 +17,7 @@ from annotation.models import AgreementVersion, Annotator, Judgment, Study, Uplo
 from annotation.study_facts import compute
 from metrics.stored_scores import write_scores
 from tests.annotation.test_importing_annotations import EVERY_FORMAT, FOLDER, imported
-from tests.annotation.test_importing_pooled_batches import BATCH
+from tests.annotation.test_importing_mturk_batches import BATCH
 from tests.codes import codes_on
 from tests.console.work import work_off
 

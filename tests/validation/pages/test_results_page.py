@@ -33,7 +33,7 @@ from tests.annotation.studies import (
     tick,
     ticked_study,
 )
-from tests.annotation.test_comparisons import compare, compared_study
+from tests.annotation.test_disagreement import compare, compared_study
 from tests.codes import codes_of
 from tests.console.filled import add_batch, add_scores, scored_study, store_validation
 from tests.console.pages import words_of
