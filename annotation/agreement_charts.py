@@ -22,10 +22,10 @@ from presentation.theme import (
     numbers,
     signed_colour,
 )
+from stats.libraries import pd
 
 if TYPE_CHECKING:
     import altair as alt
-    import pandas as pd
 
 INTERVAL_TITLE = gettext_lazy("Krippendorff's alpha, with its 95\u00a0% interval")
 # Beyond so many annotators the numbers in the cells of a matrix would not fit.
@@ -96,7 +96,6 @@ def pairwise_matrix(pairs: pd.DataFrame, *, statistic: str) -> Picture:
     defined value stays empty. `statistic` names the value.
     """
     import altair as alt
-    import pandas as pd
 
     defined = pairs[pairs["value"].notna()]
     turned = {"annotator_a": "annotator_b", "annotator_b": "annotator_a"}
@@ -264,8 +263,6 @@ def scatter_in_words(annotators: pd.DataFrame, against: str, statistic: str) -> 
 
 
 def _with_interval(row: Mapping[Any, Any]) -> str:
-    import pandas as pd
-
     limits = "" if pd.isna(row["ci_low"]) else f" [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
     return f"{row['label']} ({row['part']}) {row['value']:.2f}{limits}"
 

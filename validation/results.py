@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from annotation.simulated_answers import Raters
+from annotation.study_facts import Raters
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,

@@ -10,7 +10,7 @@ from django.db.models import BooleanField, Exists, ExpressionWrapper
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import ItemSample, Study
-from annotation.simulated_answers import has_simulated
+from annotation.study_facts import VALIDATION, has_simulated
 from annotation.study_files import (
     JSON,
     Download,
@@ -19,7 +19,6 @@ from annotation.study_files import (
     register_file,
     register_table,
 )
-from annotation.study_results import VALIDATION
 from metrics.exceptions import NothingToValidate
 from metrics.models import ScoringRun
 from presentation.row_files import Kind, RowFile

@@ -28,7 +28,7 @@ from annotation.pages.study import (
 )
 from annotation.study_jobs import LABEL, jobs_of, request_study_job
 from console.access import person
-from console.code_names import code_name
+from console.glossary import code_name
 from console.registrations import load_registrations
 from console.tables import page_of
 from presentation.row_files import JSON_LINES, PARQUET, row_jsonl, row_parquet

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Question
-from annotation.pages.stages import stage_facts
+from annotation.pages.study import stage_facts
 from console.forms import UsdField
 from hits.exclusions import listed_workers, worker_id_errors
 from hits.models import Batch, Connection

@@ -44,7 +44,7 @@ from stats.quality.reason_terms import term_pattern
 from work.models import Job
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 RULE_TITLES = {
     "majority": gettext_lazy("the highest grade that more than half of the annotators reached"),

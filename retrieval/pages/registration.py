@@ -32,7 +32,7 @@ from retrieval.result_kinds.machine import COMPARE_MACHINE
 from retrieval.result_kinds.reuse import ESTIMATE_REUSE
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 
 def _collections(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | None:

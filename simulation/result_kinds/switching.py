@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Study
-from annotation.simulated_answers import raters_of
+from annotation.study_facts import raters_of
 from console.chart_values import values_in_words
 from presentation.numbers import format_estimate
 from results.kinds import Chart, Computed, Given, register_kind

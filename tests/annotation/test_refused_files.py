@@ -20,8 +20,7 @@ from annotation.readers.pooled_batch import read_pooled_batch
 from annotation.readers.report import ReadingReport
 from annotation.readers.tables import read_object, read_rows
 from error_codes import CodedText
-from presentation.exceptions import FileUnwritable
-from presentation.files import require_writable, write_whole
+from presentation.files import FileUnwritable, require_writable, write_whole
 from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import rated_study
 from tests.codes import refused, refused_naming

@@ -12,7 +12,7 @@ from accounts.roles import Permission
 from accounts.teams import create_team
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study
-from annotation.study_results import (
+from annotation.study_facts import (
     AGREEMENT,
     REPORT,
     RESULTS,

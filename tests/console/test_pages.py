@@ -9,7 +9,7 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team, set_study_role
 from annotation.models import AgreementVersion, Item, Submission
-from annotation.study_results import (
+from annotation.study_facts import (
     AGREEMENT,
     compute,
 )

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from annotation.readers.columns import open_table, refusing_tables, unusable
-from annotation.readers.label_tables import Kind, LabelTable, read_labels
+from annotation.readers.label_tables import Kind, LabelTable, read_labels, settle_repeats
 from annotation.readers.policies import Reading
-from annotation.readers.repeated_rows import settle_repeats
 from annotation.readers.shapes import Columns, Where
 from error_codes import CodedText
 from metrics.exceptions import ColumnsUnfit

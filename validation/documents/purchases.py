@@ -9,7 +9,7 @@ from math import ceil, inf
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from annotation.assignment_prices import AssignmentPrice
+from annotation.assignment_facts import AssignmentPrice
 from error_codes import CodedText
 from presentation.numbers import join_names
 from validation.analysis.rated_systems import LEAST_ITEMS, ORDER

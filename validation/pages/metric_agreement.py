@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Study
-from annotation.study_results import loaded_fingerprint
+from annotation.study_facts import loaded_fingerprint
 from console.chart_values import Axis, Span, correlation_axis
 from console.templatetags.numbers import coefficient as coefficient_text
 from presentation.documents import Figure, Table

@@ -14,17 +14,18 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.roles import Permission
 from annotation.models import Study
-from annotation.pages.overview import Figure, register_figures
-from annotation.pages.stages import (
+from annotation.pages.study import (
     ANSWER,
     Facts,
+    Figure,
     State,
     StudyStage,
     register_counts,
+    register_figures,
     register_stage,
     result_state,
 )
-from annotation.study_results import RESULTS, VALIDATION
+from annotation.study_facts import RESULTS, VALIDATION
 from console.templatetags.numbers import coefficient, interval
 from results.models import Result
 from stats.correlation.result import LEAST_ITEMS
@@ -43,7 +44,7 @@ from validation.study_results import current_version
 from validation.versions import StoredResults
 
 if TYPE_CHECKING:
-    from annotation.study_sizes import CountedStudy
+    from annotation.models.studies import CountedStudy
 
 
 MOST_QUESTIONS = 4
