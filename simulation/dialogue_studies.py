@@ -20,8 +20,8 @@ from annotation.protocols.templates import read_protocol
 from annotation.readers.drafts import StudyDraft
 from annotation.study_jobs import request_study_job
 from annotation.uploads import PART_BYTES, plain_file_name, require_size
-from simulation.dialogue_pieces import LOG_NAME, log_lines
 from simulation.exceptions import DialoguesUnfit
+from simulation.experiment_runs import LOG_NAME, log_lines
 from simulation.models import DialogueLogPart, DialogueStudy, ExperimentVersion, StoredExperiment
 from simulation.outcome_items import outcome_items
 from simulation.plans import plan_of

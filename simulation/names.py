@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from annotation.readers.report import ReadingReport
-from simulation.captions import CaptionCritic, PairedCaptionCritic, read_captions
 from simulation.catalogue import Catalogue
 from simulation.catalogue_files import (
     read_fashion_iq,
@@ -17,7 +16,7 @@ from simulation.catalogue_files import (
     read_shoes,
     read_sprite,
 )
-from simulation.critics import Critic, critic_of
+from simulation.critics import CaptionCritic, Critic, PairedCaptionCritic, critic_of, read_captions
 from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
 from simulation.users import CHOICES, MetaUser, Mode, of_mode, p_switch_of_effect

@@ -36,9 +36,8 @@ from annotation.uploads import (
 )
 from console.api.endpoint import Endpoint, Input, address_of
 from console.api.errors import Conflict
-from console.api.job_records import JobSerializer
+from console.api.job_records import JobSerializer, ReadingSerializer
 from console.api.operations import reads, writes
-from console.api.reading import ReadingSerializer
 
 
 class UploadInput(Input):

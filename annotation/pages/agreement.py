@@ -39,8 +39,7 @@ from console.access import (
     page_permissions,
     person,
 )
-from console.pages.pictures import FORMS, picture_in
-from console.sections import of_version
+from console.pages.pictures import FORMS, of_version, picture_in
 from console.tables import page_of, search_words, sort_key
 from presentation.spreadsheets import frame_csv
 from presentation.theme import Picture

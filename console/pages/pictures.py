@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from typing import cast
 
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.http import quote_etag
+from django.utils.translation import get_language
 
 from presentation.theme import LIGHT, TOKENS, Form, Picture, rendered, themed
 
@@ -42,4 +47,27 @@ def picture_in(
     content = data() if form == "csv" else rendered(themed(draw()), cast(Form, form))
     response = HttpResponse(content, content_type=FORMS[form])
     response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
+    return response
+
+
+def of_version(
+    request: HttpRequest,
+    version: Model,
+    section: str,
+    make: Callable[[], HttpResponse],
+) -> HttpResponse:
+    """A part of a version's page, not made where the browser has it already.
+
+    A version never changes, so its key, the part with what the address says of it, and the
+    language are all that there is to know.
+    """
+    parts = (version._meta.label, version.pk, section, sorted(request.GET.items()), get_language())
+    etag = quote_etag(sha256(repr(parts).encode()).hexdigest()[:32])
+    response = get_conditional_response(request, etag=etag)
+    if response is None or not isinstance(response, HttpResponse):
+        response = make()
+        response["ETag"] = etag
+    # asked about each time, since who may see a study can change
+    response["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ["Cookie", "Accept-Language", "HX-Request"])
     return response

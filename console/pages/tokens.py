@@ -1,11 +1,15 @@
-"""The tokens of a team's programs: made, displayed once, revoked."""
+"""Signing in, and the tokens of a team's programs: made, displayed once, revoked."""
 
 from __future__ import annotations
 
+from allauth.account.views import LoginView
 from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import LogoutView
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -57,3 +61,24 @@ def revoke(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
     revoke_token(token=token, actor=person(request))
     messages.success(request, _("The token was revoked."))
     return redirect("console:team-tokens", slug)
+
+
+class SignInView(LoginView):  # type: ignore[misc]
+    """The console's sign-in page.
+
+    Access: anybody.
+    """
+
+    template_name = "console/login.html"
+    success_url = reverse_lazy("console:studies")
+
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        """Send on whoever is signed in already."""
+        if request.user.is_authenticated:
+            return redirect(self.get_success_url())
+        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
+        return response
+
+
+login = login_not_required(SignInView.as_view())
+logout = LogoutView.as_view()

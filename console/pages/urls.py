@@ -12,6 +12,6 @@ of_a_team: list[URLPattern | URLResolver] = [
 ]
 
 of_the_site: list[URLPattern | URLResolver] = [
-    path("login/", pages.sign_in.login, name="login"),
-    path("logout/", pages.sign_in.logout, name="logout"),
+    path("login/", pages.tokens.login, name="login"),
+    path("logout/", pages.tokens.logout, name="logout"),
 ]

@@ -12,11 +12,11 @@ from rest_framework.response import Response
 
 from console.api.endpoint import Endpoint, Filters
 from console.api.job_records import (
+    CountsSerializer,
     JobSerializer,
     job_record,
 )
 from console.api.operations import lists, page, reads
-from console.api.reading import CountsSerializer
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile
 from work.models import Job

@@ -30,8 +30,8 @@ from presentation.row_files import FORMS as ROW_FORMS
 from presentation.row_files import JSON_LINES, RowFile
 from presentation.spreadsheets import frame_csv
 from presentation.table_files import TABLE_FORMS, write_table
-from simulation.dialogue_pieces import LOG_NAME, log_lines
 from simulation.exceptions import SimulationError
+from simulation.experiment_runs import LOG_NAME, log_lines
 from simulation.models import ExperimentVersion, StoredExperiment, StoredRecommender
 from simulation.pages.catalogues import (
     DRAWN,

@@ -1,6 +1,5 @@
 """Recommenders that take critiques of what they showed."""
 
-from simulation.recommenders.protocol import Recommender
-from simulation.recommenders.untrained import EmbeddingRecommender, RandomRecommender
+from simulation.recommenders.protocol import EmbeddingRecommender, RandomRecommender, Recommender
 
 __all__ = ["EmbeddingRecommender", "RandomRecommender", "Recommender"]

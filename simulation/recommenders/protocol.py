@@ -1,9 +1,16 @@
-"""What a recommender does for many dialogues at once."""
+"""What a recommender does for many dialogues at once, and those that need no training."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
+import numpy as np
+
+from simulation.catalogue import Catalogue, on_grid
+from simulation.critics import Critic
+from simulation.dialogue_log import top_items
+from simulation.draws import ORDER, hashed, uniform
+from simulation.targets import NONE
 from stats.arguments import Floats, Integers
 
 
@@ -32,3 +39,121 @@ class Recommender(Protocol):
     def record(self) -> dict[str, Any]:
         """What it is, with its settings, as a result keeps it."""
         ...
+
+
+N_PAIRS = 20_000
+RIDGE = 1e-3
+
+
+class EmbeddingRecommender:
+    """Each critique says where the wanted item is: where the shown one is, moved as critics' words
+    move items of this catalogue on average (ridge regression on random pairs of its items). The
+    belief is the mean of what critiques said, later ones weighing more.
+
+    A state is the belief and the weight of all that it rests on. With `recency` 0 every critique
+    weighs as much as any other, with 1 the last one alone counts.
+    """
+
+    name = "embedding"
+
+    def __init__(
+        self, catalogue: Catalogue, critic: Critic, *, recency: float = 0.5, seed: int = 0
+    ) -> None:
+        if not 0 <= recency <= 1:
+            raise ValueError(f"recency must lie between 0 and 1, not {recency}")
+        self.positions, self.recency, self.seed = catalogue.positions, recency, seed
+        self.moves = mean_moves(catalogue, critic, seed=seed)
+
+    def reset(self, start: Integers, seed: Integers) -> Floats:
+        return np.column_stack([self.positions[start], np.zeros(len(start))])
+
+    def observe(self, state: Floats, shown: Integers, critique: Floats) -> Floats:
+        belief, weight = state[:, :-1], state[:, -1:] * (1 - self.recency)
+        said = self.positions[shown] + on_grid(np.einsum("nc,cd->nd", critique, self.moves))
+        belief = on_grid((belief * weight + said) / (weight + 1))
+        return np.column_stack([belief, weight + 1])
+
+    def rank(self, state: Floats, depth: int, excluded: Integers | None = None) -> Integers:
+        return nearest_items(state[:, :-1], self.positions, depth, excluded)
+
+    def record(self) -> dict[str, Any]:
+        return {"name": self.name, "recency": self.recency, "seed": self.seed}
+
+
+def mean_moves(catalogue: Catalogue, critic: Critic, *, seed: int) -> Floats:
+    """How far each component of a critique moves an item, (width of critiques, d)."""
+    rng = np.random.default_rng(seed)
+    shown, wanted = rng.integers(0, len(catalogue), size=(2, N_PAIRS))
+    critiques = critic.vectors(shown, wanted)
+    gaps = catalogue.positions[wanted] - catalogue.positions[shown]
+    gram = critiques.T @ critiques + RIDGE * N_PAIRS * np.eye(critiques.shape[1])
+    return np.asarray(np.linalg.solve(gram, critiques.T @ gaps))
+
+
+CELLS_AT_ONCE = 4_000_000
+"""Scores in memory at a time, 32 MB."""
+FURTHEST = 4.0
+"""A point is drawn in to this distance from the origin, items being within 1, so that products
+stay exact."""
+
+
+def nearest_items(
+    points: Floats, positions: Floats, depth: int, excluded: Integers | None = None
+) -> Integers:
+    """The nearest of items' positions to each point, nearest first; ties by position.
+
+    Points are rounded to the catalogue's grid. Shapes: points (n, d), positions (n_items, d).
+    """
+    length = np.sqrt((points**2).sum(axis=1, keepdims=True))
+    points = on_grid(points * np.minimum(1.0, FURTHEST / np.maximum(length, FURTHEST)))
+    half_squares = np.einsum("id,id->i", positions, positions) / 2
+    step = max(1, CELLS_AT_ONCE // len(positions))
+    ranked = np.empty((len(points), min(depth, len(positions))), dtype=np.intp)
+    for low in range(0, len(points), step):
+        block = slice(low, low + step)
+        scores = points[block] @ positions.T
+        scores -= half_squares
+        if excluded is not None:
+            exclude(scores, excluded[block])
+        ranked[block] = top_items(scores, ranked.shape[1])
+    return ranked
+
+
+def exclude(scores: Floats, excluded: Integers) -> None:
+    """Put these items of each row last, in place."""
+    row, column = np.nonzero(excluded != NONE)
+    scores[row, excluded[row, column]] = -np.inf
+
+
+class RandomRecommender:
+    """Another order at each turn, by seed and what has been shown, without regard to critiques."""
+
+    name = "random"
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.n_items, self.keys = len(catalogue), catalogue.keys
+
+    def reset(self, start: Integers, seed: Integers) -> Floats:
+        return uniform(ORDER, seed, self.keys[start])[:, None]
+
+    def observe(self, state: Floats, shown: Integers, critique: Floats) -> Floats:
+        bits = np.ascontiguousarray(state[:, 0]).view(np.uint64)
+        return uniform(ORDER, bits, self.keys[shown])[:, None]
+
+    def rank(self, state: Floats, depth: int, excluded: Integers | None = None) -> Integers:
+        n_excluded = 0 if excluded is None else excluded.shape[1]
+        depth = min(depth, self.n_items)
+        longer = np.arange(min(depth + n_excluded, self.n_items))
+        bits = hashed(np.ascontiguousarray(state[:, 0]).view(np.uint64))
+        steps = np.array([n for n in range(1, self.n_items + 1) if np.gcd(n, self.n_items) == 1])
+        first = (bits % np.uint64(self.n_items)).astype(np.intp)
+        step = steps[((bits >> np.uint64(32)) % np.uint64(len(steps))).astype(np.intp)]
+        ranked = np.asarray((first[:, None] + step[:, None] * longer) % self.n_items, dtype=np.intp)
+        if excluded is None:
+            return ranked
+        is_excluded = (ranked[:, :, None] == excluded[:, None, :]).any(axis=2)
+        order = np.argsort(is_excluded, axis=1, kind="stable")[:, :depth]
+        return np.asarray(np.take_along_axis(ranked, order, axis=1))
+
+    def record(self) -> dict[str, Any]:
+        return {"name": self.name}

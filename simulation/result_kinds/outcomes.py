@@ -19,12 +19,7 @@ from results.kinds import Chart, Computed, Given, register_kind
 from results.models import Result
 from results.settings import Choice, Names, Number, setting
 from results.tables import Count, Estimate, PValue, Record, Row, Table, Text, Value, sentence
-from simulation.dialogue_figures import (
-    describe_outcomes,
-    outcomes_figure,
-    spans_figure,
-    tabulate_outcomes,
-)
+from simulation.figures import describe_outcomes, outcomes_figure, spans_figure, tabulate_outcomes
 from simulation.models import DialogueStudy
 from simulation.outcome_report import FEW_RECOMMENDERS, outcome_record
 from simulation.outcome_study import COEFFICIENTS, MARGIN

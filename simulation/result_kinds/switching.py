@@ -19,8 +19,8 @@ from results.kinds import Chart, Computed, Given, register_kind
 from results.models import Result
 from results.settings import Names, Number, setting
 from results.tables import Estimate, PValue, Record, Row, Table, Text, Value, sentence
-from simulation.dialogue_figures import spans_figure
 from simulation.exceptions import DialoguesUnfit
+from simulation.figures import spans_figure
 from simulation.models import DialogueStudy
 from simulation.names import named_user
 from simulation.result_kinds.dialogues import (

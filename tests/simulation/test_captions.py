@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from simulation.captions import CaptionCritic, PairedCaptionCritic, RelativeCaption, read_captions
-from simulation.critics import AttributeCritic
+from simulation.critics import (
+    AttributeCritic,
+    CaptionCritic,
+    PairedCaptionCritic,
+    RelativeCaption,
+    read_captions,
+)
 from simulation.drawn_products import drawn_catalogue
 from simulation.exceptions import CaptionsUnfit, CheckpointUnfit
 from tests.codes import refused, refused_naming

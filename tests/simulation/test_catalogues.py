@@ -16,7 +16,7 @@ from simulation.dialogues import simulate
 from simulation.drawn_products import KINDS, drawn_catalogue, stand_in_catalogue, title
 from simulation.exceptions import CatalogueUnfit, TargetsUnfit
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender
-from simulation.recommenders.untrained import nearest_items
+from simulation.recommenders.protocol import nearest_items
 from simulation.targets import from_judgments, targets_of
 from simulation.users import sim_base
 from tests.codes import refused, refused_naming

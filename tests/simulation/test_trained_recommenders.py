@@ -18,9 +18,15 @@ from simulation.exceptions import CheckpointUnfit
 from simulation.outcomes import outcomes
 from simulation.recommenders import RandomRecommender, Recommender
 from simulation.recommenders.trained.checkpoints import read_checkpoint, read_recommender
-from simulation.recommenders.trained.losses import Batch, Dialogue, Trainer, nearest, target_ranks
 from simulation.recommenders.trained.settings import items_of, settings_of
-from simulation.recommenders.trained.tracker import Tracker
+from simulation.recommenders.trained.tracker import (
+    Batch,
+    Dialogue,
+    Tracker,
+    Trainer,
+    nearest,
+    target_ranks,
+)
 from simulation.recommenders.trained.training import held_out, train
 from simulation.users import sim_base
 from stats.arguments import Floats

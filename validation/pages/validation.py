@@ -22,8 +22,7 @@ from console.access import (
     may,
     person,
 )
-from console.pages.pictures import FORMS, picture_in
-from console.sections import of_version
+from console.pages.pictures import FORMS, of_version, picture_in
 from metrics.exceptions import ValidationUnknown
 from metrics.models import ScoringRun
 from metrics.pages.offered_metrics import (

@@ -1,7 +1,8 @@
-"""The network: what was shown and said, turn by turn, as a state; from it a point among items."""
+"""The network of trained recommenders: a state by turn, a point among items; and what it loses by."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import torch  # noqa: TID253
 from torch import nn  # noqa: TID253
 
 from simulation.catalogue import Catalogue, on_grid
-from simulation.recommenders.trained.settings import TrainingSettings, features_of
-from simulation.recommenders.untrained import nearest_items
+from simulation.recommenders.protocol import nearest_items
+from simulation.recommenders.trained.settings import Items, TrainingSettings, features_of
 from stats.arguments import Floats, Integers
 
 if TYPE_CHECKING:
@@ -107,3 +108,205 @@ class TrainedRecommender:
 
     def record(self) -> dict[str, Any]:
         return {"name": self.name, "training": self.settings.record(), **self.origin}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Targets and first items by their position among training items; draws come from `rng`."""
+
+    target: Tensor
+    start: Tensor
+    rng: torch.Generator
+
+
+@dataclass
+class Dialogue:
+    """The dialogues of a batch so far; `points` are those of the training items."""
+
+    points: Tensor
+    state: Tensor
+    shown: Tensor
+
+
+class Trainer:
+    """A tracker with the items it learns from; `frozen` is a copy that GRU-RL looks ahead with."""
+
+    def __init__(self, tracker: Tracker, items: Items, settings: TrainingSettings) -> None:
+        self.tracker, self.items, self.settings = tracker, items, settings
+        self.frozen: Tracker | None = None
+        self.training = torch.as_tensor(items.training, device=items.features.device)
+        self.features = items.features[self.training]
+
+    def loss(self, batch: Batch) -> Tensor:
+        losses = {
+            "gru-sl": self._supervised,
+            "gru-rl": self._look_ahead,
+            "gru-rl-later": self._rewarded,
+            "ege": self._evaluated,
+        }
+        return losses[self.settings.kind](batch)
+
+    def _begin(self, batch: Batch) -> Dialogue:
+        points = self.tracker.items(self.features)
+        state = points.new_zeros(len(batch.target), self.settings.width)
+        return Dialogue(points, state, batch.start)
+
+    def _critiques(self, shown: Tensor, target: Tensor) -> Tensor:
+        return self.items.critiques(self.training[shown], self.training[target])
+
+    def _turn(self, dialogue: Dialogue, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Critique what is shown; the query that follows, and the critique."""
+        critique = self._critiques(dialogue.shown, batch.target)
+        shown = dialogue.points[dialogue.shown]
+        dialogue.state = self.tracker.step(dialogue.state, shown, critique)
+        return self.tracker.query(dialogue.state), critique
+
+    def _next(self, dialogue: Dialogue, query: Tensor, batch: Batch) -> Tensor:
+        """What is shown next in training."""
+        if self.settings.next_item == "random":
+            return self._any(len(query), batch)
+        return nearest(query.detach(), dialogue.points.detach(), 1)[:, 0]
+
+    def _any(self, n: int, batch: Batch) -> Tensor:
+        drawn = torch.randint(len(self.training), (n,), generator=batch.rng)
+        return drawn.to(self.features.device)
+
+    def _supervised(self, batch: Batch) -> Tensor:
+        """Nearer to the target than to any other item, by a margin."""
+        from torch.nn import functional
+
+        dialogue, terms = self._begin(batch), []
+        for _ in range(self.settings.n_turns):
+            query, _critique = self._turn(dialogue, batch)
+            other = self._any(len(query), batch)
+            near = squared(query, dialogue.points[batch.target])
+            far = squared(query, dialogue.points[other])
+            terms.append(functional.relu(near - far + self.settings.margin).mean())
+            dialogue.shown = self._next(dialogue, query, batch)
+        return torch.stack(terms).mean()
+
+    def _look_ahead(self, batch: Batch) -> Tensor:
+        """Show what a copy, rolled to the end of the dialogue, reaches the target best from.
+
+        The dialogue goes on with that item. Its cross-entropy is against uniform items; the
+        query's distance from the target is added.
+        """
+        dialogue, terms = self._begin(batch), []
+        for turn in range(self.settings.n_turns):
+            query, _critique = self._turn(dialogue, batch)
+            best = self._best_next(dialogue, query, batch, self.settings.n_turns - turn - 1)
+            others = [self._any(len(query), batch) for _ in range(self.settings.n_negatives)]
+            choices = torch.stack([best, *others], dim=1)
+            distance = squared(query[:, None, :], dialogue.points[choices])
+            terms.append(_first_of(-distance / self.settings.temperature))
+            terms.append(squared(query, dialogue.points[batch.target]).mean())
+            dialogue.shown = best
+        return torch.stack(terms).sum() / self.settings.n_turns
+
+    @torch.no_grad()
+    def _best_next(self, dialogue: Dialogue, query: Tensor, batch: Batch, n_left: int) -> Tensor:
+        """Of the nearest items the one from which the target's ranks sum to the least."""
+        frozen = self.frozen if self.frozen is not None else self.tracker
+        points = frozen.items(self.features)
+        k = self.settings.n_candidates
+        candidates = nearest(query, points, k)
+        target = batch.target.repeat_interleave(k)
+        state, shown = dialogue.state.repeat_interleave(k, dim=0), candidates.flatten()
+        ranks = target_ranks(points[shown], points, target).double()
+        for _ in range(n_left):
+            critique = self._critiques(shown, target)
+            state = frozen.step(state, points[shown], critique)
+            ahead = frozen.query(state)
+            ranks += target_ranks(ahead, points, target)
+            shown = nearest(ahead, points, 1)[:, 0]
+        best = ranks.view(-1, k).argmin(dim=1, keepdim=True)
+        return candidates.gather(1, best)[:, 0]
+
+    def _rewarded(self, batch: Batch) -> Tensor:
+        """The target against items shown, by dot products, weighted by the rewards to come."""
+        terms, rewards, _, _ = self._policy(batch)
+        total = torch.zeros_like(rewards[0])
+        returns: list[Tensor] = []
+        for reward in reversed(rewards):
+            total = reward + self.settings.discount * total
+            returns.insert(0, total)
+        weighted = [term * weight for term, weight in zip(terms, returns, strict=True)]
+        return torch.stack(weighted).mean()
+
+    def _evaluated(self, batch: Batch) -> Tensor:
+        """EGE: the policy's cross-entropy, and how far values are from reward and next value."""
+        from torch.nn import functional
+
+        terms, rewards, queries, critiques = self._policy(batch, one_more=True)
+        values = [
+            self.tracker.worth(query, torch.stack(critiques[: turn + 1], dim=1))
+            for turn, query in enumerate(queries)
+        ]
+        errors = [
+            functional.smooth_l1_loss(now, reward + self.settings.discount * after.detach())
+            for now, after, reward in zip(values, values[1:], rewards, strict=False)
+        ]
+        if self.settings.policy_terms == "last turn":
+            terms = [terms[-1]] * len(terms)
+        return torch.stack(terms).mean() + torch.stack(errors).mean()
+
+    def _policy(
+        self, batch: Batch, *, one_more: bool = False
+    ) -> tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
+        """For each turn cross-entropies, rewards, queries and critiques, each (n,) or (n, …).
+
+        With `one_more` there is a query and a critique beyond the last turn.
+        """
+        from torch.nn import functional
+
+        dialogue = self._begin(batch)
+        terms, rewards, queries, critiques = [], [], [], []
+        for turn in range(self.settings.n_turns + one_more):
+            query, critique = self._turn(dialogue, batch)
+            queries.append(query)
+            critiques.append(critique)
+            if turn < self.settings.n_turns:
+                target = dialogue.points[batch.target]
+                listed = self._disliked(dialogue, query, batch)
+                choices = torch.cat([batch.target[:, None], listed], dim=1)
+                likeness = (query[:, None, :] * dialogue.points[choices]).sum(dim=2)
+                logits = likeness / self.settings.temperature
+                terms.append(functional.cross_entropy(logits, _zeros(logits), reduction="none"))
+                first = dialogue.points[nearest(query.detach(), dialogue.points.detach(), 1)[:, 0]]
+                rewards.append((first * target).sum(dim=1).detach())
+            dialogue.shown = self._next(dialogue, query, batch)
+        return terms, rewards, queries, critiques
+
+    def _disliked(self, dialogue: Dialogue, query: Tensor, batch: Batch) -> Tensor:
+        """The items that would be shown, but for the target."""
+        n = self.settings.n_negatives
+        listed = nearest(query.detach(), dialogue.points.detach(), n + 1)
+        order = (listed == batch.target[:, None]).int().argsort(dim=1, stable=True)
+        return listed.gather(1, order)[:, :n]
+
+
+def squared(a: Tensor, b: Tensor) -> Tensor:
+    return ((a - b) ** 2).sum(dim=-1)
+
+
+def nearest(query: Tensor, points: Tensor, k: int) -> Tensor:
+    """The nearest points' positions, nearest first, (n, k)."""
+    scores = query @ points.T - (points**2).sum(dim=1) / 2
+    return scores.topk(min(k, len(points)), dim=1).indices
+
+
+def target_ranks(query: Tensor, points: Tensor, target: Tensor) -> Tensor:
+    """How many points are nearer to each query than its target is."""
+    scores = query @ points.T - (points**2).sum(dim=1) / 2
+    return (scores > scores.gather(1, target[:, None])).sum(dim=1)
+
+
+def _first_of(logits: Tensor) -> Tensor:
+    """The cross-entropy of the first choice."""
+    from torch.nn import functional
+
+    return functional.cross_entropy(logits, _zeros(logits))
+
+
+def _zeros(logits: Tensor) -> Tensor:
+    return torch.zeros(len(logits), dtype=torch.long, device=logits.device)

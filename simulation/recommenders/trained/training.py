@@ -16,9 +16,8 @@ from simulation.dialogues import simulate
 from simulation.exceptions import CheckpointUnfit
 from simulation.outcomes import outcomes
 from simulation.recommenders.trained.checkpoints import Checkpoint, load_parameters, read_checkpoint
-from simulation.recommenders.trained.losses import Batch, Trainer
 from simulation.recommenders.trained.settings import Items, TrainingSettings, fingerprint, items_of
-from simulation.recommenders.trained.tracker import Tracker, TrainedRecommender
+from simulation.recommenders.trained.tracker import Batch, Tracker, TrainedRecommender, Trainer
 from simulation.targets import Targets, drawn_starts, filled
 from simulation.users import sim_base
 from stats.arguments import Integers

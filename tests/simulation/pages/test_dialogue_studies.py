@@ -21,7 +21,7 @@ from annotation.protocols.versions import current_document
 from console.chart_values import values_in_words
 from results.models import Result, pack_record
 from results.shown import ShownResult
-from simulation.dialogue_pieces import log_lines
+from simulation.experiment_runs import log_lines
 from simulation.models import (
     DialogueStudy,
     FinalItem,
