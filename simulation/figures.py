@@ -1,4 +1,4 @@
-"""Pictures: of an experiment, as the article's figures 6 to 8; and of reports of recorded dialogues."""
+"""Pictures of experiments, as the article's figures 6 to 8, and of reports of recorded dialogues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network of trained recommenders: a state by turn, a point among items; and what it loses by."""
+"""The network of trained recommenders: a state by turn, a point among items; and its losses."""
 
 from __future__ import annotations
 
