@@ -31,10 +31,10 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.money.fees import CENT
+from marketplace.recruiting.intents import Kind
 
 # Prolific's own rule; its API refuses what is shorter.
 SHORTEST_PROLIFIC_REASON = 100
-Kind = Intent.Kind
 State = Session.State
 
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, RecruiterConnection, Session
+from marketplace.recruiting.dispatch import _is_decided_again
 from marketplace.recruiting.doubts import settle_doubt
 from marketplace.recruiting.intents import (
     DECISIONS,
@@ -84,11 +85,6 @@ def _note_done(held: Intent) -> None:
     if held.kind in DECISIONS and not _is_decided_again(held):
         take_over(held.session, DECIDED[Kind(held.kind)])
     note(held, State.DONE)
-
-
-def _is_decided_again(decision: Intent) -> bool:
-    later = Intent.objects.filter(session=decision.session_id, kind__in=DECISIONS)
-    return later.filter(pk__gt=decision.pk).exists()
 
 
 def _send_again(refused: Intent) -> None:

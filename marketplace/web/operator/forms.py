@@ -12,8 +12,8 @@ from marketplace.exceptions import (
     InvalidAmount,
 )
 from marketplace.models import Deposit, Requester
+from marketplace.money import deposits
 from marketplace.money.amounts import parse_amount
-from marketplace.money.deposits import deposit, reverse_deposit
 from marketplace.money.fees import CENT
 from marketplace.users import User
 
@@ -78,7 +78,7 @@ class DepositForm(forms.Form):
         and then the form says why."""
         values = self.cleaned_data
         try:
-            deposit(
+            deposits.deposit(
                 requester=self.requester,
                 amount_usd=values["amount_usd"],
                 reference=values["reference"],
@@ -100,7 +100,7 @@ class ReversalForm(forms.Form):
     def reverse(self, *, deposit: Deposit, user: User) -> bool:
         """Take it out; False where that is refused, and then `problem` says why."""
         try:
-            reverse_deposit(deposit=deposit, reason=self.cleaned_data["reason"], user=user)
+            deposits.reverse_deposit(deposit=deposit, reason=self.cleaned_data["reason"], user=user)
         except DepositSpent as error:
             self.problem = error
             return False

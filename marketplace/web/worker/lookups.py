@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_lazy
 
 from marketplace.exceptions import InvalidAmount
 from marketplace.models import (
@@ -21,11 +21,11 @@ from marketplace.money.amounts import parse_amount
 from marketplace.qualifications.eligibility import unmet_by_hit_type
 
 SORTS = {
-    "newest": (_("Newest first"), "-pk"),
-    "reward": (_("Highest reward"), "-reward_usd"),
-    "hits": (_("Most HITs"), "-available_count"),
-    "shortest": (_("Least time allotted"), "assignment_duration_seconds"),
-    "expires": (_("Expires soonest"), "last_expiration"),
+    "newest": (gettext_lazy("Newest first"), "-pk"),
+    "reward": (gettext_lazy("Highest reward"), "-reward_usd"),
+    "hits": (gettext_lazy("Most HITs"), "-available_count"),
+    "shortest": (gettext_lazy("Least time allotted"), "assignment_duration_seconds"),
+    "expires": (gettext_lazy("Expires soonest"), "last_expiration"),
 }
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from allauth.decorators import rate_limit
 from django.conf import settings
-from django.contrib.auth import logout
+from django.contrib import auth
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -99,7 +99,7 @@ def erase(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
         except ErasureRefused as refused:
             form.add_error(None, ValidationError(str(refused), code=refused.code))
         else:
-            logout(request)
+            auth.logout(request)
             return redirect("marketplace:erased")
     context = {"worker": worker, "form": form, "obstacles": erasure_obstacles(worker)}
     return render(request, "marketplace/erase.html", context)
