@@ -13,10 +13,9 @@ from marketplace.models import RecruitedStudy
 from marketplace.money.reconciliation import store_audit
 from marketplace.notifications.delivery import send_due
 from marketplace.notifications.worker_mail import send_due_mail
-from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.decisions import approve_overdue
-from marketplace.recruiting.demographics import FETCH_DEMOGRAPHICS, fetch_demographics
-from marketplace.recruiting.events import delete_old_events, follow_all_events
+from marketplace.recruiting.calls import call_recruiters, delete_old_events, follow_all_events
+from marketplace.recruiting.files import FETCH_DEMOGRAPHICS, fetch_demographics
+from marketplace.recruiting.intents import approve_overdue
 from marketplace.recruiting.requests import ACT, CONNECT, perform_action, perform_connection
 from marketplace.recruiting.sessions import settle_sessions
 from work.exceptions import JobWaiting

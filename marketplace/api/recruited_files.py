@@ -27,8 +27,7 @@ from marketplace.exceptions import ChannelDoesNotExist, ProtocolError
 from marketplace.models import AccessKey, RecruitedStudy
 from marketplace.people.access_keys import is_owners
 from marketplace.people.key_secrets import find_active_key, note_use, secrets_of
-from marketplace.recruiting.demographics import demographics_file
-from marketplace.recruiting.files import join_file, participants_file
+from marketplace.recruiting.files import demographics_file, join_file, participants_file
 from marketplace.recruiting.studies import find_study
 
 LONGEST_TIME = 11  # digits of seconds since 1970

@@ -8,8 +8,8 @@ from django.views.decorators.http import require_POST
 
 from marketplace.api.authentication import read_body
 from marketplace.exceptions import ProtocolError
-from marketplace.recruiting.events import receive_event
-from marketplace.recruiting.problems import NotVerified
+from marketplace.recruiting.calls import receive_event
+from marketplace.recruiting.records import NotVerified
 
 MOST_BYTES = 64 * 1024
 

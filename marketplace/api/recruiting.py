@@ -28,8 +28,9 @@ from marketplace.api.recruiting_inputs import Body, hit_type_of, posting_of, rec
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, RecruitedStudy, Requester
 from marketplace.recruiting.connections import disconnect
-from marketplace.recruiting.decisions import request_bonus_in
-from marketplace.recruiting.demographics import request_demographics
+from marketplace.recruiting.dispatch import decide_uncertain
+from marketplace.recruiting.files import request_demographics
+from marketplace.recruiting.intents import request_bonus_in
 from marketplace.recruiting.participants import erase_participant
 from marketplace.recruiting.requests import (
     Action,
@@ -37,7 +38,6 @@ from marketplace.recruiting.requests import (
     request_connection,
     request_draft,
 )
-from marketplace.recruiting.settlements import decide_uncertain
 from marketplace.recruiting.standing import (
     calls_of,
     decisions_of,

@@ -12,8 +12,7 @@ from django.http import HttpRequest
 from marketplace.api.request_bodies import read_object
 from marketplace.exceptions import ChannelDoesNotExist, HitTypeDoesNotExist, InvalidParameter
 from marketplace.models import Hit, HitType, RecruitedStudy, RecruiterConnection, Requester
-from marketplace.recruiting.drafts import MOST_EXCLUDED, Posting
-from marketplace.recruiting.filters import LABELS, LONGEST_LINE, MOST_FILTERS
+from marketplace.recruiting.drafts import LABELS, LONGEST_LINE, MOST_EXCLUDED, MOST_FILTERS, Posting
 from marketplace.recruiting.studies import MOST_ITEMS, find_study
 
 MOST_AMOUNT = Decimal(10_000_000)

@@ -130,7 +130,7 @@ class AttachedHitType(models.Model):
 
 class Intent(models.Model):
     """What is to be done at a recruiter's, written down before anybody is called, so that it is
-    done once (see marketplace.recruiting.decisions)."""
+    done once (see marketplace.recruiting.intents)."""
 
     class Kind(models.TextChoices):
         APPROVE = "approve", _("Approve")

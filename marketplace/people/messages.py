@@ -28,7 +28,7 @@ class Undelivered:
 def send_message(*, requester: Requester, worker: WorkerAccount, subject: str, text: str) -> None:
     """Put a message into a worker's inbox, in the transaction of what it is about. Nobody is
     left to read one where the account was erased, and a recruiter's participants read what their
-    recruiter sends them (see marketplace.recruiting.decisions)."""
+    recruiter sends them (see marketplace.recruiting.intents)."""
     if worker.erased_at is not None or worker.paid_by == PaidBy.RECRUITER:
         return
     now = clock.now()

@@ -6,13 +6,17 @@ person's own account; and an id that a panel sends stands for one account at one
 because whoever knows the id can come in with it.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from django.conf import settings
 from django.core.cache import cache
 from django.db import transaction
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
 from marketplace import clock
@@ -26,9 +30,7 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.people.erased_submissions import erased_among
-from marketplace.recruiting.asked_arrivals import verify_arrival
 from marketplace.recruiting.connections import recruiter_of
-from marketplace.recruiting.devices import is_compatible
 from marketplace.recruiting.links import panel_of
 from marketplace.recruiting.participants import (
     account_of,
@@ -37,7 +39,8 @@ from marketplace.recruiting.participants import (
     new_participant,
 )
 from marketplace.recruiting.posting import follow_study
-from marketplace.recruiting.problems import NotVerified, RecruiterProblem, Unreachable
+from marketplace.recruiting.prolific import Prolific
+from marketplace.recruiting.records import NotVerified, RecruiterProblem, Unreachable
 from marketplace.recruiting.sessions import start_session
 from marketplace.recruiting.signed_links import (
     PARAMETER,
@@ -45,6 +48,67 @@ from marketplace.recruiting.signed_links import (
     published_keys,
     verify_signed_link,
 )
+
+# How often a recruiter is asked about arrivals that it did not send.
+#
+# Each arrival that nothing proves is asked about while a browser waits. Whoever makes ids up would
+# have as many calls made as they send requests, and keep those waiting who were sent: so the same ids
+# are asked about once in a while, and from one address a few that are unknown of a study. Whoever is
+# in a study already, or comes by a signed link, is not asked about.
+
+# A submission may be seen there a moment after its participant is sent.
+UNKNOWN_FOR_SECONDS = 15
+MOST_UNKNOWN, COUNTED_FOR_SECONDS = 20, 600
+
+
+def verify_arrival(
+    recruiter: Prolific, study: RecruitedStudy, ids: Mapping[str, str], *, address: str
+) -> None:
+    """NotVerified where the recruiter did not send whoever comes with these ids, as it says or has
+    just said; Unreachable where too many from this address were unknown to be asked about more."""
+    unknown = _key("unknown-arrival", study, *(f"{name}={ids[name]}" for name in sorted(ids)))
+    from_there = _key("unknown-arrivals-from", study, address)
+    if problem := cache.get(unknown):
+        raise NotVerified(problem)
+    if address and cache.get(from_there, 0) >= MOST_UNKNOWN:
+        raise Unreachable("Too many arrivals from this address were unknown.")
+    try:
+        recruiter.verify_arrival(study.external_id, ids)
+    except NotVerified as problem:
+        cache.set(unknown, str(problem), UNKNOWN_FOR_SECONDS)
+        cache.add(from_there, 0, COUNTED_FOR_SECONDS)
+        with suppress(ValueError):  # it is over at this moment
+            cache.incr(from_there)
+        raise
+
+
+def _key(kind: str, study: RecruitedStudy, *facts: str) -> str:
+    """Of a cache, which nobody reads ids or addresses from."""
+    return f"{kind}:{study.pk}:{salted_hmac(kind, '&'.join(facts)).hexdigest()}"
+
+
+# Which kind of device somebody comes with, by what its browser says, and whether a study takes it.
+#
+# A browser that says nothing known is let in: a study is refused to nobody on a guess. Tablets that
+# call themselves computers, as iPads do, count as what they say.
+
+DESKTOP, TABLET, MOBILE = "desktop", "tablet", "mobile"
+TABLETS = re.compile(r"iPad|Tablet|PlayBook|Silk(?!.*Mobile)|Android(?!.*Mobile)", re.IGNORECASE)
+TELEPHONES = re.compile(r"iPhone|iPod|Mobi|Windows Phone", re.IGNORECASE)
+COMPUTERS = re.compile(r"Windows NT|Macintosh|X11|CrOS|Linux", re.IGNORECASE)
+
+
+def device_of(user_agent: str) -> str:
+    """The kind of device, one of Prolific's three words; empty where it cannot be told."""
+    kinds = ((TABLET, TABLETS), (MOBILE, TELEPHONES), (DESKTOP, COMPUTERS))
+    return next((kind for kind, pattern in kinds if pattern.search(user_agent)), "")
+
+
+def is_compatible(study: RecruitedStudy, user_agent: str) -> bool:
+    """Whether the study is for devices such as this."""
+    device = device_of(user_agent)
+    return not study.devices or not device or device in study.devices
+
 
 Kind = RecruiterConnection.Kind
 ID, LONGEST_SHOWN = re.compile(r"[\w.@:+~-]+", re.ASCII), 64

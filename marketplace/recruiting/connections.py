@@ -6,9 +6,11 @@ takes the place of the one before, or is forgotten.
 
 import json
 from contextlib import suppress
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -17,11 +19,51 @@ from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, RecruiterConnection, Requester
-from marketplace.recruiting.problems import RecruiterProblem
 from marketplace.recruiting.prolific import Prolific, Transport
-from marketplace.recruiting.records import Account
-from marketplace.recruiting.subscriptions import subscribe, unsubscribe
+from marketplace.recruiting.records import Account, RecruiterProblem
 from marketplace.users import User
+
+# Having a recruiter's news sent here, where both can be reached.
+
+# A recruiter stops sending after some days of failures, and somebody may have changed the secret.
+CHECKED_EVERY = timedelta(days=1)
+
+
+def keep_subscribed(connection: RecruiterConnection, recruiter: Prolific) -> None:
+    """See once a day that news are sent here, and with which secret they are signed."""
+    checked_at = connection.webhooks_checked_at
+    if checked_at is None or checked_at <= clock.now() - CHECKED_EVERY:
+        subscribe(connection, recruiter)
+
+
+def subscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
+    """Have news sent here; said again, nothing changes."""
+    if not _is_reachable():
+        return
+    # Before the first of them can come.
+    connection.encrypted_webhook_secret = encrypt(recruiter.webhook_secret())
+    connection.save(update_fields=["encrypted_webhook_secret"])
+    recruiter.subscribe(_address(connection))
+    connection.webhooks_checked_at = clock.now()
+    connection.save(update_fields=["webhooks_checked_at"])
+
+
+def unsubscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
+    """Have no news sent here any more."""
+    if connection.encrypted_webhook_secret:
+        recruiter.unsubscribe(_address(connection))
+
+
+def _is_reachable() -> bool:
+    """Recruiters send to https alone; a fake on this machine isn't so particular."""
+    ours, theirs = str(settings.SITE_URL), str(settings.PROLIFIC_URL)
+    return ours.startswith("https://") or theirs.startswith("http://")
+
+
+def _address(connection: RecruiterConnection) -> str:
+    path = reverse("marketplace:recruiter_events", args=[connection.public_id])
+    return f"{settings.SITE_URL}{path}"
+
 
 Kind = RecruiterConnection.Kind
 # Of bonuses that wait as an account is disconnected.

@@ -20,14 +20,14 @@ from django.utils.translation import gettext as _
 from encryption import decrypt
 from marketplace import clock
 from marketplace.models import RecruitedStudy, RecruiterConnection, Session, WorkerBlock
-from marketplace.recruiting.problems import (
+from marketplace.recruiting.prolific import Prolific
+from marketplace.recruiting.records import (
     NotAuthorized,
     NotFound,
     RecruiterProblem,
     Refused,
     Unreadable,
 )
-from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.turns import Patience
 
 logger = logging.getLogger(__name__)

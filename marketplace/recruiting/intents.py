@@ -7,15 +7,33 @@ answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.db.models import Case, Exists, OuterRef, When
 
 from marketplace import clock
-from marketplace.models import Intent, RecruiterCharge, RecruiterConnection, Session
+from marketplace.exceptions import DuplicateRequest, InvalidAssignmentState, InvalidParameter
+from marketplace.hits import review
+from marketplace.hits.bonuses import LARGEST_BONUS_USD, Bonus
+from marketplace.models import (
+    Assignment,
+    Intent,
+    Outcome,
+    PaidBy,
+    RecruitedStudy,
+    RecruiterCharge,
+    RecruiterConnection,
+    Requester,
+    Session,
+    SessionItem,
+    WorkerAccount,
+)
+from marketplace.money.fees import CENT
 from marketplace.recruiting.turns import require_turn
 
 # A bonus that has not shown itself by then is a person's to decide.
@@ -91,3 +109,289 @@ def note_unsent(intent: Intent, before: tuple[dict[str, Any], datetime | None]) 
 def may_still_show(bonus: Intent) -> bool:
     """Whether it is too soon to say that a bonus without an answer was not paid."""
     return bonus.sent_at is not None and bonus.sent_at > clock.now() - SHOWN_WITHIN
+
+
+# What a requester decides about participants, through the protocol or on pages: written down as
+# intents for their recruiter, in the transaction of the decision itself.
+#
+# All HITs of a session are one submission at its recruiter, which is approved or rejected once. The
+# first decision on one of them is that of the submission; one that contradicts it is refused. A
+# bonus is the recruiter's to pay: nothing moves in the ledger.
+
+# Prolific's own rule; its API refuses what is shorter.
+SHORTEST_PROLIFIC_REASON = 100
+SessionState = Session.State
+
+
+@transaction.atomic
+def approve_assignment(
+    *, requester: Requester, public_id: str, feedback: str, override_rejection: bool
+) -> None:
+    """Approve the assignment; of a participant, the submission at the recruiter, too."""
+    session = _session(requester, public_id)
+    if session is not None and _is_decided(session, Kind.REJECT) and not override_rejection:
+        raise InvalidAssignmentState(_contradiction(session, "rejected"))
+    review.approve_assignment(
+        requester=requester,
+        public_id=public_id,
+        feedback=feedback,
+        override_rejection=override_rejection,
+    )
+    if session is not None:
+        _decide(session, Kind.APPROVE, feedback, SessionState.APPROVED)
+
+
+@transaction.atomic
+def reject_assignment(*, requester: Requester, public_id: str, feedback: str) -> None:
+    """Reject the assignment; of a participant, the submission at the recruiter, too."""
+    session = _session(requester, public_id)
+    if session is not None:
+        if _is_decided(session, Kind.APPROVE):
+            raise InvalidAssignmentState(_contradiction(session, "approved"))
+        is_prolific = session.connection.kind == RecruiterConnection.Kind.PROLIFIC
+        if is_prolific and len(feedback) < SHORTEST_PROLIFIC_REASON:
+            raise InvalidParameter(
+                f"Prolific asks for a reason of at least {SHORTEST_PROLIFIC_REASON} characters in "
+                f"RequesterFeedback; yours has {len(feedback)}.",
+                code="short_reason",
+            )
+    review.reject_assignment(requester=requester, public_id=public_id, feedback=feedback)
+    if session is not None:
+        _decide(session, Kind.REJECT, feedback, SessionState.REJECTED)
+
+
+@transaction.atomic
+def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
+    """Write down a bonus for a participant, once under a token; False where the assignment's
+    worker is paid here."""
+    session = _session(requester, bonus.assignment_id)
+    if session is None or session.worker.paid_by == PaidBy.LEDGER:
+        return False
+    if session.worker.worker_id != bonus.worker_id:
+        raise InvalidParameter(
+            f"The assignment {bonus.assignment_id} is not one of the worker {bonus.worker_id}."
+        )
+    if not CENT <= bonus.amount_usd <= LARGEST_BONUS_USD:
+        raise InvalidParameter(f"BonusAmount must be from ${CENT} to ${LARGEST_BONUS_USD:,}.")
+    currency = session.connection.settings.get("currency", "USD")
+    if currency != "USD":
+        raise InvalidParameter(
+            f"{session.connection.name} pays in {currency}, and BonusAmount is in USD. Pay this "
+            f"bonus at {session.connection.name}."
+        )
+    key = f"bonus:{bonus.token or uuid4().hex}"
+    known = Intent.objects.filter(connection=session.connection, key=key).first()
+    if known is None or known.state == Intent.State.REFUSED:
+        _require_called(session.connection)
+    if known is not None:
+        _ask_again_if_refused(known, session, bonus)
+        return True
+    _write(session, Kind.BONUS, key, text=bonus.reason, amount=bonus.amount_usd, currency=currency)
+    return True
+
+
+def _require_called(connection: RecruiterConnection) -> None:
+    """Refuse a bonus that would wait until somebody connects the account again, long after it may
+    have been paid there by hand. Who comes by links is paid by the requester's file."""
+    if connection.kind == RecruiterConnection.Kind.PROLIFIC and not connection.encrypted_token:
+        raise InvalidParameter(
+            f"{connection.name} is disconnected, and pays no bonus that is requested here: connect "
+            f"it first, or pay the bonus there.",
+            code="disconnected",
+        )
+
+
+def _ask_again_if_refused(known: Intent, session: Session, bonus: Bonus) -> None:
+    """One that its recruiter refused, as for want of money, is asked for again under its token, of
+    another amount, too: nothing was paid by it. Any other stands already."""
+    again = Intent.objects.filter(pk=known.pk, state=Intent.State.REFUSED, session=session)
+    facts: dict[str, Any] = {"problem": "", "done_at": None, "sent_at": None, "basis": {}}
+    facts |= {"amount": bonus.amount_usd, "text": bonus.reason}
+    if not again.update(state=Intent.State.WRITTEN, **facts):
+        raise DuplicateRequest("bonus payment", str(known.pk))
+
+
+@transaction.atomic
+def request_bonus_in(
+    currency: str, *, study: RecruitedStudy, worker_id: str, bonus: Decimal, reason: str, token: str
+) -> Intent:
+    """Write down a bonus in the currency of the recruiter's account, once under a token, for the
+    latest participation of a worker in the study, or else in another of the same HITs there."""
+    there = study.connection.settings.get("currency", "")
+    if currency != there or not currency:
+        text = f"The account at {study.connection.name} is in {there}."
+        raise InvalidParameter(text, code="other_currency")
+    require_bonus_amount(bonus)
+    name = f"bonus:{token}"
+    known = Intent.objects.filter(connection=study.connection_id, key=name)
+    if (asked := known.select_related("session__worker").first()) is not None:
+        return _same_bonus(asked, worker_id, bonus)
+    _require_called(study.connection)
+    session = _locked(participation_of(study, worker_id).pk)
+    # The same request, which is repeated where no answer came, may have been at work meanwhile.
+    if (asked := known.select_related("session__worker").first()) is not None:
+        return _same_bonus(asked, worker_id, bonus)
+    return _write(session, Kind.BONUS, name, text=reason, amount=bonus, currency=currency)
+
+
+def require_bonus_amount(bonus: Decimal) -> None:
+    """Refuse what no bonus can be."""
+    if not CENT <= bonus <= LARGEST_BONUS_USD or bonus != bonus.quantize(CENT):
+        text = f"A bonus is from {CENT} to {LARGEST_BONUS_USD:,}, in whole cents."
+        raise InvalidParameter(text, code="bad_amount")
+
+
+def participation_of(study: RecruitedStudy, worker_id: str) -> Session:
+    """The one that a bonus is paid for: a worker's latest in the study, or else in another of the
+    same HITs at its recruiter."""
+    sessions = Session.objects.filter(
+        connection=study.connection_id,
+        study__hit_type=study.hit_type_id,
+        worker__worker_id=worker_id,
+    )
+    in_it_first = Case(When(study=study.pk, then=0), default=1)
+    session = sessions.select_related("study").order_by(in_it_first, "-pk").first()
+    if session is None:
+        raise InvalidParameter(
+            f"{worker_id} is no participant of this study, nor of another of its HITs at "
+            f"{study.connection.name}, which pays nobody else a bonus.",
+            code="unknown_participant",
+        )
+    return session
+
+
+def _same_bonus(asked: Intent, worker_id: str, bonus: Decimal) -> Intent:
+    if (asked.session.worker.worker_id, asked.amount) != (worker_id, bonus):
+        text = "This request_token was another bonus's: use one for each."
+        raise InvalidParameter(text, code="token_used")
+    return asked
+
+
+@transaction.atomic
+def request_messages(
+    *, requester: Requester, subject: str, text: str, worker_ids: Sequence[str]
+) -> list[str]:
+    """Write down messages to those of these workers who are the requester's participants, once
+    each; return the ids of the others, who read their messages here, or whom nothing brings one:
+    of a recruiter that is not called."""
+    participants = WorkerAccount.objects.filter(
+        paid_by=PaidBy.RECRUITER, worker_id__in=worker_ids, sessions__study__requester=requester
+    )
+    participants = participants.exclude(sessions__connection__encrypted_token="")
+    written = set()
+    for worker in participants.distinct():
+        rows = Session.objects.of(requester).filter(worker=worker).select_related("connection")
+        key = f"message:{uuid4().hex}"
+        _write(rows.latest("pk"), Kind.MESSAGE, key, text=f"{subject}\n\n{text}")
+        written.add(worker.worker_id)
+    return [worker_id for worker_id in worker_ids if worker_id not in written]
+
+
+def message_participant(
+    requester: Requester, worker: WorkerAccount, subject: str, text: str
+) -> None:
+    """Write down a message to somebody whose recruiter is to send it; of anybody else, who
+    reads messages here, nothing."""
+    if worker.paid_by == PaidBy.RECRUITER:
+        request_messages(
+            requester=requester, subject=subject, text=text, worker_ids=[worker.worker_id]
+        )
+
+
+def approve_overdue() -> int:
+    """Write down for the recruiter what time has approved here; return of how many sessions."""
+    others = SessionItem.objects.filter(session=OuterRef("pk"))
+    others = others.exclude(assignment__status=Assignment.Status.APPROVED)
+    # One that was refused there stands among what somebody must look after.
+    written = Intent.objects.filter(session=OuterRef("pk"), kind=Kind.APPROVE)
+    # Who ran out of time there has all of the work here, and may enter the code late.
+    ended = (SessionState.FINISHED, SessionState.TIMED_OUT)
+    done = Session.objects.filter(state__in=ended, outcome=Outcome.COMPLETED)
+    done = done.filter(~Exists(others), ~Exists(written))
+    keys = list(done.values_list("pk", flat=True))
+    for key in keys:
+        with transaction.atomic():
+            _decide(_locked(key), Kind.APPROVE, "", SessionState.APPROVED)
+    return len(keys)
+
+
+def _session(requester: Requester, public_id: str) -> Session | None:
+    """The session that this assignment is of, held; before any HIT, as sessions always are."""
+    rows = Assignment.objects.of(requester).filter(public_id=public_id)
+    key = rows.values_list("session_item__session", flat=True).first()
+    return None if key is None else _locked(key)
+
+
+def _locked(key: int) -> Session:
+    locked = Session.objects.select_for_update(no_key=True, of=("self",))
+    return locked.select_related("connection", "worker").get(pk=key)
+
+
+def _is_decided(session: Session, kind: str) -> bool:
+    """Whether the last decision on the session was this."""
+    last = _last_decision(session)
+    return last is not None and last.kind == kind
+
+
+def _last_decision(session: Session) -> Intent | None:
+    decisions = Intent.objects.filter(session=session, kind__in=[Kind.APPROVE, Kind.REJECT])
+    return decisions.order_by("-pk").first()
+
+
+def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
+    last = _last_decision(session)
+    # One that its recruiter refused, as for want of money, is made again by the next.
+    if last is not None and last.kind == kind and last.state != Intent.State.REFUSED:
+        return
+    is_unsent = False
+    if kind == Kind.APPROVE:  # a rejection that was taken back before it was sent is none
+        unsent = Intent.objects.filter(session=session, kind=Kind.REJECT)
+        is_unsent = bool(unsent.filter(state=Intent.State.WRITTEN).delete()[0])
+        # Until it is sent, a study that is over is looked at again.
+        study = RecruitedStudy.objects.filter(pk=session.study_id, n_payable_there__isnull=False)
+        study.update(n_payable_there=None)
+    n = Intent.objects.filter(session=session, kind=kind).count()
+    # Whoever approves what stands as rejected here knows it, but of what never left here.
+    is_override = kind == Kind.APPROVE and session.state == SessionState.REJECTED and not is_unsent
+    basis = {"overrides": True} if is_override else {}
+    _write(session, kind, f"{kind}:{session.pk}:{n}", text=feedback, basis=basis)
+    if session.state == SessionState.STARTED:
+        return  # the participant is still at work: it is decided when they have finished
+    session.state = state
+    session.save(update_fields=["state"])
+
+
+def _write(
+    session: Session,
+    kind: str,
+    key: str,
+    *,
+    text: str,
+    amount: Decimal | None = None,
+    currency: str = "",
+    basis: dict[str, bool] | None = None,
+) -> Intent:
+    intent = Intent(
+        connection=session.connection,
+        session=session,
+        kind=kind,
+        key=key,
+        text=text,
+        amount=amount,
+        currency=currency,
+        basis=basis or {},
+        created_at=clock.now(),
+    )
+    try:
+        with transaction.atomic():
+            intent.save(force_insert=True)
+    except IntegrityError as error:  # the same token came in on another connection
+        raise DuplicateRequest("request", key) from error
+    return intent
+
+
+def _contradiction(session: Session, decision: str) -> str:
+    return (
+        f"All HITs of this participant are one submission at {session.connection.name}, "
+        f"which you have {decision}. It can't be decided otherwise for one of them."
+    )

@@ -13,8 +13,7 @@ from django.utils.translation import gettext as _
 
 from encryption import decrypt
 from marketplace.models import RecruitedStudy, RecruiterConnection, Session
-from marketplace.recruiting.problems import NotVerified
-from marketplace.recruiting.records import Arrival
+from marketplace.recruiting.records import Arrival, NotVerified
 
 LONGEST_ID = 200
 PLACEHOLDERS = ("{code}", "{worker}", "{study}", "{session}")

@@ -24,10 +24,16 @@ from marketplace.models import PaidBy, RecruitedStudy, RecruiterCharge, Recruite
 from marketplace.recruiting.charges import follow_pay
 from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.drafts import MOST_PLACES, with_screen_outs
-from marketplace.recruiting.needed_places import require_work
-from marketplace.recruiting.problems import NotFound, RecruiterProblem, Uncertain
+from marketplace.recruiting.places import require_work
 from marketplace.recruiting.prolific import Prolific
-from marketplace.recruiting.records import Cost, PostedStudy, StudyState
+from marketplace.recruiting.records import (
+    Cost,
+    NotFound,
+    PostedStudy,
+    RecruiterProblem,
+    StudyState,
+    Uncertain,
+)
 from marketplace.recruiting.turns import Patience, keep_turn, require_turn
 from marketplace.users import User
 

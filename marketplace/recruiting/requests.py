@@ -16,9 +16,9 @@ from django.utils.translation import gettext_lazy
 
 from marketplace.exceptions import InvalidParameter, MarketplaceError, RecruiterBusy
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
-from marketplace.recruiting.bonus_prices import price_bonus
-from marketplace.recruiting.connections import offer_prolific, try_offer
+from marketplace.recruiting.connections import offer_prolific, required_recruiter, try_offer
 from marketplace.recruiting.drafts import Posting, discard_draft, send_draft, write_draft
+from marketplace.recruiting.intents import participation_of, require_bonus_amount
 from marketplace.recruiting.posting import (
     pause_study,
     price_places,
@@ -27,10 +27,32 @@ from marketplace.recruiting.posting import (
     set_places,
     stop_study,
 )
-from marketplace.recruiting.problems import RecruiterProblem
+from marketplace.recruiting.records import Bonus, Cost, RecruiterProblem
 from marketplace.recruiting.turns import turn_at
 from work.models import Job
 from work.request import request_job
+
+# What a bonus costs with the recruiter's fees, as it says itself, before anybody pays it.
+#
+# Set up and never paid, a bonus costs nothing there: whoever pays it later has another set up.
+
+
+def price_bonus(*, study: RecruitedStudy, worker_id: str, bonus: Decimal) -> Cost:
+    """What a bonus of this amount costs for a participant of the study, or of its HITs there."""
+    recruiter = required_recruiter(study.connection)
+    require_bonus_amount(bonus)
+    session = participation_of(study, worker_id)
+    try:
+        prepared = recruiter.bonus_prepare(
+            session.study.external_id, [Bonus(session.submission_id, bonus)]
+        )
+    except (RecruiterProblem, ValueError) as problem:
+        text = _("What the bonus costs was not heard: {problem}")
+        raise InvalidParameter(text.format(problem=problem), code="unknown_price") from problem
+    study.quoted_bonus, study.quoted_bonus_cost = bonus, prepared.total
+    study.save(update_fields=["quoted_bonus", "quoted_bonus_cost"])
+    return Cost(prepared.total, prepared.currency)
+
 
 CONNECT, ACT = "connect_recruiter", "act_on_recruited_study"
 CUT_OFF = gettext_lazy("“{action}” was cut off. Look how the study stands, and do it again.")

@@ -30,9 +30,9 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.qualifications.eligibility import require_acceptance
-from marketplace.recruiting.codes import code_of
 from marketplace.recruiting.intents import DECISIONS
-from marketplace.recruiting.reservations import Contended, hits_of, reserve_items
+from marketplace.recruiting.places import Contended, hits_of, reserve_items
+from marketplace.recruiting.studies import code_of
 
 # Beyond the study's own time, so that the last page is not lost to a slow network. Participants
 # are shown the study's own: their recruiter gives their place away after it.

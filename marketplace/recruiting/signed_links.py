@@ -24,8 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, RSAPublicNumbers
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from marketplace.recruiting.problems import NotVerified, Unreachable
-from marketplace.recruiting.records import Arrival
+from marketplace.recruiting.records import Arrival, NotVerified, Unreachable
 
 ALGORITHM = "RS256"
 ISSUER = "https://www.prolific.com"

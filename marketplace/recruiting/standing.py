@@ -39,7 +39,7 @@ from marketplace.models import (
 )
 from marketplace.recruiting.charges import charged_to
 from marketplace.recruiting.intents import DECISIONS, SHOWN_WITHIN
-from marketplace.recruiting.needed_places import free_and_needed_of
+from marketplace.recruiting.places import free_and_needed_of
 
 MOST_CALLS, MOST_WITHDRAWN, MOST_DECISIONS, MOST_PARTICIPATIONS = 200, 1000, 1000, 1000
 SESSIONS_AT_ONCE = 500

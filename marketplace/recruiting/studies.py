@@ -1,8 +1,11 @@
 """Opening and closing studies to which participants come by links: from a panel, or invited by
 the requester's own lab."""
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import urlencode
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -14,15 +17,126 @@ from marketplace.hits.payers import let_recruiter_pay
 from marketplace.models import (
     HitType,
     Invitation,
+    Outcome,
+    OutcomeCode,
     PaidBy,
     RecruitedStudy,
     RecruiterConnection,
     Requester,
 )
-from marketplace.recruiting.codes import create_codes
 from marketplace.recruiting.links import address_error, repeated_parameter
-from marketplace.recruiting.presets import PRESETS
 from marketplace.users import User
+
+# What panels send and whither their participants return, as settings of the panel with links.
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A panel's own settings. Their sources are the vendors' pages on links and redirects."""
+
+    panel: str
+    worker_parameter: str
+    study_parameter: str = ""
+    session_parameter: str = ""
+    redirect_url: str = ""
+    # Whether that address says that somebody has finished, and nothing else.
+    is_for_completed: bool = False
+    # How the panel marks the place of a value in the link; empty: it adds its parameters itself.
+    mark: str = ""
+
+    def study_values(self) -> dict[str, Any]:
+        """What of it a study keeps."""
+        values = asdict(self)
+        del values["mark"]
+        return values
+
+
+PRESETS = {
+    "prolific": Preset(
+        "Prolific",
+        worker_parameter="PROLIFIC_PID",
+        study_parameter="STUDY_ID",
+        session_parameter="SESSION_ID",
+        redirect_url="https://app.prolific.com/submissions/complete?cc={code}",
+        mark="{{%NAME%}}",
+    ),
+    "connect": Preset(
+        "CloudResearch Connect",
+        worker_parameter="participantId",
+        study_parameter="projectId",
+        session_parameter="assignmentId",
+        redirect_url="https://connect.cloudresearch.com/participant/project/{study}/complete",
+        is_for_completed=True,
+    ),
+    "sona": Preset(
+        "SONA",
+        worker_parameter="survey_code",
+        redirect_url="https://YOUR-SITE.sona-systems.com/webstudy_credit.aspx"
+        "?experiment_id=EXPERIMENT&credit_token=TOKEN&survey_code={worker}",
+        is_for_completed=True,
+        mark="%SURVEY_CODE%",
+    ),
+}
+
+
+def link_query(panel: str, names: tuple[str, ...]) -> str:
+    """What goes behind the study's link at this panel, which fills in the ids."""
+    known = {preset.panel: preset.mark for preset in PRESETS.values()}
+    mark = known.get(panel, PRESETS["prolific"].mark)
+    pairs = [(name, mark.replace("NAME", name)) for name in names if name]
+    return f"?{urlencode(pairs, safe='{}%')}" if mark and pairs else ""
+
+
+# The code of each outcome: random, one a study, stored when the study is opened.
+
+# Without letters and digits that are taken for each other.
+ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+LENGTH = 8
+
+
+# What is decided here. Whether attention checks were failed shows only in answers that are read
+# elsewhere, after the participant has gone back with a code; a follow-up is a study of its own.
+DECIDED = (
+    Outcome.COMPLETED,
+    Outcome.NO_CONSENT,
+    Outcome.SCREENED_OUT,
+    Outcome.NO_MORE_ITEMS,
+)
+
+
+def create_codes(
+    study: RecruitedStudy,
+    *,
+    completed: str = "",
+    redirect_url: str = "",
+    is_for_completed: bool = False,
+) -> None:
+    """A code for every outcome that may come; that of completion may be the requester's own. The
+    address to go back to is that of every outcome, or of completion alone."""
+    outcomes = [*DECIDED, *([Outcome.INCOMPATIBLE_DEVICE] if study.devices else [])]
+    codes = {outcome: new_code() for outcome in outcomes}
+    if completed:
+        codes[Outcome.COMPLETED] = completed
+    OutcomeCode.objects.bulk_create(
+        OutcomeCode(
+            study=study,
+            outcome=outcome,
+            code=code,
+            redirect_url="" if is_for_completed and outcome != Outcome.COMPLETED else redirect_url,
+        )
+        for outcome, code in codes.items()
+    )
+
+
+def code_of(study: RecruitedStudy, outcome: str) -> str:
+    """The study's code for this outcome."""
+    return OutcomeCode.objects.get(study=study, outcome=outcome).code
+
+
+def new_code() -> str:
+    """Nothing that anybody could guess."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
+
 
 MOST_INVITATIONS = 1000
 MOST_ITEMS = 100

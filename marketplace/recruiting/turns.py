@@ -24,7 +24,7 @@ from django.utils.translation import gettext as _
 
 from marketplace.exceptions import RecruiterBusy
 from marketplace.models import RecruiterConnection
-from marketplace.recruiting.problems import RecruiterProblem, Unreachable
+from marketplace.recruiting.records import RecruiterProblem, Unreachable
 
 # Longer than what is asked of a recruiter for one thing; each begins it anew.
 LASTS = timedelta(minutes=3)

@@ -82,7 +82,7 @@ from marketplace.models import (
 from marketplace.models import AuditEntry as MarketplaceEntry
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.erasure import erase_worker
-from marketplace.recruiting import decisions
+from marketplace.recruiting import intents
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.codes import codes_of, refused
 from tests.console.work import work_off
@@ -876,12 +876,12 @@ def test_a_bonus_whose_request_is_repeated_while_it_is_at_work_is_written_once(
     bonus, drafted, fake, ada, monkeypatch
 ):
     """A gateway has cut the first, which is written between the other's looks."""
-    real, told = decisions._locked, {}
+    real, told = intents._locked, {}
 
     def locked(key):
         if not told:
             told.update(bonus)
-            decisions.request_bonus_in(
+            intents.request_bonus_in(
                 "GBP",
                 study=RecruitedStudy.objects.get(),
                 worker_id=bonus["worker_id"],
@@ -891,7 +891,7 @@ def test_a_bonus_whose_request_is_repeated_while_it_is_at_work_is_written_once(
             )
         return real(key)
 
-    monkeypatch.setattr(decisions, "_locked", locked)
+    monkeypatch.setattr(intents, "_locked", locked)
     drafted.refresh_from_db()
     job = change(drafted, BONUS, ada, **bonus)
     minute()

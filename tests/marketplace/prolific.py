@@ -23,9 +23,9 @@ from marketplace.models import (
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import connect_prolific
 from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace.recruiting.files import import_statuses, read_statuses
 from marketplace.recruiting.posting import publish_study
 from marketplace.recruiting.sessions import GRACE, settle_sessions
-from marketplace.recruiting.statuses import import_statuses, read_statuses
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.marketplace.conftest import HIT
 from tests.marketplace.test_worker_site import text_of

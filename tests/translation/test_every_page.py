@@ -37,8 +37,7 @@ from marketplace.models import (
 )
 from marketplace.money.deposits import deposit
 from marketplace.money.payouts import make_batch
-from marketplace.recruiting.presets import PRESETS
-from marketplace.recruiting.studies import PROLIFIC, StudyValues, invite, open_study
+from marketplace.recruiting.studies import PRESETS, PROLIFIC, StudyValues, invite, open_study
 from marketplace.urls import urlpatterns as marketplace_patterns
 from retrieval.collections import create_collection
 from tests.annotation.studies import doubt, rating_study, ticked_study

@@ -11,7 +11,7 @@ from marketplace.api.registry import Parameters, operation
 from marketplace.exceptions import InvalidAssignmentState, InvalidParameter
 from marketplace.hits import review
 from marketplace.models import Assignment, Requester
-from marketplace.recruiting import decisions
+from marketplace.recruiting import intents
 
 CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
@@ -55,7 +55,7 @@ def get_assignment(requester: Requester, parameters: Parameters) -> dict[str, An
 @operation("ApproveAssignment")
 def approve_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Approve and pay."""
-    decisions.approve_assignment(
+    intents.approve_assignment(
         requester=requester,
         public_id=parameters["AssignmentId"],
         feedback=_feedback(parameters),
@@ -67,7 +67,7 @@ def approve_assignment(requester: Requester, parameters: Parameters) -> dict[str
 @operation("RejectAssignment")
 def reject_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Reject, with the reason the worker will read."""
-    decisions.reject_assignment(
+    intents.reject_assignment(
         requester=requester,
         public_id=parameters["AssignmentId"],
         feedback=_feedback(parameters),

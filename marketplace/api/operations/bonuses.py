@@ -8,7 +8,7 @@ from marketplace.api.registry import Parameters, operation
 from marketplace.exceptions import InvalidParameter
 from marketplace.hits import bonuses, review
 from marketplace.models import BonusPayment, Requester
-from marketplace.recruiting import decisions
+from marketplace.recruiting import intents
 
 
 @operation("SendBonus")
@@ -21,7 +21,7 @@ def send_bonus(requester: Requester, parameters: Parameters) -> dict[str, Any]:
         reason=parameters["Reason"],
         token=parameters["UniqueRequestToken"],
     )
-    if not decisions.request_bonus(requester=requester, bonus=bonus):
+    if not intents.request_bonus(requester=requester, bonus=bonus):
         bonuses.send_bonus(requester=requester, bonus=bonus)
     return {}
 

@@ -7,7 +7,7 @@ from marketplace.models import Qualification, QualificationRequest, Requester
 from marketplace.people.enrolment import find_worker
 from marketplace.qualifications import grants, requests
 from marketplace.qualifications.definitions import find_own_type
-from marketplace.recruiting.decisions import message_participant
+from marketplace.recruiting.intents import message_participant
 
 
 @operation("AssociateQualificationWithWorker")

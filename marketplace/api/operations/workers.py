@@ -5,7 +5,7 @@ from marketplace.api.pagination import page_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.models import Requester, WorkerBlock
 from marketplace.people import blocks, messages
-from marketplace.recruiting import decisions
+from marketplace.recruiting import intents
 
 
 @operation("CreateWorkerBlock")
@@ -40,7 +40,7 @@ def list_worker_blocks(requester: Requester, parameters: Parameters) -> dict[str
 def notify_workers(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Write to workers the requester knows."""
     message = {"subject": parameters["Subject"], "text": parameters["MessageText"]}
-    others = decisions.request_messages(
+    others = intents.request_messages(
         requester=requester, worker_ids=parameters["WorkerIds"], **message
     )
     undelivered = messages.notify_workers(requester=requester, worker_ids=others, **message)

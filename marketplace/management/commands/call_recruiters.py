@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import Intent
 from marketplace.recruiting.calls import Called, call_recruiters
-from marketplace.recruiting.settlements import decide_uncertain
+from marketplace.recruiting.dispatch import decide_uncertain
 
 
 class Command(BaseCommand):

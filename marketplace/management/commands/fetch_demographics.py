@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import RecruitedStudy
-from marketplace.recruiting.demographics import demographics_file, fetch_demographics
+from marketplace.recruiting.files import demographics_file, fetch_demographics
 
 
 class Command(BaseCommand):

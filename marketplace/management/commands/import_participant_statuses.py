@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace.models import RecruitedStudy
-from marketplace.recruiting.statuses import Imported, import_statuses, read_statuses
+from marketplace.recruiting.files import Imported, import_statuses, read_statuses
 
 
 class Command(BaseCommand):

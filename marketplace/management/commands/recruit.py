@@ -6,9 +6,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection
-from marketplace.recruiting.drafts import Posting, discard_draft, draft_study
-from marketplace.recruiting.filters import LABELS
-from marketplace.recruiting.needed_places import judgments_wanted
+from marketplace.recruiting.drafts import LABELS, Posting, discard_draft, draft_study
+from marketplace.recruiting.places import judgments_wanted
 from marketplace.recruiting.posting import (
     pause_study,
     publish_study,
@@ -16,7 +15,7 @@ from marketplace.recruiting.posting import (
     set_places,
     stop_study,
 )
-from marketplace.recruiting.problems import RecruiterProblem
+from marketplace.recruiting.records import RecruiterProblem
 from marketplace.recruiting.turns import turn_at
 
 MOVES = {

@@ -1,7 +1,7 @@
 """Prolific's API over HTTPS: one attempt at what changes something, a few at what only reads.
 
 What an answer, or its absence, says about the world over there is decided here and nowhere else
-(see marketplace.recruiting.problems). The token is in a header and in no message.
+(see marketplace.recruiting.records). The token is in a header and in no message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import requests
 from urllib3.exceptions import NameResolutionError, NewConnectionError
 
-from marketplace.recruiting.problems import (
+from marketplace.recruiting.records import (
     NotAuthorized,
     NotFound,
     RecruiterProblem,

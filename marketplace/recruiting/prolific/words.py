@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from marketplace.models.recruiting import Outcome
-from marketplace.recruiting.problems import Unreadable
 from marketplace.recruiting.records import (
     Code,
+    Demographics,
     Filter,
     PostedStudy,
+    Refused,
     StudyDraft,
     StudyState,
     Submission,
     SubmissionState,
+    Unreadable,
 )
 
 MINOR = 100
@@ -250,3 +254,32 @@ def _moment(said: Any) -> datetime | None:
     if moment is None or not 1970 <= moment.year < 9000:
         return None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+# Prolific's export of what participants told it, a CSV with a line for each submission.
+
+SUBMISSION, PARTICIPANT = "submission id", "participant id"
+# What is no answer of the participant's, or leads back to the submission.
+OTHERS = re.compile(
+    r"\b(id|code|status|approved|reviewed|started|completed|archived|accepted)\b", re.IGNORECASE
+)
+
+
+def demographics_of(content: str) -> Iterator[Demographics]:
+    """Each submission's answers, without the columns by which somebody could be found."""
+    try:
+        rows = list(csv.DictReader(io.StringIO(content)))
+    except csv.Error as error:
+        raise Refused(f"Prolific's file of demographics can't be read: {error}") from error
+    for row in rows:
+        cells = {name: value for name, value in row.items() if name and isinstance(value, str)}
+        plain = {name.strip().lower().replace("_", " "): value for name, value in cells.items()}
+        if SUBMISSION not in plain:
+            raise Refused("Prolific's file of demographics has no column of submissions.")
+        ids = {plain[SUBMISSION], plain.get(PARTICIPANT, "")}
+        answers = {
+            name.strip(): value
+            for name, value in cells.items()
+            if not OTHERS.search(name.replace("_", " ")) and value not in ids
+        }
+        yield Demographics(plain[SUBMISSION], answers)

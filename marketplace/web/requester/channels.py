@@ -19,19 +19,23 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
 from marketplace.models import RecruitedStudy, RecruiterConnection, Requester, Session
 from marketplace.recruiting.charges import totals_of
-from marketplace.recruiting.demographics import (
+from marketplace.recruiting.files import (
+    MOST_ERRORS,
     can_fetch,
     demographics_file,
+    import_statuses,
+    invitations_file,
+    join_file,
+    participants_file,
     request_demographics,
 )
-from marketplace.recruiting.files import invitations_file, join_file, participants_file
-from marketplace.recruiting.presets import PRESETS, link_query
 from marketplace.recruiting.requests import request_action
-from marketplace.recruiting.statuses import MOST_ERRORS, import_statuses
 from marketplace.recruiting.studies import (
+    PRESETS,
     close_study,
     find_study,
     hand_over,
+    link_query,
     open_study,
     set_ways_back,
 )

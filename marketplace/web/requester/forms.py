@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy
 from marketplace.exceptions import InvalidStatusFile, MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.people.enrolment import check_name, enrol_requester
+from marketplace.recruiting.files import Row, read_statuses
 from marketplace.recruiting.links import IDS, PLACEHOLDERS, address_error, repeated_parameter
-from marketplace.recruiting.statuses import Row, read_statuses
 from marketplace.recruiting.studies import MOST_INVITATIONS, MOST_ITEMS, StudyValues
 from marketplace.users import User
 

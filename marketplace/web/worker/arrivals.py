@@ -15,7 +15,7 @@ from marketplace import clock
 from marketplace.exceptions import ChannelClosed, WorkRefused
 from marketplace.models import Assignment, HitType, Outcome, Session, WorkerAccount
 from marketplace.recruiting import arrivals, sessions
-from marketplace.recruiting.devices import is_compatible
+from marketplace.recruiting.arrivals import is_compatible
 from marketplace.web.worker.access import (
     explain,
     for_participants_alone,

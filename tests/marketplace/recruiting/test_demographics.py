@@ -23,8 +23,8 @@ from marketplace.people.erasure import erase_worker
 from marketplace.people.personal_data import export
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import disconnect
-from marketplace.recruiting.demographics import fetch_demographics
-from marketplace.recruiting.prolific.demographics import demographics_of
+from marketplace.recruiting.files import fetch_demographics
+from marketplace.recruiting.prolific.words import demographics_of
 from marketplace.recruiting.requests import perform_action
 from marketplace.recruiting.sessions import end_session
 from tests.codes import message_codes

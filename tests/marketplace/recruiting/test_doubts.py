@@ -12,11 +12,10 @@ from marketplace.models import Assignment, Intent, Outcome, RecruitedStudy, Recr
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import recruiter_of
-from marketplace.recruiting.dispatch import SCREENED_OUT
-from marketplace.recruiting.doubts import APPROVAL_WAITS, DONE_BY_OTHERS, NOT_OPENED
+from marketplace.recruiting.dispatch import SCREENED_OUT, decide_uncertain
 from marketplace.recruiting.participants import new_participant
 from marketplace.recruiting.posting import follow_study, stop_study
-from marketplace.recruiting.settlements import decide_uncertain
+from marketplace.recruiting.submissions import APPROVAL_WAITS, DONE_BY_OTHERS, NOT_OPENED
 from tests.codes import refused
 from tests.marketplace.prolific import (
     OPEN_DOUBT,

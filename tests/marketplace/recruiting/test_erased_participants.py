@@ -28,10 +28,10 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.people.erasure import erase_worker
-from marketplace.recruiting import decisions
+from marketplace.recruiting import intents
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import disconnect
-from marketplace.recruiting.needed_places import free_and_needed
+from marketplace.recruiting.places import free_and_needed
 from tests.codes import refused
 from tests.marketplace.prolific import (
     approve,
@@ -211,7 +211,7 @@ def test_an_erasure_and_a_decision_do_not_wait_for_each_other(posted, monkeypatc
         RecruitedStudy.objects.update(n_payable_there=0)
         clock.advance(timedelta(days=4))
         lifecycle.settle_due(Hit.objects.all(), now=clock.now())
-        module, name, decide = decisions, "_last_decision", decisions.approve_overdue
+        module, name, decide = intents, "_last_decision", intents.approve_overdue
     else:
         WorkerAccount.objects.update(paid_by="ledger", payee_id=F("pk"))
         Assignment.objects.update(paid_by="ledger")
@@ -219,7 +219,7 @@ def test_an_erasure_and_a_decision_do_not_wait_for_each_other(posted, monkeypatc
         Assignment.objects.filter(public_id=second).update(status="Rejected")
         module, name = review, "reject"
         facts = {"public_id": first, "feedback": "Not careful. " * 10}
-        decide = partial(decisions.reject_assignment, requester=posted.requester, **facts)
+        decide = partial(intents.reject_assignment, requester=posted.requester, **facts)
     real = getattr(module, name)
 
     def slowly(*args, **facts):

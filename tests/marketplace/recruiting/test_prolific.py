@@ -34,14 +34,14 @@ from marketplace.models import (
 from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.erasure import erasure_obstacles
-from marketplace.recruiting import dispatch, settlements
-from marketplace.recruiting.asked_arrivals import MOST_UNKNOWN
+from marketplace.recruiting import dispatch
+from marketplace.recruiting.arrivals import MOST_UNKNOWN
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import disconnect, offer_prolific
-from marketplace.recruiting.decisions import approve_overdue
-from marketplace.recruiting.demographics import fetch_demographics
-from marketplace.recruiting.intents import note
-from marketplace.recruiting.needed_places import free_and_needed, places_for
+from marketplace.recruiting.dispatch import decide_uncertain
+from marketplace.recruiting.files import fetch_demographics
+from marketplace.recruiting.intents import approve_overdue, note
+from marketplace.recruiting.places import free_and_needed, places_for
 from marketplace.recruiting.posting import (
     price_places,
     publish_study,
@@ -50,7 +50,6 @@ from marketplace.recruiting.posting import (
 )
 from marketplace.recruiting.prolific.transport import TOKEN_REFUSED
 from marketplace.recruiting.sessions import end_session
-from marketplace.recruiting.settlements import decide_uncertain
 from marketplace.recruiting.standing import studies_of
 from tests.codes import refused
 from tests.marketplace.prolific import (
@@ -537,11 +536,11 @@ def test_a_bonus_that_does_not_show_is_uncertain(fake, mturk, connection, bonus,
     minutes()
     first, second = Intent.objects.order_by("pk")
     assert (first.state, second.state) == ("uncertain", "written")
-    assert first.problem == str(settlements.MAY_SHOW)
+    assert first.problem == str(dispatch.MAY_SHOW)
     clock.advance(timedelta(hours=1))
     call_recruiters()
     first.refresh_from_db()
-    assert first.problem == str(settlements.NOT_SHOWN)
+    assert first.problem == str(dispatch.NOT_SHOWN)
     assert paid(fake, "bonus") == []
     assert "1.50 USD" in _told("--uncertain")
     decide_uncertain(intent=first, was_done=False)
@@ -633,7 +632,7 @@ def test_a_message_is_sent_once_at_most(fake, mturk, handed_in):
     (message,) = fake.world.messages
     assert message["recipient_id"] == handed_in.participant
     intent = Intent.objects.get()
-    assert (intent.state, intent.problem) == ("uncertain", str(settlements.PERHAPS_SENT))
+    assert (intent.state, intent.problem) == ("uncertain", str(dispatch.PERHAPS_SENT))
     assert intent.problem in _told("--uncertain")
     _told("--was-done", str(intent.pk))
     assert Intent.objects.get().state == "done"

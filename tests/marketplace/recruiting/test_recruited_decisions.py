@@ -22,7 +22,7 @@ from marketplace.models import (
 )
 from marketplace.money.payouts import make_batch
 from marketplace.people.enrolment import let_act_for
-from marketplace.recruiting.decisions import approve_overdue
+from marketplace.recruiting.intents import approve_overdue
 from tests.marketplace.conftest import PASSWORD
 from tests.marketplace.prolific import came, completion_code, work
 from tests.marketplace.recruiting.conftest import PID

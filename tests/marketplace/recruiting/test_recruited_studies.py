@@ -35,7 +35,6 @@ from marketplace.models import (
 )
 from marketplace.recruiting import arrivals
 from marketplace.recruiting.files import participants_file
-from marketplace.recruiting.outcomes_there import take_over as follow_decision
 from marketplace.recruiting.participants import (
     PURPOSE,
     new_participant,
@@ -50,6 +49,7 @@ from marketplace.recruiting.studies import (
     invite,
     open_study,
 )
+from marketplace.recruiting.submissions import take_over as follow_decision
 from tests.boto_clients import in_process_client
 from tests.codes import refused
 from tests.marketplace.conftest import HIT, PASSWORD, assert_ledger_balances

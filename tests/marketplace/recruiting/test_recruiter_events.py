@@ -18,9 +18,8 @@ from django.test import Client
 from benchmarks.fake_prolific import hooks
 from marketplace import clock
 from marketplace.models import Assignment, RecruiterConnection, RecruiterEvent, Session
-from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.calls import call_recruiters, delete_old_events, follow_all_events
 from marketplace.recruiting.connections import disconnect
-from marketplace.recruiting.events import delete_old_events, follow_all_events
 from tests.marketplace.prolific import arrive, connect, hand_in, minutes
 from work.models import Job
 

@@ -35,16 +35,16 @@ from marketplace.recruiting.connections import (
     offer_prolific,
     try_offer,
 )
-from marketplace.recruiting.decisions import approve_overdue, request_bonus_in
+from marketplace.recruiting.dispatch import decide_uncertain
 from marketplace.recruiting.files import join_file, participants_file
-from marketplace.recruiting.needed_places import free_and_needed
+from marketplace.recruiting.intents import approve_overdue, request_bonus_in
+from marketplace.recruiting.places import free_and_needed
 from marketplace.recruiting.posting import price_places, publish_study, stop_study
-from marketplace.recruiting.problems import NotAuthorized, Uncertain, Unreachable
 from marketplace.recruiting.prolific import transport
 from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.prolific.transport import Answer, Transport
+from marketplace.recruiting.records import NotAuthorized, Uncertain, Unreachable
 from marketplace.recruiting.rules import end_rule
-from marketplace.recruiting.settlements import decide_uncertain
 from marketplace.recruiting.standing import calls_of, decisions_of, studies_of, withdrawn_of
 from tests.codes import codes_of, refused
 from tests.marketplace.prolific import (

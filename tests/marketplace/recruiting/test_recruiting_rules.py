@@ -22,14 +22,14 @@ from marketplace.models import (
     WorkerMessage,
 )
 from marketplace.money.reconciliation import store_audit
-from marketplace.recruiting import attached
+from marketplace.recruiting import rules
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import disconnect
+from marketplace.recruiting.dispatch import decide_uncertain
 from marketplace.recruiting.posting import stop_study
 from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
 from marketplace.recruiting.sessions import end_session
-from marketplace.recruiting.settlements import decide_uncertain
 from tests.codes import refused
 from tests.marketplace.conftest import HIT
 from tests.marketplace.prolific import (
@@ -172,7 +172,7 @@ def test_what_a_person_has_stopped_stays_so_while_its_hits_are_open(fake, mturk,
     create_hits(mturk, n=1, max_assignments=3, **HIT_HERE)
     settle()
     assert studies_there(fake) == [("COMPLETED", 4)]
-    assert str(attached.STOPPED_EARLY) in AttachedHitType.objects.get().problem
+    assert str(rules.STOPPED_EARLY) in AttachedHitType.objects.get().problem
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def test_a_draft_deleted_there_is_not_drafted_again_for_its_hits(fake, mturk, to
     Hit.objects.filter(pk=too_dear.pk).update(expiration=clock.now())
     minutes(2)
     assert fake.world.studies == {}
-    problem = attached.DRAFT_DELETED.format(recruiter="Prolific")
+    problem = rules.DRAFT_DELETED.format(recruiter="Prolific")
     assert AttachedHitType.objects.get().problem == problem
     expire_all()
     call_recruiters()

@@ -16,7 +16,7 @@ from django.test import Client
 
 from marketplace import clock
 from marketplace.models import Session
-from marketplace.recruiting.problems import NotVerified, Unreachable
+from marketplace.recruiting.records import NotVerified, Unreachable
 from marketplace.recruiting.signed_links import (
     ASK_AGAIN_SECONDS,
     KEPT_SECONDS,

@@ -9,12 +9,12 @@ from django.test import Client
 
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, LedgerTransaction, RecruiterCharge, Session
+from marketplace.recruiting.arrivals import device_of
 from marketplace.recruiting.charges import totals_of
-from marketplace.recruiting.devices import device_of
-from marketplace.recruiting.doubts import PASSED_ON
-from marketplace.recruiting.filters import filter_of
+from marketplace.recruiting.drafts import filter_of
 from marketplace.recruiting.posting import price_places, publish_study
 from marketplace.recruiting.records import Filter
+from marketplace.recruiting.submissions import PASSED_ON
 from tests.codes import refused
 from tests.marketplace.prolific import (
     arrive,
