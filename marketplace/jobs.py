@@ -7,8 +7,8 @@ from django.utils.translation import gettext_lazy
 from marketplace import clock
 from marketplace.exceptions import MarketplaceError, RecruiterBusy
 from marketplace.hits import lifecycle
-from marketplace.hits.devices import delete_old_prints
 from marketplace.hits.drafts import delete_closed_drafts
+from marketplace.hits.same_person import delete_old_prints
 from marketplace.models import RecruitedStudy
 from marketplace.money.reconciliation import store_audit
 from marketplace.notifications.delivery import send_due

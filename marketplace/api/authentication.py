@@ -1,23 +1,23 @@
 """Who sends a request: the requester whose access key signed it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import wraps
 from typing import BinaryIO
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import RequestDataTooBig
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from marketplace.api import throttle
-from marketplace.api.signed_hosts import SIGNED_PATH
 from marketplace.api.sigv4 import ReceivedRequest, authenticate
 from marketplace.exceptions import MarketplaceError, ProtocolError
-from marketplace.models import AccessKey, Requester
+from marketplace.models import AccessKey, RateBucket, Requester
 from marketplace.people.access_keys import is_owners
 from marketplace.people.key_secrets import (
     adopt_secret,
@@ -25,6 +25,65 @@ from marketplace.people.key_secrets import (
     note_use,
     secrets_of,
 )
+
+# Rate limits: each access key has a bucket of tokens, a call takes one, and time fills it.
+#
+# MARKETPLACE_REQUESTS_PER_SECOND says how fast (0 for no limit), MARKETPLACE_REQUEST_BURST how many
+# calls may come at once. The wire's time is the machine's.
+
+THROTTLED = "ThrottlingException"
+
+
+def take_token(access_key: AccessKey, *, now: datetime) -> None:
+    """Count a call; raise what AWS answers where there have been too many."""
+    rate = float(getattr(settings, "MARKETPLACE_REQUESTS_PER_SECOND", 0))
+    if rate:
+        _take_token(access_key, rate, now=now)
+
+
+@transaction.atomic
+def _take_token(access_key: AccessKey, rate: float, *, now: datetime) -> None:
+    burst = max(1.0, float(getattr(settings, "MARKETPLACE_REQUEST_BURST", 0) or 2 * rate))
+    bucket, _ = RateBucket.objects.select_for_update().get_or_create(
+        access_key=access_key, defaults={"tokens": burst, "filled_at": now}
+    )
+    seconds = max(0.0, (now - bucket.filled_at).total_seconds())
+    tokens = min(burst, bucket.tokens + seconds * rate)
+    if tokens < 1:
+        raise throttled()
+    bucket.tokens, bucket.filled_at = tokens - 1, now
+    bucket.save(update_fields=["tokens", "filled_at"])
+
+
+def throttled() -> ProtocolError:
+    """What clients wait after and try again."""
+    return ProtocolError(THROTTLED, "Rate exceeded")
+
+
+# Names that requests are signed for, besides the one a request is sent to.
+#
+# Programs written for Mechanical Turk sign `POST /` at Amazon's host. What leads them here
+# (`manage.py mturk_bridge`) calls the API under the marketplace's own name and says in a header for
+# which name the request was signed. The header is no proof of anything: the signature is, made for
+# that very name with a key that this marketplace issued and no other accepts. So it opens nothing
+# that the signed request itself does not (docs/adr/0021-requests-signed-for-amazons-names.md).
+
+AMAZON_HOSTS = (
+    "mturk-requester.us-east-1.amazonaws.com",
+    "mturk-requester-sandbox.us-east-1.amazonaws.com",
+)
+SIGNED_HOST = "X-Assay-Signed-Host"
+SIGNED_PATH = "/"
+
+
+def amazon_host_of(headers: Mapping[str, str]) -> str | None:
+    """For which of Amazon's names a request says it was signed; None where it says none."""
+    host = headers.get(SIGNED_HOST)
+    if host is not None and host not in AMAZON_HOSTS:
+        names = " or ".join(AMAZON_HOSTS)
+        raise ProtocolError("InvalidSignatureException", f"{SIGNED_HOST} must be {names}.")
+    return host
+
 
 # Where a view finds the key that its request was signed with.
 SIGNING_KEY = "assay.signing_key"
@@ -47,11 +106,11 @@ def requester_signed(view: RequesterView) -> Callable[[HttpRequest], HttpRespons
     def guarded(request: HttpRequest) -> HttpResponse:
         try:
             key = authenticated_key(request, read_body(request))
-            throttle.take_token(key, now=timezone.now())
+            take_token(key, now=timezone.now())
             request.META[SIGNING_KEY] = key
             return view(request, key.requester)
         except ProtocolError as error:
-            status = 429 if error.code == throttle.THROTTLED else 403
+            status = 429 if error.code == THROTTLED else 403
             return JsonResponse({"error": str(error), "code": error.code}, status=status)
         except MarketplaceError as error:
             return JsonResponse({"error": str(error), "code": error.code}, status=400)

@@ -3,6 +3,7 @@
 import json
 import logging
 import uuid
+from datetime import datetime
 from typing import Any, NoReturn
 
 from django.contrib.auth.decorators import login_not_required
@@ -12,16 +13,71 @@ from django.utils.translation import override
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from marketplace.api import fault_injection, throttle
+from marketplace import exceptions
+from marketplace.api import authentication, fault_injection
 from marketplace.api import operations as _operations  # noqa: F401 - registers them
-from marketplace.api.authentication import authenticated_key, read_body
-from marketplace.api.disconnection import disconnect
-from marketplace.api.errors import describe, describe_fault
-from marketplace.api.inputs import INPUTS
-from marketplace.api.registry import OPERATIONS, Operation
-from marketplace.api.shapes import read_request
-from marketplace.api.signed_hosts import amazon_host_of
+from marketplace.api.authentication import amazon_host_of, authenticated_key, read_body
+from marketplace.api.fault_injection import disconnect
+from marketplace.api.inputs import INPUTS, OPERATIONS, Operation, read_request
 from marketplace.exceptions import MarketplaceError, ProtocolError
+
+# The one border where this app's exceptions become the protocol's errors.
+
+PREFIX = "AWS.MechanicalTurk."
+TURK_ERROR_CODES: dict[type[exceptions.MarketplaceError], str] = {
+    exceptions.InsufficientFunds: "InsufficientFunds",
+    exceptions.HitDoesNotExist: "HITDoesNotExist",
+    exceptions.HitTypeDoesNotExist: "HITTypeDoesNotExist",
+    exceptions.AssignmentDoesNotExist: "AssignmentDoesNotExist",
+    exceptions.HitAlreadyExists: "HitAlreadyExists",
+    exceptions.InvalidParameter: "InvalidParameterValue",
+    exceptions.NotificationUndeliverable: "InvalidTransportEndpoint",
+    exceptions.InvalidQuestion: "XMLParseError",
+    exceptions.InvalidHitState: "InvalidHITState",
+    exceptions.InvalidAssignmentState: "InvalidAssignmentState",
+    exceptions.HitLayoutDoesNotExist: "HITLayoutDoesNotExist",
+    exceptions.QualificationTypeDoesNotExist: "QualificationTypeDoesNotExist",
+    exceptions.QualificationDoesNotExist: "QualificationDoesNotExist",
+    exceptions.QualificationRequestDoesNotExist: "QualificationRequestDoesNotExist",
+    exceptions.QualificationTypeAlreadyExists: "QualificationTypeAlreadyExists",
+    exceptions.InvalidQualificationState: "InvalidQualificationState",
+    exceptions.InvalidQualificationTypeState: "InvalidQualificationTypeState",
+    exceptions.InvalidQualificationRequestState: "InvalidQualificationRequestState",
+    exceptions.InvalidMaximumAssignmentsIncrease: "InvalidMaximumAssignmentsIncrease",
+    # Ours: Amazon knows no participants of recruiters.
+    exceptions.PaidByRecruiter: "PaidByRecruiter",
+    # Ours: Amazon documents the error and its text, not its code.
+    exceptions.DuplicateRequest: "DuplicateRequest",
+}
+
+
+def describe(error: exceptions.MarketplaceError, *, now: datetime) -> tuple[int, dict[str, Any]]:
+    """HTTP status and body for an error of ours."""
+    if isinstance(error, exceptions.ProtocolError):
+        return error.status, {"__type": error.code, "Message": str(error)}
+    if isinstance(error, exceptions.NotOffered):
+        # 501 rather than another 5xx: clients don't retry it.
+        return 501, {"__type": "NotImplementedException", "Message": str(error)}
+    return 400, {
+        "__type": "RequestError",
+        "Message": f"{error} ({_epoch_ms(now)})",
+        "TurkErrorCode": PREFIX + TURK_ERROR_CODES[type(error)],
+    }
+
+
+def describe_fault(*, now: datetime) -> tuple[int, dict[str, Any]]:
+    """HTTP status and body where the fault is ours; clients try again."""
+    message = f"The marketplace could not answer this request. ({_epoch_ms(now)})"
+    return 500, {
+        "__type": "ServiceFault",
+        "Message": message,
+        "TurkErrorCode": "AWS.ServiceFault",
+    }
+
+
+def _epoch_ms(now: datetime) -> int:
+    return int(now.timestamp() * 1000)
+
 
 CONTENT_TYPE = "application/x-amz-json-1.1"
 SERVICE_TARGET = "MTurkRequesterServiceV20170117"
@@ -56,7 +112,7 @@ def refusal(error: MarketplaceError) -> HttpResponse:
 def _perform(request: HttpRequest) -> HttpResponse:
     body = read_body(request)
     key = authenticated_key(request, body, signed_host=amazon_host_of(request.headers))
-    throttle.take_token(key, now=timezone.now())
+    authentication.take_token(key, now=timezone.now())
     prefix, name = request.headers.get("X-Amz-Target", "").rpartition(".")[::2]
     if prefix != SERVICE_TARGET:
         raise ProtocolError("UnknownOperationException", UNKNOWN_OPERATION)

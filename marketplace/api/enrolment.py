@@ -6,18 +6,105 @@
 Both are signed with the operator secret (`operator_signature`); docs/marketplace.md has it all.
 """
 
-from collections.abc import Sequence
+import hashlib
+import hmac
+import re
+import time
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, JsonResponse
+from django.contrib.auth.decorators import login_not_required
+from django.core.cache import cache
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
 
-from marketplace.api.operator_signature import View, operator_signed
 from marketplace.api.request_bodies import read_object
 from marketplace.exceptions import InvalidParameter, MarketplaceError, NameTaken
 from marketplace.money import ledger
 from marketplace.money.amounts import parse_amount
 from marketplace.people.enrolment import create_worker, issue_access_key
+
+# Requests that an operator's program signs with the operator secret.
+#
+# The signature is HMAC-SHA256, under MARKETPLACE_OPERATOR_SECRET, of the lines
+#
+#     method, path, timestamp, nonce, SHA-256 of the body
+#
+# and comes with the timestamp and the nonce in headers. A request is taken once, and only while its
+# timestamp is near the server's own time; why it was refused is not said.
+
+TIMESTAMP, NONCE, SIGNATURE = "X-Assay-Timestamp", "X-Assay-Nonce", "X-Assay-Signature"
+# Clocks may differ by this much; a nonce is remembered for as long as its timestamp could pass.
+WINDOW_SECONDS = 300
+MAX_BODY_BYTES = 16 * 1024
+NONCE_FORM = re.compile(r"[A-Za-z0-9_-]{16,64}")
+
+View = Callable[[HttpRequest], HttpResponse]
+
+
+def signature_of(
+    *, secret: str, method: str, path: str, timestamp: str, nonce: str, body: bytes
+) -> str:
+    """The signature in hexadecimal digits."""
+    lines = [method, path, timestamp, nonce, hashlib.sha256(body).hexdigest()]
+    return hmac.new(secret.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
+
+
+def operator_signed(view: View) -> View:
+    """A POST that only the holder of the operator secret can make, and only once."""
+
+    @csrf_exempt
+    @login_not_required
+    @require_POST
+    @never_cache
+    @wraps(view)
+    def guarded(request: HttpRequest) -> HttpResponse:
+        if _declared_length(request) > MAX_BODY_BYTES:
+            return JsonResponse({"error": "The body is too large."}, status=413)
+        try:
+            is_signed = len(request.body) <= MAX_BODY_BYTES and _is_signed(request)
+        except RequestDataTooBig:
+            return JsonResponse({"error": "The body is too large."}, status=413)
+        if not is_signed:
+            return JsonResponse({"error": "The operator's signature is not valid."}, status=401)
+        return view(request)
+
+    return guarded
+
+
+def _declared_length(request: HttpRequest) -> int:
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    return int(length) if length.isdecimal() else MAX_BODY_BYTES + 1
+
+
+def _is_signed(request: HttpRequest) -> bool:
+    timestamp, nonce = request.headers.get(TIMESTAMP, ""), request.headers.get(NONCE, "")
+    if not (_is_now(timestamp) and NONCE_FORM.fullmatch(nonce)):
+        return False
+    expected = signature_of(
+        secret=settings.MARKETPLACE_OPERATOR_SECRET,
+        method=request.method or "",
+        path=request.get_full_path(),
+        timestamp=timestamp,
+        nonce=nonce,
+        body=request.body,
+    )
+    signature = request.headers.get(SIGNATURE, "")
+    if not hmac.compare_digest(expected.encode(), signature.encode()):
+        return False
+    # Last, so that nobody without the secret can use nonces up.
+    return bool(cache.add(f"marketplace.operator-nonce.{nonce}", 1, 2 * WINDOW_SECONDS))
+
+
+def _is_now(timestamp: str) -> bool:
+    """Whether it is seconds since 1970, near this machine's own time (not the marketplace's)."""
+    is_number = timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= 12
+    return is_number and abs(time.time() - int(timestamp)) <= WINDOW_SECONDS
 
 
 def _answering_errors(view: View) -> View:

@@ -3,18 +3,31 @@ faults that happen to the next calls of an operation. All of it is off, and none
 tables is read, unless MARKETPLACE_TESTING is on.
 """
 
+import socket
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import wraps
+from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.db import transaction
 from django.db.models import F
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
 
-from marketplace.api.throttle import throttled
+from marketplace import clock
+from marketplace.api.authentication import throttled
+from marketplace.api.request_bodies import read_object
 from marketplace.exceptions import InvalidParameter
+from marketplace.hits import lifecycle
 from marketplace.models import ClockShift, Fault
+from marketplace.notifications.delivery import send_due
 
 ANY_OPERATION = "*"
 MOST_SECONDS = 60.0
@@ -102,3 +115,123 @@ def _take(name: str, kind: Kind) -> Fault | None:
 def _shift(ahead: timedelta) -> None:
     ClockShift.objects.all().delete()
     ClockShift.objects.create(ahead=ahead)
+
+
+# The pages at /testing/, through which a program under test sets the marketplace's clock and asks
+# for faults. Where MARKETPLACE_TESTING is off there are none.
+
+View = Callable[[HttpRequest], JsonResponse]
+
+
+def testing_only(*methods: str) -> Callable[[View], View]:
+    """A page that is only there where MARKETPLACE_TESTING is on, for programs without a session."""
+
+    def decorate(view: View) -> View:
+        @csrf_exempt
+        @login_not_required
+        @require_http_methods(methods)
+        @wraps(view)
+        def guarded(request: HttpRequest) -> JsonResponse:
+            if not is_testing():
+                raise Http404("MARKETPLACE_TESTING is off.")
+            try:
+                return view(request)
+            except InvalidParameter as error:
+                return JsonResponse({"error": str(error)}, status=400)
+
+        return guarded
+
+    return decorate
+
+
+@testing_only("GET", "POST", "DELETE")
+def clock_page(request: HttpRequest) -> JsonResponse:
+    """The marketplace's clock: POST `{"now": "2026-01-31T12:00:00Z"}` or
+    `{"advance_seconds": 3600}`, DELETE for the machine's own time.
+
+    Access: anybody, where MARKETPLACE_TESTING is on.
+    """
+    if request.method == "DELETE":
+        reset_clock()
+    elif request.method == "POST":
+        _move_clock(read_object(request))
+    return JsonResponse({"now": clock.now().isoformat()})
+
+
+@testing_only("GET", "POST", "DELETE")
+def faults_page(request: HttpRequest) -> JsonResponse:
+    """Faults to come: POST `{"operation": "CreateHIT", "kind": "throttle", "times": 2}`, the
+    kind being throttle, drop or delay (with `delay_seconds`), the operation * for any.
+
+    Access: anybody, where MARKETPLACE_TESTING is on.
+    """
+    if request.method == "DELETE":
+        clear_faults()
+    elif request.method == "POST":
+        add_fault(_fault(read_object(request)))
+    faults = Fault.objects.filter(remaining__gt=0).order_by("pk")
+    fields = ("operation", "kind", "remaining", "delay_seconds")
+    return JsonResponse({"faults": list(faults.values(*fields))})
+
+
+@testing_only("POST")
+def sweep_page(request: HttpRequest) -> JsonResponse:
+    """What the background worker does every minute, at once.
+
+    Access: anybody, where MARKETPLACE_TESTING is on.
+    """
+    now = clock.now()
+    return JsonResponse({"hits": lifecycle.sweep(now), "notifications": send_due(now)})
+
+
+def _move_clock(parameters: dict[str, Any]) -> None:
+    seconds, timestamp = parameters.get("advance_seconds"), parameters.get("now")
+    try:
+        if seconds is not None:
+            advance_clock(timedelta(seconds=float(seconds)))
+            return
+        parsed = datetime.fromisoformat(str(timestamp))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InvalidParameter("Give advance_seconds, a number, or now, a date.") from error
+    set_clock(parsed if parsed.tzinfo else timezone.make_aware(parsed))
+
+
+def _fault(parameters: dict[str, Any]) -> FaultValues:
+    try:
+        return FaultValues(
+            operation=str(parameters.get("operation", ANY_OPERATION)),
+            kind=str(parameters.get("kind", "")),
+            times=int(parameters.get("times", 1)),
+            delay_seconds=float(parameters.get("delay_seconds", 0)),
+        )
+    except (ValueError, TypeError) as error:
+        raise InvalidParameter("times and delay_seconds are numbers.") from error
+
+
+# Dropping a connection, as a network does that fails between commit and answer. Only a test does it
+# (see marketplace.api.fault_injection).
+
+
+def disconnect(request: HttpRequest) -> HttpResponse:
+    """Close the connection that the request came on. The response goes nowhere; where the
+    server hides its socket, it promises more than it holds, so that a client finds it broken."""
+    connection = _socket_of(request.META)
+    if connection is not None:
+        with suppress(OSError):  # the client may have been quicker
+            connection.shutdown(socket.SHUT_RDWR)
+    return HttpResponse(b"{", headers={"Content-Length": "1024"})
+
+
+def _socket_of(environ: dict[str, Any]) -> socket.socket | None:
+    """Gunicorn names the socket; under Django's own server it is what the input reads from."""
+    named = environ.get("gunicorn.socket")
+    if isinstance(named, socket.socket):
+        return named
+    stream: Any = environ.get("wsgi.input")
+    for _ in range(4):
+        reader = getattr(getattr(stream, "_read", None), "__self__", None)
+        sock = getattr(getattr(reader or stream, "raw", None), "_sock", None)
+        if isinstance(sock, socket.socket):
+            return sock
+        stream = reader
+    return None

@@ -19,19 +19,41 @@ standing says that it is not, with the reason (`problem`) where it was not done.
 {"error", "code"}: the text for people, and its stable code for programs.
 """
 
+import csv
+import hashlib
+import hmac
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
-from django.http import HttpRequest, JsonResponse
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
 
-from marketplace.api.authentication import is_owners_request, requester_signed
-from marketplace.api.recruiting_inputs import Body, hit_type_of, posting_of, recruiter_of, study_of
-from marketplace.exceptions import InvalidParameter
-from marketplace.models import Intent, RecruitedStudy, Requester
+from marketplace.api import authentication
+from marketplace.api.authentication import is_owners_request, read_body, requester_signed
+from marketplace.api.request_bodies import Body, hit_type_of, posting_of, recruiter_of, study_of
+from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter, ProtocolError
+from marketplace.models import AccessKey, Intent, RecruitedStudy, Requester
+from marketplace.people.access_keys import is_owners
+from marketplace.people.key_secrets import find_active_key, note_use, secrets_of
+from marketplace.recruiting.calls import receive_event
 from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.dispatch import decide_uncertain
-from marketplace.recruiting.files import request_demographics
+from marketplace.recruiting.files import (
+    demographics_file,
+    join_file,
+    participants_file,
+    request_demographics,
+)
 from marketplace.recruiting.intents import request_bonus_in
 from marketplace.recruiting.participants import erase_participant
+from marketplace.recruiting.records import NotVerified
 from marketplace.recruiting.requests import (
     Action,
     request_action,
@@ -48,7 +70,7 @@ from marketplace.recruiting.standing import (
     studies_of,
     withdrawn_of,
 )
-from marketplace.recruiting.studies import let_participants_work
+from marketplace.recruiting.studies import find_study, let_participants_work
 
 NEEDS_PLACES = (Action.PRICE, Action.PLACES)
 NEEDS_AMOUNT = (Action.PUBLISH, Action.PLACES)
@@ -245,3 +267,102 @@ def settle(request: HttpRequest, requester: Requester) -> JsonResponse:
 def _described(study: RecruitedStudy) -> JsonResponse:
     [row] = studies_of(RecruitedStudy.objects.filter(pk=study.pk))
     return JsonResponse({"study": row})
+
+
+# Where recruiters send their news (docs/recruiting.md).
+
+MOST_BYTES = 64 * 1024
+
+
+@csrf_exempt
+@login_not_required
+@require_POST
+@never_cache
+def recruiter_events(request: HttpRequest, connection_id: str) -> HttpResponse:
+    """Take an event, and do no more than write it down.
+
+    Access: whoever signs with the secret of the connection's workspace.
+    """
+    try:
+        body = read_body(request)
+        if len(body) > MOST_BYTES:
+            return HttpResponse(status=413)
+        receive_event(connection_id, request.headers, body)
+    except ProtocolError as error:
+        return HttpResponse(status=error.status)
+    except NotVerified:
+        return HttpResponse(status=401)
+    return HttpResponse(status=200)
+
+
+# Files of a recruited study, at an address that the holder of an access key signs for a person.
+#
+#     GET /marketplace-api/v1/recruiting/files/STUDY/join.csv
+#         ?key=ACCESSKEYID&reader=ada&expires=1764133200&signature=…
+#
+# `signature` is the HMAC-SHA256, in hexadecimal, of the path and the three other values, a line
+# each, under the key's secret. So a site that knows its people leads one of them to a file, which
+# it neither fetches nor keeps. An address holds for minutes, and each use is in the audit log.
+
+LONGEST_TIME = 11  # digits of seconds since 1970
+LONGEST = timedelta(minutes=10)
+LONGEST_READER = 150
+FILES: dict[str, Callable[..., Iterator[tuple[str, ...]]]] = {
+    "participants": participants_file,
+    "join": join_file,
+    "demographics": demographics_file,
+}
+
+
+@login_not_required
+@require_safe
+@never_cache
+def recruited_file(request: HttpRequest, token: str, name: str) -> HttpResponse:
+    """One of a study's files as CSV.
+
+    Access: whoever has an address that a key of its requester's signed minutes ago; the key is an
+    owner's, or the operator issued it.
+    """
+    if name not in FILES:
+        raise Http404
+    key = _signing_key(request)
+    try:
+        authentication.take_token(key, now=timezone.now())
+    except ProtocolError as error:
+        return HttpResponse(str(error), status=429, content_type="text/plain")
+    study = _study(key, token)
+    rows = FILES[name](study, user=None, reader=request.GET["reader"][:LONGEST_READER])
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    csv.writer(response).writerows(rows)
+    return response
+
+
+def _signing_key(request: HttpRequest) -> AccessKey:
+    values = [request.GET.get(one, "") for one in ("key", "reader", "expires")]
+    key, now = find_active_key(values[0]), timezone.now()
+    signature = request.GET.get("signature", "")
+    signed = "\n".join([request.path, *values]).encode()
+    if key is None or not any(_matches(secret, signed, signature) for secret in secrets_of(key)):
+        raise PermissionDenied(_("This address is not signed by an access key."))
+    # It is signed, so `expires` is what the signer wrote.
+    is_time = values[2].isdecimal() and len(values[2]) <= LONGEST_TIME
+    left = int(values[2]) - now.timestamp() if is_time else -1
+    if not 0 <= left <= LONGEST.total_seconds():
+        raise PermissionDenied(_("This address held for minutes only. Ask for the file again."))
+    if not is_owners(key):
+        raise PermissionDenied(_("Only an owner may see who participants are."))
+    note_use(key, now=now)
+    return key
+
+
+def _matches(secret: str, signed: bytes, signature: str) -> bool:
+    made = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(made.encode(), signature.encode())
+
+
+def _study(key: AccessKey, token: str) -> RecruitedStudy:
+    try:
+        return find_study(key.requester, token)
+    except ChannelDoesNotExist as error:
+        raise Http404(str(error)) from error

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.http import HttpRequest
 
-from marketplace.exceptions import InvalidParameter
+from marketplace.exceptions import ChannelDoesNotExist, HitTypeDoesNotExist, InvalidParameter
+from marketplace.models import Hit, HitType, RecruitedStudy, RecruiterConnection, Requester
+from marketplace.recruiting.drafts import LABELS, LONGEST_LINE, MOST_EXCLUDED, MOST_FILTERS, Posting
+from marketplace.recruiting.studies import MOST_ITEMS, find_study
 
 
 def read_object(request: HttpRequest) -> dict[str, Any]:
@@ -37,3 +41,146 @@ def _texts_in(content: Any) -> Iterator[str]:
     elif isinstance(content, list):
         for value in content:
             yield from _texts_in(value)
+
+
+# What a request about recruiting says, checked: texts, numbers, and what of the requester's own
+# they name.
+
+MOST_AMOUNT = Decimal(10_000_000)
+LONGEST_ID = 64
+MISSING: Any = object()
+
+
+class Body:
+    """The members of a request's JSON object."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._content = read_object(request)
+
+    def text(self, name: str, *, most: int, default: Any = MISSING) -> str:
+        value = self._value(name, default)
+        if value == default:
+            return str(value)
+        if not isinstance(value, str) or not 0 < len(value) <= most:
+            raise InvalidParameter(
+                f"'{name}' must be a text of 1 to {most} characters.", code="bad_text"
+            )
+        return value
+
+    def texts(self, name: str, *, most: int, longest: int = LONGEST_ID) -> list[str]:
+        values = self._value(name, [])
+        are_texts = isinstance(values, list) and all(isinstance(one, str) for one in values)
+        if not are_texts or len(values) > most or any(len(one) > longest for one in values):
+            raise InvalidParameter(
+                f"'{name}' must be a list of at most {most} short texts.", code="bad_list"
+            )
+        return list(values)
+
+    def integer(self, name: str, *, least: int, most: int, default: Any = MISSING) -> int:
+        value = self._value(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise InvalidParameter(
+                f"'{name}' must be a whole number from {least} to {most}.", code="bad_number"
+            )
+        return value
+
+    def boolean(self, name: str) -> bool:
+        value = self._value(name, MISSING)
+        if not isinstance(value, bool):
+            raise InvalidParameter(f"'{name}' must be true or false.", code="bad_boolean")
+        return value
+
+    def choice(self, name: str, known: Sequence[str]) -> str:
+        value = self._value(name, MISSING)
+        if value not in known:
+            raise InvalidParameter(
+                f"'{name}' must be one of: {', '.join(known)}.", code="unknown_choice"
+            )
+        return str(value)
+
+    def amount_if_any(self, name: str) -> Decimal | None:
+        """An amount of money, or None where the body says none."""
+        return None if self._value(name, None) is None else self.amount(name)
+
+    def amount(self, name: str) -> Decimal:
+        """An amount of money, as a text such as 12.50."""
+        value = self._value(name, MISSING)
+        try:
+            amount = Decimal(value) if isinstance(value, str) and len(value) <= 20 else None
+        except InvalidOperation:
+            amount = None
+        if amount is None or not amount.is_finite() or not 0 <= amount <= MOST_AMOUNT:
+            raise InvalidParameter(
+                f"'{name}' must be an amount as a text, such as \"12.50\".", code="bad_amount"
+            )
+        return amount
+
+    def _value(self, name: str, default: Any) -> Any:
+        value = self._content.get(name, default)
+        if value is MISSING:
+            raise InvalidParameter(f"The body lacks '{name}'.", code="missing_member")
+        return value
+
+
+def recruiter_of(requester: Requester, body: Body) -> RecruiterConnection:
+    """The account that the body names; the requester's own."""
+    key = body.text("recruiter", most=LONGEST_ID)
+    rows = RecruiterConnection.objects.filter(requester=requester, public_id=key)
+    connection = rows.select_related("requester").first()
+    if connection is None:
+        raise InvalidParameter(f"There is no recruiter {key}.", code="unknown_recruiter")
+    return connection
+
+
+def study_of(requester: Requester, body: Body) -> RecruitedStudy:
+    """The study that the body names; the requester's own."""
+    return find_study(requester, body.text("study", most=LONGEST_ID))
+
+
+def hit_type_of(requester: Requester, body: Body) -> HitType:
+    """The HIT type of the HITs that the body names: by it, by its HIT group, or by what their
+    annotations begin with."""
+    mine = HitType.objects.filter(requester=requester).select_related("requester")
+    key = body.text("hit_type_id", most=LONGEST_ID, default="")
+    group = body.text("hit_group_id", most=LONGEST_ID, default="")
+    if key or group:
+        found = mine.filter(public_id=key) if key else mine.filter(group_id=group)
+        hit_type = found.first()
+        if hit_type is None:
+            raise HitTypeDoesNotExist(key or group)
+        return hit_type
+    return _hit_type_of_annotations(requester, body.text("annotation_prefix", most=255))
+
+
+def _hit_type_of_annotations(requester: Requester, prefix: str) -> HitType:
+    hits = Hit.objects.of(requester).filter(requester_annotation__startswith=prefix)
+    keys = list(hits.order_by().values_list("hit_type", flat=True).distinct()[:2])
+    if len(keys) != 1:
+        n = "no HITs" if not keys else "HITs of several types"
+        raise InvalidParameter(f"There are {n} with this annotation_prefix: say the hit_type_id.")
+    return HitType.objects.select_related("requester").get(pk=keys[0])
+
+
+def posting_of(requester: Requester, body: Body) -> Posting:
+    """What is decided about the study that is to be drafted."""
+    return Posting(
+        reward=body.amount("reward"),
+        minutes=body.integer("minutes", least=1, most=1440),
+        items_per_session=body.integer("items", least=1, most=MOST_ITEMS, default=1),
+        places=body.integer("places", least=0, most=100_000, default=0),
+        devices=tuple(body.texts("devices", most=3)),
+        filters=tuple(body.texts("filters", most=MOST_FILTERS, longest=LONGEST_LINE)),
+        labels=tuple(body.texts("labels", most=len(LABELS))),
+        screen_out_reward=body.amount_if_any("screen_out_reward"),
+        screen_out_places=body.integer("screen_out_places", least=0, most=100_000, default=0),
+        annotation_prefix=body.text("annotation_prefix", most=255, default=""),
+        excluded=_studies_of(requester, body.texts("excluded", most=MOST_EXCLUDED)),
+    )
+
+
+def _studies_of(requester: Requester, tokens: list[str]) -> tuple[RecruitedStudy, ...]:
+    mine = RecruitedStudy.objects.filter(requester=requester, token__in=tokens)
+    known = {study.token: study for study in mine}
+    if missing := [token for token in tokens if token not in known]:
+        raise ChannelDoesNotExist(missing[0])
+    return tuple(known.values())

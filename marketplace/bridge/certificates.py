@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from marketplace.api.signed_hosts import AMAZON_HOSTS
+from marketplace.api.authentication import AMAZON_HOSTS
 from marketplace.exceptions import BridgeUnfit
 
 AUTHORITY_FILE, BUNDLE_FILE = "authority.pem", "bundle.pem"

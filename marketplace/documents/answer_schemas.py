@@ -10,11 +10,317 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import gt, lt
 from typing import Any
 
-from marketplace.documents.json_schema import Budget, TooManySteps, check_schema, errors_of
 from marketplace.exceptions import InvalidQuestion
+
+# JSON Schema, as much of draft 2020-12 as an answer needs and can be checked at a bounded cost.
+#
+# There are no regular expressions, no references and no recursion. Every loop over a schema or an
+# answer counts its steps, and the checks of one submission share a `Budget` of steps and of time:
+# an answer that exceeds it is refused.
+
+MOST_NODES = 3_000
+DEEPEST = 20
+MOST_STEPS = 200_000
+# Some steps cost more than others: keys can be long, and hashes of numbers can collide.
+MOST_SECONDS = 1.0
+STEPS_BETWEEN_CLOCKS = 100
+MOST_ERRORS = 5
+ANNOTATIONS = {"$schema", "$comment", "title", "description"}
+SUBSCHEMA = {"items", "contains", "not", "if", "then", "else", "additionalProperties"}
+SUBSCHEMAS = {"allOf", "anyOf", "oneOf", "prefixItems"}
+# What the value of a keyword has to be.
+VALUES: dict[str, type | tuple[type, ...]] = {
+    "type": (str, list), "enum": list, "required": list, "uniqueItems": bool,
+    "minimum": (int, float), "maximum": (int, float), "exclusiveMinimum": (int, float),
+    "exclusiveMaximum": (int, float), "minLength": int, "maxLength": int, "minItems": int,
+    "maxItems": int, "minContains": int, "maxContains": int, "minProperties": int,
+    "maxProperties": int,
+}  # fmt: skip
+TYPES: dict[str, Callable[[Any], bool]] = {
+    "null": lambda value: value is None,
+    "boolean": lambda value: isinstance(value, bool),
+    "number": lambda value: _is_number(value),
+    "integer": lambda value: _is_number(value) and (isinstance(value, int) or value.is_integer()),
+    "string": lambda value: isinstance(value, str),
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+}
+
+
+class TooManySteps(Exception):
+    """The answer is too large to be checked against its schema."""
+
+
+def check_schema(schema: Any) -> None:
+    """Refuse a schema that this module would not read as JSON Schema does."""
+    nodes = list(_subschemas(schema, "#", 0))
+    if len(nodes) > MOST_NODES:
+        raise InvalidQuestion(
+            f"The answer's schema has more than {MOST_NODES} parts.", code="schema_too_large"
+        )
+    for path, node in nodes:
+        if not isinstance(node, bool):
+            _check_keywords(node, path)
+
+
+def _check_keywords(node: Any, path: str) -> None:
+    if not isinstance(node, dict):
+        raise InvalidQuestion(f"The answer's schema has something else than a schema at {path}.")
+    for keyword, value in node.items():
+        if keyword in VALUES:
+            right = isinstance(value, VALUES[keyword])
+            right = right and (keyword == "uniqueItems" or not isinstance(value, bool))
+        else:
+            right = keyword in _KNOWN
+        if not right:
+            raise InvalidQuestion(
+                f"The answer's schema has “{keyword}” at {path}, which this marketplace does not "
+                "offer, or not with this value; docs/marketplace.md names the keywords there are."
+            )
+    names = node.get("type", [])
+    unknown = set([names] if isinstance(names, str) else names) - TYPES.keys()
+    if unknown:
+        raise InvalidQuestion(f"The answer's schema has an unknown type at {path}.")
+
+
+def _subschemas(schema: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth > DEEPEST:
+        raise InvalidQuestion(
+            f"The answer's schema is more than {DEEPEST} levels deep.", code="schema_too_deep"
+        )
+    yield path, schema
+    if not isinstance(schema, dict):
+        return
+    for keyword, value in schema.items():
+        if keyword in SUBSCHEMA:
+            yield from _subschemas(value, f"{path}/{keyword}", depth + 1)
+        elif keyword in SUBSCHEMAS and isinstance(value, list):
+            for number, each in enumerate(value):
+                yield from _subschemas(each, f"{path}/{keyword}/{number}", depth + 1)
+        elif keyword == "properties" and isinstance(value, dict):
+            for name, each in value.items():
+                yield from _subschemas(each, f"{path}/{keyword}/{name}", depth + 1)
+        elif keyword in SUBSCHEMAS | {"properties"}:
+            raise InvalidQuestion(f"The answer's schema has no schemas in “{keyword}” at {path}.")
+
+
+@dataclass
+class Budget:
+    """The work that the checks of one submission may take together."""
+
+    steps_left: int = MOST_STEPS
+    steps_to_clock: int = STEPS_BETWEEN_CLOCKS
+    # Of this thread alone: other requests of the same process do not count.
+    ends_at: float = field(default_factory=lambda: time.thread_time() + MOST_SECONDS)
+
+    def spend(self, steps: int) -> None:
+        """Count the steps of a loop before it runs; TooManySteps if the budget is exceeded."""
+        self.steps_left -= steps
+        self.steps_to_clock -= steps
+        if self.steps_left < 0:
+            raise TooManySteps
+        if self.steps_to_clock <= 0:
+            self.steps_to_clock = STEPS_BETWEEN_CLOCKS
+            if time.thread_time() > self.ends_at:
+                raise TooManySteps
+
+
+def errors_of(value: Any, schema: Any, budget: Budget | None = None) -> list[str]:
+    """What of the value the schema forbids, at most a few; nothing if all is right."""
+    check = _Check(budget or Budget())
+    check.run(value, schema, "")
+    return check.errors
+
+
+@dataclass
+class _Check:
+    """One pass over a value."""
+
+    budget: Budget
+    errors: list[str] = field(default_factory=list)
+
+    def step(self, steps: int = 1) -> None:
+        self.budget.spend(steps)
+
+    def canonical(self, value: Any) -> Any:
+        """What is equal for equal JSON values alone: true is not 1, and 1.0 is."""
+        self.step()
+        if isinstance(value, list):
+            return ("array", *map(self.canonical, value))
+        if isinstance(value, dict):
+            parts = ((key, self.canonical(each)) for key, each in value.items())
+            return ("object", frozenset(parts))
+        return ("boolean" if isinstance(value, bool) else "", value)
+
+    def run(self, value: Any, schema: Any, path: str) -> bool:
+        self.step()
+        if isinstance(schema, bool):
+            return schema or self.fail(path, "is not expected")
+        keywords = [_KEYWORDS[key] for key in schema if key in _KEYWORDS]
+        return all(check(self, value, schema, path) for check in keywords)
+
+    def fits(self, value: Any, schema: Any) -> bool:
+        """Whether the value meets a schema that it need not meet: errors are forgotten."""
+        errors, self.errors = self.errors, []
+        result = self.run(value, schema, "")
+        self.errors = errors
+        return result
+
+    def fail(self, path: str, problem: str) -> bool:
+        if len(self.errors) < MOST_ERRORS:
+            self.errors.append(f"{path or 'the answer'} {problem}")
+        return False
+
+
+Keyword = Callable[[_Check, Any, Any, str], bool]
+
+
+def _least(keyword: str, problem: str, size: Callable[[Any], Any], kind: str) -> Keyword:
+    return _bound(keyword, problem, kind, lambda bound, value: bool(bound <= size(value)))
+
+
+def _most(keyword: str, problem: str, size: Callable[[Any], Any], kind: str) -> Keyword:
+    return _bound(keyword, problem, kind, lambda bound, value: bool(size(value) <= bound))
+
+
+def _bound(keyword: str, problem: str, kind: str, is_within: Callable[[Any, Any], bool]) -> Keyword:
+    def check(run: _Check, value: Any, schema: Any, path: str) -> bool:
+        right = not TYPES[kind](value) or is_within(schema[keyword], value)
+        return right or run.fail(path, problem.format(schema[keyword]))
+
+    return check
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _type(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    run.step(len(names))
+    return any(TYPES[name](value) for name in names) or run.fail(
+        path, f"is not of type {' or '.join(names)}"
+    )
+
+
+def _enum(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    canonical = run.canonical(value)
+    right = any(run.canonical(each) == canonical for each in schema["enum"])
+    return right or run.fail(path, "is not one of its values")
+
+
+def _const(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    right = bool(run.canonical(value) == run.canonical(schema["const"]))
+    return right or run.fail(path, f"is not {schema['const']!r}")
+
+
+def _required(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    if not isinstance(value, dict):
+        return True
+    run.step(len(schema["required"]))
+    missing = [key for key in schema["required"] if key not in value]
+    return not missing or run.fail(path, f"lacks {', '.join(map(str, missing))}")
+
+
+def _properties(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    if not isinstance(value, dict):
+        return True
+    run.step(len(schema["properties"]))
+    known = [(key, each) for key, each in schema["properties"].items() if key in value]
+    return all(run.run(value[key], each, f"{path}.{key}".lstrip(".")) for key, each in known)
+
+
+def _additional(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    if not isinstance(value, dict):
+        return True
+    run.step(len(value))
+    others = [key for key in value if key not in schema.get("properties", {})]
+    rest = schema["additionalProperties"]
+    return all(run.run(value[key], rest, f"{path}.{key}".lstrip(".")) for key in others)
+
+
+def _prefix_items(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    if not isinstance(value, list):
+        return True
+    pairs = enumerate(zip(value, schema["prefixItems"], strict=False))
+    return all(run.run(item, each, f"{path}[{number}]") for number, (item, each) in pairs)
+
+
+def _items(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    if not isinstance(value, list):
+        return True
+    start = len(schema.get("prefixItems", []))
+    rest = enumerate(value[start:], start)
+    return all(run.run(item, schema["items"], f"{path}[{number}]") for number, item in rest)
+
+
+def _contains(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    if not isinstance(value, list):
+        return True
+    count = sum(run.fits(item, schema["contains"]) for item in value)
+    least, most = schema.get("minContains", 1), schema.get("maxContains", count)
+    return least <= count <= most or run.fail(path, "lacks a part, or has it too often")
+
+
+def _unique(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    if not schema["uniqueItems"] or not isinstance(value, list):
+        return True
+    canonical = {run.canonical(item) for item in value}
+    return len(canonical) == len(value) or run.fail(path, "has the same part twice")
+
+
+def _all_of(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    return all(run.run(value, each, path) for each in schema["allOf"])
+
+
+def _any_of(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    right = any(run.fits(value, each) for each in schema["anyOf"])
+    return right or run.fail(path, "is not as it may be")
+
+
+def _one_of(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    right = sum(run.fits(value, each) for each in schema["oneOf"]) == 1
+    return right or run.fail(path, "is not as it may be")
+
+
+def _not(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    return not run.fits(value, schema["not"]) or run.fail(path, "is as it may not be")
+
+
+def _if(run: _Check, value: Any, schema: Any, path: str) -> bool:
+    branch = "then" if run.fits(value, schema["if"]) else "else"
+    return run.run(value, schema.get(branch, True), path)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_KEYWORDS: dict[str, Keyword] = {
+    "type": _type, "enum": _enum, "const": _const, "required": _required,
+    "properties": _properties, "additionalProperties": _additional,
+    "prefixItems": _prefix_items, "items": _items, "contains": _contains,
+    "uniqueItems": _unique, "allOf": _all_of, "anyOf": _any_of, "oneOf": _one_of, "not": _not,
+    "if": _if,
+    "minimum": _least("minimum", "is less than {}", _itself, "number"),
+    "maximum": _most("maximum", "is more than {}", _itself, "number"),
+    "exclusiveMinimum": _bound("exclusiveMinimum", "is not more than {}", "number", lt),
+    "exclusiveMaximum": _bound("exclusiveMaximum", "is not less than {}", "number", gt),
+    "minLength": _least("minLength", "has fewer than {} characters", len, "string"),
+    "maxLength": _most("maxLength", "has more than {} characters", len, "string"),
+    "minItems": _least("minItems", "has fewer than {} parts", len, "array"),
+    "maxItems": _most("maxItems", "has more than {} parts", len, "array"),
+    "minProperties": _least("minProperties", "has fewer than {} fields", len, "object"),
+    "maxProperties": _most("maxProperties", "has more than {} fields", len, "object"),
+}  # fmt: skip
+_KNOWN = _KEYWORDS.keys() | ANNOTATIONS | {"then", "else", "minContains", "maxContains"}
+
 
 # Attributes are bounded, so that many scripts without an end are not each read to the end.
 SCRIPT = re.compile(r"<script\b([^>]{0,1000})>", re.IGNORECASE)

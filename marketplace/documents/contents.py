@@ -1,13 +1,72 @@
 """What a QuestionForm shows: titles, text, lists, pictures, formatted content."""
 
+from collections.abc import Container
 from dataclasses import dataclass
+from html import unescape
 from typing import Literal
+from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element
 
-from marketplace.documents.addresses import is_web_address
-from marketplace.documents.formatted import plain, sanitise
+import nh3
+
 from marketplace.documents.xml import Children, name_of, text_of
 from marketplace.exceptions import InvalidQuestion, NotOffered
+
+# Requesters' formatted text, made safe to show on our own pages.
+#
+# A QuestionForm is shown outside any frame, so what its FormattedContent may hold is a short list:
+# text, tables, pictures and links. No scripts, styles, forms, frames, ids.
+
+TAGS = {
+    "a", "abbr", "b", "big", "blockquote", "br", "caption", "center", "cite", "code", "col",
+    "colgroup", "dd", "del", "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i",
+    "img", "ins", "li", "ol", "p", "pre", "q", "s", "small", "span", "strong", "sub", "sup",
+    "table", "tbody", "td", "tfoot", "th", "thead", "tr", "u", "ul",
+}  # fmt: skip
+ATTRIBUTES = {
+    "a": {"href", "title"},
+    "abbr": {"title"},
+    "img": {"src", "alt", "title", "width", "height"},
+    "ol": {"start"},
+    "td": {"colspan", "rowspan"},
+    "th": {"colspan", "rowspan", "scope"},
+}
+SCHEMES = {"http", "https", "mailto"}
+REFERRER = "noopener noreferrer"
+
+
+def sanitise(html: str) -> str:
+    """Requesters' HTML with nothing left in it but what is allowed here."""
+    return nh3.clean(
+        html,
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        url_schemes=SCHEMES,
+        url_relative="deny",
+        link_rel=REFERRER,
+        set_tag_attribute_values={
+            "a": {"target": "_blank"},
+            "img": {"referrerpolicy": "no-referrer", "loading": "lazy"},
+        },
+    )
+
+
+def plain(html: str) -> str:
+    """Only the text, for where no markup can be shown."""
+    return " ".join(unescape(nh3.clean(html, tags=set(), attributes={})).split())
+
+
+# Web addresses that strangers wrote.
+
+
+def is_web_address(text: str, *, schemes: Container[str] = ("https", "http")) -> bool:
+    """Whether this is a full address of one of these schemes."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in schemes and bool(parts.hostname)
+    except ValueError:
+        return False
+
 
 CONTENT = ("Title", "Text", "List", "Binary", "EmbeddedBinary", "FormattedContent", "Application")
 

@@ -17,10 +17,9 @@ from datetime import datetime, timedelta
 
 from django.db import DatabaseError, transaction
 
-from marketplace.hits.holds import hold_what_is_promised
-from marketplace.hits.review_policies.application import review_hit
+from marketplace.hits.holds import Tally, count_assignments, hold_what_is_promised
+from marketplace.hits.policies import review_hit
 from marketplace.hits.settlement import approve_and_pay
-from marketplace.hits.tallies import Tally, count_assignments
 from marketplace.models import Assignment, Hit, HitQuerySet, LedgerAccount
 from marketplace.notifications.events import announce
 

@@ -1,15 +1,39 @@
 """What a requester decides about submitted work."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from marketplace import clock
-from marketplace.exceptions import AssignmentDoesNotExist, InvalidAssignmentState
+from marketplace.exceptions import (
+    AssignmentDoesNotExist,
+    DuplicateRequest,
+    InvalidAssignmentState,
+    InvalidParameter,
+    RequestRefused,
+)
 from marketplace.hits import lifecycle
-from marketplace.hits.settlement import approve_and_pay, reject
-from marketplace.hits.worker_messages import report_override
-from marketplace.models import Assignment, Hit, LedgerAccount, Requester
+from marketplace.hits.settlement import (
+    approve_and_pay,
+    reject,
+    report_appeal_answer,
+    report_bonus,
+    report_override,
+)
+from marketplace.models import (
+    Appeal,
+    Assignment,
+    BonusPayment,
+    Hit,
+    LedgerAccount,
+    Requester,
+    WorkerAccount,
+)
+from marketplace.money import ledger
+from marketplace.money.fees import CENT, fee_schedule
 
 OVERRIDE_WITHIN = timedelta(days=30)
 Status = Assignment.Status
@@ -90,3 +114,144 @@ def _check_overridable(assignment: Assignment, hit: Hit, *, now: datetime) -> No
         raise InvalidAssignmentState(
             "A rejection can be overridden within 30 days of the assignment's submission."
         )
+
+
+# Appeals: a worker says once why a rejection is wrong, and the requester answers.
+
+LONGEST_TEXT = 4096
+
+
+def is_appealable(assignment: Assignment, *, now: datetime) -> bool:
+    """Whether a rejection can still be overridden, and nobody has appealed."""
+    if assignment.status != Assignment.Status.REJECTED or hasattr(assignment, "appeal"):
+        return False
+    return assignment.submitted_at is not None and assignment.submitted_at > now - OVERRIDE_WITHIN
+
+
+def appeal(*, worker: WorkerAccount, assignment: Assignment, reason: str) -> Appeal:
+    """Say why a rejection is wrong, once."""
+    now = clock.now()
+    if not is_appealable(assignment, now=now):
+        raise RequestRefused(
+            _("A rejection can be appealed once, within 30 days of submitting the work.")
+        )
+    if not 0 < len(reason.strip()) <= LONGEST_TEXT:
+        raise RequestRefused(_("Say in at most %(n)s characters why.") % {"n": LONGEST_TEXT})
+    try:
+        with transaction.atomic():
+            return Appeal.objects.create(
+                assignment=assignment, reason=reason.strip(), created_at=now
+            )
+    except IntegrityError as error:
+        raise RequestRefused(_("You have appealed already."), code="appealed_already") from error
+
+
+@transaction.atomic
+def answer_appeal(*, requester: Requester, assignment_id: str, answer: str) -> Appeal:
+    """Answer an appeal, and write to its worker; the same answer again changes nothing."""
+    rows = Appeal.objects.filter(assignment__hit__requester=requester)
+    stored = rows.filter(assignment__public_id=assignment_id).first()
+    if stored is None:
+        raise AssignmentDoesNotExist(assignment_id)
+    if not 0 < len(answer.strip()) <= LONGEST_TEXT:
+        raise InvalidParameter(f"'answer' must be a text of 1 to {LONGEST_TEXT} characters.")
+    unanswered = Appeal.objects.filter(pk=stored.pk, answer="")
+    is_new = bool(unanswered.update(answer=answer.strip(), answered_at=clock.now()))
+    stored.refresh_from_db()
+    if stored.answer != answer.strip():
+        raise InvalidParameter("The appeal has another answer already.")
+    if is_new:
+        report_appeal_answer(stored)
+    return stored
+
+
+# Paying a worker a bonus.
+
+LARGEST_BONUS_USD = Decimal("10000.00")
+# Half a year after the work was handed in, it is too late.
+PAYABLE_FOR = timedelta(days=183)
+
+
+@dataclass(frozen=True)
+class Bonus:
+    """What a requester asks for."""
+
+    assignment_id: str
+    worker_id: str
+    amount_usd: Decimal
+    reason: str
+    token: str | None
+
+
+def send_bonus(*, requester: Requester, bonus: Bonus) -> BonusPayment:
+    """Pay a bonus and the fee on it; the same token never pays twice."""
+    # By itself: what time does to the HIT pays others, and a HIT is locked before any money.
+    hits = Hit.objects.of(requester).filter(assignments__public_id=bonus.assignment_id)
+    lifecycle.settle_due(hits, now=clock.now())
+    return _pay(requester, bonus)
+
+
+@transaction.atomic
+def _pay(requester: Requester, bonus: Bonus) -> BonusPayment:
+    now = clock.now()
+    _refuse_repetition(requester, bonus.token)
+    if not CENT <= bonus.amount_usd <= LARGEST_BONUS_USD:
+        raise InvalidParameter(
+            f"BonusAmount must be from ${CENT} to ${LARGEST_BONUS_USD:,}.", code="out_of_range"
+        )
+    assignment = _find_assignment(requester, bonus)
+    if assignment.submitted_at is None or assignment.submitted_at < now - PAYABLE_FOR:
+        raise InvalidParameter(
+            "A bonus can be paid within 183 days of the assignment's submission.", code="too_late"
+        )
+    fee_usd = fee_schedule().per_bonus(bonus.amount_usd)
+    movement = ledger.pay_bonus(
+        assignment=assignment, amount_usd=bonus.amount_usd, fee_usd=fee_usd, at=now
+    )
+    payment = BonusPayment(
+        requester=requester,
+        assignment=assignment,
+        amount_usd=bonus.amount_usd,
+        fee_usd=fee_usd,
+        reason=bonus.reason,
+        unique_request_token=bonus.token,
+        transaction=movement,
+        created_at=now,
+    )
+    try:
+        with transaction.atomic():
+            payment.save(force_insert=True)
+    except IntegrityError:
+        # The same token came in on another connection at the same moment.
+        _refuse_repetition(requester, bonus.token)
+        raise
+    report_bonus(payment)
+    return payment
+
+
+def _find_assignment(requester: Requester, bonus: Bonus) -> Assignment:
+    rows = Assignment.objects.of(requester).filter(public_id=bonus.assignment_id)
+    assignment = rows.select_related("worker", "hit__requester", "hit__hit_type").first()
+    if assignment is None:
+        raise AssignmentDoesNotExist(bonus.assignment_id)
+    if assignment.worker.worker_id != bonus.worker_id:
+        raise InvalidParameter(
+            f"The assignment {bonus.assignment_id} is not one of the worker {bonus.worker_id}."
+        )
+    if assignment.worker.erased_at is not None:
+        raise InvalidParameter(
+            "The worker had their account erased: no bonus can be paid.", code="erased_worker"
+        )
+    if assignment.status not in Assignment.HANDED_IN_STATUSES:
+        raise InvalidAssignmentState(
+            "This operation can be called with a status of: Submitted,Approved,Rejected"
+        )
+    return assignment
+
+
+def _refuse_repetition(requester: Requester, token: str | None) -> None:
+    if token is None:
+        return
+    earlier = BonusPayment.objects.filter(requester=requester, unique_request_token=token).first()
+    if earlier is not None:
+        raise DuplicateRequest("bonus payment", earlier.public_id)

@@ -60,7 +60,7 @@ class AccessKey(models.Model):
 
 
 class RateBucket(models.Model):
-    """How many calls an access key may make at this moment (see marketplace.api.throttle)."""
+    """How many calls an access key may make at this moment (see marketplace.api.authentication)."""
 
     access_key = models.OneToOneField(
         AccessKey, on_delete=models.CASCADE, related_name="rate_bucket", primary_key=True

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from error_codes import CodedText
 from marketplace import clock
 from marketplace.documents.answer_keys import parse_answer_key
-from marketplace.documents.given_answers import read_answers
+from marketplace.documents.answers import read_given_answers
 from marketplace.exceptions import (
     InvalidQualificationRequestState,
     QualificationRequestDoesNotExist,
@@ -152,7 +152,7 @@ def _hand_in(request: QualificationRequest, answer: str, *, now: datetime) -> No
     request.status = Status.SUBMITTED
     request.save(update_fields=["answer", "submitted_at", "status"])
     if request.answer_key:
-        value = parse_answer_key(request.answer_key).grade(read_answers(answer))
+        value = parse_answer_key(request.answer_key).grade(read_given_answers(answer))
         _grant(request, value=value, at=now)
 
 

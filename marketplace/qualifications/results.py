@@ -12,9 +12,8 @@ from decimal import Decimal
 from django.utils.translation import gettext as _
 
 from error_codes import CodedText
-from marketplace.documents.answer_keys import KeyQuestion, parse_answer_key
-from marketplace.documents.explanations import read_explanations
-from marketplace.documents.given_answers import read_answers
+from marketplace.documents.answer_keys import KeyQuestion, parse_answer_key, read_explanations
+from marketplace.documents.answers import read_given_answers
 from marketplace.documents.question_forms import FormQuestion, parse_question_form
 from marketplace.models import (
     Hit,
@@ -132,7 +131,7 @@ def latest_result(
     if last is None:
         return None
     return GradedTest(
-        grade=parse_answer_key(last.answer_key).grade(read_answers(last.answer)),
+        grade=parse_answer_key(last.answer_key).grade(read_given_answers(last.answer)),
         marks=pass_marks(qualification_type, now=now),
         n_attempts=mine.exclude(test="").filter(pk__lte=last.pk).count(),
         answers=_explained(last),
@@ -145,7 +144,7 @@ def _explained(request: QualificationRequest) -> tuple[ExplainedAnswer, ...]:
     if not explanations:
         return ()
     keys = {each.identifier: each for each in parse_answer_key(request.answer_key).questions}
-    answers = read_answers(request.answer)
+    answers = read_given_answers(request.answer)
     return tuple(
         ExplainedAnswer(
             question=question,

@@ -52,9 +52,9 @@ from marketplace.recruiting.signed_links import (
 # How often a recruiter is asked about arrivals that it did not send.
 #
 # Each arrival that nothing proves is asked about while a browser waits. Whoever makes ids up would
-# have as many calls made as they send requests, and keep those waiting who were sent: so the same ids
-# are asked about once in a while, and from one address a few that are unknown of a study. Whoever is
-# in a study already, or comes by a signed link, is not asked about.
+# have as many calls made as they send requests, and keep those waiting who were sent: so the same
+# ids are asked about once in a while, and from one address a few that are unknown of a study.
+# Whoever is in a study already, or comes by a signed link, is not asked about.
 
 # A submission may be seen there a moment after its participant is sent.
 UNKNOWN_FOR_SECONDS = 15

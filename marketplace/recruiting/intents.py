@@ -19,7 +19,7 @@ from django.db.models import Case, Exists, OuterRef, When
 from marketplace import clock
 from marketplace.exceptions import DuplicateRequest, InvalidAssignmentState, InvalidParameter
 from marketplace.hits import review
-from marketplace.hits.bonuses import LARGEST_BONUS_USD, Bonus
+from marketplace.hits.review import LARGEST_BONUS_USD, Bonus
 from marketplace.models import (
     Assignment,
     Intent,

@@ -25,7 +25,7 @@ from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter, MarketplaceError, RecruiterBusy
 from marketplace.hits import creation
 from marketplace.hits.creation import HitTypeValues, HitValues
-from marketplace.hits.payers import let_recruiter_pay
+from marketplace.hits.participants import let_recruiter_pay
 from marketplace.models import (
     AttachedHitType,
     Hit,

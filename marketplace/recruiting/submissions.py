@@ -48,13 +48,14 @@ from marketplace.recruiting.sessions import (
 )
 from marketplace.recruiting.turns import Patience, keep_turn
 
-# Submissions that wait at their recruiter to be paid though their work is not here: a code that
-# was passed on, work that was left in the middle, a place that was not given back, work that came
-# when others had done all of it.
+# Submissions that wait at their recruiter to be paid though their work is not here: a code that was
+# passed on, work that was left in the middle, a place that was not given back, work that came when
+# others had done all of it.
 #
-# Nothing approves them from here, but time does so there. So each is put before a person, once, among
-# the calls that somebody must look after: it is rejected there, or left as it is. An approval of what
-# there is of the work, as of its first HIT, waits for that: the recruiter pays all of it or nothing.
+# Nothing approves them from here, but time does so there. So each is put before a person, once,
+# among the calls that somebody must look after: it is rejected there, or left as it is. An approval
+# of what there is of the work, as of its first HIT, waits for that: the recruiter pays all of it or
+# nothing.
 
 Kind, State = Intent.Kind, Intent.State
 # Whether nobody else can have the place; of who ran out of time it may come back by a late code.

@@ -25,8 +25,7 @@ from hits.answer_schema import answer_schema
 from hits.answers import read_answer
 from hits.page_texts import SOURCE, TABLES
 from hits.questions import html_question, task_page
-from marketplace.documents.answer_schemas import answer_errors
-from marketplace.documents.json_schema import check_schema
+from marketplace.documents.answer_schemas import answer_errors, check_schema
 from tests.accessibility import CONTROLS, GROUPS, accessibility_problems, accessible_nodes
 from tests.hits.frames import (
     Frame,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from marketplace.bridge import certificates, proxy
-from marketplace.bridge.forwarding import Marketplace
+from marketplace.bridge.proxy import Marketplace
 
 Trust = tuple[certificates.Authority, Path]
 

@@ -17,8 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 from accounts.models import User
 from marketplace import clock
 from marketplace.bridge.certificates import prepare_authority
-from marketplace.bridge.forwarding import find_marketplace
-from marketplace.bridge.proxy import Bridge
+from marketplace.bridge.proxy import Bridge, find_marketplace
 from marketplace.hits.assignments import accept_hit, answer_document, submit_answer
 from marketplace.models import Assignment, Hit, LedgerEntry, Requester, WorkerAccount
 from marketplace.money import ledger

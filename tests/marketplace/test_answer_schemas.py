@@ -9,9 +9,15 @@ from django.test import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marketplace.documents import json_schema
-from marketplace.documents.answer_schemas import answer_errors, answer_schemas
-from marketplace.documents.json_schema import Budget, TooManySteps, check_schema, errors_of
+from marketplace.documents import answer_schemas as json_schema
+from marketplace.documents.answer_schemas import (
+    Budget,
+    TooManySteps,
+    answer_errors,
+    answer_schemas,
+    check_schema,
+    errors_of,
+)
 from marketplace.exceptions import InvalidQuestion
 from marketplace.hits.assignments import accept_hit
 from marketplace.models import Assignment, Hit

@@ -21,9 +21,9 @@ from botocore.exceptions import SSLError
 from cryptography.hazmat.primitives.asymmetric import ec
 from django.conf import settings as site
 
-from marketplace.api.signed_hosts import AMAZON_HOSTS
-from marketplace.bridge import certificates, forwarding, proxy
-from marketplace.bridge.forwarding import Marketplace, find_marketplace
+from marketplace.api.authentication import AMAZON_HOSTS
+from marketplace.bridge import certificates, proxy
+from marketplace.bridge.proxy import Marketplace, find_marketplace
 from marketplace.exceptions import BridgeUnfit
 from tests.codes import refused
 from tests.marketplace.bridges import bridge_to, lead_programs
@@ -219,7 +219,7 @@ def test_an_answer_that_is_cut_is_an_error_that_clients_retry(strange, authority
 
 
 def test_too_large_an_answer_is_not_passed_on(strange, authority, monkeypatch):
-    monkeypatch.setattr(forwarding, "MOST_ANSWER_BYTES", 10)
+    monkeypatch.setattr(proxy, "MOST_ANSWER_BYTES", 10)
     Strange.answer = b'HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n{"x": "12345"'
     with lead_to(strange, authority) as bridge:
         assert post_through(bridge, authority)[0] == 502

@@ -13,8 +13,8 @@ from django.contrib.messages import get_messages
 from django.test import Client
 
 from marketplace import clock
+from marketplace.documents.answers import fill_in
 from marketplace.documents.constraints import MOST_PATTERN_SECONDS
-from marketplace.documents.form_answers import fill_in
 from marketplace.documents.question_forms import parse_question_form, validate_question_form
 from marketplace.exceptions import InvalidQuestion
 from marketplace.hits.assignments import accept_hit

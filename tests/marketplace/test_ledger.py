@@ -19,7 +19,7 @@ from marketplace.exceptions import (
     PaidByRecruiter,
 )
 from marketplace.hits.assignments import accept_hit, accept_next, create_assignment
-from marketplace.hits.payers import let_recruiter_pay
+from marketplace.hits.participants import let_recruiter_pay
 from marketplace.models import (
     Assignment,
     AuditEntry,

@@ -27,9 +27,7 @@ from hypothesis.stateful import (
 from accounts.models import User
 from marketplace import clock
 from marketplace.api import operations as _operations  # noqa: F401 - registers them
-from marketplace.api.inputs import INPUTS
-from marketplace.api.registry import OPERATIONS
-from marketplace.api.shapes import read_request
+from marketplace.api.inputs import INPUTS, OPERATIONS, read_request
 from marketplace.exceptions import MarketplaceError
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import (

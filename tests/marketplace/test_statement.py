@@ -17,7 +17,7 @@ from hits.requester_api import post, signed_headers
 from marketplace import clock
 from marketplace.hits import assignments
 from marketplace.hits.assignments import accept_hit
-from marketplace.hits.devices import delete_old_prints, note_device
+from marketplace.hits.same_person import delete_old_prints, note_device
 from marketplace.models import Assignment, DevicePrint, Hit, Requester
 from marketplace.people.enrolment import create_worker, issue_access_key
 

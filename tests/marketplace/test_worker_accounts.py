@@ -13,9 +13,7 @@ from django.test import Client
 from accounts.models import User
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
-from marketplace.hits.appeals import answer_appeal, appeal
-from marketplace.hits.bonuses import Bonus, send_bonus
-from marketplace.hits.review import reject_assignment
+from marketplace.hits.review import Bonus, answer_appeal, appeal, reject_assignment, send_bonus
 from marketplace.models import Assignment, BonusPayment, PayoutBatch, PayoutMethod, WorkerMessage
 from marketplace.money import payouts
 from marketplace.money.payout_methods import next_payout_date

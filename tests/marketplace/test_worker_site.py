@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils.html import escape
 
 from marketplace import clock
-from marketplace.documents.html import begin_with, send_here
+from marketplace.documents.questions import begin_with, send_here
 from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.models import Assignment, Hit, WorkerAccount
 from marketplace.templatetags.marketplace_times import time_left

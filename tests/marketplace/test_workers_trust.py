@@ -13,10 +13,8 @@ from marketplace import clock
 from marketplace.exceptions import NotQualified
 from marketplace.hits import wages
 from marketplace.hits.assignments import accept_hit, submit_assignment
-from marketplace.hits.devices import note_device
-from marketplace.hits.requester_records import requester_record
-from marketplace.hits.same_person import shared_traits
-from marketplace.hits.wages import observed_wages
+from marketplace.hits.same_person import note_device, shared_traits
+from marketplace.hits.wages import observed_wages, requester_record
 from marketplace.models import Assignment, AuditEntry, Hit, HitType, LocationStatement, PayoutMethod
 from marketplace.money.payout_methods import choose_method
 from marketplace.people.erasure import erase_worker

@@ -1,16 +1,27 @@
+"""marketplace.api.operations.assignments."""
+
 import re
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import Q
 
+from marketplace.api.inputs import Parameters, operation
 from marketplace.api.operations.hits import find_hit
-from marketplace.api.outputs import assignment_output, hit_output
-from marketplace.api.pagination import next_token, position_of
-from marketplace.api.registry import Parameters, operation
+from marketplace.api.outputs import (
+    assignment_output,
+    bonus_output,
+    hit_output,
+    next_token,
+    page_of,
+    position_of,
+    review_action_output,
+    review_result_output,
+)
 from marketplace.exceptions import InvalidAssignmentState, InvalidParameter
 from marketplace.hits import review
-from marketplace.models import Assignment, Requester
+from marketplace.models import Assignment, BonusPayment, Requester, ReviewPolicy
 from marketplace.recruiting import intents
 
 CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -98,3 +109,81 @@ def _feedback(parameters: Parameters) -> str:
 def _position(assignment: Assignment) -> list[Any]:
     submitted_at = assignment.submitted_at
     return [submitted_at.isoformat() if submitted_at else "", assignment.pk]
+
+
+@operation("SendBonus")
+def send_bonus(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Pay a worker more than the reward."""
+    bonus = review.Bonus(
+        assignment_id=parameters["AssignmentId"],
+        worker_id=parameters["WorkerId"],
+        amount_usd=Decimal(parameters["BonusAmount"]),
+        reason=parameters["Reason"],
+        token=parameters["UniqueRequestToken"],
+    )
+    if not intents.request_bonus(requester=requester, bonus=bonus):
+        review.send_bonus(requester=requester, bonus=bonus)
+    return {}
+
+
+@operation("ListBonusPayments")
+def list_bonus_payments(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """The bonuses paid for a HIT or for one assignment, the oldest first."""
+    hit_id, assignment_id = parameters["HITId"], parameters["AssignmentId"]
+    if (hit_id is None) == (assignment_id is None):
+        raise InvalidParameter("Give either HITId or AssignmentId.")
+    payments = BonusPayment.objects.filter(requester=requester)
+    if hit_id is not None:
+        payments = payments.filter(assignment__hit=find_hit(requester, hit_id))
+    else:
+        assignment = review.find_assignment(requester, assignment_id)
+        payments = payments.filter(assignment=assignment)
+    return page_of(
+        payments.select_related("assignment__worker"),
+        f"ListBonusPayments:{hit_id}:{assignment_id}",
+        parameters,
+        member="BonusPayments",
+        describe=bonus_output,
+    )
+
+
+Part = tuple[str, str, dict[str, Any]]
+
+
+@operation("ListReviewPolicyResultsForHIT")
+def list_review_policy_results(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """What a HIT's review policies computed and did. A page counts results and actions
+    together: those of the assignments first, then those of the HIT."""
+    hit = find_hit(requester, parameters["HITId"])
+    levels = sorted(set(parameters["PolicyLevels"] or ReviewPolicy.Level.values))
+    kinds = [name for name in ("Results", "Actions") if parameters[f"Retrieve{name}"]]
+    scope = f"ListReviewPolicyResultsForHIT:{hit.pk}:{levels}:{kinds}"
+    start = position_of(parameters["NextToken"], scope) or 0
+    policies = {policy.level: policy for policy in ReviewPolicy.objects.filter(hit=hit)}
+    output: dict[str, Any] = {"HITId": hit.public_id}
+    parts: list[Part] = []
+    for level in levels:
+        if level in policies:
+            output[f"{level}ReviewPolicy"] = _policy(policies[level])
+            output[f"{level}ReviewReport"] = {f"Review{kind}": [] for kind in kinds}
+            parts += _parts(policies[level], kinds)
+    page = parts[start : start + parameters["MaxResults"]]
+    for level, kind, detail in page:
+        output[f"{level}ReviewReport"][f"Review{kind}"].append(detail)
+    return output | ({"NextToken": next_token(scope, start + len(page))} if page else {})
+
+
+def _policy(policy: ReviewPolicy) -> dict[str, Any]:
+    parameters = [
+        {name: value for name, value in parameter.items() if value is not None}
+        for parameter in policy.parameters
+    ]
+    return {"PolicyName": policy.name, "Parameters": parameters}
+
+
+def _parts(policy: ReviewPolicy, kinds: list[str]) -> list[Part]:
+    details: dict[str, list[dict[str, Any]]] = {
+        "Results": [review_result_output(row) for row in policy.results.order_by("pk")],
+        "Actions": [review_action_output(row) for row in policy.actions.order_by("pk")],
+    }
+    return [(policy.level, kind, detail) for kind in kinds for detail in details[kind]]

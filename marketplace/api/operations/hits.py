@@ -1,16 +1,46 @@
+"""marketplace.api.operations.hits."""
+
+from decimal import Decimal
 from typing import Any
 
 from marketplace import clock
-from marketplace.api.operations.hit_types import type_values
-from marketplace.api.outputs import hit_output, new_hit_output, with_output_fields
-from marketplace.api.pagination import next_token, position_of
-from marketplace.api.registry import Parameters, operation
+from marketplace.api.inputs import Parameters, operation
+from marketplace.api.outputs import (
+    hit_output,
+    new_hit_output,
+    next_token,
+    position_of,
+    with_output_fields,
+)
 from marketplace.exceptions import HitDoesNotExist
-from marketplace.hits import amendments, creation, lifecycle
+from marketplace.hits import creation, lifecycle
+from marketplace.hits.creation import HitTypeValues
+from marketplace.hits.creation import create_hit_type as publish_hit_type
 from marketplace.models import Hit, HitQuerySet, Requester, ReviewPolicy
 from marketplace.qualifications.definitions import find_type
+from marketplace.qualifications.requirements import read_requirements
 from marketplace.qualifications.system import find_system
 from marketplace.recruiting import rules
+
+
+@operation("CreateHITType")
+def create_hit_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """A new HIT type, or the one that has these values already."""
+    hit_type = publish_hit_type(requester=requester, values=type_values(parameters))
+    return {"HITTypeId": hit_type.public_id}
+
+
+def type_values(parameters: Parameters) -> HitTypeValues:
+    """The HIT type a request describes."""
+    return HitTypeValues(
+        title=parameters["Title"],
+        description=parameters["Description"],
+        keywords=parameters["Keywords"],
+        reward_usd=Decimal(parameters["Reward"]),
+        assignment_duration_seconds=parameters["AssignmentDurationInSeconds"],
+        auto_approval_delay_seconds=parameters["AutoApprovalDelayInSeconds"],
+        requirements=read_requirements(parameters["QualificationRequirements"]),
+    )
 
 
 @operation("CreateHIT")
@@ -76,7 +106,7 @@ def list_hits_for_qualification_type(
 @operation("UpdateExpirationForHIT")
 def update_expiration_for_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Expire a HIT now or later."""
-    amendments.update_expiration(
+    creation.update_expiration(
         requester=requester, public_id=parameters["HITId"], expire_at=parameters["ExpireAt"]
     )
     return {}
@@ -85,7 +115,7 @@ def update_expiration_for_hit(requester: Requester, parameters: Parameters) -> d
 @operation("DeleteHIT")
 def delete_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Dispose of a HIT."""
-    amendments.delete_hit(requester=requester, public_id=parameters["HITId"])
+    creation.delete_hit(requester=requester, public_id=parameters["HITId"])
     return {}
 
 
@@ -93,14 +123,14 @@ def delete_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
 def update_hit_type_of_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Give a HIT another type."""
     hit_type = creation.find_hit_type(requester, parameters["HITTypeId"])
-    amendments.change_type(requester=requester, public_id=parameters["HITId"], hit_type=hit_type)
+    creation.change_type(requester=requester, public_id=parameters["HITId"], hit_type=hit_type)
     return {}
 
 
 @operation("CreateAdditionalAssignmentsForHIT")
 def create_additional_assignments(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Ask more workers."""
-    amendments.add_assignments(
+    creation.add_assignments(
         requester=requester,
         public_id=parameters["HITId"],
         additional=parameters["NumberOfAdditionalAssignments"],
@@ -112,7 +142,7 @@ def create_additional_assignments(requester: Requester, parameters: Parameters) 
 @operation("UpdateHITReviewStatus")
 def update_hit_review_status(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Mark a HIT as being reviewed, or no longer."""
-    amendments.set_reviewing(
+    creation.set_reviewing(
         requester=requester, public_id=parameters["HITId"], revert=parameters["Revert"]
     )
     return {}

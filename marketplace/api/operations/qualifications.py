@@ -1,12 +1,24 @@
+"""marketplace.api.operations.qualifications."""
+
 from typing import Any
 
-from marketplace.api.outputs import qualification_output, request_output
-from marketplace.api.pagination import page_of
-from marketplace.api.registry import Parameters, operation
-from marketplace.models import Qualification, QualificationRequest, Requester
+from django.db.models import Q
+
+from marketplace.api.inputs import Parameters, operation
+from marketplace.api.outputs import (
+    next_token,
+    page_of,
+    position_of,
+    qualification_output,
+    qualification_type_output,
+    request_output,
+    system_qualification_output,
+)
+from marketplace.models import Qualification, QualificationRequest, QualificationType, Requester
 from marketplace.people.enrolment import find_worker
-from marketplace.qualifications import grants, requests
+from marketplace.qualifications import definitions, grants, requests
 from marketplace.qualifications.definitions import find_own_type
+from marketplace.qualifications.system import ALL, SystemQualification, find_system
 from marketplace.recruiting.intents import message_participant
 
 
@@ -102,3 +114,106 @@ def reject_qualification_request(requester: Requester, parameters: Parameters) -
         reason=parameters["Reason"],
     )
     return {}
+
+
+# Of all that is searched: a description's length.
+LONGEST_TEXT = 2000
+
+
+@operation("CreateQualificationType")
+def create_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """A new qualification type."""
+    row = definitions.create_qualification_type(
+        requester=requester,
+        name=parameters["Name"],
+        keywords=parameters["Keywords"],
+        values=_values(parameters),
+    )
+    return {"QualificationType": qualification_type_output(row, requester)}
+
+
+@operation("UpdateQualificationType")
+def update_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Change one of the requester's own."""
+    row = definitions.update_qualification_type(
+        requester=requester,
+        public_id=parameters["QualificationTypeId"],
+        values=_values(parameters),
+    )
+    return {"QualificationType": qualification_type_output(row, requester)}
+
+
+@operation("GetQualificationType")
+def get_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """One of anybody's, or one that the marketplace computes."""
+    public_id = parameters["QualificationTypeId"]
+    if system := find_system(public_id):
+        return {"QualificationType": system_qualification_output(system)}
+    row = definitions.find_type(public_id)
+    return {"QualificationType": qualification_type_output(row, requester)}
+
+
+@operation("DeleteQualificationType")
+def delete_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Take one of the requester's own out of use."""
+    definitions.delete_qualification_type(
+        requester=requester, public_id=parameters["QualificationTypeId"]
+    )
+    return {}
+
+
+@operation("ListQualificationTypes")
+def list_qualification_types(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Qualification types that mention a text: the marketplace's own first, unless only those
+    that can be requested, or are the requester's, are asked for."""
+    query = parameters["Query"] or ""
+    requestable, owned = parameters["MustBeRequestable"], parameters["MustBeOwnedByCaller"]
+    scope = f"ListQualificationTypes:{requester.pk}:{query}:{requestable}:{owned}"
+    number, key = position_of(parameters["NextToken"], scope) or (0, 0)
+    systems = [] if requestable or owned else _mentioning(query)[number:]
+    room = parameters["MaxResults"]
+    rows = _search(requester, query, requestable=requestable, owned=owned).filter(pk__gt=key)
+    systems = systems[:room]
+    page = list(rows.order_by("pk")[: room - len(systems)])
+    outputs = [system_qualification_output(each) for each in systems]
+    outputs += [qualification_type_output(row, requester) for row in page]
+    output: dict[str, Any] = {"NumResults": len(outputs), "QualificationTypes": outputs}
+    position = [number + len(systems), page[-1].pk if page else key]
+    return output | ({"NextToken": next_token(scope, position)} if outputs else {})
+
+
+def _mentioning(query: str) -> list[SystemQualification]:
+    words = query.lower()
+    return [each for each in ALL if words in f"{each.name} {each.description}".lower()]
+
+
+def _search(requester: Requester, query: str, *, requestable: bool, owned: bool) -> Any:
+    rows = QualificationType.objects.existing()
+    if owned:
+        rows = rows.of(requester)
+    elif not requestable:
+        rows = rows.filter(Q(requester=requester) | Q(status="Active"))
+    if requestable:
+        rows = rows.requestable()
+    if len(query) > LONGEST_TEXT:  # more than a database searches for
+        return rows.none()
+    if query:
+        rows = rows.filter(
+            Q(name__icontains=query)
+            | Q(description__icontains=query)
+            | Q(keywords__icontains=query)
+        )
+    return rows
+
+
+def _values(parameters: Parameters) -> definitions.TypeValues:
+    return definitions.TypeValues(
+        description=parameters["Description"],
+        status=parameters["QualificationTypeStatus"],
+        test=parameters["Test"],
+        answer_key=parameters["AnswerKey"],
+        test_duration_seconds=parameters["TestDurationInSeconds"],
+        retry_delay_seconds=parameters["RetryDelayInSeconds"],
+        auto_granted=parameters["AutoGranted"],
+        auto_granted_value=parameters["AutoGrantedValue"],
+    )

@@ -1,9 +1,15 @@
+"""marketplace.api.operations.workers."""
+
 from typing import Any
 
-from marketplace.api.outputs import block_output
-from marketplace.api.pagination import page_of
-from marketplace.api.registry import Parameters, operation
-from marketplace.models import Requester, WorkerBlock
+from marketplace import clock
+from marketplace.api.inputs import Parameters, operation
+from marketplace.api.outputs import block_output, dollars, page_of
+from marketplace.hits import lifecycle
+from marketplace.hits.creation import find_hit_type
+from marketplace.models import Hit, NotificationSetting, Requester, WorkerBlock
+from marketplace.money import ledger
+from marketplace.notifications import events
 from marketplace.people import blocks, messages
 from marketplace.recruiting import intents
 
@@ -53,3 +59,45 @@ def notify_workers(requester: Requester, parameters: Parameters) -> dict[str, An
         for each in undelivered
     ]
     return {"NotifyWorkersFailureStatuses": failures}
+
+
+@operation("UpdateNotificationSettings")
+def update_notification_settings(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Set which events of a HIT type to send, and where."""
+    notification = parameters["Notification"]
+    events.update_settings(
+        hit_type=find_hit_type(requester, parameters["HITTypeId"]),
+        specification=_specification(notification) if notification else None,
+        is_active=parameters["Active"],
+    )
+    return {}
+
+
+@operation("SendTestEventNotification")
+def send_test_event_notification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Send an event that never happened."""
+    events.send_test_event(
+        requester=requester,
+        specification=_specification(parameters["Notification"]),
+        event_type=parameters["TestEventType"],
+    )
+    return {}
+
+
+def _specification(notification: dict[str, Any]) -> NotificationSetting:
+    return NotificationSetting(
+        destination=notification["Destination"],
+        transport=notification["Transport"],
+        version=notification["Version"],
+        event_types=list(dict.fromkeys(notification["EventTypes"])),
+    )
+
+
+@operation("GetAccountBalance")
+def get_account_balance(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """What the requester can spend and what is held, after what time has released."""
+    lifecycle.settle_due(Hit.objects.of(requester), now=clock.now())
+    return {
+        "AvailableBalance": dollars(ledger.balance_of(ledger.available_account(requester))),
+        "OnHoldBalance": dollars(ledger.balance_of(ledger.held_account(requester))),
+    }

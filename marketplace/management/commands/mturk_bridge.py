@@ -7,8 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from marketplace.bridge.certificates import prepare_authority, server_context
-from marketplace.bridge.forwarding import find_marketplace
-from marketplace.bridge.proxy import Bridge
+from marketplace.bridge.proxy import Bridge, find_marketplace
 from marketplace.exceptions import BridgeUnfit
 
 TEXT = """The bridge leads Amazon's two MTurk names to {marketplace}.

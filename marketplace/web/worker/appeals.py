@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from marketplace.exceptions import RequestRefused
-from marketplace.hits.appeals import LONGEST_TEXT
-from marketplace.hits.appeals import appeal as write_appeal
+from marketplace.hits.review import LONGEST_TEXT
+from marketplace.hits.review import appeal as write_appeal
 from marketplace.models import Assignment, WorkerAccount
 from marketplace.web.worker.access import worker_required
 

@@ -4,7 +4,7 @@ from allauth.account.adapter import get_adapter
 from django.conf import settings
 from django.http import HttpRequest
 
-from marketplace.hits.devices import note_device
+from marketplace.hits.same_person import note_device
 from marketplace.models import Assignment
 
 

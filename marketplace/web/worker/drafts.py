@@ -18,8 +18,14 @@ from marketplace.exceptions import (
     RequestRefused,
 )
 from marketplace.hits.assignments import find_assignment_of, require_accepted
-from marketplace.hits.drafts import LARGEST_DRAFT, draft_of, report_problem, save_draft
-from marketplace.hits.more_time import add_time, offered_seconds
+from marketplace.hits.drafts import (
+    LARGEST_DRAFT,
+    add_time,
+    draft_of,
+    offered_seconds,
+    report_problem,
+    save_draft,
+)
 from marketplace.models import Assignment, AssignmentDraft, PaidBy, WorkerAccount
 from marketplace.recruiting.sessions import due_at_of
 from marketplace.web.worker.access import began_here, worker_data

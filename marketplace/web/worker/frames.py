@@ -18,8 +18,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-from marketplace.documents.html import begin_with, send_here
-from marketplace.documents.questions import Question, parse_question
+from marketplace.documents.questions import Question, begin_with, parse_question, send_here
 from marketplace.hits.assignments import PREVIEW_ID
 from marketplace.models import Assignment, Hit, WorkerAccount
 

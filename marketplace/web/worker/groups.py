@@ -11,8 +11,7 @@ from django.views.decorators.http import require_safe
 from marketplace import clock
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import find_group, find_hit_for, find_next
-from marketplace.hits.requester_records import requester_record
-from marketplace.hits.wages import observed_wages
+from marketplace.hits.wages import observed_wages, requester_record
 from marketplace.models import Hit, WorkerAccount
 from marketplace.qualifications.eligibility import (
     qualifies,

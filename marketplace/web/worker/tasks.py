@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from marketplace import clock
-from marketplace.documents.form_answers import FilledForm, blank, fill_in
+from marketplace.documents.answers import FilledForm, blank, fill_in
 from marketplace.documents.question_forms import QuestionForm, parse_question_form
 from marketplace.exceptions import HitDoesNotExist
 from marketplace.models import Assignment, Hit, PaidBy, WorkerAccount

@@ -14,9 +14,9 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from django.test import Client
 
-from marketplace.api.inputs import INPUTS
-from marketplace.api.registry import OPERATIONS
-from marketplace.api.shapes import (
+from marketplace.api.inputs import (
+    INPUTS,
+    OPERATIONS,
     Boolean,
     Integer,
     Kind,

@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import HTTPClientError
 
 from marketplace import clock
-from marketplace.api import throttle
+from marketplace.api import authentication
 from marketplace.models import AccessKey, Hit
 from tests.boto_clients import in_process_client, network_client
 from tests.marketplace.conformance.refusals import error_code, error_of
@@ -71,8 +71,8 @@ def test_a_bucket_fills_with_time_up_to_the_burst(requester, settings):
         """How many calls go through at this moment."""
         for count in range(10):
             try:
-                throttle.take_token(key, now=at)
-            except throttle.ProtocolError:
+                authentication.take_token(key, now=at)
+            except authentication.ProtocolError:
                 return count
         return 10
 

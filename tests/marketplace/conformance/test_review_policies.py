@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from marketplace import clock
-from marketplace.hits.review_policies.known_answers import normalized, score_known_answers
-from marketplace.hits.review_policies.plurality import find_plurality
+from marketplace.hits.policy_scores import find_plurality, normalized, score_known_answers
 from tests.marketplace.conformance.refusals import balances, publish, status_of, turk_code
 from tests.marketplace.conftest import submit
 

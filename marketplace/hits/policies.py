@@ -12,7 +12,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import prefetch_related_objects
 
-from marketplace.documents.given_answers import read_answers
+from marketplace.documents.answers import read_given_answers
 from marketplace.exceptions import (
     InsufficientFunds,
     InvalidAssignmentState,
@@ -20,14 +20,16 @@ from marketplace.exceptions import (
     InvalidParameter,
     MarketplaceError,
 )
-from marketplace.hits.extensions import add_assignments, lengthen
-from marketplace.hits.review_policies.known_answers import (
+from marketplace.hits.holds import add_assignments, lengthen
+from marketplace.hits.policy_scores import (
+    Plurality,
+    PolicyParameters,
     Values,
+    find_plurality,
     normalized,
+    read_parameters,
     score_known_answers,
 )
-from marketplace.hits.review_policies.parameters import PolicyParameters, read_parameters
-from marketplace.hits.review_policies.plurality import Plurality, find_plurality
 from marketplace.hits.settlement import approve_and_pay, reject
 from marketplace.identifiers import new_entity_id
 from marketplace.models import (
@@ -57,7 +59,9 @@ def review_assignment(assignment: Assignment, hit: Hit, *, now: datetime) -> Non
     if policy is None:
         return
     parameters = read_parameters(policy.name, policy.parameters)
-    score = score_known_answers(normalized(read_answers(assignment.answer)), parameters.answer_key)
+    score = score_known_answers(
+        normalized(read_given_answers(assignment.answer)), parameters.answer_key
+    )
     report = _Report(policy, now)
     for question, is_correct in score.is_correct.items():
         report.record_result(assignment, "KnownAnswerCorrect", int(is_correct), question=question)
@@ -83,7 +87,7 @@ def review_hit(hit: Hit, *, now: datetime) -> bool:
     if not assignments:
         return False
     plurality = find_plurality(
-        {each.public_id: normalized(read_answers(each.answer)) for each in assignments},
+        {each.public_id: normalized(read_given_answers(each.answer)) for each in assignments},
         parameters.values["QuestionIds"],
         parameters.values["QuestionAgreementThreshold"],
     )
