@@ -11,8 +11,7 @@ from marketplace.hits.drafts import delete_closed_drafts
 from marketplace.hits.same_person import delete_old_prints
 from marketplace.models import RecruitedStudy
 from marketplace.money.reconciliation import store_audit
-from marketplace.notifications.delivery import send_due
-from marketplace.notifications.worker_mail import send_due_mail
+from marketplace.notifications.delivery import send_due, send_due_mail
 from marketplace.recruiting.calls import call_recruiters, delete_old_events, follow_all_events
 from marketplace.recruiting.files import FETCH_DEMOGRAPHICS, fetch_demographics
 from marketplace.recruiting.intents import approve_overdue

@@ -65,7 +65,7 @@ operator_patterns: list[URLPattern | URLResolver] = [
     path("payouts/<int:batch_id>/export/", operator.pages.export_payouts, name="export_payouts"),
     path("payouts/<int:batch_id>/paid/", operator.pages.mark_payouts_paid, name="payouts_paid"),
     path("audit/", operator.pages.audit_log, name="operator_audit"),
-    path("status/", operator.status.status, name="operator_status"),
+    path("status/", operator.pages.status, name="operator_status"),
 ]
 
 app_name = "marketplace"
@@ -139,12 +139,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("worker/login/", worker.accounts.login, name="login"),
     path("worker/logout/", worker.accounts.logout, name="logout"),
     path("worker/profile/", worker.accounts.profile, name="profile"),
-    path("worker/privacy/", worker.personal_data.privacy, name="privacy"),
-    path("worker/your-data/", worker.personal_data.your_data, name="your_data"),
-    path("worker/your-data/file.json", worker.personal_data.as_json, name="your_data_json"),
-    path("worker/your-data/file.html", worker.personal_data.as_page, name="your_data_page"),
-    path("worker/your-data/erase/", worker.personal_data.erase, name="erase"),
-    path("worker/erased/", worker.personal_data.erased, name="erased"),
+    path("worker/privacy/", worker.accounts.privacy, name="privacy"),
+    path("worker/your-data/", worker.accounts.your_data, name="your_data"),
+    path("worker/your-data/file.json", worker.accounts.as_json, name="your_data_json"),
+    path("worker/your-data/file.html", worker.accounts.as_page, name="your_data_page"),
+    path("worker/your-data/erase/", worker.accounts.erase, name="erase"),
+    path("worker/erased/", worker.accounts.erased, name="erased"),
     path("worker/payout/", worker.accounts.payout_method, name="payout_method"),
     path("worker/dashboard/", worker.records.dashboard, name="dashboard"),
     path("worker/earnings/", worker.records.earnings, name="earnings"),
@@ -187,7 +187,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="more_time",
     ),
     path(
-        "worker/assignments/<entity_id:assignment_id>/appeal/", worker.appeals.appeal, name="appeal"
+        "worker/assignments/<entity_id:assignment_id>/appeal/", worker.records.appeal, name="appeal"
     ),
     path(
         "worker/assignments/<entity_id:assignment_id>/return/",
@@ -196,7 +196,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path(
         "worker/assignments/<entity_id:assignment_id>/submit/",
-        worker.question_forms.submit_form,
+        worker.assignments.submit_form,
         name="submit_form",
     ),
     path(
@@ -236,10 +236,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("requester-console/<entity_id:requester_id>/", include(requester_patterns)),
     path("marketplace-operator/", include(operator_patterns)),
     path("join/<slug:token>/", worker.arrivals.arrive, name="arrive"),
-    path("worker/frame/<entity_id:assignment_id>/", worker.frames.frame, name="frame"),
+    path("worker/frame/<entity_id:assignment_id>/", worker.tasks.frame, name="frame"),
     path(
         "worker/frame/preview/<entity_id:hit_id>/",
-        worker.frames.preview_frame,
+        worker.tasks.preview_frame,
         name="preview_frame",
     ),
 ]

@@ -18,10 +18,10 @@ from django.views.decorators.http import require_POST
 from marketplace.api.sigv4 import ReceivedRequest, authenticate
 from marketplace.exceptions import MarketplaceError, ProtocolError
 from marketplace.models import AccessKey, RateBucket, Requester
-from marketplace.people.access_keys import is_owners
-from marketplace.people.key_secrets import (
+from marketplace.people.access_keys import (
     adopt_secret,
     find_active_key,
+    is_owners,
     note_use,
     secrets_of,
 )

@@ -40,8 +40,7 @@ from marketplace.api.authentication import is_owners_request, read_body, request
 from marketplace.api.request_bodies import Body, hit_type_of, posting_of, recruiter_of, study_of
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter, ProtocolError
 from marketplace.models import AccessKey, Intent, RecruitedStudy, Requester
-from marketplace.people.access_keys import is_owners
-from marketplace.people.key_secrets import find_active_key, note_use, secrets_of
+from marketplace.people.access_keys import find_active_key, is_owners, note_use, secrets_of
 from marketplace.recruiting.calls import receive_event
 from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.dispatch import decide_uncertain

@@ -19,7 +19,7 @@ from marketplace.hits.review import answer_appeal
 from marketplace.hits.same_person import MOST_OTHERS, shared_devices, shared_traits
 from marketplace.models import Appeal, Assignment, Hit, LedgerAccount, LedgerEntry, Requester
 from marketplace.models.money import LedgerTransaction
-from marketplace.people import webhook_secrets
+from marketplace.people import access_keys
 
 NOTHING = Decimal("0.00")
 LONGEST_PREFIX = 255
@@ -175,4 +175,4 @@ def webhook_secret(request: HttpRequest, requester: Requester) -> JsonResponse:
     renew = read_object(request).get("renew", False)
     if not isinstance(renew, bool):
         raise InvalidParameter("'renew' must be true, false or absent.")
-    return JsonResponse({"secret": webhook_secrets.webhook_secret(requester, renew=renew)})
+    return JsonResponse({"secret": access_keys.webhook_secret(requester, renew=renew)})

@@ -29,7 +29,7 @@ from marketplace.exceptions import (
 )
 from marketplace.hits import lifecycle
 from marketplace.hits.holds import count_assignments
-from marketplace.hits.policies import review_assignment
+from marketplace.hits.review_policies import review_assignment
 from marketplace.identifiers import is_entity_id
 from marketplace.models import Assignment, AssignmentDraft, Hit, HitType, PaidBy, WorkerAccount
 from marketplace.money import ledger

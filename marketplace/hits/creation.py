@@ -27,7 +27,7 @@ from marketplace.hits import holds, lifecycle
 from marketplace.hits.holds import hold_for_new
 from marketplace.hits.policy_scores import SCORE_MY_KNOWN_ANSWERS, SIMPLE_PLURALITY, read_parameters
 from marketplace.models import Assignment, Hit, HitExtension, HitType, Requester, ReviewPolicy
-from marketplace.money.fees import fee_schedule
+from marketplace.money.amounts import fee_schedule
 from marketplace.notifications.events import announce
 from marketplace.qualifications.requirements import (
     RequirementValues,

@@ -11,7 +11,7 @@ from django.db.models import Count, Max, Min, Model, Q, QuerySet
 from marketplace.exceptions import InvalidMaximumAssignmentsIncrease, InvalidParameter
 from marketplace.models import Assignment, Hit, WorkerAccount
 from marketplace.money import ledger
-from marketplace.money.fees import CENT
+from marketplace.money.amounts import CENT
 from marketplace.notifications.events import announce
 
 # What a HIT's assignments add up to, in one question to the database.

@@ -33,7 +33,7 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.money import ledger
-from marketplace.money.fees import CENT, fee_schedule
+from marketplace.money.amounts import CENT, fee_schedule
 
 OVERRIDE_WITHIN = timedelta(days=30)
 Status = Assignment.Status

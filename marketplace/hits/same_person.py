@@ -20,7 +20,7 @@ from django.utils.crypto import salted_hmac
 from marketplace import clock
 from marketplace.documents.answers import read_given_answers
 from marketplace.models import Assignment, DevicePrint, PayoutMethod, Requester
-from marketplace.money.payout_methods import seal_missing
+from marketplace.money.payouts import seal_missing
 
 # Worker accounts whose work came from one device: kept as hashes, and given out as counts.
 #

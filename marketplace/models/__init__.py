@@ -1,7 +1,15 @@
 """The marketplace's tables, one module per noun."""
 
-from marketplace.models.devices import DevicePrint
-from marketplace.models.drafts import AssignmentDraft, ProblemReport
+from marketplace.models.assignment_records import (
+    Appeal,
+    AssignmentDraft,
+    DevicePrint,
+    ProblemReport,
+    ReviewAction,
+    ReviewPolicy,
+    ReviewResult,
+    SubjectType,
+)
 from marketplace.models.hits import (
     Assignment,
     AssignmentQuerySet,
@@ -23,9 +31,14 @@ from marketplace.models.money import (
 )
 from marketplace.models.notifications import Notification, NotificationSetting, Transport
 from marketplace.models.participations import (
+    AttachedHitType,
     ErasedSubmission,
+    Intent,
     Invitation,
     Participant,
+    RecruiterCharge,
+    RecruiterEvent,
+    RecruitingRule,
     Session,
     SessionDemographics,
     SessionItem,
@@ -34,6 +47,8 @@ from marketplace.models.participations import (
 from marketplace.models.people import (
     AccessKey,
     AuditEntry,
+    ClockShift,
+    Fault,
     LocationStatement,
     PaidBy,
     RateBucket,
@@ -49,21 +64,12 @@ from marketplace.models.qualifications import (
     QualificationRequirement,
     QualificationType,
 )
-from marketplace.models.recruiter_calls import (
-    AttachedHitType,
-    Intent,
-    RecruiterCharge,
-    RecruiterEvent,
-    RecruitingRule,
-)
 from marketplace.models.recruiting import (
     Outcome,
     OutcomeCode,
     RecruitedStudy,
     RecruiterConnection,
 )
-from marketplace.models.reviews import Appeal, ReviewAction, ReviewPolicy, ReviewResult, SubjectType
-from marketplace.models.testing import ClockShift, Fault
 
 __all__ = [
     "AccessKey",

@@ -244,7 +244,7 @@ class Payout(models.Model):
 
 
 class PayoutMethod(models.Model):
-    """How a worker wants to be paid (see marketplace.money.payout_methods)."""
+    """How a worker wants to be paid (see marketplace.money.payouts)."""
 
     worker = models.OneToOneField(
         WorkerAccount, on_delete=models.CASCADE, related_name="payout_method"

@@ -1,3 +1,5 @@
+"""marketplace.models.people."""
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -43,7 +45,7 @@ class Requester(models.Model):
 
 
 class AccessKey(models.Model):
-    """One of a requester's keys, with its secret (see marketplace.people.key_secrets)."""
+    """One of a requester's keys, with its secret (see marketplace.people.access_keys)."""
 
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="access_keys")
     access_key_id = models.CharField(max_length=20, unique=True, default=new_access_key_id)
@@ -209,3 +211,32 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.subject}".strip()
+
+
+# Clock shifts and injected faults: tables that are only read where MARKETPLACE_TESTING is on.
+
+
+class ClockShift(models.Model):
+    """How far the marketplace's clock is ahead of the machine's, in all its processes."""
+
+    ahead = models.DurationField()
+
+    def __str__(self) -> str:
+        return str(self.ahead)
+
+
+class Fault(models.Model):
+    """A fault to happen to the next calls of an operation."""
+
+    class Kind(models.TextChoices):
+        THROTTLE = "throttle", "Answer ThrottlingException"
+        DROP = "drop", "Commit, then drop the connection"
+        DELAY = "delay", "Answer late"
+
+    operation = models.CharField(max_length=64)
+    kind = models.CharField(max_length=8, choices=Kind)
+    remaining = models.PositiveIntegerField()
+    delay_seconds = models.FloatField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.operation} {self.remaining} times"

@@ -21,8 +21,7 @@ from marketplace.exceptions import (
 )
 from marketplace.models import Deposit, Requester
 from marketplace.money import ledger
-from marketplace.money.amounts import LARGEST_AMOUNT_USD
-from marketplace.money.fees import CENT
+from marketplace.money.amounts import CENT, LARGEST_AMOUNT_USD
 from marketplace.users import User
 
 

@@ -35,7 +35,7 @@ from marketplace.models import (
     Requester,
     WorkerAccount,
 )
-from marketplace.money.fees import CENT
+from marketplace.money.amounts import CENT
 
 NOTHING = Decimal("0.00")
 

@@ -4,6 +4,7 @@ and then given up."""
 
 import logging
 import re
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,11 +12,15 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
 from django.core.mail import send_mail
+from django.db.models import Count, F, Q, QuerySet
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
-from marketplace.models import Notification, Transport
+from marketplace.models import Notification, Transport, WorkerMessage
 from marketplace.notifications import webhooks
-from marketplace.notifications.destinations import check_destination
+from marketplace.notifications.events import check_destination
+from marketplace.people.messages import mail_address
 
 FIRST_DELAY = timedelta(seconds=30)
 MOST_ATTEMPTS = 8
@@ -92,3 +97,103 @@ def _region_of(destination: str) -> str:
     if match := REGION.match(destination):
         return match[1] or match[2]
     return getattr(settings, "AWS_REGION", None) or boto3.Session().region_name or "us-east-1"
+
+
+# Sending workers' messages by e-mail. Each is claimed by a conditional UPDATE, as the events of the
+# outbox are; the address is the one that holds at the time of sending.
+
+
+def send_due_mail(now: datetime) -> int:
+    """Send every message that is due, and return how many were sent."""
+    due = WorkerMessage.objects.filter(next_mail_at__lte=now).select_related("worker", "requester")
+    return sum(_send_message(message, now=now) for message in list(due.order_by("pk")))
+
+
+def _send_message(message: WorkerMessage, *, now: datetime) -> bool:
+    unclaimed = WorkerMessage.objects.filter(pk=message.pk, next_mail_at=message.next_mail_at)
+    if not unclaimed.update(next_mail_at=now + CLAIMED_FOR):
+        return False
+    message.mail_attempts += 1
+    message.next_mail_at = None
+    address = mail_address(message.worker)
+    try:
+        if address is not None:
+            send_mail(" ".join(message.subject.split()), _body(message), None, [address])
+            message.mailed_at = now
+    except (OSError, ValueError) as error:
+        logger.warning("Message %s was not sent by e-mail: %s", message.pk, type(error).__name__)
+        if message.mail_attempts < MOST_ATTEMPTS:
+            message.next_mail_at = now + FIRST_DELAY * 2 ** (message.mail_attempts - 1)
+    # Not save(): the worker may have erased it meanwhile.
+    WorkerMessage.objects.filter(pk=message.pk).update(
+        mail_attempts=message.mail_attempts,
+        next_mail_at=message.next_mail_at,
+        mailed_at=message.mailed_at,
+    )
+    return message.mailed_at is not None
+
+
+def _body(message: WorkerMessage) -> str:
+    inbox = f"{settings.SITE_URL}{reverse('marketplace:inbox')}"
+    return f"{message.text}\n\n{message.requester.name}\n\nAll your messages: {inbox}\n"
+
+
+# What could not be delivered: events of requesters by every transport, and workers' mail.
+
+FAILURES_SHOWN = 20
+SHOWN_FOR = timedelta(days=7)
+WORKER_MAIL = "worker mail"
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One way by which messages leave: those that wait, those that failed before and wait for
+    another attempt, and those that were given up within a week."""
+
+    name: str
+    n_waiting: int = 0
+    n_retrying: int = 0
+    n_given_up: int = 0
+
+    @property
+    def label(self) -> str:
+        """What pages call it: transports have the API's names."""
+        return _("E-mail to workers") if self.name == WORKER_MAIL else self.name
+
+
+def deliveries(now: datetime) -> list[Delivery]:
+    """Every transport, also one that nothing waits for, and workers' mail."""
+    given_up = Q(created_at__gte=now - SHOWN_FOR)
+    open_rows = Notification.objects.unsent() | Notification.objects.given_up().filter(given_up)
+    is_waiting = Q(next_attempt_at__isnull=False)
+    rows = (
+        open_rows.order_by()
+        .values(name=F("transport"))
+        .annotate(
+            n_waiting=Count("pk", is_waiting & Q(attempts=0)),
+            n_retrying=Count("pk", is_waiting & Q(attempts__gt=0)),
+            n_given_up=Count("pk", Q(next_attempt_at=None)),
+        )
+    )
+    by_transport: dict[str, dict[str, Any]] = {row["name"]: dict(row) for row in rows}
+    of_events = [
+        Delivery(**by_transport.get(transport, {"name": str(transport)})) for transport in Transport
+    ]
+    return [*of_events, _worker_mail(now)]
+
+
+def given_up_lately(now: datetime) -> QuerySet[Notification]:
+    """The latest events that nobody could be told of, within a week."""
+    rows = Notification.objects.given_up().filter(created_at__gte=now - SHOWN_FOR)
+    return rows.select_related("requester").order_by("-created_at")[:FAILURES_SHOWN]
+
+
+def _worker_mail(now: datetime) -> Delivery:
+    waiting = WorkerMessage.objects.filter(next_mail_at__isnull=False)
+    given_up = WorkerMessage.objects.filter(
+        next_mail_at=None, mailed_at=None, mail_attempts__gt=0, created_at__gte=now - SHOWN_FOR
+    )
+    counts = waiting.aggregate(
+        n_waiting=Count("pk", Q(mail_attempts=0)), n_retrying=Count("pk", Q(mail_attempts__gt=0))
+    )
+    return Delivery(WORKER_MAIL, n_given_up=given_up.count(), **counts)

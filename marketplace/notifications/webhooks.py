@@ -17,7 +17,7 @@ from http.client import HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
 from marketplace.models import Notification
-from marketplace.people.webhook_secrets import PREFIX, webhook_secret
+from marketplace.people.access_keys import PREFIX, webhook_secret
 from work.addresses import checked_addresses
 
 CONNECT_SECONDS = 5

@@ -11,7 +11,7 @@ from marketplace.exceptions import InvalidParameter, MarketplaceError, NameTaken
 from marketplace.models import PaidBy, Requester, WorkerAccount
 from marketplace.money import ledger
 from marketplace.money.deposits import deposit
-from marketplace.people.key_secrets import IssuedKey, create_key
+from marketplace.people.access_keys import IssuedKey, create_key
 from marketplace.users import User
 
 # Letters and signs of which nothing is seen, though Python prints them.

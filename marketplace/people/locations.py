@@ -1,5 +1,9 @@
 """Where workers are: stated once, kept with what the network said then, changed by operators."""
 
+from functools import cache, lru_cache
+from typing import Any
+
+import pycountry
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -7,8 +11,71 @@ from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import LocationStatement, WorkerAccount
-from marketplace.people.countries import locale_error
 from marketplace.users import User
+
+# Countries and their parts, by the ISO 3166 codes that workers' profiles and HITs' requirements
+# share: a code that is in neither list could match no worker.
+
+# What people write for codes that ISO 3166-1 gives other letters.
+MISTAKEN = {"UK": "GB", "EL": "GR"}
+
+
+@cache
+def country_choices() -> tuple[tuple[str, str], ...]:
+    """Codes and names, by name, as a form takes them."""
+    named = (
+        (each.alpha_2, getattr(each, "common_name", each.name)) for each in pycountry.countries
+    )
+    return tuple(sorted(named, key=lambda choice: choice[1]))
+
+
+def locale_error(country: str, subdivision: str = "") -> str | None:
+    """What is wrong with a country's code, or with that of a part of it; None where nothing is."""
+    if country not in _country_codes():
+        meant = MISTAKEN.get(country.upper(), country.upper())
+        refusal = _("Country '%(country)s' is not an ISO 3166-1 alpha-2 code.")
+        if meant in _country_codes():
+            hint = _("Did you mean %(meant)s?")
+            refusal = f"{refusal} {hint}"
+        return refusal % {"country": country, "meant": meant}
+    if subdivision and subdivision not in _subdivision_codes(country):
+        return _(
+            "Subdivision '%(subdivision)s' is not an ISO 3166-2 code of %(country)s, "
+            "without the '%(country)s-' in front."
+        ) % {"subdivision": subdivision, "country": country}
+    return None
+
+
+# Whose names have an article in a sentence.
+WITH_ARTICLE = frozenset((
+    "AE", "AX", "BS", "CC", "CF", "CK", "DO", "FK", "FO", "GB", "IM", "IO", "KM", "KY", "MH", "MP",
+    "MV", "NL", "PH", "SB", "SC", "TC", "TF", "UM", "US", "VG", "VI",
+))  # fmt: skip
+
+
+def place_name(country: str, subdivision: str = "") -> str:
+    """What a country, or a part of it, is called within a sentence; the code where it has none."""
+    known: Any = pycountry.countries.get(alpha_2=country)
+    if known is None:
+        return f"{country}-{subdivision}" if subdivision else country
+    name = getattr(known, "common_name", known.name)
+    if country in WITH_ARTICLE and not name.startswith("The "):
+        name = f"the {name}"
+    code = f"{country}-{subdivision}"
+    part = next((each.name for each in pycountry.subdivisions if each.code == code), "")
+    return f"{part} ({name})" if part else name
+
+
+@cache
+def _country_codes() -> frozenset[str]:
+    return frozenset(each.alpha_2 for each in pycountry.countries)
+
+
+@cache
+def _subdivision_codes(country: str) -> frozenset[str]:
+    parts = (each for each in pycountry.subdivisions if each.country_code == country)
+    return frozenset(each.code.partition("-")[2] for each in parts)
+
 
 Source = LocationStatement.Source
 
@@ -67,3 +134,64 @@ def _write(
     )
     worker.country, worker.subdivision = country, subdivision
     worker.save(update_fields=["country", "subdivision"])
+
+
+# Languages that workers say they know, by the ISO 639 codes that profiles and HITs share.
+
+MOST_LANGUAGES = 20
+
+
+def language_code(text: str) -> str | None:
+    """The code of a language by its name or code: two letters where it has such, else three."""
+    # Codes first: En is the name of a language too, though not of English.
+    language = _of_code(text.strip().lower())
+    if language is None:
+        try:
+            language = pycountry.languages.lookup(text.strip())
+        except LookupError:
+            return None
+    return _code(language)
+
+
+@lru_cache(1000)
+def language_name(code: str) -> str:
+    """Its name in English."""
+    return str(_of_code(code).name)
+
+
+@lru_cache(1000)
+def code_of_three_letters(letters: str) -> str | None:
+    """The code of the language of three capital letters, such as DEU."""
+    is_code = len(letters) == 3 and letters.isupper()
+    language = _of_code(letters.lower()) if is_code else None
+    return _code(language) if language else None
+
+
+@lru_cache(1000)
+def three_letters(code: str) -> str:
+    """Of a language's code, in capitals: every language has them."""
+    return str(_of_code(code).alpha_3).upper()
+
+
+def read_languages(text: str) -> tuple[list[str], list[str]]:
+    """Codes of the languages that a text lists with commas, and what is wrong with the others."""
+    words = [word.strip() for word in text.replace(";", ",").split(",") if word.strip()]
+    codes = {word: language_code(word) for word in words}
+    errors = [
+        _("“%(word)s” is not a language that ISO 639 has. Write its name in English, or its code.")
+        % {"word": word[:40]}
+        for word, code in codes.items()
+        if code is None
+    ]
+    if len(words) > MOST_LANGUAGES:
+        errors.append(_("At most %(n)d languages fit.") % {"n": MOST_LANGUAGES})
+    return list(dict.fromkeys(code for code in codes.values() if code)), errors
+
+
+def _of_code(code: str) -> Any:
+    languages = pycountry.languages
+    return languages.get(alpha_2=code) if len(code) == 2 else languages.get(alpha_3=code)
+
+
+def _code(language: Any) -> str:
+    return str(getattr(language, "alpha_2", language.alpha_3))

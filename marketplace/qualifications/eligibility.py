@@ -5,16 +5,20 @@
 number of times, however many HIT types there are.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING, TypedDict
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from error_codes import CodedText
 from marketplace import clock
 from marketplace.exceptions import NotQualified
 from marketplace.models import (
@@ -27,11 +31,99 @@ from marketplace.models import (
     WorkerAccount,
     WorkerBlock,
 )
+from marketplace.people.locations import place_name
 from marketplace.people.messages import mail_address
-from marketplace.qualifications.comparators import Locale, meets
-from marketplace.qualifications.earned import with_earned, work_towards
-from marketplace.qualifications.place_reasons import place_reason
-from marketplace.qualifications.system import LOCALE_ID, Record, find_system, is_declared
+from marketplace.qualifications.system import (
+    LOCALE_ID,
+    NEGATIONS,
+    Locale,
+    Record,
+    find_system,
+    is_declared,
+    meets,
+)
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+    class IsEarned(TypedDict):
+        """What `with_earned` adds."""
+
+        is_earned: bool
+
+    EarnedRequirement = WithAnnotations[QualificationRequirement, IsEarned]
+
+# Qualifications that are given for work and on no request: some HITs of their requester are for
+# workers without them, and are what leads to them.
+
+
+def is_earned(qualification_type: QualificationType) -> bool:
+    """Whether it is given for work."""
+    return _entrances().filter(qualification_type=qualification_type).exists()
+
+
+def not_earned(types: QuerySet[QualificationType]) -> QuerySet[QualificationType]:
+    """Those that a worker may ask for."""
+    return types.exclude(pk__in=_entrances().order_by().values("qualification_type"))
+
+
+def with_earned(
+    requirements: QuerySet[QualificationRequirement],
+) -> QuerySet[EarnedRequirement]:
+    """With `is_earned`, whether what they require is given for work."""
+    same = _entrances().order_by().filter(qualification_type=OuterRef("qualification_type"))
+    return requirements.annotate(is_earned=Exists(same))
+
+
+def work_towards(
+    worker: WorkerAccount, types: Iterable[int], now: datetime
+) -> Mapping[int, list[HitType]]:
+    """By qualification type, the work on offer for this worker that leads to it."""
+    rows = _entrances().filter(qualification_type__in=types).order_by()
+    types_by_hit_type: dict[int, set[int]] = defaultdict(set)
+    for hit_type, each in rows.values_list("hit_type", "qualification_type"):
+        types_by_hit_type[hit_type].add(each or 0)
+    work: dict[int, list[HitType]] = defaultdict(list)
+    on_offer = HitType.objects.open_to(worker, now).filter(pk__in=types_by_hit_type)
+    for row in on_offer.order_by("pk") if types_by_hit_type else ():
+        for each in types_by_hit_type[row.pk]:
+            work[each].append(row)
+    return work
+
+
+def _entrances() -> QuerySet[QualificationRequirement]:
+    """What makes HITs be for workers without a qualification of the same requester's; a test is
+    taken on request, and what is granted by itself is too."""
+    return QualificationRequirement.objects.filter(
+        comparator=QualificationRequirement.Comparator.DOES_NOT_EXIST,
+        qualification_type__requester=F("hit_type__requester"),
+        qualification_type__test="",
+        qualification_type__auto_granted=False,
+    )
+
+
+# Why a worker can't do HITs that are for people of some place, in words that need no code.
+
+
+def place_reason(comparator: str, places: Sequence[Locale], own: Locale | None) -> CodedText:
+    """What a requirement of a place asks of a worker, who has stated `own` or nothing yet."""
+    if comparator in NEGATIONS:
+        reason, code = _("You must not be in %(places)s."), "excluded_place"
+    elif own is None:
+        reason, code = _("You must be in %(places)s."), "not_stated"
+    else:
+        reason = _("You must be in %(places)s; by your profile you are in %(own)s.")
+        code = "elsewhere"
+    named = {"places": _any_of(places), "own": place_name(*own) if own else ""}
+    return CodedText(reason % named, code)
+
+
+def _any_of(places: Sequence[Locale]) -> str:
+    *first, last = [place_name(*place) for place in places]
+    if not first:
+        return last
+    return _("%(names)s or %(last)s") % {"names": ", ".join(first), "last": last}
+
 
 Guard = QualificationRequirement.Guard
 PHRASES = {

@@ -11,7 +11,7 @@ from marketplace.exceptions import (
     QualificationTypeDoesNotExist,
 )
 from marketplace.models import HitType, QualificationRequirement, QualificationType
-from marketplace.people.countries import locale_error
+from marketplace.people.locations import locale_error
 from marketplace.qualifications.system import (
     LOCALE_ID,
     MASTERS_IDS,

@@ -22,8 +22,8 @@ from marketplace.models import (
     QualificationType,
     WorkerAccount,
 )
-from marketplace.qualifications.comparators import meets
 from marketplace.qualifications.eligibility import PHRASES
+from marketplace.qualifications.system import meets
 
 Comparator = QualificationRequirement.Comparator
 # Those that a greater grade may meet where a lesser one does not.

@@ -29,7 +29,7 @@ from marketplace.models import (
     Session,
     WorkerAccount,
 )
-from marketplace.people.erased_submissions import erased_among
+from marketplace.people.erasure import erased_among
 from marketplace.recruiting.connections import recruiter_of
 from marketplace.recruiting.links import panel_of
 from marketplace.recruiting.participants import (

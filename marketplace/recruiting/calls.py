@@ -18,7 +18,7 @@ from error_codes import CodedText
 from marketplace import clock
 from marketplace.exceptions import RecruiterBusy
 from marketplace.models import Intent, RecruiterConnection, RecruiterEvent, Session
-from marketplace.people.erased_submissions import erased_among
+from marketplace.people.erasure import erased_among
 from marketplace.recruiting.charges import charge_rewards
 from marketplace.recruiting.connections import keep_subscribed, recruiter_of
 from marketplace.recruiting.dispatch import send_all, settle_all

@@ -33,7 +33,7 @@ from marketplace.models import (
     SessionItem,
     WorkerAccount,
 )
-from marketplace.money.fees import CENT
+from marketplace.money.amounts import CENT
 from marketplace.recruiting.turns import require_turn
 
 # A bonus that has not shown itself by then is a person's to decide.

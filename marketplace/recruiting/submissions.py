@@ -25,11 +25,7 @@ from marketplace.models import (
     RecruiterConnection,
     Session,
 )
-from marketplace.people.erased_submissions import (
-    erased_among,
-    note_paid_since,
-    note_places_since,
-)
+from marketplace.people.erasure import erased_among, note_paid_since, note_places_since
 from marketplace.recruiting.intents import DECISIONS
 from marketplace.recruiting.participants import account_of, encrypted
 from marketplace.recruiting.prolific import Prolific

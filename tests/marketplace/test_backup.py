@@ -28,7 +28,7 @@ from config.backups.creation import encrypted_columns, make_backup, stored_model
 from config.exceptions import BackupRefused, BackupUnreadable, RestoreFailed, RestoreRefused
 from marketplace.models import AccessKey, ClockShift, LedgerEntry, Notification
 from marketplace.money.reconciliation import audit
-from marketplace.people.key_secrets import secrets_of
+from marketplace.people.access_keys import secrets_of
 from metrics.models import Score
 from tests.annotation.studies import rated_study
 from tests.codes import refused

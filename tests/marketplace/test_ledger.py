@@ -32,9 +32,8 @@ from marketplace.models import (
     Requester,
 )
 from marketplace.money import ledger
-from marketplace.money.amounts import parse_amount
+from marketplace.money.amounts import SCHEDULES, parse_amount
 from marketplace.money.deposits import deposit, reverse_deposit
-from marketplace.money.fees import SCHEDULES
 from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import audit
 from marketplace.people.enrolment import open_worker_account

@@ -16,8 +16,8 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.hits.review import Bonus, answer_appeal, appeal, reject_assignment, send_bonus
 from marketplace.models import Assignment, BonusPayment, PayoutBatch, PayoutMethod, WorkerMessage
 from marketplace.money import payouts
-from marketplace.money.payout_methods import next_payout_date
-from marketplace.notifications.worker_mail import send_due_mail
+from marketplace.money.payouts import next_payout_date
+from marketplace.notifications.delivery import send_due_mail
 from marketplace.people.personal_data import export
 from tests.codes import field_codes
 from tests.marketplace.conftest import HIT, PASSWORD, submit
@@ -229,7 +229,7 @@ def test_messages_go_to_the_confirmed_address_once(mturk, worker, settings, monk
         raise ConnectionRefusedError
 
     with monkeypatch.context() as patch:
-        patch.setattr("marketplace.notifications.worker_mail.send_mail", unreachable)
+        patch.setattr("marketplace.notifications.delivery.send_mail", unreachable)
         assert send_due_mail(clock.now()) == 0
     assert send_due_mail(clock.now()) == 0  # not due again yet
     clock.advance(timedelta(minutes=1))

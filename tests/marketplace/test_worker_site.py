@@ -12,7 +12,7 @@ from marketplace import clock
 from marketplace.documents.questions import begin_with, send_here
 from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.models import Assignment, Hit, WorkerAccount
-from marketplace.templatetags.marketplace_times import time_left
+from marketplace.templatetags.marketplace_tags import time_left
 from tests.codes import codes_on, message_codes
 from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, PASSWORD, submit
 

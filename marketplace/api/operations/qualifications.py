@@ -16,7 +16,7 @@ from marketplace.api.outputs import (
 )
 from marketplace.models import Qualification, QualificationRequest, QualificationType, Requester
 from marketplace.people.enrolment import find_worker
-from marketplace.qualifications import definitions, grants, requests
+from marketplace.qualifications import definitions, requests
 from marketplace.qualifications.definitions import find_own_type
 from marketplace.qualifications.system import ALL, SystemQualification, find_system
 from marketplace.recruiting.intents import message_participant
@@ -28,11 +28,11 @@ def associate_qualification(requester: Requester, parameters: Parameters) -> dic
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
     worker, value = find_worker(parameters["WorkerId"]), parameters["IntegerValue"]
     notify = parameters["SendNotification"]
-    grants.associate(
+    requests.associate(
         qualification_type=qualification_type, worker=worker, value=value, notify=notify
     )
     if notify:
-        message_participant(requester, worker, *grants.value_message(qualification_type, value))
+        message_participant(requester, worker, *requests.value_message(qualification_type, value))
     return {}
 
 
@@ -41,9 +41,9 @@ def disassociate_qualification(requester: Requester, parameters: Parameters) -> 
     """Take it back."""
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
     worker, reason = find_worker(parameters["WorkerId"]), parameters["Reason"]
-    grants.disassociate(qualification_type=qualification_type, worker=worker, reason=reason)
+    requests.disassociate(qualification_type=qualification_type, worker=worker, reason=reason)
     if reason:
-        text = grants.revocation_message(qualification_type, reason)
+        text = requests.revocation_message(qualification_type, reason)
         message_participant(requester, worker, *text)
     return {}
 
@@ -53,7 +53,7 @@ def get_qualification_score(requester: Requester, parameters: Parameters) -> dic
     """A worker's value of one of the requester's qualifications."""
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
     worker = find_worker(parameters["WorkerId"])
-    row = grants.find_qualification(qualification_type, worker)
+    row = requests.find_qualification(qualification_type, worker)
     return {"Qualification": qualification_output(row, qualification_type.public_id)}
 
 

@@ -10,14 +10,14 @@ from marketplace.hits.creation import find_hit_type
 from marketplace.models import Hit, NotificationSetting, Requester, WorkerBlock
 from marketplace.money import ledger
 from marketplace.notifications import events
-from marketplace.people import blocks, messages
+from marketplace.people import messages
 from marketplace.recruiting import intents
 
 
 @operation("CreateWorkerBlock")
 def create_worker_block(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Take no more work from a worker."""
-    blocks.block_worker(
+    messages.block_worker(
         requester=requester, worker_id=parameters["WorkerId"], reason=parameters["Reason"]
     )
     return {}
@@ -26,7 +26,7 @@ def create_worker_block(requester: Requester, parameters: Parameters) -> dict[st
 @operation("DeleteWorkerBlock")
 def delete_worker_block(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Take work from a worker again."""
-    blocks.unblock_worker(requester=requester, worker_id=parameters["WorkerId"])
+    messages.unblock_worker(requester=requester, worker_id=parameters["WorkerId"])
     return {}
 
 

@@ -3,8 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from marketplace import clock
-from marketplace.notifications.delivery import send_due
-from marketplace.notifications.worker_mail import send_due_mail
+from marketplace.notifications.delivery import send_due, send_due_mail
 
 
 class Command(BaseCommand):

@@ -40,8 +40,8 @@ from marketplace.recruiting.studies import (
     set_ways_back,
 )
 from marketplace.recruiting.studies import invite as invite_people
-from marketplace.web.requester.access import is_owner, requester_required, user_of
 from marketplace.web.requester.forms import InviteForm, StatusesForm, StudyForm, WaysBackForm
+from marketplace.web.requester.pages import is_owner, requester_required, user_of
 
 INVITATIONS_PER_PAGE = 100
 Kind = RecruiterConnection.Kind

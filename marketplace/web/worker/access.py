@@ -3,8 +3,12 @@
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
+from allauth.account.adapter import get_adapter
+from csp.constants import SELF
+from csp.decorators import csp_replace, csp_update
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required, login_required
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -13,7 +17,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from marketplace.exceptions import InvalidQuestion, Missing, NotYourBrowser, WorkRefused
-from marketplace.models import PaidBy, RecruiterConnection, Session, WorkerAccount
+from marketplace.hits.same_person import note_device
+from marketplace.models import Assignment, PaidBy, RecruiterConnection, Session, WorkerAccount
 from marketplace.recruiting.arrivals import study_at
 
 P = ParamSpec("P")
@@ -204,3 +209,45 @@ def explain(
         status, text = error.status, str(error)
     context = {"explanation": text, "code": error.code, "worker": worker_of(request)} | more
     return render(request, template, context, status=status)
+
+
+# What a request says of the device it came from.
+
+
+def note_device_of(request: HttpRequest, assignment: Assignment) -> None:
+    """Keep a print of the browser and network that an assignment was submitted from."""
+    headers = ("User-Agent", "Accept-Language", "Sec-CH-UA-Platform")
+    browser = "\n".join(request.headers.get(name, "")[:500] for name in headers)
+    note_device(assignment, address=address_of(request), browser=browser)
+
+
+def address_of(request: HttpRequest) -> str:
+    """From where it came, as far as the proxies are believed."""
+    return str(get_adapter(request).get_client_ip(request))
+
+
+def country_of(request: HttpRequest) -> str:
+    """The country that the proxy in front of the site says it came from; nothing where none
+    does, or where it does not know."""
+    name = settings.MARKETPLACE_COUNTRY_HEADER
+    said = request.headers.get(name, "").strip().upper() if name else ""
+    return said if len(said) == 2 and said.isascii() and said.isalpha() else ""
+
+
+# What pages with requesters' content may load, beyond this site's own files.
+
+# Pictures, sounds and pages of requesters may be anywhere; over HTTPS no browser takes others.
+SCHEMES = ["https:"] if settings.HTTPS else ["https:", "http:"]
+
+
+def with_requesters_content(view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:
+    """A page on which a task stands: in a frame, or as a form with pictures and sounds."""
+    policy = {"img-src": SCHEMES, "media-src": SCHEMES, "frame-src": [SELF, *SCHEMES]}
+    guarded = csp_update(policy)(view)  # type: ignore[arg-type]
+    return cast(Callable[P, HttpResponse], guarded)
+
+
+def in_any_frame(view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:
+    """A page that a requester's page, wherever that is, may have in a frame."""
+    guarded = csp_replace({"frame-ancestors": None})(view)  # type: ignore[arg-type]
+    return cast(Callable[P, HttpResponse], guarded)

@@ -17,6 +17,7 @@ from marketplace.models import Assignment, HitType, Outcome, Session, WorkerAcco
 from marketplace.recruiting import arrivals, sessions
 from marketplace.recruiting.arrivals import is_compatible
 from marketplace.web.worker.access import (
+    address_of,
     explain,
     for_participants_alone,
     in_own_browser,
@@ -26,7 +27,6 @@ from marketplace.web.worker.access import (
     worker_of,
     worker_required,
 )
-from marketplace.web.worker.device import address_of
 
 State = Session.State
 

@@ -16,19 +16,20 @@ from marketplace.hits import assignments as writes
 from marketplace.hits.drafts import draft_of
 from marketplace.hits.wages import observed_wages
 from marketplace.models import Assignment, SessionItem, WorkerAccount
-from marketplace.recruiting.sessions import hand_in
-from marketplace.web.content_policy import in_any_frame, with_requesters_content
+from marketplace.recruiting.sessions import hand_in, hand_in_form
 from marketplace.web.worker.access import (
     began_here,
     explain,
     for_participants,
+    in_any_frame,
+    note_device_of,
+    with_requesters_content,
     worker_of,
     worker_required,
 )
-from marketplace.web.worker.continuation import remember_choice
-from marketplace.web.worker.device import note_device_of
-from marketplace.web.worker.drafts import state_with_draft
-from marketplace.web.worker.tasks import task_for, work_context
+from marketplace.web.worker.continuation import go_on, remember_choice
+from marketplace.web.worker.drafts import state_with_draft, work_state
+from marketplace.web.worker.tasks import Task, filled_in, form_of, task_for, work_context
 
 
 @require_POST
@@ -162,3 +163,34 @@ def _form(request: HttpRequest) -> QueryDict:
         return request.POST
     except (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent) as error:
         raise SubmissionTooLarge from error
+
+
+# Answering a QuestionForm on the marketplace's own page.
+
+
+@require_POST
+@with_requesters_content
+@worker_required
+@for_participants
+def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> HttpResponse:
+    """Take in the answers, or show what to mend beside each question.
+
+    Access: the worker whose assignment it is.
+    """
+    assignment = writes.find_assignment_of(worker, assignment_id)
+    filled = filled_in(request, form_of(assignment.hit))
+    if not filled.is_valid:
+        writes.require_accepted(assignment)
+        context = work_context(request, assignment, Task(None, filled), work_state(assignment))
+        return render(request, "marketplace/assignment.html", context, status=422)
+    answer = filled.to_xml()
+    submitted = hand_in_form(public_id=assignment.public_id, answer=answer)
+    note_device_of(request, submitted)
+    title = {"title": assignment.hit.hit_type.title}
+    if submitted.answer == answer:
+        text = _("Your work on “%(title)s” was received.") % title
+        messages.success(request, text, extra_tags="received")
+    else:
+        text = _("Your work on “%(title)s” was received before, with other answers. Those stand.")
+        messages.warning(request, text % title, extra_tags="received_before")
+    return go_on(request, worker, assignment.hit.hit_type)

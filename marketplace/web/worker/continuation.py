@@ -14,7 +14,7 @@ from marketplace import clock
 from marketplace.exceptions import NoAssignmentsLeft
 from marketplace.hits.assignments import accept_next, find_group, find_hit_for
 from marketplace.models import Assignment, HitType, WorkerAccount
-from marketplace.templatetags.marketplace_times import timestamp
+from marketplace.templatetags.marketplace_tags import timestamp
 from marketplace.web.worker.access import for_participants, worker_required
 from marketplace.web.worker.arrivals import way_on
 

@@ -8,11 +8,15 @@ from django.utils.translation import gettext_lazy
 
 from marketplace import clock
 from marketplace.models import WorkerAccount
-from marketplace.money.payout_methods import choose_method, offered_methods
-from marketplace.people.countries import country_choices, locale_error
+from marketplace.money.payouts import choose_method, offered_methods
 from marketplace.people.enrolment import open_worker_account
-from marketplace.people.languages import language_name, read_languages
-from marketplace.people.locations import state_location
+from marketplace.people.locations import (
+    country_choices,
+    language_name,
+    locale_error,
+    read_languages,
+    state_location,
+)
 from marketplace.users import User
 
 

@@ -1,29 +1,125 @@
 """Finding work: the list of groups, and previews."""
 
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from marketplace import clock
+from marketplace.exceptions import InvalidAmount
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import find_group, find_hit_for, find_next
 from marketplace.hits.wages import observed_wages, requester_record
-from marketplace.models import Hit, WorkerAccount
+from marketplace.models import (
+    Assignment,
+    Hit,
+    HitType,
+    QualificationRequirement,
+    WorkerAccount,
+    WorkerBlock,
+)
+from marketplace.money.amounts import parse_amount
 from marketplace.qualifications.eligibility import (
     qualifies,
     require_preview,
     unmet_by_hit_type,
     visible_groups,
 )
-from marketplace.web.content_policy import with_requesters_content
-from marketplace.web.worker.access import worker_required
+from marketplace.web.worker.access import with_requesters_content, worker_required
 from marketplace.web.worker.continuation import accepts_next_by_itself
-from marketplace.web.worker.lookups import SORTS, assignments_at_hand, grant, read_wish
 from marketplace.web.worker.tasks import task_for
+
+# Which groups of HITs a worker asks to see, in which order: all of it is in the address; and what
+# the worker is at already.
+
+SORTS = {
+    "newest": (gettext_lazy("Newest first"), "-pk"),
+    "reward": (gettext_lazy("Highest reward"), "-reward_usd"),
+    "hits": (gettext_lazy("Most HITs"), "-available_count"),
+    "shortest": (gettext_lazy("Least time allotted"), "assignment_duration_seconds"),
+    "expires": (gettext_lazy("Expires soonest"), "last_expiration"),
+}
+
+
+def assignments_at_hand(worker: WorkerAccount, now: datetime) -> list[tuple[Assignment, int]]:
+    """What the worker has accepted and not handed in, with the seconds that are left for it, that
+    with the fewest first."""
+    mine = Assignment.objects.by(worker).filter(status=Assignment.Status.ACCEPTED, deadline__gt=now)
+    rows = mine.select_related("hit__hit_type", "draft").order_by("deadline")
+    return [(one, int((one.deadline - now).total_seconds())) for one in rows]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the address asks for; whatever makes no sense in it is left aside, and an amount that
+    makes none is reported."""
+
+    text: str
+    minimum_text: str
+    minimum_usd: Decimal | None
+    minimum_error: str
+    requester: str
+    is_qualified: bool
+    sort: str
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether anything is filtered out."""
+        return bool(self.text or self.minimum_usd or self.requester or self.is_qualified)
+
+
+def read_wish(query: QueryDict) -> Wish:
+    """The wish in an address."""
+    sort = query.get("sort", "")
+    minimum_text = query.get("min_reward", "").strip()
+    minimum_usd, minimum_error = _dollars(minimum_text) if minimum_text else (None, "")
+    return Wish(
+        text=query.get("q", "").replace("\0", "").strip(),
+        minimum_text=minimum_text,
+        minimum_usd=minimum_usd,
+        minimum_error=minimum_error,
+        requester=query.get("requester", "").replace("\0", "").strip(),
+        is_qualified=query.get("qualified") == "on",
+        sort=sort if sort in SORTS else "newest",
+    )
+
+
+def grant(wish: Wish, groups: QuerySet[HitType], worker: WorkerAccount) -> QuerySet[HitType]:
+    """Those of these groups that the wish is about, in its order."""
+    if wish.text:
+        groups = groups & HitType.objects.mentioning(wish.text)
+    if wish.minimum_usd is not None:
+        groups = groups.filter(reward_usd__gte=wish.minimum_usd)
+    if wish.requester:
+        groups = groups.filter(requester__public_id=wish.requester)
+    if wish.is_qualified:
+        groups = groups.exclude(pk__in=_beyond(worker, groups))
+    return groups.order_by(SORTS[wish.sort][1], "-pk")
+
+
+def _beyond(worker: WorkerAccount, groups: QuerySet[HitType]) -> list[int]:
+    required = QualificationRequirement.objects.filter(hit_type=OuterRef("pk"))
+    blocked = WorkerBlock.objects.filter(worker=worker).values("requester")
+    guarded = groups.filter(Exists(required) | Q(requester__in=blocked))
+    unmet = unmet_by_hit_type(worker, guarded)
+    return [key for key, reasons in unmet.items() if reasons]
+
+
+def _dollars(text: str) -> tuple[Decimal | None, str]:
+    try:
+        return parse_amount(text) or None, ""
+    except InvalidAmount as error:
+        return None, str(error)
+
 
 GROUPS_PER_PAGE = 25
 # As much of what time has done as a list page writes down; `sweep_marketplace` does the rest.

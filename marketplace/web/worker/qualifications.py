@@ -25,7 +25,7 @@ from marketplace.models import (
     QualificationType,
     WorkerAccount,
 )
-from marketplace.qualifications.earned import is_earned, not_earned, work_towards
+from marketplace.qualifications.eligibility import is_earned, not_earned, work_towards
 from marketplace.qualifications.requests import (
     expire_overdue,
     request_qualification,
@@ -40,8 +40,7 @@ from marketplace.qualifications.results import (
     value_sentence,
 )
 from marketplace.qualifications.system import ALL, Record, languages_of
-from marketplace.web.content_policy import with_requesters_content
-from marketplace.web.worker.access import worker_required
+from marketplace.web.worker.access import with_requesters_content, worker_required
 from marketplace.web.worker.tasks import filled_in
 
 TYPES_PER_PAGE = 25

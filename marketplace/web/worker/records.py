@@ -5,17 +5,22 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Count, F, Q, Sum, Window
 from django.db.models.functions import TruncDate
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace import clock
 from marketplace.documents.answers import read_answers
+from marketplace.exceptions import RequestRefused
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import find_assignment_of
+from marketplace.hits.review import LONGEST_TEXT
+from marketplace.hits.review import appeal as write_appeal
 from marketplace.models import (
     Assignment,
     AssignmentQuerySet,
@@ -27,11 +32,14 @@ from marketplace.models import (
     WorkerMessage,
 )
 from marketplace.money import ledger
-from marketplace.web.content_policy import with_requesters_content
-from marketplace.web.worker.access import for_participants, in_own_browser, worker_required
-from marketplace.web.worker.frames import question_of
-from marketplace.web.worker.lookups import assignments_at_hand
-from marketplace.web.worker.tasks import task_for
+from marketplace.web.worker.access import (
+    for_participants,
+    in_own_browser,
+    with_requesters_content,
+    worker_required,
+)
+from marketplace.web.worker.groups import assignments_at_hand
+from marketplace.web.worker.tasks import question_of, task_for
 
 ROWS_PER_PAGE = 50
 DAYS_LISTED = 30
@@ -180,3 +188,28 @@ def _by_day(handed_in: AssignmentQuerySet) -> list[Any]:
         approved_usd=Sum("reward_usd", filter=Q(status=Assignment.Status.APPROVED)),
     )
     return list(counted.order_by("-day"))
+
+
+# Appealing a rejection.
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@worker_required
+def appeal(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> HttpResponse:
+    """Say why a rejection is wrong.
+
+    Access: the worker whose assignment it is.
+    """
+    rows = Assignment.objects.by(worker).select_related("hit__hit_type__requester", "appeal")
+    assignment = get_object_or_404(rows, public_id=assignment_id)
+    reason, problem = request.POST.get("reason", ""), ""
+    if request.method == "POST":
+        try:
+            write_appeal(worker=worker, assignment=assignment, reason=reason)
+        except RequestRefused as refused:
+            problem = str(refused)
+        else:
+            messages.success(request, _("Your appeal is with the requester."))
+            return redirect("marketplace:dashboard")
+    context = {"worker": worker, "assignment": assignment, "reason": reason, "problem": problem}
+    return render(request, "marketplace/appeal.html", context | {"most": LONGEST_TEXT})

@@ -2,18 +2,154 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
-from django.http import HttpRequest
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_safe
 
 from marketplace import clock
 from marketplace.documents.answers import FilledForm, blank, fill_in
 from marketplace.documents.question_forms import QuestionForm, parse_question_form
+from marketplace.documents.questions import Question, begin_with, parse_question, send_here
 from marketplace.exceptions import HitDoesNotExist
+from marketplace.hits.assignments import PREVIEW_ID
 from marketplace.models import Assignment, Hit, PaidBy, WorkerAccount
 from marketplace.recruiting.sessions import place_of
 from marketplace.web.worker.continuation import accepts_next_by_itself
 from marketplace.web.worker.drafts import participants_due
-from marketplace.web.worker.frames import Frame, frame_for, question_of
+
+# The frame in which a requester's page runs, kept apart from ours.
+#
+# A requester's HTML is served with a `sandbox` policy, so that it has an origin of its own however
+# it is opened: it can't read the worker's session or act in the worker's name. Such an origin has
+# no storage; the page around the frame lends it some (`storage.js`), by worker and requester, so
+# that drafts outlive a reload. A page at an external URL keeps its own origin, unless that is ours.
+
+SANDBOX = "allow-scripts allow-forms allow-modals allow-popups"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What the iframe element needs."""
+
+    source: str
+    sandbox: str
+    height: int  # pixels; 0 leaves it to the page
+    storage: str = ""  # whose storage the page gets from ours; none where it has its own
+
+
+def frame_for(
+    request: HttpRequest, hit: Hit, assignment: Assignment | None, worker: WorkerAccount
+) -> Frame:
+    """The frame of a HIT, to be worked on or, without an assignment, only to be seen."""
+    question, parameters = question_of(hit), _parameters(request, hit, assignment)
+    if question.kind == "external":
+        url = question.url_with(parameters)
+        return Frame(url, _external_sandbox(request, url), question.frame_height)
+    path = (
+        reverse("marketplace:frame", args=[assignment.public_id])
+        if assignment
+        else reverse("marketplace:preview_frame", args=[hit.public_id])
+    )
+    storage = f"{worker.worker_id}:{hit.hit_type.requester.public_id}"
+    # Says which messages the page around the frame understands (docs/marketplace.md).
+    parameters["assayPage"] = "1"
+    if assignment is not None and assignment.slot is not None:
+        parameters["assaySlot"] = str(assignment.slot)
+    source = f"{path}?{urlencode(parameters)}"
+    return Frame(source, SANDBOX, question.frame_height, storage)
+
+
+def _parameters(request: HttpRequest, hit: Hit, assignment: Assignment | None) -> dict[str, str]:
+    """What the page is given in its address, as Mechanical Turk gives it.
+
+    The Worker ID is among it since that is the protocol's: Mechanical Turk appends it to the
+    address of a page that is worked on, of none that is previewed, and programs read who works
+    from it. It is the pseudonym that the requester has of the worker in each answer anyway; what a
+    recruiter calls a participant is never in it, nor anything else that says who somebody is.
+    """
+    parameters = {
+        "assignmentId": assignment.public_id if assignment else PREVIEW_ID,
+        "hitId": hit.public_id,
+        "turkSubmitTo": _origin(request),
+    }
+    return parameters | ({"workerId": assignment.worker.worker_id} if assignment else {})
+
+
+@login_not_required
+@require_safe
+@xframe_options_sameorigin
+def frame(request: HttpRequest, assignment_id: str) -> HttpResponse:
+    """The requester's HTML to work on.
+
+    Access: whoever knows the assignment's id, because a sandboxed page that
+    reloads itself sends no cookie; but no other worker who is signed in.
+    """
+    live = Assignment.objects.live().select_related("hit", "worker")
+    assignment = live.filter(public_id=assignment_id).first()
+    if assignment is None or _is_for_somebody_else(request, assignment):
+        raise Http404(_("There is no such assignment."))
+    return _sandboxed(request, assignment.hit)
+
+
+@login_not_required
+@require_safe
+@xframe_options_sameorigin
+def preview_frame(request: HttpRequest, hit_id: str) -> HttpResponse:
+    """The requester's HTML to look at.
+
+    Access: whoever knows the HIT's id.
+    """
+    hit = Hit.objects.listed().filter(public_id=hit_id).first()
+    if hit is None:
+        raise Http404(_("There is no such HIT."))
+    return _sandboxed(request, hit)
+
+
+def question_of(hit: Hit) -> Question:
+    """The HIT's question, which was checked when the HIT was published."""
+    return parse_question(hit.question, allow_http=True)
+
+
+def _is_for_somebody_else(request: HttpRequest, assignment: Assignment) -> bool:
+    owner = assignment.worker.user_id
+    return request.user.is_authenticated and request.user.pk != owner
+
+
+def _sandboxed(request: HttpRequest, hit: Hit) -> HttpResponse:
+    question = question_of(hit)
+    if question.kind != "html":
+        raise Http404(_("This HIT's page is elsewhere."))
+    origin = _origin(request)
+    html = send_here(
+        question.content,
+        external_hit=origin + static("marketplace/externalHIT_v1.js"),
+        crowd_elements=origin + static("marketplace/crowd-elements.js"),
+        external_submit=origin + reverse("marketplace:external_submit"),
+    )
+    return HttpResponse(
+        begin_with(html, script=origin + static("marketplace/storage.js")),
+        headers={
+            "Content-Security-Policy": f"sandbox {SANDBOX}; frame-ancestors 'self'",
+            "Cache-Control": "private, no-store",
+            "Referrer-Policy": "no-referrer",
+        },
+    )
+
+
+def _origin(request: HttpRequest) -> str:
+    return f"{request.scheme}://{request.get_host()}"
+
+
+def _external_sandbox(request: HttpRequest, url: str) -> str:
+    parts = urlsplit(url)
+    is_ours = f"{parts.scheme}://{parts.netloc}".lower() == _origin(request).lower()
+    return SANDBOX if is_ours else f"{SANDBOX} allow-same-origin"
 
 
 @dataclass(frozen=True)

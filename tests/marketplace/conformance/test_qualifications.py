@@ -17,11 +17,11 @@ from marketplace.models import (
     QualificationType,
     WorkerMessage,
 )
-from marketplace.people.countries import country_choices, place_name
+from marketplace.people.locations import country_choices, place_name
 from marketplace.qualifications import eligibility
-from marketplace.qualifications.comparators import Locale
-from marketplace.qualifications.place_reasons import place_reason
+from marketplace.qualifications.eligibility import place_reason
 from marketplace.qualifications.requests import request_qualification, submit_test, why_not_request
+from marketplace.qualifications.system import Locale
 from tests.codes import refused
 from tests.marketplace.conformance.refusals import (
     ANSWER_KEY,

@@ -1,3 +1,5 @@
+"""marketplace.templatetags.marketplace_tags."""
+
 import math
 from datetime import datetime
 
@@ -6,8 +8,35 @@ from django.utils.dateformat import format as formatted
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from marketplace.models import WorkerAccount, WorkerMessage
 
 register = template.Library()
+
+UNITS = (
+    (gettext_lazy("%(n)d d"), 86_400),
+    (gettext_lazy("%(n)d h"), 3_600),
+    (gettext_lazy("%(n)d min"), 60),
+    (gettext_lazy("%(n)d s"), 1),
+)
+
+
+@register.filter
+def duration(seconds: int) -> str:
+    """The two largest units of a duration: 160 is "2 min 40 s"."""
+    parts = []
+    for text, size in UNITS:
+        count, seconds = divmod(seconds, size)
+        if count:
+            parts.append(text % {"n": count})
+    return " ".join(parts[:2]) or UNITS[-1][0] % {"n": 0}
+
+
+@register.simple_tag
+def unread(worker: WorkerAccount) -> int:
+    """How many messages a worker hasn't read."""
+    return WorkerMessage.objects.filter(worker=worker, read_at=None).count()
 
 
 @register.filter

@@ -1,7 +1,10 @@
+"""marketplace.models.assignment_records."""
+
 from django.db import models
 
 from marketplace.identifiers import new_entity_id
-from marketplace.models.hits import Hit
+from marketplace.models.hits import Assignment, Hit
+from marketplace.models.people import Requester
 
 
 class ReviewPolicy(models.Model):
@@ -86,3 +89,51 @@ class Appeal(models.Model):
 
     def __str__(self) -> str:
         return f"appeal of {self.assignment}"
+
+
+class AssignmentDraft(models.Model):
+    """What a worker has entered and not submitted yet, in the words of the requester's page."""
+
+    assignment = models.OneToOneField(
+        Assignment, on_delete=models.CASCADE, related_name="draft", primary_key=True
+    )
+    content = models.TextField()
+    # How far the work is, such as "3 of 8 ratings given".
+    progress = models.CharField(max_length=100, blank=True)
+    # Counts the saves: who saves names the one they began from.
+    revision = models.PositiveIntegerField(default=1)
+    saved_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"draft {self.revision} of {self.assignment_id}"
+
+
+class ProblemReport(models.Model):
+    """What a worker found broken on a requester's page, such as a picture that does not load."""
+
+    assignment = models.ForeignKey(
+        Assignment, on_delete=models.CASCADE, related_name="problem_reports"
+    )
+    text = models.CharField(max_length=500)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class DevicePrint(models.Model):
+    """From which device and network an assignment was submitted: a hash whose salt differs by
+    requester, so that no two requesters' can be compared, and of which nothing can be read."""
+
+    requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="+")
+    assignment = models.OneToOneField(
+        Assignment, on_delete=models.CASCADE, related_name="device_print"
+    )
+    digest = models.CharField(max_length=64)
+    created_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["requester", "digest"], name="device_of_requester")]
+
+    def __str__(self) -> str:
+        return self.digest[:8]
