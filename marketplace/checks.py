@@ -30,7 +30,6 @@ def check_play_money(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> 
 
 @register(Tags.security, deploy=True)
 def check_crowd(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """No programs that earn what people are meant to."""
     if settings.OWN_MACHINE or not settings.SIMULATED_CROWD:
         return []
     return [
@@ -45,7 +44,6 @@ def check_crowd(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[
 
 @register(Tags.security, deploy=True)
 def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Secrets that nobody guesses."""
     return [
         Warning(
             f"{name} has fewer than {SHORTEST_SECRET} characters: it can be guessed.",

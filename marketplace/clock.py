@@ -17,7 +17,6 @@ def now() -> datetime:
 
 
 def advance(step: timedelta) -> None:
-    """Move the clock of this process forward."""
     global _ahead
     if step < timedelta():
         raise ValueError(f"step must not be negative, got {step}")

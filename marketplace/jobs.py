@@ -51,7 +51,6 @@ def sweep_marketplace(running: RunningJob) -> str:
     every_seconds=EVERY_SECONDS,
 )
 def send_notifications(running: RunningJob) -> str:
-    """Send what waits in the outbox."""
     n_sent = 0
     # Until nothing is due: what came meanwhile did not request a job of its own.
     while n_delivered := send_due(clock.now()) + send_due_mail(clock.now()):
@@ -66,7 +65,6 @@ def send_notifications(running: RunningJob) -> str:
     every_seconds=AUDIT_EVERY_SECONDS,
 )
 def audit_ledger(running: RunningJob) -> str:
-    """Check that the ledger agrees with itself."""
     n = store_audit().n_problems
     return f"{n} problem{'' if n == 1 else 's'} found."
 
@@ -85,7 +83,6 @@ def follow_recruiters(running: RunningJob) -> str:
 
 @register(CONNECT, label=gettext_lazy("Connecting a recruiter"), queue=MARKETPLACE)
 def connect_recruiter(running: RunningJob) -> str:
-    """Try a token that was offered."""
     perform_connection(running.arguments["connection"])
     return "The token was tried."
 
@@ -121,7 +118,6 @@ def follow_recruiter_events(running: RunningJob) -> str:
     refusals=(MarketplaceError,),
 )
 def ask_for_demographics(running: RunningJob) -> str:
-    """Keep what participants of a study told their recruiter."""
     rows = RecruitedStudy.objects.select_related("connection", "requester")
     study = rows.filter(pk=running.arguments["study"]).first()
     n = fetch_demographics(study=study) if study else 0

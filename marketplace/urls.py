@@ -10,8 +10,6 @@ worker = LazyPackage("marketplace.web.worker")
 
 
 class EntityIdConverter(StringConverter):
-    """An id of the marketplace's."""
-
     regex = "[A-Z0-9]{1,64}"
 
 

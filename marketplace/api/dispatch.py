@@ -52,7 +52,6 @@ TURK_ERROR_CODES: dict[type[exceptions.MarketplaceError], str] = {
 
 
 def describe(error: exceptions.MarketplaceError, *, now: datetime) -> tuple[int, dict[str, Any]]:
-    """HTTP status and body for an error of ours."""
     if isinstance(error, exceptions.ProtocolError):
         return error.status, {"__type": error.code, "Message": str(error)}
     if isinstance(error, exceptions.NotOffered):
@@ -105,7 +104,6 @@ def requester_api(request: HttpRequest) -> HttpResponse:
 
 
 def refusal(error: MarketplaceError) -> HttpResponse:
-    """The answer to a request that is refused."""
     return _answer(*describe(error, now=timezone.now()))
 
 

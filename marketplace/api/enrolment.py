@@ -50,7 +50,6 @@ View = Callable[[HttpRequest], HttpResponse]
 def signature_of(
     *, secret: str, method: str, path: str, timestamp: str, nonce: str, body: bytes
 ) -> str:
-    """The signature in hexadecimal digits."""
     lines = [method, path, timestamp, nonce, hashlib.sha256(body).hexdigest()]
     return hmac.new(secret.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
 

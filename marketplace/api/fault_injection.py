@@ -45,7 +45,6 @@ class FaultValues:
 
 
 def is_testing() -> bool:
-    """Whether any of this may be used."""
     return bool(getattr(settings, "MARKETPLACE_TESTING", False))
 
 
@@ -55,7 +54,6 @@ def set_clock(at: datetime) -> None:
 
 
 def advance_clock(step: timedelta) -> None:
-    """Let so much time pass."""
     first = ClockShift.objects.first()
     _shift((first.ahead if first else timedelta()) + step)
 
@@ -66,7 +64,6 @@ def reset_clock() -> None:
 
 
 def add_fault(values: FaultValues) -> None:
-    """Let something go wrong."""
     if values.kind not in Kind.values:
         raise InvalidParameter(f"kind must be one of {', '.join(Kind.values)}.")
     if values.times < 1:
@@ -82,7 +79,6 @@ def add_fault(values: FaultValues) -> None:
 
 
 def clear_faults() -> None:
-    """Let nothing go wrong any more."""
     Fault.objects.all().delete()
 
 

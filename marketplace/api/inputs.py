@@ -64,13 +64,11 @@ class Integer:
     maximum: int
 
     def read(self, value: Any) -> int:
-        """The integer itself."""
         if isinstance(value, bool) or not isinstance(value, int):
             raise _mistyped(value, "Integer")
         return value
 
     def broken(self, value: int) -> Iterator[str]:
-        """Too small, too large."""
         if value < self.minimum:
             yield f"Member must have value greater than or equal to {self.minimum}"
         if value > self.maximum:
@@ -80,20 +78,17 @@ class Integer:
 @dataclass(frozen=True)
 class Boolean:
     def read(self, value: Any) -> bool:
-        """The boolean itself."""
         if not isinstance(value, bool):
             raise _mistyped(value, "Boolean")
         return value
 
     def broken(self, value: bool) -> Iterator[str]:
-        """Nothing constrains it."""
         return iter(())
 
 
 @dataclass(frozen=True)
 class Timestamp:
     def read(self, value: Any) -> datetime:
-        """A time from epoch seconds."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise _mistyped(value, "Timestamp")
         try:
@@ -102,7 +97,6 @@ class Timestamp:
             raise _unreadable(f"{value} is not a time in epoch seconds.") from error
 
     def broken(self, value: datetime) -> Iterator[str]:
-        """Nothing constrains it."""
         return iter(())
 
 
@@ -113,7 +107,6 @@ class ListOf:
     min_length: int = 0
 
     def read(self, value: Any) -> list[Any]:
-        """The list of what its members read as."""
         if not isinstance(value, list):
             raise _mistyped(value, "List")
         return [self.member.read(member) for member in value]
@@ -445,8 +438,6 @@ OPERATIONS: dict[str, Operation] = {}
 
 
 def operation(name: str) -> Callable[[Operation], Operation]:
-    """Offer a function as the operation of this name."""
-
     def register(function: Operation) -> Operation:
         if name in OPERATIONS:
             raise ValueError(f"name {name} is registered twice")

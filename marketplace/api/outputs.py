@@ -80,7 +80,6 @@ def _hit_output(hit: Hit, requirements: Sequence[RequirementValues]) -> dict[str
 
 
 def assignment_output(assignment: Assignment, *, hit_id: str) -> dict[str, Any]:
-    """The Assignment structure."""
     times = {
         "AutoApprovalTime": assignment.auto_approval_at,
         "AcceptTime": assignment.accepted_at,
@@ -102,7 +101,6 @@ def assignment_output(assignment: Assignment, *, hit_id: str) -> dict[str, Any]:
 
 
 def requirement_output(requirement: RequirementValues) -> dict[str, Any]:
-    """The QualificationRequirement structure."""
     output: dict[str, Any] = {
         "QualificationTypeId": requirement.type_id,
         "Comparator": requirement.comparator,
@@ -117,12 +115,10 @@ def requirement_output(requirement: RequirementValues) -> dict[str, Any]:
 
 
 def locale_output(country: str, subdivision: str) -> dict[str, str]:
-    """The Locale structure."""
     return {"Country": country} | ({"Subdivision": subdivision} if subdivision else {})
 
 
 def bonus_output(bonus: BonusPayment) -> dict[str, Any]:
-    """The BonusPayment structure."""
     return {
         "WorkerId": bonus.assignment.worker.worker_id,
         "BonusAmount": dollars(bonus.amount_usd),
@@ -167,7 +163,6 @@ def system_qualification_output(system: SystemQualification) -> dict[str, Any]:
 
 
 def qualification_output(row: Qualification, type_id: str) -> dict[str, Any]:
-    """The Qualification structure."""
     output: dict[str, Any] = {
         "QualificationTypeId": type_id,
         "WorkerId": row.worker.worker_id,
@@ -182,7 +177,6 @@ def qualification_output(row: Qualification, type_id: str) -> dict[str, Any]:
 
 
 def request_output(row: QualificationRequest) -> dict[str, Any]:
-    """The QualificationRequest structure."""
     output: dict[str, Any] = {
         "QualificationRequestId": row.public_id,
         "QualificationTypeId": row.qualification_type.public_id,
@@ -196,12 +190,10 @@ def request_output(row: QualificationRequest) -> dict[str, Any]:
 
 
 def block_output(row: WorkerBlock) -> dict[str, Any]:
-    """The WorkerBlock structure."""
     return {"WorkerId": row.worker.worker_id, "Reason": row.reason}
 
 
 def review_result_output(row: ReviewResult) -> dict[str, Any]:
-    """The ReviewResultDetail structure."""
     output = {
         "ActionId": row.action_id,
         "SubjectId": row.subject_id,
@@ -214,7 +206,6 @@ def review_result_output(row: ReviewResult) -> dict[str, Any]:
 
 
 def review_action_output(row: ReviewAction) -> dict[str, Any]:
-    """The ReviewActionDetail structure."""
     output: dict[str, Any] = {
         "ActionId": row.action_id,
         "ActionName": row.name,

@@ -52,8 +52,6 @@ MISSING: Any = object()
 
 
 class Body:
-    """The members of a request's JSON object."""
-
     def __init__(self, request: HttpRequest) -> None:
         self._content = read_object(request)
 

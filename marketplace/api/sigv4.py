@@ -33,8 +33,6 @@ class ReceivedRequest:
 
 @dataclass(frozen=True)
 class Authorization:
-    """The Authorization header, taken apart."""
-
     access_key_id: str
     date: str
     region: str

@@ -27,8 +27,6 @@ class AnswerOption:
 
 @dataclass(frozen=True)
 class KeyQuestion:
-    """What the answers to one question are worth."""
-
     identifier: str
     options: tuple[AnswerOption, ...]
     default_score: Decimal
@@ -41,23 +39,17 @@ class KeyQuestion:
 
 @dataclass(frozen=True)
 class Percentage:
-    """The score in a hundredth parts of the highest."""
-
     maximum: Decimal
 
     def value(self, score: Decimal) -> Decimal:
-        """Rounded by `AnswerKey.grade`."""
         return 100 * score / self.maximum
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The score times a number."""
-
     multiplier: Decimal
 
     def value(self, score: Decimal) -> Decimal:
-        """Rounded by `AnswerKey.grade`."""
         return score * self.multiplier
 
 
@@ -69,7 +61,6 @@ class Ranges:
     otherwise: Decimal
 
     def value(self, score: Decimal) -> Decimal:
-        """That of the first range the score lies in."""
         values = (value for low, high, value in self.ranges if low <= score <= high)
         return next(values, self.otherwise)
 

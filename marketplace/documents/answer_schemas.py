@@ -140,8 +140,6 @@ def errors_of(value: Any, schema: Any, budget: Budget | None = None) -> list[str
 
 @dataclass
 class _Check:
-    """One pass over a value."""
-
     budget: Budget
     errors: list[str] = field(default_factory=list)
 

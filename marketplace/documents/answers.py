@@ -32,7 +32,6 @@ def render_answers(fields: Iterable[tuple[str, Sequence[str]]]) -> str:
 
 
 def document(answers: str) -> str:
-    """The whole document around these Answer elements."""
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<QuestionFormAnswers xmlns="{NAMESPACE}">{answers}</QuestionFormAnswers>'
@@ -40,7 +39,6 @@ def document(answers: str) -> str:
 
 
 def escaped(value: str) -> str:
-    """Text as it stands in the document."""
     return escape(ILLEGAL_IN_XML.sub(REPLACEMENT, value), VERBATIM)
 
 
@@ -98,14 +96,11 @@ class Filled:
 
 @dataclass(frozen=True)
 class FilledForm:
-    """A form as it was filled in."""
-
     form: QuestionForm
     answers: Mapping[int, Filled] = field(default_factory=dict)
 
     @property
     def complaints(self) -> list[Filled]:
-        """The questions to be mended."""
         return [filled for filled in self.answers.values() if filled.complaint]
 
     @property

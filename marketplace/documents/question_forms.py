@@ -68,7 +68,6 @@ class Selection:
 
     @property
     def size(self) -> int:
-        """How many rows a list shows at once."""
         return min(len(self.options) + bool(self.other), 8)
 
 
@@ -106,15 +105,11 @@ class FormQuestion:
 
 @dataclass(frozen=True)
 class Overview:
-    """What stands between questions."""
-
     content: tuple[Content, ...]
 
 
 @dataclass(frozen=True)
 class QuestionForm:
-    """Overviews and questions in their order."""
-
     parts: tuple[Overview | FormQuestion, ...]
 
     @property

@@ -31,7 +31,6 @@ def read_xml(xml: str) -> Element:
 
 
 def name_of(element: Element) -> str:
-    """The element's name without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
@@ -53,7 +52,6 @@ class Children:
         self._left = list(parent)
 
     def all(self, *names: str) -> Iterator[Element]:
-        """Those with one of these names, in their order."""
         children = [child for child in self._left if name_of(child) in names]
         self._left = [child for child in self._left if name_of(child) not in names]
         return iter(children)
@@ -69,7 +67,6 @@ class Children:
         return children[0] if children else None
 
     def one(self, *names: str) -> Element:
-        """The one child with one of these names."""
         child = self.optional(*names)
         if child is None:
             raise InvalidQuestion(
@@ -99,7 +96,6 @@ class Children:
 
 
 def whole_number(text: str, what: str) -> int:
-    """A number of zero or more."""
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
         raise InvalidQuestion(
             f"{what} must be a whole number, got {text[:40]!r}.", code="not_a_whole_number"

@@ -78,7 +78,6 @@ def find_next(*, worker: WorkerAccount, hit_type: HitType, after: int = 0) -> Hi
 
 @transaction.atomic
 def return_assignment(*, assignment: Assignment) -> None:
-    """Return the assignment; another worker may take it."""
     now = clock.now()
     assignment, hit = lock_assignment(assignment.public_id, now=now)
     require_accepted(assignment)

@@ -65,8 +65,6 @@ class HitTypeValues:
 
 @dataclass(frozen=True)
 class HitValues:
-    """What one HIT has of its own."""
-
     question: str | None
     max_assignments: int
     lifetime_seconds: int
@@ -101,7 +99,6 @@ def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitV
 
 
 def find_hit_type(requester: Requester, public_id: str) -> HitType:
-    """The requester's HIT type of this id."""
     own = HitType.objects.filter(requester=requester).select_related("notification_setting")
     hit_type = own.filter(public_id=public_id).first()
     if hit_type is None:

@@ -18,7 +18,6 @@ MOST_REPORTS = 50  # of one assignment
 
 
 def draft_of(assignment: Assignment) -> AssignmentDraft | None:
-    """The assignment's draft, if there is one."""
     return AssignmentDraft.objects.filter(assignment=assignment).first()
 
 
@@ -87,7 +86,6 @@ def offered_seconds(assignment: Assignment) -> int:
 
 @transaction.atomic
 def add_time(*, assignment: Assignment) -> Assignment:
-    """Put the assignment's deadline off, once."""
     now = clock.now()
     assignment, hit = lock_assignment(assignment.public_id, now=now)
     require_accepted(assignment)

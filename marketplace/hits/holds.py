@@ -33,7 +33,6 @@ class Tally:
 
     @property
     def accepted(self) -> int:
-        """Those being worked on."""
         return self.counts[Status.ACCEPTED]
 
     @property

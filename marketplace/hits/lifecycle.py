@@ -101,7 +101,6 @@ def refresh(
 
 
 def dispose(hit: Hit, *, now: datetime) -> None:
-    """Put a locked HIT away for good."""
     hit.status = Hit.Status.DISPOSED
     hit.next_transition_at = None
     hit.save(update_fields=["status", "next_transition_at"])

@@ -63,7 +63,6 @@ class Number:
     maximum: int
 
     def read(self, name: str, values: Sequence[str]) -> int:
-        """The one whole number given."""
         text = values[0].strip() if len(values) == 1 else ""
         number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
         if not self.minimum <= number <= self.maximum:
@@ -76,7 +75,6 @@ class Number:
 @dataclass(frozen=True)
 class Words:
     def read(self, name: str, values: Sequence[str]) -> str:
-        """The one text given."""
         if len(values) != 1 or len(values[0]) > LONGEST_REASON:
             raise InvalidParameter(
                 f"{name} must be one text of at most {LONGEST_REASON} characters."
@@ -150,13 +148,10 @@ TOGETHER = {
 
 @dataclass(frozen=True)
 class PolicyParameters:
-    """A policy's parameters, read."""
-
     values: Mapping[str, Any] = field(default_factory=dict)
     answer_key: Mapping[str, Values] = field(default_factory=dict)
 
     def number(self, name: str) -> int | None:
-        """A number that may be absent."""
         value: int | None = self.values.get(name)
         return value
 
@@ -243,8 +238,6 @@ class WorkerAgreement:
 
 @dataclass(frozen=True)
 class Plurality:
-    """What SimplePlurality concludes about a HIT."""
-
     questions: Mapping[str, QuestionAgreement]
     workers: Mapping[str, WorkerAgreement]
 

@@ -174,8 +174,6 @@ PAYABLE_FOR = timedelta(days=183)
 
 @dataclass(frozen=True)
 class Bonus:
-    """What a requester asks for."""
-
     assignment_id: str
     worker_id: str
     amount_usd: Decimal

@@ -113,7 +113,6 @@ class _Report:
     def record_result(
         self, subject: Assignment | Hit, key: str, value: object, *, question: str = ""
     ) -> None:
-        """Write down a result."""
         ReviewResult.objects.create(
             policy=self.policy,
             action_id=self.action_id,
@@ -133,7 +132,6 @@ class _Report:
         *,
         error: MarketplaceError | None = None,
     ) -> None:
-        """Write down an action."""
         statuses = ReviewAction.Status
         code = f"AWS.MechanicalTurk.{ERROR_CODES[type(error)]}" if error else ""
         ReviewAction.objects.create(

@@ -67,11 +67,9 @@ class HitQuerySet(models.QuerySet["Hit"]):
         return self.filter(requester=requester)
 
     def in_group(self, hit_type: HitType) -> Self:
-        """Those of one HIT type."""
         return self.filter(hit_type=hit_type)
 
     def listed(self) -> Self:
-        """Those that are not disposed of."""
         return self.exclude(status=Hit.Status.DISPOSED)
 
     def due(self, now: datetime) -> Self:
@@ -185,15 +183,12 @@ class Hit(models.Model):
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
     def of(self, requester: Requester) -> Self:
-        """Those of one requester's HITs."""
         return self.filter(hit__requester=requester)
 
     def on(self, hit: "Hit") -> Self:
-        """Those of one HIT."""
         return self.filter(hit=hit)
 
     def by(self, worker: WorkerAccount) -> Self:
-        """Those of one worker."""
         return self.filter(worker=worker)
 
     def live(self) -> Self:

@@ -50,7 +50,6 @@ class Participant(models.Model):
 
 class SessionQuerySet(models.QuerySet["Session"]):
     def of(self, requester: Requester) -> Self:
-        """Those of one requester's studies."""
         return self.filter(study__requester=requester)
 
     def overdue(self, now: object) -> Self:

@@ -10,15 +10,12 @@ from marketplace.models.people import Requester, WorkerAccount
 
 class QualificationTypeQuerySet(models.QuerySet["QualificationType"]):
     def of(self, requester: Requester) -> Self:
-        """Those a requester made."""
         return self.filter(requester=requester)
 
     def existing(self) -> Self:
-        """Those that are not deleted."""
         return self.filter(deleted_at=None)
 
     def requestable(self) -> Self:
-        """Those a worker can ask for."""
         return self.existing().filter(status=QualificationType.Status.ACTIVE)
 
 

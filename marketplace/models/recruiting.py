@@ -180,7 +180,6 @@ class RecruitedStudy(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether participants are let in."""
         return self.state == self.State.ACTIVE
 
     @property

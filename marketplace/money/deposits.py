@@ -95,7 +95,6 @@ def reverse_deposit(*, deposit: Deposit, reason: str, user: User | None = None) 
 
 
 def find_deposit(public_id: str, *, requester: Requester | None = None) -> Deposit:
-    """The deposit of this id."""
     deposits = Deposit.objects.select_related("requester").filter(public_id=public_id)
     if requester is not None:
         deposits = deposits.filter(requester=requester)
@@ -106,7 +105,6 @@ def find_deposit(public_id: str, *, requester: Requester | None = None) -> Depos
 
 
 def find_requester(public_id: str) -> Requester:
-    """The requester of this id."""
     requester = Requester.objects.filter(public_id=public_id).first()
     if requester is None:
         raise RequesterDoesNotExist(public_id)

@@ -147,7 +147,6 @@ def lock_payouts() -> None:
 
 
 def balance_of(account: LedgerAccount) -> Decimal:
-    """What lies on an account."""
     if account.kind not in REQUESTER_KINDS:
         total: Decimal | None = account.entries.aggregate(total=Sum("amount_usd"))["total"]
         return NOTHING if total is None else total.quantize(CENT)
@@ -168,7 +167,6 @@ def _balances_of(accounts: Sequence[LedgerAccount]) -> dict[LedgerAccount, Decim
 
 
 def held_for(hit: Hit) -> Decimal:
-    """What is held for one HIT."""
     entries = LedgerEntry.objects.filter(transaction__hit=hit, account__kind=AccountKind.HELD)
     total: Decimal | None = entries.aggregate(total=Sum("amount_usd"))["total"]
     return NOTHING if total is None else total.quantize(CENT)

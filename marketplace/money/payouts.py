@@ -51,7 +51,6 @@ def choose_method(*, worker: WorkerAccount, method: str, details: str) -> Payout
 
 
 def details_of(method: PayoutMethod) -> str:
-    """The details as the worker wrote them."""
     return decrypt(method.encrypted_details)
 
 

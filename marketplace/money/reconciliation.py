@@ -101,7 +101,6 @@ def _overdrawn_accounts() -> Iterator[CodedText]:
 
 
 def _paid_twice() -> Iterator[CodedText]:
-    """Money for work that a recruiter pays for."""
     participants = WorkerAccount.objects.filter(paid_by=PaidBy.RECRUITER)
     for account in LedgerAccount.objects.filter(worker__in=participants).order_by("pk"):
         yield CodedText(

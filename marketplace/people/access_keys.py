@@ -42,7 +42,6 @@ class IssuedKey:
 
 
 def create_key(*, requester: Requester, label: str = "", at: datetime) -> IssuedKey:
-    """A key with a random secret, stored encrypted."""
     secret = secrets.token_urlsafe(KEY_BYTES)
     key = AccessKey.objects.create(
         requester=requester, label=label, created_at=at, encrypted_secret=encrypt(secret)

@@ -41,7 +41,6 @@ def issue_access_key(
 
 @transaction.atomic
 def enrol_requester(*, user: User, name: str) -> Requester:
-    """A requester in whose name this user acts."""
     check_name(name)
     try:
         with transaction.atomic():
@@ -74,7 +73,6 @@ def let_act_for(*, requester: Requester, username: str, is_owner: bool = False) 
 
 
 def create_worker(*, username: str, password: str) -> WorkerAccount:
-    """A new person with a worker account."""
     if not password:
         raise MarketplaceError("A worker needs a password: nobody can sign in without one.")
     try:
@@ -92,7 +90,6 @@ def create_worker(*, username: str, password: str) -> WorkerAccount:
 
 @transaction.atomic
 def open_worker_account(*, user: User, paid_by: str = PaidBy.LEDGER) -> WorkerAccount:
-    """A worker account for a person who has none."""
     worker = WorkerAccount(user=user, created_at=clock.now(), paid_by=paid_by)
     if paid_by == PaidBy.RECRUITER:
         worker.payee_id = None
@@ -103,7 +100,6 @@ def open_worker_account(*, user: User, paid_by: str = PaidBy.LEDGER) -> WorkerAc
 
 
 def find_worker(worker_id: str) -> WorkerAccount:
-    """The worker of this id."""
     worker = WorkerAccount.objects.filter(worker_id=worker_id).first()
     if worker is None:
         raise InvalidParameter(f"WorkerId is invalid: there is no worker {worker_id}.")

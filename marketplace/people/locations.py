@@ -155,7 +155,6 @@ def language_code(text: str) -> str | None:
 
 @lru_cache(1000)
 def language_name(code: str) -> str:
-    """Its name in English."""
     return str(_of_code(code).name)
 
 

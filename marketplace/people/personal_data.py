@@ -70,7 +70,6 @@ class PersonalTable:
     encrypted: tuple[str, ...] = ()
 
     def rows(self, worker: WorkerAccount) -> QuerySet[Model]:
-        """The worker's rows, in the order they were written."""
         value: Any = {
             "worker": worker.pk,
             "user": worker.user_id,
@@ -79,7 +78,6 @@ class PersonalTable:
         return self.model._default_manager.filter(**{self.lookup: value}).order_by("pk")
 
     def columns(self) -> tuple[str, ...]:
-        """The names of what is exported, by path."""
         if self.fields:
             return self.fields + self.more
         # What another row is called stands for it; its key would mean nothing outside.

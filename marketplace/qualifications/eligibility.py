@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
     class IsEarned(TypedDict):
-        """What `with_earned` adds."""
-
         is_earned: bool
 
     EarnedRequirement = WithAnnotations[QualificationRequirement, IsEarned]
@@ -58,7 +56,6 @@ if TYPE_CHECKING:
 
 
 def is_earned(qualification_type: QualificationType) -> bool:
-    """Whether it is given for work."""
     return _entrances().filter(qualification_type=qualification_type).exists()
 
 
@@ -312,7 +309,6 @@ def _unearned(row: QualificationRequirement, is_held: bool) -> Unmet:
 
 
 def _requestable(row: QualificationRequirement, is_held: bool) -> QualificationType | None:
-    """What the worker could ask for, to meet it."""
     asked = row.qualification_type
     if asked is None or asked.deleted_at or asked.status != "Active":
         return None

@@ -212,7 +212,6 @@ def expire_overdue(worker: WorkerAccount, *, now: datetime) -> None:
 
 @transaction.atomic
 def accept_request(*, requester: Requester, public_id: str, value: int | None) -> None:
-    """Grant what a worker asked for."""
     request = _find_pending(requester, public_id)
     _grant(request, value=value, at=clock.now())
 

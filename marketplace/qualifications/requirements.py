@@ -92,7 +92,6 @@ def check_types(requirements: Sequence[RequirementValues]) -> dict[str, Qualific
 
 
 def write_requirements(hit_type: HitType, requirements: Sequence[RequirementValues]) -> None:
-    """Give a new HIT type its requirements."""
     types = check_types(requirements)
     QualificationRequirement.objects.bulk_create(
         QualificationRequirement(

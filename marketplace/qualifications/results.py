@@ -51,8 +51,6 @@ class PassMark:
 
 @dataclass(frozen=True)
 class ExplainedAnswer:
-    """One answer, and what its requester says of it."""
-
     question: FormQuestion
     chosen: str
     is_right: bool
@@ -158,7 +156,6 @@ def _explained(request: QualificationRequest) -> tuple[ExplainedAnswer, ...]:
 
 
 def _chosen(question: FormQuestion, selections: Sequence[str]) -> str:
-    """The options chosen, as the worker read them."""
     options = question.selection.options if question.selection else ()
     texts = {option.identifier: option.text for option in options}
     return ", ".join(texts.get(each, each) for each in selections) or _("no answer")

@@ -20,8 +20,6 @@ from marketplace.people.locations import code_of_three_letters, language_name, t
 
 
 class Locale(NamedTuple):
-    """A country, and perhaps a part of it."""
-
     country: str
     subdivision: str = ""
 
@@ -96,7 +94,6 @@ class Record:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Assignments submitted, approved and rejected."""
         status = Assignment.Status
         counted: dict[str, int] = Assignment.objects.by(self.worker).aggregate(
             submitted=Count("pk", filter=Q(status__in=Assignment.HANDED_IN_STATUSES)),
@@ -116,7 +113,6 @@ class Record:
 
     @property
     def locale(self) -> Locale | None:
-        """Where the worker is, if known."""
         country = self.worker.country
         return Locale(country, self.worker.subdivision) if country else None
 
@@ -191,7 +187,6 @@ def is_declared(public_id: str) -> bool:
 
 
 def languages_of(worker: WorkerAccount) -> list[SystemQualification]:
-    """Those of the languages that a worker declares."""
     return [_language(code) for code in worker.languages]
 
 

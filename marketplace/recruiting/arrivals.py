@@ -105,7 +105,6 @@ def device_of(user_agent: str) -> str:
 
 
 def is_compatible(study: RecruitedStudy, user_agent: str) -> bool:
-    """Whether the study is for devices such as this."""
     device = device_of(user_agent)
     return not study.devices or not device or device in study.devices
 
@@ -332,7 +331,6 @@ def _closed() -> str:
 
 
 def came_before(study: RecruitedStudy, worker: WorkerAccount) -> bool:
-    """Whether this worker has come to this study."""
     return Session.objects.filter(study=study, worker=worker).exists()
 
 

@@ -128,8 +128,6 @@ State = Intent.State
 
 @dataclass
 class Called:
-    """What came of calling all recruiters."""
-
     n_done: int = 0
     n_refused: int = 0
     n_uncertain: int = 0

@@ -49,7 +49,6 @@ def subscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
 
 
 def unsubscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
-    """Have no news sent here any more."""
     if connection.encrypted_webhook_secret:
         recruiter.unsubscribe(_address(connection))
 
@@ -228,7 +227,6 @@ def _require_same_workspace(requester: Requester, name: str, workspace: str) -> 
 
 
 def _connection(requester: Requester, name: str) -> RecruiterConnection:
-    """The requester's connection of this name, held."""
     connection, _is_new = RecruiterConnection.objects.get_or_create(
         requester=requester, kind=Kind.PROLIFIC, name=name, defaults={"created_at": clock.now()}
     )

@@ -395,7 +395,6 @@ MOST_QUESTIONS, LONGEST_NAME, LONGEST_ANSWER = 100, 200, 500
 
 
 def can_fetch(study: RecruitedStudy) -> bool:
-    """Whether the study's recruiter may be asked."""
     return bool(study.external_id and study.connection.encrypted_token)
 
 
@@ -437,7 +436,6 @@ def fetch_demographics(*, study: RecruitedStudy, user: User | None = None) -> in
 
 
 def request_demographics(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Have the recruiter asked."""
     if not can_fetch(study):
         raise InvalidParameter(_("This recruiter has no demographics."))
     request_job(kind=FETCH_DEMOGRAPHICS, arguments={"study": study.pk}, requested_by=user)

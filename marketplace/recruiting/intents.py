@@ -328,7 +328,6 @@ def _locked(key: int) -> Session:
 
 
 def _is_decided(session: Session, kind: str) -> bool:
-    """Whether the last decision on the session was this."""
     last = _last_decision(session)
     return last is not None and last.kind == kind
 

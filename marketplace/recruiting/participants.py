@@ -49,7 +49,6 @@ def account_of(study: RecruitedStudy, external_id: str) -> WorkerAccount:
 
 
 def find_participant(connection: RecruiterConnection, external_id: str) -> Participant | None:
-    """Who came before under this id."""
     rows = Participant.objects.select_related("worker__user").filter(connection=connection)
     return rows.filter(seal__in=_seals(connection, external_id)).first()
 
@@ -80,7 +79,6 @@ def erase_participant(*, study: RecruitedStudy, worker_id: str) -> None:
 
 
 def encrypted(external_id: str) -> str:
-    """As a session keeps it."""
     return encrypt(external_id) if external_id else ""
 
 

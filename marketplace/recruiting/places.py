@@ -65,7 +65,6 @@ def reserve_items(session: Session, *, now: datetime, waits: bool, takes_fewer: 
 
 
 def hits_of(study: RecruitedStudy) -> HitQuerySet:
-    """The HITs that a study's participants do."""
     hits = Hit.objects.in_group(study.hit_type)
     prefix = study.annotation_prefix
     return hits.filter(requester_annotation__startswith=prefix) if prefix else hits

@@ -82,7 +82,6 @@ def pause_study(*, study: RecruitedStudy, user: User | None = None) -> None:
 
 
 def resume_study(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Let participants in again."""
     _move(study, "resume", StudyState.ACTIVE, user)
 
 

@@ -153,7 +153,6 @@ def request_action(
 
 
 def perform_connection(connection_id: int) -> None:
-    """Try the token that was offered."""
     rows = RecruiterConnection.objects.select_related("requester")
     connection = rows.filter(pk=connection_id).first()
     if connection is not None:

@@ -72,8 +72,6 @@ MOST_RULES = 20
 
 @dataclass(frozen=True)
 class RuleValues:
-    """What a requester decides once for all that matches."""
-
     most_cost: Decimal  # of all studies together, in the account's currency, fees included
     minutes: int
     items_per_session: int = 1

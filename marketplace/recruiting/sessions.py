@@ -137,7 +137,6 @@ def hand_in(*, public_id: str, fields: Sequence[tuple[str, list[str]]]) -> Assig
 
 
 def hand_in_form(*, public_id: str, answer: str) -> Assignment:
-    """The same of a form on a page of our own, which was checked."""
     try:
         submitted = submit_answer(public_id=public_id, answer=answer, is_checked=True)
     except AssignmentClosed:

@@ -52,7 +52,6 @@ LOOKED_AFTER = (Intent.State.UNCERTAIN, Intent.State.REFUSED)
 
 
 def recruiters_of(requester: Requester) -> list[dict[str, Any]]:
-    """The requester's accounts at recruiters."""
     rows = RecruiterConnection.objects.filter(requester=requester).order_by("pk")
     return [_recruiter(one) for one in rows]
 

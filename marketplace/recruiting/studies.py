@@ -45,7 +45,6 @@ class Preset:
     mark: str = ""
 
     def study_values(self) -> dict[str, Any]:
-        """What of it a study keeps."""
         values = asdict(self)
         del values["mark"]
         return values
@@ -129,12 +128,10 @@ def create_codes(
 
 
 def code_of(study: RecruitedStudy, outcome: str) -> str:
-    """The study's code for this outcome."""
     return OutcomeCode.objects.get(study=study, outcome=outcome).code
 
 
 def new_code() -> str:
-    """Nothing that anybody could guess."""
     return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
 
 
@@ -148,8 +145,6 @@ State = RecruitedStudy.State
 
 @dataclass(frozen=True)
 class StudyValues:
-    """What a requester decides about a study with links."""
-
     name: str
     kind: str
     panel: str = ""
@@ -256,7 +251,6 @@ def close_study(*, study: RecruitedStudy, user: User | None = None) -> None:
 
 
 def find_study(requester: Requester, token: str) -> RecruitedStudy:
-    """The requester's study with this token."""
     mine = RecruitedStudy.objects.filter(requester=requester, token=token)
     study = mine.select_related("hit_type", "requester", "connection").first()
     if study is None:

@@ -242,7 +242,6 @@ def _is_decided(session: Session) -> bool:
 
 
 def _approved_here(study: RecruitedStudy) -> set[str]:
-    """Submissions of which an approval waits to be sent."""
     waiting = Intent.objects.filter(
         session__study=study, kind=Kind.APPROVE, state__in=Intent.OPEN_STATES
     )

@@ -35,7 +35,6 @@ def duration(seconds: int) -> str:
 
 @register.simple_tag
 def unread(worker: WorkerAccount) -> int:
-    """How many messages a worker hasn't read."""
     return WorkerMessage.objects.filter(worker=worker, read_at=None).count()
 
 

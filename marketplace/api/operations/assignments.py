@@ -50,7 +50,6 @@ def list_assignments_for_hit(requester: Requester, parameters: Parameters) -> di
 
 @operation("GetAssignment")
 def get_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """One assignment that was handed in, with its HIT."""
     assignment = review.find_assignment(requester, parameters["AssignmentId"])
     if assignment.status not in Assignment.HANDED_IN_STATUSES:
         raise InvalidAssignmentState(
@@ -65,7 +64,6 @@ def get_assignment(requester: Requester, parameters: Parameters) -> dict[str, An
 
 @operation("ApproveAssignment")
 def approve_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Approve and pay."""
     intents.approve_assignment(
         requester=requester,
         public_id=parameters["AssignmentId"],
@@ -113,7 +111,6 @@ def _position(assignment: Assignment) -> list[Any]:
 
 @operation("SendBonus")
 def send_bonus(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Pay a worker more than the reward."""
     bonus = review.Bonus(
         assignment_id=parameters["AssignmentId"],
         worker_id=parameters["WorkerId"],

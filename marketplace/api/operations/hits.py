@@ -31,7 +31,6 @@ def create_hit_type(requester: Requester, parameters: Parameters) -> dict[str, A
 
 
 def type_values(parameters: Parameters) -> HitTypeValues:
-    """The HIT type a request describes."""
     return HitTypeValues(
         title=parameters["Title"],
         description=parameters["Description"],
@@ -45,7 +44,6 @@ def type_values(parameters: Parameters) -> HitTypeValues:
 
 @operation("CreateHIT")
 def create_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Publish a HIT with its type's values."""
     hit = rules.create_hit(
         requester=requester,
         type_values=type_values(parameters),
@@ -56,7 +54,6 @@ def create_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
 
 @operation("CreateHITWithHITType")
 def create_hit_with_hit_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Publish a HIT of a type that exists."""
     hit_type = creation.find_hit_type(requester, parameters["HITTypeId"])
     hit = rules.create_hit_with_hit_type(
         requester=requester, hit_type=hit_type, values=_hit_values(parameters)
@@ -105,7 +102,6 @@ def list_hits_for_qualification_type(
 
 @operation("UpdateExpirationForHIT")
 def update_expiration_for_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Expire a HIT now or later."""
     creation.update_expiration(
         requester=requester, public_id=parameters["HITId"], expire_at=parameters["ExpireAt"]
     )
@@ -114,14 +110,12 @@ def update_expiration_for_hit(requester: Requester, parameters: Parameters) -> d
 
 @operation("DeleteHIT")
 def delete_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Dispose of a HIT."""
     creation.delete_hit(requester=requester, public_id=parameters["HITId"])
     return {}
 
 
 @operation("UpdateHITTypeOfHIT")
 def update_hit_type_of_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Give a HIT another type."""
     hit_type = creation.find_hit_type(requester, parameters["HITTypeId"])
     creation.change_type(requester=requester, public_id=parameters["HITId"], hit_type=hit_type)
     return {}
@@ -129,7 +123,6 @@ def update_hit_type_of_hit(requester: Requester, parameters: Parameters) -> dict
 
 @operation("CreateAdditionalAssignmentsForHIT")
 def create_additional_assignments(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Ask more workers."""
     creation.add_assignments(
         requester=requester,
         public_id=parameters["HITId"],
@@ -141,7 +134,6 @@ def create_additional_assignments(requester: Requester, parameters: Parameters) 
 
 @operation("UpdateHITReviewStatus")
 def update_hit_review_status(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Mark a HIT as being reviewed, or no longer."""
     creation.set_reviewing(
         requester=requester, public_id=parameters["HITId"], revert=parameters["Revert"]
     )

@@ -38,7 +38,6 @@ def associate_qualification(requester: Requester, parameters: Parameters) -> dic
 
 @operation("DisassociateQualificationFromWorker")
 def disassociate_qualification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Take it back."""
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
     worker, reason = find_worker(parameters["WorkerId"]), parameters["Reason"]
     requests.disassociate(qualification_type=qualification_type, worker=worker, reason=reason)
@@ -50,7 +49,6 @@ def disassociate_qualification(requester: Requester, parameters: Parameters) -> 
 
 @operation("GetQualificationScore")
 def get_qualification_score(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """A worker's value of one of the requester's qualifications."""
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
     worker = find_worker(parameters["WorkerId"])
     row = requests.find_qualification(qualification_type, worker)
@@ -96,7 +94,6 @@ def list_qualification_requests(requester: Requester, parameters: Parameters) ->
 
 @operation("AcceptQualificationRequest")
 def accept_qualification_request(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Grant what a worker asked for."""
     requests.accept_request(
         requester=requester,
         public_id=parameters["QualificationRequestId"],
@@ -107,7 +104,6 @@ def accept_qualification_request(requester: Requester, parameters: Parameters) -
 
 @operation("RejectQualificationRequest")
 def reject_qualification_request(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Don't."""
     requests.reject_request(
         requester=requester,
         public_id=parameters["QualificationRequestId"],
@@ -122,7 +118,6 @@ LONGEST_TEXT = 2000
 
 @operation("CreateQualificationType")
 def create_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """A new qualification type."""
     row = definitions.create_qualification_type(
         requester=requester,
         name=parameters["Name"],
@@ -134,7 +129,6 @@ def create_qualification_type(requester: Requester, parameters: Parameters) -> d
 
 @operation("UpdateQualificationType")
 def update_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Change one of the requester's own."""
     row = definitions.update_qualification_type(
         requester=requester,
         public_id=parameters["QualificationTypeId"],
@@ -155,7 +149,6 @@ def get_qualification_type(requester: Requester, parameters: Parameters) -> dict
 
 @operation("DeleteQualificationType")
 def delete_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Take one of the requester's own out of use."""
     definitions.delete_qualification_type(
         requester=requester, public_id=parameters["QualificationTypeId"]
     )

@@ -16,7 +16,6 @@ from marketplace.recruiting import intents
 
 @operation("CreateWorkerBlock")
 def create_worker_block(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Take no more work from a worker."""
     messages.block_worker(
         requester=requester, worker_id=parameters["WorkerId"], reason=parameters["Reason"]
     )
@@ -25,14 +24,12 @@ def create_worker_block(requester: Requester, parameters: Parameters) -> dict[st
 
 @operation("DeleteWorkerBlock")
 def delete_worker_block(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Take work from a worker again."""
     messages.unblock_worker(requester=requester, worker_id=parameters["WorkerId"])
     return {}
 
 
 @operation("ListWorkerBlocks")
 def list_worker_blocks(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Whom the requester has blocked."""
     return page_of(
         WorkerBlock.objects.filter(requester=requester).select_related("worker"),
         f"ListWorkerBlocks:{requester.pk}",
@@ -44,7 +41,6 @@ def list_worker_blocks(requester: Requester, parameters: Parameters) -> dict[str
 
 @operation("NotifyWorkers")
 def notify_workers(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Write to workers the requester knows."""
     message = {"subject": parameters["Subject"], "text": parameters["MessageText"]}
     others = intents.request_messages(
         requester=requester, worker_ids=parameters["WorkerIds"], **message
@@ -75,7 +71,6 @@ def update_notification_settings(requester: Requester, parameters: Parameters) -
 
 @operation("SendTestEventNotification")
 def send_test_event_notification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Send an event that never happened."""
     events.send_test_event(
         requester=requester,
         specification=_specification(parameters["Notification"]),

@@ -55,7 +55,6 @@ def _decide(key: int, *, was_done: bool) -> None:
 
 
 def said(called: Called) -> str:
-    """What came of it, a line each."""
     lines = [
         f"{called.n_done} done, {called.n_waiting} waiting, {called.n_uncertain} uncertain, "
         f"{called.n_refused} refused; {called.n_followed} sessions followed."

@@ -27,7 +27,6 @@ MOVES = {
 
 
 def amount(text: str) -> Decimal:
-    """An amount of money."""
     try:
         value = Decimal(text)
     except InvalidOperation:

@@ -90,7 +90,6 @@ class Transport:
     def change_with_headers(
         self, method: str, path: str, body: Mapping[str, Any]
     ) -> tuple[Any, Mapping[str, str]]:
-        """The same, with the answer's headers."""
         answer = self._call(method, path, body=body)
         return answer.content, answer.headers
 

@@ -130,7 +130,6 @@ def _filter(one: Filter) -> dict[str, Any]:
 
 
 def study_of(body: Any) -> PostedStudy:
-    """A study as it stands there."""
     facts = mapping_of(body)
     status = facts.get("status")
     return PostedStudy(

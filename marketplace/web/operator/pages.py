@@ -36,12 +36,9 @@ FORM_TOKEN_BYTES = 16
 
 
 class AmountField(forms.CharField):
-    """Dollars and cents, read as the commands read them."""
-
     widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
 
     def clean(self, value: Any) -> Decimal:
-        """The amount, at least a cent."""
         text: str = super().clean(value)
         try:
             amount_usd = parse_amount(text)
@@ -79,7 +76,6 @@ class DepositForm(forms.Form):
         self.requester = requester
 
     def clean_name(self) -> str:
-        """Refuse a deposit that is meant for another requester."""
         name: str = self.cleaned_data["name"]
         if name.strip() != self.requester.name:
             raise forms.ValidationError(
@@ -107,8 +103,6 @@ class DepositForm(forms.Form):
 
 
 class ReversalForm(forms.Form):
-    """Why a deposit is taken out again."""
-
     reason = forms.CharField(max_length=200)
     problem: DepositSpent | None = None
 

@@ -308,7 +308,6 @@ def _show(
 
 
 def _states(row: RecruitedStudy) -> list[tuple[str, int]]:
-    """How many participations there are in each state."""
     counted = row.sessions.values_list("state").annotate(n=Count("pk")).order_by("state")
     return [(str(Session.State(state).label), n) for state, n in counted]
 

@@ -38,7 +38,6 @@ class RequesterSignUpForm(UserCreationForm[User]):
         help_texts = {"username": ""}
 
     def clean_requester_name(self) -> str:
-        """Refuse a name that would be taken for another's."""
         name: str = self.cleaned_data["requester_name"].strip()
         if Requester.objects.filter(name__iexact=name).exists():
             text = _("There is a requester of this name already.")
@@ -51,13 +50,10 @@ class RequesterSignUpForm(UserCreationForm[User]):
 
     @transaction.atomic
     def enrol(self) -> Requester:
-        """The new requester, with the new user in its name."""
         return enrol_requester(user=self.save(), name=self.cleaned_data["requester_name"])
 
 
 class KeyForm(forms.Form):
-    """What a new key is for."""
-
     label = forms.CharField(
         max_length=100,
         required=False,
@@ -184,7 +180,6 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
         return cleaned
 
     def values(self) -> StudyValues:
-        """What was entered, of a valid form."""
         cleaned = dict(self.cleaned_data)
         del cleaned["hit_type"]
         minutes = cleaned.pop("maximum_minutes")
@@ -223,7 +218,6 @@ class WaysBackForm(forms.Form):
             )
 
     def clean(self) -> dict[str, str]:
-        """Each is a full address."""
         cleaned: dict[str, str] = super().clean() or self.cleaned_data
         for outcome, address in list(cleaned.items()):
             if error := address_error(address):
@@ -232,8 +226,6 @@ class WaysBackForm(forms.Form):
 
 
 class StatusesForm(forms.Form):
-    """A recruiter's CSV of what became of the participants."""
-
     prefix = "statuses"
     file = forms.FileField(
         label=gettext_lazy("CSV file"),
@@ -274,7 +266,6 @@ class InviteForm(forms.Form):
     )
 
     def clean_labels(self) -> list[str]:
-        """The lines with something on them."""
         labels = [line.strip()[:100] for line in self.cleaned_data["labels"].splitlines()]
         labels = [line for line in labels if line]
         if not 1 <= len(labels) <= MOST_INVITATIONS:

@@ -42,7 +42,6 @@ def user_of(request: HttpRequest) -> User:
 
 
 def requesters_of(user: User) -> QuerySet[Requester]:
-    """The requesters in whose name this user acts."""
     return Requester.objects.filter(users=user).order_by("name")
 
 
@@ -81,7 +80,6 @@ class SignInView(LoginView):  # type: ignore[misc]
     success_url = reverse_lazy("marketplace:requester_index")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Whether there is a page to sign up on."""
         context: dict[str, Any] = super().get_context_data(is_open=is_sign_up_open(), **kwargs)
         return context
 

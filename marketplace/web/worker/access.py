@@ -33,7 +33,6 @@ UNVERIFIED = "unverified_browser"
 
 
 def worker_of(request: HttpRequest) -> WorkerAccount | None:
-    """The worker who is signed in, if any."""
     if not request.user.is_authenticated:
         return None
     account: WorkerAccount | None = getattr(request.user, "worker_account", None)

@@ -88,7 +88,6 @@ def work_state(assignment: Assignment) -> dict[str, Any]:
 
 
 def state_with_draft(assignment: Assignment) -> dict[str, Any]:
-    """The same, with what was entered so far."""
     saved = draft_of(assignment)
     return _state(assignment, saved) | {"draft": saved.content if saved else ""}
 

@@ -21,8 +21,6 @@ from marketplace.users import User
 
 
 class SignupForm(UserCreationForm[User]):
-    """A name or an e-mail address, and a password."""
-
     class Meta:
         model = User
         fields = ("username",)
@@ -33,15 +31,12 @@ class SignupForm(UserCreationForm[User]):
 
     @transaction.atomic
     def enrol(self) -> User:
-        """The new user, with a worker account."""
         user: User = self.save()
         open_worker_account(user=user)
         return user
 
 
 class ProfileForm(forms.ModelForm[WorkerAccount]):
-    """What the system qualifications go by."""
-
     country = forms.ChoiceField(
         choices=lambda: [("", _("Not stated")), *country_choices()],
         required=False,
@@ -86,7 +81,6 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         self.fields["is_adult"].initial = self.instance.adult_confirmed_at is not None
 
     def clean_language_names(self) -> list[str]:
-        """Their codes."""
         codes, errors = read_languages(self.cleaned_data["language_names"])
         if errors:
             raise forms.ValidationError(
@@ -142,7 +136,6 @@ class ProofForm(forms.Form):
         self.fields["proof"] = self.fields.pop("proof")
 
     def clean_proof(self) -> str:
-        """Refuse what is not this worker's."""
         proof: str = self.cleaned_data["proof"]
         if self.has_password:
             if not self.worker.user.check_password(proof):
@@ -170,6 +163,5 @@ class PayoutMethodForm(ProofForm):
     )
 
     def save(self) -> None:
-        """Store what was chosen."""
         values = self.cleaned_data
         choose_method(worker=self.worker, method=values["method"], details=values["details"])

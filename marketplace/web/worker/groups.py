@@ -73,12 +73,10 @@ class Wish:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether anything is filtered out."""
         return bool(self.text or self.minimum_usd or self.requester or self.is_qualified)
 
 
 def read_wish(query: QueryDict) -> Wish:
-    """The wish in an address."""
     sort = query.get("sort", "")
     minimum_text = query.get("min_reward", "").strip()
     minimum_usd, minimum_error = _dollars(minimum_text) if minimum_text else (None, "")

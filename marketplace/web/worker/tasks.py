@@ -35,8 +35,6 @@ SANDBOX = "allow-scripts allow-forms allow-modals allow-popups"
 
 @dataclass(frozen=True)
 class Frame:
-    """What the iframe element needs."""
-
     source: str
     sandbox: str
     height: int  # pixels; 0 leaves it to the page
@@ -194,5 +192,4 @@ def form_of(hit: Hit) -> QuestionForm:
 
 
 def filled_in(request: HttpRequest, form: QuestionForm) -> FilledForm:
-    """The form with what was posted."""
     return fill_in(form, request.POST.getlist)
