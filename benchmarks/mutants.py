@@ -35,7 +35,7 @@ class Mutant:
 MUTANTS = (
     Mutant(
         "fee: 21% of the reward",
-        "marketplace/money/fees.py",
+        "marketplace/money/amounts.py",
         'share_of_reward=Decimal("0.20")',
         'share_of_reward=Decimal("0.21")',
         FEES,
@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "fee: large from eleven assignments on",
-        "marketplace/money/fees.py",
+        "marketplace/money/amounts.py",
         'large_hit_share=Decimal("0.20"),\n        large_hit_assignments=10',
         'large_hit_share=Decimal("0.20"),\n        large_hit_assignments=11',
         FEES,
@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         "fee: 4% for Masters",
-        "marketplace/money/fees.py",
+        "marketplace/money/amounts.py",
         'masters_share=Decimal("0.05")',
         'masters_share=Decimal("0.04")',
         FEES,
@@ -59,7 +59,7 @@ MUTANTS = (
     ),
     Mutant(
         "fee: 25% of a bonus",
-        "marketplace/money/fees.py",
+        "marketplace/money/amounts.py",
         'share_of_bonus=Decimal("0.20")',
         'share_of_bonus=Decimal("0.25")',
         FEES,
@@ -67,7 +67,7 @@ MUTANTS = (
     ),
     Mutant(
         "fee: none below a cent",
-        "marketplace/money/fees.py",
+        "marketplace/money/amounts.py",
         "minimum_usd=CENT",
         "minimum_usd=Decimal(0)",
         FEES,
@@ -75,7 +75,7 @@ MUTANTS = (
     ),
     Mutant(
         "fee: half a cent rounded to even",
-        "marketplace/money/fees.py",
+        "marketplace/money/amounts.py",
         "rounding=ROUND_HALF_UP",
         'rounding="ROUND_HALF_EVEN"',
         FEES,
@@ -107,7 +107,7 @@ MUTANTS = (
     ),
     Mutant(
         "bonus: one dollar more",
-        "marketplace/hits/bonuses.py",
+        "marketplace/hits/review.py",
         'Decimal("10000.00")',
         'Decimal("10001.00")',
         LIMITS,
@@ -115,7 +115,7 @@ MUTANTS = (
     ),
     Mutant(
         "bonus: a day longer",
-        "marketplace/hits/bonuses.py",
+        "marketplace/hits/review.py",
         "timedelta(days=183)",
         "timedelta(days=184)",
         LIMITS,

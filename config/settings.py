@@ -366,7 +366,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 
-# This site's own files and nothing inline, on every page; marketplace/web/content_policy.py has
+# This site's own files and nothing inline, on every page; marketplace/web/worker/access.py has
 # what requesters' content needs. A nonce is in the header only where a template asks for one:
 # a page that a browser keeps (ETag) outlives its nonce.
 CONTENT_SECURITY_POLICY = {

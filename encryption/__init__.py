@@ -11,7 +11,9 @@ holds under each of them. The package is no app and imports none, so that any ma
 import base64
 import hashlib
 import hmac
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -50,6 +52,24 @@ def reencrypt(token: str) -> str:
         return _keys().rotate(token).decode("ascii")
     except InvalidToken as error:
         raise UndecryptableSecret from error
+
+
+def reencrypt_column(
+    rows: Any, column: str, seal_again: Callable[[Any], list[str]] = lambda row: []
+) -> int:
+    """Encrypt a column of a QuerySet's rows under the first key; return how many changed.
+
+    `seal_again` is given each changed row before it is stored, and returns the columns that it
+    changes too.
+    """
+    n_changed = 0
+    for row in rows.select_for_update(no_key=True).order_by("pk"):
+        stored = reencrypt(getattr(row, column))
+        if stored != getattr(row, column):
+            setattr(row, column, stored)
+            row.save(update_fields=[column, *seal_again(row)])
+            n_changed += 1
+    return n_changed
 
 
 def seal(text: str, *, purpose: str) -> str:

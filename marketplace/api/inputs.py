@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from marketplace.exceptions import ProtocolError
 from marketplace.models import QualificationRequirement, Requester, Transport
@@ -21,18 +21,21 @@ Path = str
 LONGEST_ECHO = 256
 
 
-class Kind(Protocol):
+class Kind:
     """A kind of value: how to read it from JSON, and what constrains it."""
 
     def read(self, value: Any) -> Any:
         """The value as Python holds it; raises where the type is wrong."""
+        raise NotImplementedError
 
     def broken(self, value: Any) -> Iterator[str]:
-        """The constraints that a value read breaks, in AWS's words."""
+        """The constraints that a value read breaks, in AWS's words. Of a structure the members are
+        looked at one by one."""
+        return iter(())
 
 
 @dataclass(frozen=True)
-class Text:
+class Text(Kind):
     min_length: int = 0
     max_length: int | None = None
     pattern: str | None = None
@@ -59,7 +62,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Integer:
+class Integer(Kind):
     minimum: int
     maximum: int
 
@@ -76,18 +79,15 @@ class Integer:
 
 
 @dataclass(frozen=True)
-class Boolean:
+class Boolean(Kind):
     def read(self, value: Any) -> bool:
         if not isinstance(value, bool):
             raise _mistyped(value, "Boolean")
         return value
 
-    def broken(self, value: bool) -> Iterator[str]:
-        return iter(())
-
 
 @dataclass(frozen=True)
-class Timestamp:
+class Timestamp(Kind):
     def read(self, value: Any) -> datetime:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise _mistyped(value, "Timestamp")
@@ -96,12 +96,9 @@ class Timestamp:
         except (OverflowError, ValueError, OSError) as error:
             raise _unreadable(f"{value} is not a time in epoch seconds.") from error
 
-    def broken(self, value: datetime) -> Iterator[str]:
-        return iter(())
-
 
 @dataclass(frozen=True)
-class ListOf:
+class ListOf(Kind):
     member: Kind
     max_length: int | None = None
     min_length: int = 0
@@ -132,7 +129,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Structure:
+class Structure(Kind):
     """Members by name, as a request itself has them."""
 
     members: Mapping[str, Member]
@@ -146,10 +143,6 @@ class Structure:
             name: member.default if inner is None else member.kind.read(inner)
             for name, member, inner in members
         }
-
-    def broken(self, value: dict[str, Any]) -> Iterator[str]:
-        """Nothing constrains it as a whole; its members are looked at one by one."""
-        return iter(())
 
 
 def read_request(members: Mapping[str, Member], payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from django.db.models import Sum
 from django.db.models.functions import Round
 
 from csv_cells import to_cell
-from encryption import decrypt, encrypt, reencrypt, seal
+from encryption import decrypt, encrypt, reencrypt_column, seal
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidPayoutFile
@@ -82,15 +82,12 @@ def next_payout_date(now: datetime) -> date | None:
 @transaction.atomic
 def reencrypt_details() -> int:
     """Encrypt all details under the first of ENCRYPTION_KEYS, and return how many changed."""
-    n_changed = 0
-    for method in PayoutMethod.objects.select_for_update(no_key=True).order_by("pk"):
-        stored = reencrypt(method.encrypted_details)
-        if stored != method.encrypted_details:
-            method.encrypted_details = stored
-            method.details_seal = seal_of(decrypt(stored))
-            method.save(update_fields=["encrypted_details", "details_seal"])
-            n_changed += 1
-    return n_changed
+    return reencrypt_column(PayoutMethod.objects.all(), "encrypted_details", _seal_again)
+
+
+def _seal_again(method: PayoutMethod) -> list[str]:
+    method.details_seal = seal_of(details_of(method))
+    return ["details_seal"]
 
 
 OF_A_PAYOUT = ("payout_id", "batch_id", "worker_id", "username", "amount_usd", "made_at", "paid_at")

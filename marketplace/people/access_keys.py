@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 
-from encryption import decrypt, encrypt, reencrypt
+from encryption import decrypt, encrypt, reencrypt, reencrypt_column
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import AccessKeyDoesNotExist, TooManyKeys
@@ -168,12 +168,5 @@ def _make(requester: Requester, *, renew: bool) -> str:
 @transaction.atomic
 def reencrypt_webhook_secrets() -> int:
     """Encrypt all of them under the first of ENCRYPTION_KEYS; return how many changed."""
-    n_changed = 0
     rows = Requester.objects.exclude(encrypted_webhook_secret="")
-    for row in rows.select_for_update(no_key=True).order_by("pk"):
-        stored = reencrypt(row.encrypted_webhook_secret)
-        if stored != row.encrypted_webhook_secret:
-            row.encrypted_webhook_secret = stored
-            row.save(update_fields=["encrypted_webhook_secret"])
-            n_changed += 1
-    return n_changed
+    return reencrypt_column(rows, "encrypted_webhook_secret")

@@ -270,9 +270,7 @@ def _records(table: PersonalTable, worker: WorkerAccount) -> Iterator[dict[str, 
         }
 
 
-def _plain(value: Any, *, is_encrypted: bool = False) -> Any:
-    if is_encrypted:
-        return decrypt(value) if value else ""
+def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, Decimal) else value

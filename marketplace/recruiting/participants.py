@@ -4,7 +4,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from encryption import decrypt, encrypt, reencrypt, seals
+from encryption import decrypt, encrypt, reencrypt_column, seals
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter, ParticipantUnknown
 from marketplace.hits import lifecycle
@@ -106,45 +106,28 @@ def _seals(connection: RecruiterConnection, external_id: str) -> list[str]:
 def reencrypt_participants() -> int:
     """Encrypt all recruiters' ids under the first of ENCRYPTION_KEYS, and seal them anew, so that
     the same people are recognised; return how many changed."""
-    n_changed = 0
-    rows = Session.objects.exclude(encrypted_participant_id="").order_by("pk")
-    for session in rows.select_for_update(no_key=True):
-        stored = reencrypt(session.encrypted_participant_id)
-        if stored == session.encrypted_participant_id:
-            continue
-        known = Participant.objects.filter(connection=session.connection, worker=session.worker)
-        known.update(seal=_seals(session.connection, decrypt(stored))[0])
-        session.encrypted_participant_id = stored
-        session.save(update_fields=["encrypted_participant_id"])
-        n_changed += 1
-    return n_changed
+    rows = Session.objects.exclude(encrypted_participant_id="")
+    return reencrypt_column(rows, "encrypted_participant_id", _seal_again)
+
+
+def _seal_again(session: Session) -> list[str]:
+    known = Participant.objects.filter(connection=session.connection, worker=session.worker)
+    external_id = decrypt(session.encrypted_participant_id)
+    known.update(seal=_seals(session.connection, external_id)[0])
+    return []
 
 
 @transaction.atomic
 def reencrypt_demographics() -> int:
     """Encrypt what participants told under the first of ENCRYPTION_KEYS; return how many rows
     changed."""
-    n_changed = 0
-    for row in SessionDemographics.objects.select_for_update(no_key=True).order_by("pk"):
-        stored = reencrypt(row.encrypted_answers)
-        if stored != row.encrypted_answers:
-            row.encrypted_answers = stored
-            row.save(update_fields=["encrypted_answers"])
-            n_changed += 1
-    return n_changed
+    return reencrypt_column(SessionDemographics.objects.all(), "encrypted_answers")
 
 
 @transaction.atomic
 def reencrypt_tokens() -> int:
     """Encrypt the tokens of all connections, those offered, and webhooks' secrets under the first
     of ENCRYPTION_KEYS; return how many changed."""
-    n_changed = 0
-    for name in ("encrypted_token", "encrypted_offer", "encrypted_webhook_secret"):
-        rows = RecruiterConnection.objects.exclude(**{name: ""}).order_by("pk")
-        for connection in rows.select_for_update(no_key=True):
-            stored = reencrypt(getattr(connection, name))
-            if stored != getattr(connection, name):
-                setattr(connection, name, stored)
-                connection.save(update_fields=[name])
-                n_changed += 1
-    return n_changed
+    names = ("encrypted_token", "encrypted_offer", "encrypted_webhook_secret")
+    rows = RecruiterConnection.objects
+    return sum(reencrypt_column(rows.exclude(**{name: ""}), name) for name in names)

@@ -9,7 +9,6 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.apps import apps
-from django.core.management import CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.test import Client
 from django.utils import timezone
@@ -17,6 +16,7 @@ from django.utils import timezone
 from accounts.models import User
 from config import jobs
 from config.jobs import RULES
+from marketplace.exceptions import ErasureRefused, InvalidParameter
 from marketplace.hits.assignments import accept_hit
 from marketplace.models import (
     Assignment,
@@ -228,7 +228,7 @@ def test_erasure_takes_the_person_and_leaves_work_and_books(browser, work, worke
 def test_who_asks_by_letter_is_erased_by_the_operator(mturk, browser, work, worker):
     name = worker.worker_id
     for dry_run in (True, False):
-        with pytest.raises(CommandError):
+        with pytest.raises(ErasureRefused):
             run("erase_worker", name, dry_run=dry_run)
     pay_out()
     exported = json.loads(run("export_worker", name))
@@ -243,7 +243,7 @@ def test_who_asks_by_letter_is_erased_by_the_operator(mturk, browser, work, work
     assert "ada@post.example" not in run("export_worker", name)
     assert AuditEntry.objects.get(action="worker.erase").subject == name
     assert f"{worker.erased_at:%Y}" in run("erase_worker", name)
-    with pytest.raises(CommandError) as caught:
+    with pytest.raises(InvalidParameter) as caught:
         run("export_worker", "ADA")
     assert "ADA" in str(caught.value)
 

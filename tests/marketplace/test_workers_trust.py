@@ -7,10 +7,10 @@ from decimal import Decimal
 import pytest
 from allauth.account.models import EmailAddress
 from cryptography.fernet import Fernet
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 
 from marketplace import clock
-from marketplace.exceptions import NotQualified
+from marketplace.exceptions import InvalidParameter, NotQualified
 from marketplace.hits import wages
 from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.hits.same_person import note_device, shared_traits
@@ -53,7 +53,7 @@ def test_what_no_named_header_says_is_no_evidence(ada, settings, name, said):
 
 def test_an_operator_corrects_a_country_and_the_reason_is_kept(ada, worker):
     ada.post(PROFILE, {"country": "DE"})
-    with pytest.raises(CommandError):
+    with pytest.raises(InvalidParameter):
         call_command("correct_worker_country", worker.worker_id, "UK", "--reason", "Passport")
     call_command("correct_worker_country", worker.worker_id, "GB", "--reason", "Passport seen")
     worker.refresh_from_db()

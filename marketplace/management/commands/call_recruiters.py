@@ -4,7 +4,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from marketplace.exceptions import MarketplaceError
 from marketplace.models import Intent
 from marketplace.recruiting.calls import Called, call_recruiters
 from marketplace.recruiting.dispatch import decide_uncertain
@@ -48,10 +47,7 @@ def _decide(key: int, *, was_done: bool) -> None:
     intent = Intent.objects.filter(pk=key).first()
     if intent is None:
         raise CommandError(f"There is no intent {key}.")
-    try:
-        decide_uncertain(intent=intent, was_done=was_done)
-    except MarketplaceError as refused:
-        raise CommandError(str(refused)) from refused
+    decide_uncertain(intent=intent, was_done=was_done)
 
 
 def said(called: Called) -> str:

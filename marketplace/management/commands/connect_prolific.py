@@ -4,7 +4,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from marketplace.exceptions import MarketplaceError
 from marketplace.models import Requester
 from marketplace.recruiting.connections import connect_prolific
 
@@ -29,16 +28,13 @@ class Command(BaseCommand):
         requester = Requester.objects.filter(name=options["requester"]).first()
         if requester is None:
             raise CommandError(f"There is no requester {options['requester']}.")
-        try:
-            connection, account = connect_prolific(
-                requester=requester,
-                name=options["name"],
-                token=token,
-                workspace=options["workspace"],
-                project=options["project"],
-            )
-        except MarketplaceError as refused:
-            raise CommandError(str(refused)) from refused
+        connection, account = connect_prolific(
+            requester=requester,
+            name=options["name"],
+            token=token,
+            workspace=options["workspace"],
+            project=options["project"],
+        )
         facts = {
             "connection": connection.name,
             "account": account.name,

@@ -1,8 +1,7 @@
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
-from marketplace.exceptions import MarketplaceError
 from marketplace.people.enrolment import find_worker
 from marketplace.people.locations import correct_location
 
@@ -20,14 +19,11 @@ class Command(BaseCommand):
         parser.add_argument("--reason", required=True, help="such as which document was seen")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            worker = find_worker(options["worker"])
-            correct_location(
-                worker=worker,
-                country=options["country"],
-                subdivision=options["subdivision"],
-                reason=options["reason"],
-            )
-        except MarketplaceError as refused:
-            raise CommandError(str(refused)) from refused
+        worker = find_worker(options["worker"])
+        correct_location(
+            worker=worker,
+            country=options["country"],
+            subdivision=options["subdivision"],
+            reason=options["reason"],
+        )
         self.stdout.write(f"{worker} is in {worker.country} now.")

@@ -1,9 +1,9 @@
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from marketplace import clock
-from marketplace.exceptions import MarketplaceError
+from marketplace.exceptions import ErasureRefused
 from marketplace.hits import lifecycle
 from marketplace.models import Hit
 from marketplace.people.enrolment import find_worker
@@ -23,19 +23,16 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            worker = find_worker(options["worker"])
-            if worker.erased_at is not None:
-                self.stdout.write(f"{worker} was erased on {worker.erased_at:%-d %B %Y}.")
-                return
-            if options["dry_run"]:
-                if obstacles := erasure_obstacles(worker):
-                    raise CommandError(" ".join(obstacles))
-                self.stdout.write(f"{worker} can be erased.")
-                return
-            # What is over by its time alone keeps nobody from it.
-            lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=clock.now())
-            erase_worker(worker)
-        except MarketplaceError as refused:
-            raise CommandError(str(refused)) from refused
+        worker = find_worker(options["worker"])
+        if worker.erased_at is not None:
+            self.stdout.write(f"{worker} was erased on {worker.erased_at:%-d %B %Y}.")
+            return
+        if options["dry_run"]:
+            if obstacles := erasure_obstacles(worker):
+                raise ErasureRefused(" ".join(obstacles), code=obstacles[0].code)
+            self.stdout.write(f"{worker} can be erased.")
+            return
+        # What is over by its time alone keeps nobody from it.
+        lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=clock.now())
+        erase_worker(worker)
         self.stdout.write(f"{worker} is erased.")

@@ -1,10 +1,9 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
 
-from marketplace.exceptions import MarketplaceError
 from marketplace.people import personal_data
 from marketplace.people.enrolment import find_worker
 
@@ -19,9 +18,6 @@ class Command(BaseCommand):
         parser.add_argument("worker", help="the Worker ID")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            exported = personal_data.export(find_worker(options["worker"]))
-        except MarketplaceError as refused:
-            raise CommandError(str(refused)) from refused
+        exported = personal_data.export(find_worker(options["worker"]))
         text = json.dumps(exported, cls=DjangoJSONEncoder, indent=1, ensure_ascii=False)
         self.stdout.write(text)

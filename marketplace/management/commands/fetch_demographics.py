@@ -4,7 +4,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from marketplace.exceptions import MarketplaceError
 from marketplace.models import RecruitedStudy
 from marketplace.recruiting.files import demographics_file, fetch_demographics
 
@@ -25,10 +24,7 @@ class Command(BaseCommand):
         study = rows.filter(token=options["study"]).first()
         if study is None:
             raise CommandError(f"There is no study {options['study']}.")
-        try:
-            n = fetch_demographics(study=study)
-        except MarketplaceError as refused:
-            raise CommandError(str(refused)) from refused
+        n = fetch_demographics(study=study)
         if options["csv"]:
             with open(options["csv"], "w", encoding="utf-8", newline="") as file:
                 csv.writer(file).writerows(demographics_file(study, user=None))

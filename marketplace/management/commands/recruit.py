@@ -4,7 +4,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from marketplace.exceptions import MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection
 from marketplace.recruiting.drafts import LABELS, Posting, discard_draft, draft_study
 from marketplace.recruiting.places import judgments_wanted
@@ -15,7 +14,6 @@ from marketplace.recruiting.posting import (
     set_places,
     stop_study,
 )
-from marketplace.recruiting.records import RecruiterProblem
 from marketplace.recruiting.turns import turn_at
 
 MOVES = {
@@ -80,10 +78,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print one JSON object.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            facts = _draft(options) if options["hit_type"] else _change(options)
-        except (MarketplaceError, RecruiterProblem) as refused:
-            raise CommandError(str(refused)) from refused
+        facts = _draft(options) if options["hit_type"] else _change(options)
         self.stdout.write(json.dumps(facts) if options["json"] else _said(facts))
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from marketplace.exceptions import MarketplaceError
 from marketplace.management.commands.recruit import amount
 from marketplace.models import RecruiterConnection, RecruitingRule, Requester
 from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
@@ -32,13 +31,10 @@ class Command(BaseCommand):
         requester = Requester.objects.filter(name=options["requester"]).first()
         if requester is None:
             raise CommandError(f"There is no requester {options['requester']}.")
-        try:
-            if options["end"] is not None:
-                _end(requester, options["end"])
-            elif options["most_cost"] is not None:
-                _create(requester, options)
-        except MarketplaceError as refused:
-            raise CommandError(str(refused)) from refused
+        if options["end"] is not None:
+            _end(requester, options["end"])
+        elif options["most_cost"] is not None:
+            _create(requester, options)
         rules = [_facts(rule) for rule in requester.recruiting_rules.order_by("pk")]
         text = "\n".join(map(_line, rules)) or "There is no rule."
         self.stdout.write(json.dumps({"rules": rules}) if options["json"] else text)

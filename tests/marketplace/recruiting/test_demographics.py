@@ -6,10 +6,11 @@ import io
 
 import pytest
 from cryptography.fernet import Fernet
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import User
+from marketplace.exceptions import InvalidParameter
 from marketplace.models import (
     Assignment,
     AuditEntry,
@@ -111,7 +112,7 @@ def test_they_change_their_key(fake, posted, asked, settings, tmp_path):
 def test_what_is_not_answered_is_said_and_nothing_is_kept(fake, posted, fault):
     hand_in(fake, posted)
     fake.fail_next("demographic_export", fault)
-    with pytest.raises(CommandError):
+    with pytest.raises(InvalidParameter):
         call_command("fetch_demographics", posted.token)
     assert not SessionDemographics.objects.exists()
     call_command("fetch_demographics", posted.token)
