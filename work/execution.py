@@ -17,7 +17,7 @@ from work.exceptions import JobPostponed, JobStopped, JobWaiting, LeaseLost, Wor
 from work.leases import Lease, heartbeat, lease_term, new_token
 from work.models import MOST_DELAY_SECONDS, Job
 from work.queues import announce
-from work.registry import job_kind
+from work.registry import job_kind, job_runner
 from work.turns import job_in_turn, swap_messages
 
 logger = logging.getLogger(__name__)
@@ -112,6 +112,7 @@ class Progress:
         self.running.check()
 
 
+@job_runner
 def run_in_turn(job_id: int) -> str:
     """Do the job whose turn it is in the queue of that one, for that one's message; nothing where
     none is due, such as where that one waits for another attempt."""

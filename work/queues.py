@@ -7,13 +7,14 @@ from datetime import datetime
 
 from django.db import transaction
 from django.utils import timezone
-from django_tasks import TaskResultStatus
+from django_tasks import TaskResultStatus, task_backends
 from django_tasks_db.models import DBTaskResult
 from redis.exceptions import RedisError
 
 from work.models import Job
 from work.registry import QUEUES
 from work.rq_backend import RQBackend
+from work.tasks import do_job
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +40,6 @@ def _announce_elsewhere(job: Job) -> None:
 
 def enqueue(job: Job) -> None:
     """Give a queue the job's key."""
-    from work.tasks import do_job
-
     message = do_job.using(queue_name=job.queue).enqueue(job.pk)
     Job.objects.queued().filter(pk=job.pk).update(task_id=message.id, enqueued_at=timezone.now())
 
@@ -74,6 +73,4 @@ def delete_taken(*, before: datetime) -> int:
 
 
 def _backend() -> object:
-    from django_tasks import task_backends
-
     return task_backends["default"]

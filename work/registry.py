@@ -49,6 +49,7 @@ class JobKind:
 
 
 _kinds: dict[str, JobKind] = {}
+_runners: list[Callable[[int], str]] = []
 
 
 def register(
@@ -88,6 +89,19 @@ def job_kinds() -> Mapping[str, JobKind]:
     """All kinds by name."""
     _import_jobs()
     return MappingProxyType(_kinds)
+
+
+def job_runner(function: Callable[[int], str]) -> Callable[[int], str]:
+    """Register the decorated function as the one that does the job that a message names: what sends
+    messages and what does jobs need not import each other."""
+    _runners[:] = [function]
+    return function
+
+
+def run_message(job_id: int) -> str:
+    """Do the job that a message names; its state afterwards."""
+    _import_jobs()
+    return _runners[0](job_id)
 
 
 @cache

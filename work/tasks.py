@@ -2,11 +2,10 @@
 
 from django_tasks import task
 
-from work.execution import run_in_turn
-from work.registry import INTERACTIVE
+from work.registry import INTERACTIVE, run_message
 
 
 @task(queue_name=INTERACTIVE)
 def do_job(job_id: int) -> str:
     """Do the job whose turn it is: the one of that key, or another of its queue that waits."""
-    return run_in_turn(job_id)
+    return run_message(job_id)
