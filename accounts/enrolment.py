@@ -1,10 +1,14 @@
 """New users, who are made by whoever runs the site."""
 
+from allauth.account.forms import default_token_generator
 from allauth.account.models import EmailAddress
+from allauth.account.utils import user_pk_to_url_str
+from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
+from django.urls import reverse
 
 from accounts.exceptions import InvalidAccount, NameTaken
 from accounts.models import User
@@ -49,3 +53,21 @@ def add_address(*, user: User, email: str, is_verified: bool = False) -> EmailAd
     address = EmailAddress.objects.create(user=user, email=email, verified=is_verified)
     address.set_as_primary()
     return address
+
+
+# One-time links by which somebody sets a password, made for whoever may pass them on.
+
+
+def password_link(user: User) -> str:
+    """The address where this user sets a new password: once, and within a day.
+
+    It holds until the password changes or the user signs in.
+    """
+    key = default_token_generator.make_token(user)
+    parts = {"uidb36": user_pk_to_url_str(user), "key": key}
+    return absolute(reverse("account_reset_password_from_key", kwargs=parts))
+
+
+def absolute(path: str) -> str:
+    """An address of this site as it is known outside, whatever host a request named."""
+    return f"{settings.SITE_URL}{path}"

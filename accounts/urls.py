@@ -39,7 +39,7 @@ of_the_account: list[URLPattern | URLResolver] = [
     path("login/", sign_in, name="account_login"),
     path("again/", pages.passwords.reauthenticate, name="account_reauthenticate"),
     path("password/", include(of_passwords)),
-    path("password-links/", pages.password_links.password_links, name="password_links"),
+    path("password-links/", pages.passwords.password_links, name="password_links"),
     path("tokens/", pages.tokens.tokens, name="api_tokens"),
     path("tokens/<int:token_id>/revoke/", pages.tokens.revoke, name="revoke_token"),
     path("email/", pages.account.email, name="account_email"),

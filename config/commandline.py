@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from error_codes import CodedError, InvalidValue
 from presentation.text_tables import printable
-from work.parent import end_with_supervisor
+from work.supervision import end_with_supervisor
 
 BAD_INPUT = 2
 # How SQLite and PostgreSQL's driver begin when there is nothing to talk to.

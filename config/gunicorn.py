@@ -9,7 +9,7 @@ from typing import Any
 from django.urls import get_resolver
 
 from lazy_views import import_views
-from work.parent import end_with_parent, end_with_supervisor
+from work.supervision import end_with_parent, end_with_supervisor
 
 # As soon as this is read: loading the site takes seconds, and the supervisor may end meanwhile.
 end_with_supervisor()

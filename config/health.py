@@ -20,7 +20,7 @@ from annotation.models import Study
 from hits.pages.studies import studies
 from marketplace.web.worker.access import worker_of
 from work.backlog import is_late
-from work.queues import ping
+from work.tasks import ping
 
 READY_KEY = "ready"
 

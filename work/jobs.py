@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy
 from work.contents.columns import sweep_objects
 from work.execution import RunningJob
 from work.models import Job
-from work.queues import delete_taken
 from work.registry import MARKETPLACE, job_kinds, register
+from work.tasks import delete_taken
 
 DAY = timedelta(days=1)
 

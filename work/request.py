@@ -12,8 +12,8 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from work.models import Job
-from work.queues import announce
 from work.registry import job_kind
+from work.tasks import announce
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import Membership
-from accounts.pages.own import OwnAccountMixin, require_password
+from accounts.pages.passwords import OwnAccountMixin, require_password
 from accounts.second_factor import has_second_factor, needs_second_factor
 
 

@@ -1,5 +1,8 @@
 """Passwords: changing one's own, setting a new one by a link, giving it once more."""
 
+from typing import Any
+
+from allauth.account.decorators import reauthentication_required
 from allauth.account.views import (
     PasswordChangeView,
     PasswordResetDoneView,
@@ -9,14 +12,46 @@ from allauth.account.views import (
     ReauthenticateView,
 )
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
-from accounts.pages.own import OwnAccountMixin
+from accounts.audit import name_for_good, record
+from accounts.enrolment import password_link
+from accounts.models import User
+
+# What the pages of one's own account share.
+
+
+class OwnAccountMixin:
+    """A page of one's own account, which somebody who came by a link and has no password lacks."""
+
+    section = "account"
+
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        """Refuse those who have no password."""
+        require_password(request)
+        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]
+        return response
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Which of the pages this is."""
+        context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
+        return context | {"section": self.section, "sends_mail": settings.SENDS_MAIL}
+
+
+def require_password(request: HttpRequest) -> User:
+    """The person who is asking; PermissionDenied where they have no password."""
+    if not request.user.is_authenticated or not request.user.has_usable_password():
+        raise PermissionDenied(_("This account has no password, and so no pages of its own."))
+    return request.user
 
 
 class ChangePasswordView(OwnAccountMixin, PasswordChangeView):  # type: ignore[misc]
@@ -93,3 +128,35 @@ reset_password_sent = LinkSentView.as_view()
 set_password = SetPasswordView.as_view()
 password_set = PasswordSetView.as_view()
 reauthenticate = GivePasswordView.as_view()
+
+
+# Links for new passwords, which operators make where the site has no mail server.
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@reauthentication_required  # type: ignore[untyped-decorator]
+def password_links(request: HttpRequest) -> HttpResponse:
+    """Make a link for a user's new password, displayed once, for the operator to pass on.
+
+    Access: operators, who gave their password again; not for the accounts of other operators.
+    """
+    actor = request.user
+    if not isinstance(actor, User) or not actor.is_staff:
+        raise PermissionDenied(_("Operators of the site make links for new passwords."))
+    context = {"section": "password_links", "username": request.POST.get("username", "").strip()}
+    if request.method == "POST":
+        user = User.objects.filter(username=context["username"], is_active=True).first()
+        if user is None:
+            messages.error(request, _("There is no such user."))
+        elif user.is_staff or user.is_superuser or not user.has_usable_password():
+            messages.error(
+                request,
+                _("For this account no link is made here. Use the command password_link."),
+            )
+        else:
+            record(
+                team=None, actor=actor, action="member.password_link", subject=name_for_good(user)
+            )
+            context["link"] = password_link(user)
+    return render(request, "accounts/password_links.html", context)

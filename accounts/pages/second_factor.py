@@ -13,7 +13,7 @@ from allauth.usersessions.internal.flows.sessions import end_other_sessions
 from django.http import HttpResponse
 
 from accounts.models import User
-from accounts.pages.own import OwnAccountMixin
+from accounts.pages.passwords import OwnAccountMixin
 from accounts.second_factor import needs_second_factor, record_code
 
 

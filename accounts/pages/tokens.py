@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from accounts.exceptions import AccountsError
 from accounts.forms import TokenForm
 from accounts.models import ApiToken
-from accounts.pages.own import require_password
+from accounts.pages.passwords import require_password
 from accounts.tokens import create_personal_token, revoke_token
 from encryption import UndecryptableSecret, decrypt, encrypt
 

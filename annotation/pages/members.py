@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.enrolment import absolute
 from accounts.exceptions import AccountsError
-from accounts.links import absolute
 from accounts.models import Membership, Team, User
 from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import appointable_roles, remove_member, set_role

@@ -9,8 +9,7 @@ from django.core import mail
 from django.core.management import call_command
 from django.test import Client
 
-from accounts.enrolment import create_user
-from accounts.links import password_link
+from accounts.enrolment import create_user, password_link
 from accounts.mail import send_later
 from accounts.models import User
 from tests.accounts.conftest import PASSWORD, sign_in

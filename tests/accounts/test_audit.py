@@ -8,8 +8,7 @@ from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from accounts.audit import _hash, chain_faults, record
-from accounts.audit_seals import reseal
+from accounts.audit import _hash, chain_faults, record, reseal
 from accounts.models import AuditChain, AuditEntry, Team, User
 from accounts.teams import create_team
 from tests.annotation.importing import command_output, numbers_in

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from accounts.checks import check_client_addresses, check_shared_counts
+from accounts.apps import check_client_addresses, check_shared_counts
 from accounts.enrolment import create_user
 from accounts.exceptions import InvalidAccount, NameTaken
 from accounts.models import User

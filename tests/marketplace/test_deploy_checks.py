@@ -2,7 +2,7 @@
 
 import pytest
 
-from marketplace.checks import (
+from marketplace.apps import (
     check_crowd,
     check_hosts,
     check_play_money,

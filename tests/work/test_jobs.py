@@ -23,10 +23,10 @@ from tests.codes import refused_naming
 from work.exceptions import JobKindUnknown, JobPostponed, JobStopped, JobWaiting
 from work.execution import claim, run_job
 from work.models import Job
-from work.queues import waiting_ids
-from work.recovery import recover
+from work.periodic import recover
 from work.registry import INTERACTIVE, SCORING
 from work.request import request_job, resume_job, stop_job
+from work.tasks import waiting_ids
 from work.workers import Worker
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,7 +12,7 @@ from work.exceptions import LeaseLost
 from work.execution import claim, run_job
 from work.leases import heartbeat
 from work.models import Job
-from work.recovery import recover
+from work.periodic import recover
 from work.request import request_job, stop_job
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,13 +8,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from work.execution import run_in_turn, run_job
+from work.execution import job_in_turn, run_in_turn, run_job
 from work.models import Job
-from work.queues import waiting_ids
-from work.recovery import recover
+from work.periodic import recover
 from work.registry import INTERACTIVE, SCORING
 from work.request import request_job, stop_job
-from work.turns import job_in_turn
+from work.tasks import waiting_ids
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,9 +15,9 @@ from django_tasks_db.models import DBTaskResult
 
 from work.execution import current
 from work.models import Job
-from work.queues import waiting_ids
 from work.registry import INTERACTIVE, QUEUES
 from work.request import request_job
+from work.tasks import waiting_ids
 from work.workers import Worker
 
 pytestmark = pytest.mark.django_db(transaction=True)

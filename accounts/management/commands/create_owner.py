@@ -5,8 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from accounts.enrolment import add_address, create_user
-from accounts.links import password_link
+from accounts.enrolment import add_address, create_user, password_link
 from accounts.models import User
 from accounts.teams import create_team
 

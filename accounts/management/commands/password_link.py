@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from accounts.audit import name_for_good, record
-from accounts.links import password_link
+from accounts.enrolment import password_link
 from accounts.models import User
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from accounts.audit_seals import reseal
+from accounts.audit import reseal
 from accounts.models import AuditChain
 
 

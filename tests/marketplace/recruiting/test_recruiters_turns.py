@@ -48,7 +48,7 @@ from tests.marketplace.prolific import (
 from tests.marketplace.recruiting.test_recruiting_rules import HIT_HERE
 from work.execution import claim
 from work.models import Job
-from work.recovery import recover
+from work.periodic import recover
 
 UNHEARD = ("drop", "500", "500", "500")
 
