@@ -71,7 +71,11 @@ def operator_signed(view: View) -> View:
             return JsonResponse({"error": "The body is too large."}, status=413)
         if not is_signed:
             return JsonResponse({"error": "The operator's signature is not valid."}, status=401)
-        return view(request)
+        try:
+            return view(request)
+        except MarketplaceError as error:
+            status = 409 if isinstance(error, NameTaken) else 400
+            return JsonResponse({"error": str(error), "code": error.code}, status=status)
 
     return guarded
 
@@ -106,20 +110,7 @@ def _is_now(timestamp: str) -> bool:
     return is_number and abs(time.time() - int(timestamp)) <= WINDOW_SECONDS
 
 
-def _answering_errors(view: View) -> View:
-    def answer(request: HttpRequest) -> Any:
-        try:
-            return view(request)
-        except NameTaken as error:
-            return JsonResponse({"error": str(error), "code": error.code}, status=409)
-        except MarketplaceError as error:
-            return JsonResponse({"error": str(error), "code": error.code}, status=400)
-
-    return answer
-
-
 @operator_signed
-@_answering_errors
 def requesters(request: HttpRequest) -> JsonResponse:
     """Issue a key to the requester of this name, who is enrolled first where unknown.
 
@@ -142,7 +133,6 @@ def requesters(request: HttpRequest) -> JsonResponse:
 
 
 @operator_signed
-@_answering_errors
 def workers(request: HttpRequest) -> JsonResponse:
     """Create a worker who can sign in to the worker site.
 

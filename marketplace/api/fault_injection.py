@@ -7,7 +7,6 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any
@@ -34,52 +33,8 @@ MOST_SECONDS = 60.0
 Kind = Fault.Kind
 
 
-@dataclass(frozen=True)
-class FaultValues:
-    """What is to happen to the next calls of an operation, or of any."""
-
-    operation: str
-    kind: str
-    times: int
-    delay_seconds: float
-
-
 def is_testing() -> bool:
     return bool(getattr(settings, "MARKETPLACE_TESTING", False))
-
-
-def set_clock(at: datetime) -> None:
-    """Set the time of every process; it goes on from there."""
-    _shift(at - timezone.now())
-
-
-def advance_clock(step: timedelta) -> None:
-    first = ClockShift.objects.first()
-    _shift((first.ahead if first else timedelta()) + step)
-
-
-def reset_clock() -> None:
-    """Back to the machine's own time."""
-    ClockShift.objects.all().delete()
-
-
-def add_fault(values: FaultValues) -> None:
-    if values.kind not in Kind.values:
-        raise InvalidParameter(f"kind must be one of {', '.join(Kind.values)}.")
-    if values.times < 1:
-        raise InvalidParameter("times must be at least 1.")
-    if not 0 <= values.delay_seconds <= MOST_SECONDS:
-        raise InvalidParameter(f"delay_seconds must be from 0 to {MOST_SECONDS:g}.")
-    Fault.objects.create(
-        operation=values.operation,
-        kind=values.kind,
-        remaining=values.times,
-        delay_seconds=values.delay_seconds,
-    )
-
-
-def clear_faults() -> None:
-    Fault.objects.all().delete()
 
 
 def before_operation(name: str) -> None:
@@ -105,12 +60,6 @@ def _take(name: str, kind: Kind) -> Fault | None:
         if claimed.update(remaining=F("remaining") - 1):
             return fault
     return None
-
-
-@transaction.atomic
-def _shift(ahead: timedelta) -> None:
-    ClockShift.objects.all().delete()
-    ClockShift.objects.create(ahead=ahead)
 
 
 # The pages at /testing/, through which a program under test sets the marketplace's clock and asks
@@ -148,7 +97,7 @@ def clock_page(request: HttpRequest) -> JsonResponse:
     Access: anybody, where MARKETPLACE_TESTING is on.
     """
     if request.method == "DELETE":
-        reset_clock()
+        ClockShift.objects.all().delete()
     elif request.method == "POST":
         _move_clock(read_object(request))
     return JsonResponse({"now": clock.now().isoformat()})
@@ -162,9 +111,9 @@ def faults_page(request: HttpRequest) -> JsonResponse:
     Access: anybody, where MARKETPLACE_TESTING is on.
     """
     if request.method == "DELETE":
-        clear_faults()
+        Fault.objects.all().delete()
     elif request.method == "POST":
-        add_fault(_fault(read_object(request)))
+        _add_fault(read_object(request))
     faults = Fault.objects.filter(remaining__gt=0).order_by("pk")
     fields = ("operation", "kind", "remaining", "delay_seconds")
     return JsonResponse({"faults": list(faults.values(*fields))})
@@ -180,36 +129,45 @@ def sweep_page(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"hits": lifecycle.sweep(now), "notifications": send_due(now)})
 
 
+@transaction.atomic
 def _move_clock(parameters: dict[str, Any]) -> None:
+    """Set the time of every process, or let some pass; it goes on from there."""
     seconds, timestamp = parameters.get("advance_seconds"), parameters.get("now")
+    first = ClockShift.objects.first()
     try:
         if seconds is not None:
-            advance_clock(timedelta(seconds=float(seconds)))
-            return
-        parsed = datetime.fromisoformat(str(timestamp))
+            ahead = (first.ahead if first else timedelta()) + timedelta(seconds=float(seconds))
+        else:
+            parsed = datetime.fromisoformat(str(timestamp))
+            at = parsed if parsed.tzinfo else timezone.make_aware(parsed)
+            ahead = at - timezone.now()
     except (ValueError, TypeError, OverflowError) as error:
         raise InvalidParameter("Give advance_seconds, a number, or now, a date.") from error
-    set_clock(parsed if parsed.tzinfo else timezone.make_aware(parsed))
+    ClockShift.objects.all().delete()
+    ClockShift.objects.create(ahead=ahead)
 
 
-def _fault(parameters: dict[str, Any]) -> FaultValues:
+def _add_fault(parameters: dict[str, Any]) -> None:
+    kind, operation = str(parameters.get("kind", "")), parameters.get("operation", ANY_OPERATION)
     try:
-        return FaultValues(
-            operation=str(parameters.get("operation", ANY_OPERATION)),
-            kind=str(parameters.get("kind", "")),
-            times=int(parameters.get("times", 1)),
-            delay_seconds=float(parameters.get("delay_seconds", 0)),
-        )
+        times = int(parameters.get("times", 1))
+        delay_seconds = float(parameters.get("delay_seconds", 0))
     except (ValueError, TypeError) as error:
         raise InvalidParameter("times and delay_seconds are numbers.") from error
-
-
-# Dropping a connection, as a network does that fails between commit and answer. Only a test does it
-# (see marketplace.api.fault_injection).
+    if kind not in Kind.values:
+        raise InvalidParameter(f"kind must be one of {', '.join(Kind.values)}.")
+    if times < 1:
+        raise InvalidParameter("times must be at least 1.")
+    if not 0 <= delay_seconds <= MOST_SECONDS:
+        raise InvalidParameter(f"delay_seconds must be from 0 to {MOST_SECONDS:g}.")
+    Fault.objects.create(
+        operation=str(operation), kind=kind, remaining=times, delay_seconds=delay_seconds
+    )
 
 
 def disconnect(request: HttpRequest) -> HttpResponse:
-    """Close the connection that the request came on. The response goes nowhere; where the
+    """Close the connection that the request came on, as a network does that fails between commit
+    and answer. The response goes nowhere; where the
     server hides its socket, it promises more than it holds, so that a client finds it broken."""
     connection = _socket_of(request.META)
     if connection is not None:

@@ -122,11 +122,6 @@ def is_question_form(root: Element) -> bool:
     return root.tag in {f"{{{namespace}}}QuestionForm" for namespace in NAMESPACES}
 
 
-def validate_question_form(xml: str) -> None:
-    """Raise InvalidQuestion unless this is a QuestionForm that workers can be shown."""
-    parse_question_form(xml)
-
-
 def parse_question_form(xml: str) -> QuestionForm:
     """The QuestionForm in this XML, checked."""
     root = read_xml(xml)

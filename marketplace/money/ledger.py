@@ -49,7 +49,7 @@ SHARED_KINDS = (AccountKind.OUTSIDE, AccountKind.FEES, AccountKind.PAYOUTS)
 def deposit(*, requester: Requester, amount_usd: Decimal, at: datetime) -> LedgerTransaction:
     """Put a requester's money into the marketplace (called by marketplace.money.deposits)."""
     available = lock_accounts(requester)[AccountKind.AVAILABLE]
-    moves = {outside_account(): -amount_usd, available: amount_usd}
+    moves = {shared_account(AccountKind.OUTSIDE): -amount_usd, available: amount_usd}
     return _post(Kind.DEPOSIT, moves, at=at)
 
 
@@ -59,7 +59,7 @@ def reverse_deposit(
 ) -> LedgerTransaction:
     """Take a deposit out again, as far as it is available."""
     available = lock_accounts(requester)[AccountKind.AVAILABLE]
-    moves = {available: -amount_usd, outside_account(): amount_usd}
+    moves = {available: -amount_usd, shared_account(AccountKind.OUTSIDE): amount_usd}
     return _post(Kind.REVERSAL, moves, at=at)
 
 
@@ -92,7 +92,7 @@ def pay(*, assignment: Assignment, source: LedgerAccount.Kind, at: datetime) -> 
         earnings_account(assignment.worker): assignment.reward_usd,
     }
     if assignment.fee_usd:
-        moves[fees_account()] = assignment.fee_usd
+        moves[shared_account(AccountKind.FEES)] = assignment.fee_usd
     moves = {account: amount_usd for account, amount_usd in moves.items() if amount_usd}
     if moves:
         _post(Kind.PAYMENT, moves, at=at, hit=hit, assignment=assignment)
@@ -110,7 +110,7 @@ def pay_bonus(
         earnings_account(assignment.worker): amount_usd,
     }
     if fee_usd:
-        moves[fees_account()] = fee_usd
+        moves[shared_account(AccountKind.FEES)] = fee_usd
     return _post(Kind.BONUS, moves, at=at, hit=assignment.hit, assignment=assignment)
 
 
@@ -118,7 +118,7 @@ def pay_bonus(
 def withdraw(*, worker: WorkerAccount, amount_usd: Decimal, at: datetime) -> None:
     """Take a worker's earnings, to be paid out."""
     lock_payouts()
-    moves = {earnings_account(worker): -amount_usd, payouts_account(): amount_usd}
+    moves = {earnings_account(worker): -amount_usd, shared_account(AccountKind.PAYOUTS): amount_usd}
     _post(Kind.PAYOUT, moves, at=at)
 
 
@@ -126,7 +126,14 @@ def withdraw(*, worker: WorkerAccount, amount_usd: Decimal, at: datetime) -> Non
 def pay_out(*, amount_usd: Decimal, at: datetime) -> None:
     """Note that money taken to be paid out has left the marketplace."""
     lock_payouts()
-    _post(Kind.PAYOUT, {payouts_account(): -amount_usd, outside_account(): amount_usd}, at=at)
+    _post(
+        Kind.PAYOUT,
+        {
+            shared_account(AccountKind.PAYOUTS): -amount_usd,
+            shared_account(AccountKind.OUTSIDE): amount_usd,
+        },
+        at=at,
+    )
 
 
 def lock_accounts(requester: Requester) -> dict[str, LedgerAccount]:
@@ -172,19 +179,10 @@ def held_for(hit: Hit) -> Decimal:
     return NOTHING if total is None else total.quantize(CENT)
 
 
-def outside_account() -> LedgerAccount:
-    """Where deposits come from."""
-    return _account(AccountKind.OUTSIDE)
-
-
-def fees_account() -> LedgerAccount:
-    """What the marketplace has earned."""
-    return _account(AccountKind.FEES)
-
-
-def payouts_account() -> LedgerAccount:
-    """What was taken from earnings and isn't paid out yet."""
-    return _account(AccountKind.PAYOUTS)
+def shared_account(kind: LedgerAccount.Kind) -> LedgerAccount:
+    """The world outside, where deposits come from; the marketplace's fees; or what was taken from
+    earnings and is not paid out yet."""
+    return _account(kind)
 
 
 def available_account(requester: Requester) -> LedgerAccount:

@@ -2,7 +2,6 @@
 and the worker has confirmed an address, there too."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
@@ -21,17 +20,11 @@ from marketplace.models import (
 from marketplace.people.enrolment import find_worker
 from work.request import request_job
 
+UNKNOWN = "The Worker ID is not valid"
+UNACQUAINTED = "Cannot send a notification to a worker who has not done any work for you"
 OF_A_RECRUITER = (
     "The worker is a participant of a recruiter that is not called from here: write to them there"
 )
-
-
-@dataclass(frozen=True)
-class Undelivered:
-    """Whom a message was not delivered to, and why."""
-
-    worker_id: str
-    reason: str
 
 
 def send_message(*, requester: Requester, worker: WorkerAccount, subject: str, text: str) -> None:
@@ -64,9 +57,9 @@ def mail_address(worker: WorkerAccount) -> str | None:
 @transaction.atomic
 def notify_workers(
     *, requester: Requester, subject: str, text: str, worker_ids: Sequence[str]
-) -> list[Undelivered]:
+) -> dict[str, str]:
     """Write to those of these workers whose work the requester has approved or rejected, and
-    return the others. Who is named twice is written to once."""
+    return why not to the others, by Worker ID. Who is named twice is written to once."""
     requested_ids = list(dict.fromkeys(worker_ids))
     decided = Assignment.objects.of(requester).filter(status__in=Assignment.DECIDED_STATUSES)
     workers = WorkerAccount.objects.filter(worker_id__in=requested_ids, erased_at=None)
@@ -76,23 +69,17 @@ def notify_workers(
     mine = workers.filter(paid_by=PaidBy.RECRUITER, sessions__study__requester=requester)
     of_recruiters = set(mine.values_list("worker_id", flat=True))
     existing = set(workers.values_list("worker_id", flat=True))
-    undelivered = []
+    undelivered = {}
     for worker_id in requested_ids:
         if worker_id in of_recruiters:
-            undelivered.append(Undelivered(worker_id, OF_A_RECRUITER))
+            undelivered[worker_id] = OF_A_RECRUITER
         elif worker_id in acquainted:
             send_message(
                 requester=requester, worker=acquainted[worker_id], subject=subject, text=text
             )
         else:
-            undelivered.append(Undelivered(worker_id, _reason(worker_id in existing)))
+            undelivered[worker_id] = UNACQUAINTED if worker_id in existing else UNKNOWN
     return undelivered
-
-
-def _reason(is_known: bool) -> str:
-    if not is_known:
-        return "The Worker ID is not valid"
-    return "Cannot send a notification to a worker who has not done any work for you"
 
 
 def _send_soon() -> None:

@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 
 from marketplace import clock
 from marketplace.documents.answer_keys import parse_answer_key
-from marketplace.documents.question_forms import validate_question_form
+from marketplace.documents.question_forms import parse_question_form
 from marketplace.exceptions import (
     InvalidParameter,
     InvalidQualificationTypeState,
@@ -124,6 +124,6 @@ def _check_test(values: TypeValues) -> None:
         return
     if values.test_duration_seconds is None:
         raise InvalidParameter("A Test needs a TestDurationInSeconds.")
-    validate_question_form(values.test)
+    parse_question_form(values.test)
     if values.answer_key is not None:
         parse_answer_key(values.answer_key)

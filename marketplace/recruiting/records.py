@@ -157,11 +157,9 @@ class Cost:
 class Account:
     """Who the credentials belong to, and what is there to spend."""
 
-    id: str
     name: str
     currency: str
     available: Decimal
-    workspace: str = ""
     project: str = ""  # for new studies, where none is chosen
     projects: tuple[str, ...] = ()
 

@@ -4,8 +4,9 @@ Locks: HITs are never waited for while a session is held that others wait for: a
 gives its HITs back holds its own row, which nobody holds who has a HIT.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -125,20 +126,19 @@ def place_of(assignment: Assignment) -> tuple[int, int] | None:
 def hand_in(*, public_id: str, fields: Sequence[tuple[str, list[str]]]) -> Assignment:
     """Hand in the answers, and decide the outcome where they were the last. Of participants work
     is taken that comes after its time, too."""
-    try:
-        submitted = submit_assignment(public_id=public_id, fields=fields)
-    except AssignmentClosed:
-        late = take_late_answer(public_id=public_id, answer=answer_document(fields))
-        if late is None:
-            raise
-        submitted = late
-    complete_session_of(submitted)
-    return submitted
+    submit = partial(submit_assignment, public_id=public_id, fields=fields)
+    return _hand_in(submit, public_id, answer_document(fields))
 
 
 def hand_in_form(*, public_id: str, answer: str) -> Assignment:
+    """The same of a form on a page of our own, which was checked."""
+    submit = partial(submit_answer, public_id=public_id, answer=answer, is_checked=True)
+    return _hand_in(submit, public_id, answer)
+
+
+def _hand_in(submit: Callable[[], Assignment], public_id: str, answer: str | None) -> Assignment:
     try:
-        submitted = submit_answer(public_id=public_id, answer=answer, is_checked=True)
+        submitted = submit()
     except AssignmentClosed:
         late = take_late_answer(public_id=public_id, answer=answer)
         if late is None:
@@ -207,11 +207,7 @@ def return_session(*, session: Session) -> Session:
     whether what they had handed in is kept; what has been decided on stays."""
     locked = _locked(session.pk)
     if locked.state in (State.STARTED, State.FINISHED, State.TIMED_OUT):
-        _free(locked, Assignment.Status.RETURNED)
-        if locked.study.discards_returned:
-            _withdraw(locked)
-        SessionDemographics.objects.filter(session=locked).delete()
-        _set_state(locked, State.RETURNED)
+        _give_back(locked)
     return locked
 
 
@@ -242,13 +238,19 @@ def leave_session(*, session: Session, state: str) -> None:
     """The participation was returned, or ran out of time, at its recruiter after a decision on
     some of it here: that stays, and of the rest becomes what becomes of any other's."""
     locked = _locked(session.pk)
-    is_returned = state == State.RETURNED
-    _free(locked, Assignment.Status.RETURNED if is_returned else Assignment.Status.ABANDONED)
-    if is_returned:
-        if locked.study.discards_returned:
-            _withdraw(locked)
-        SessionDemographics.objects.filter(session=locked).delete()
-    _set_state(locked, state)
+    if state == State.RETURNED:
+        _give_back(locked)
+    else:
+        _free(locked, Assignment.Status.ABANDONED)
+        _set_state(locked, state)
+
+
+def _give_back(locked: Session) -> None:
+    _free(locked, Assignment.Status.RETURNED)
+    if locked.study.discards_returned:
+        _withdraw(locked)
+    SessionDemographics.objects.filter(session=locked).delete()
+    _set_state(locked, State.RETURNED)
 
 
 def settle_sessions(now: datetime) -> int:

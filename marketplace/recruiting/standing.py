@@ -7,7 +7,6 @@ and no token is in it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -62,10 +61,10 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
     listed = list(rows.order_by("pk"))
     keys = [study.pk for study in listed]
     charges = charged_to(keys)
-    unsent, entered = _unsent(keys), _entered(keys)
+    unsent, entered, (sessions, waiting) = _unsent(keys), _entered(keys), _counted(keys)
     places = free_and_needed_of([study for study in listed if study.state in LIVE])
     return [
-        _study(study, sessions, waiting)
+        _study(study, sessions[study.pk], waiting.get(study.pk, 0))
         | {
             "charges": {kind: f"{n:f}" for kind, n in charges.get(study.pk, {}).items()},
             "unsent": unsent.get(study.pk, {}),
@@ -74,7 +73,7 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
         # Its places that nobody has, and those that judgments need which nobody gives at the
         # moment; said while it is open.
         | dict(zip(("free", "needed"), places.get(study.pk, (None, None)), strict=True))
-        for study, sessions, waiting in _counted(listed, keys)
+        for study in listed
     ]
 
 
@@ -209,20 +208,16 @@ def _recruiter(connection: RecruiterConnection) -> dict[str, Any]:
     } | {name: connection.settings.get(name, "") for name in names}
 
 
-def _counted(
-    studies: Iterable[RecruitedStudy], keys: list[int]
-) -> Iterator[tuple[RecruitedStudy, list[tuple[str, str, int]], int]]:
-    """Each study with its sessions by state and outcome, and how many calls of it wait."""
+def _counted(keys: list[int]) -> tuple[dict[int, list[tuple[str, str, int]]], dict[int, int]]:
+    """The sessions of each study by state and outcome, and how many calls of it wait."""
     sessions = Session.objects.filter(study__in=keys).order_by()
     groups = sessions.values_list("study", "state", "outcome").annotate(n=Count("pk"))
-    open_states = [Intent.State.WRITTEN, Intent.State.SENT]
-    intents = Intent.objects.filter(session__study__in=keys, state__in=open_states).order_by()
-    waiting = dict(intents.values_list("session__study").annotate(n=Count("pk")))
     by_study: dict[int, list[tuple[str, str, int]]] = {key: [] for key in keys}
     for key, state, outcome, n in groups:
         by_study[key].append((state, outcome, n))
-    for study in studies:
-        yield study, by_study[study.pk], waiting.get(study.pk, 0)
+    open_states = [Intent.State.WRITTEN, Intent.State.SENT]
+    intents = Intent.objects.filter(session__study__in=keys, state__in=open_states).order_by()
+    return by_study, dict(intents.values_list("session__study").annotate(n=Count("pk")))
 
 
 def _unsent(keys: list[int]) -> dict[int, dict[str, int]]:

@@ -10,7 +10,7 @@ from csv_cells import from_cell, to_cell
 from marketplace.documents.answer_keys import NAMESPACE, parse_answer_key
 from marketplace.documents.answers import ILLEGAL_IN_XML, render_answers
 from marketplace.documents.answers import NAMESPACE as ANSWERS
-from marketplace.documents.question_forms import parse_question_form, validate_question_form
+from marketplace.documents.question_forms import parse_question_form
 from marketplace.documents.questions import parse_question
 from marketplace.exceptions import InvalidQuestion, NotOffered
 from tests.codes import refused
@@ -223,7 +223,7 @@ def test_another_schema_is_refused():
         form(QUESTION.replace("<Question>", '<Question xmlns="urn:x">')),
     ):
         with refused(InvalidQuestion, "wrong_namespace"):
-            validate_question_form(xml)
+            parse_question_form(xml)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ WRONG = [
 @pytest.mark.parametrize(("parts", "code", "named"), WRONG)
 def test_what_is_no_form_is_refused_with_a_reason(parts, code, named):
     with refused(InvalidQuestion, code) as caught:
-        validate_question_form(form(parts))
+        parse_question_form(form(parts))
     assert named in str(caught.value)
 
 
@@ -323,15 +323,15 @@ def test_what_is_no_form_is_refused_with_a_reason(parts, code, named):
 )
 def test_files_and_applets_are_refused_when_the_hit_is_made(part):
     with pytest.raises(NotOffered):
-        validate_question_form(form(part))
+        parse_question_form(form(part))
 
 
 def test_entities_are_refused():
     bomb = '<!DOCTYPE q [<!ENTITY a "aaaa">]>' + form(with_content("<Text>&a;</Text>"))
     with refused(InvalidQuestion, "declares_entities"):
-        validate_question_form(bomb)
+        parse_question_form(bomb)
 
 
 def test_a_form_is_bounded():
     with refused(InvalidQuestion, "too_long"):
-        validate_question_form(form(QUESTION, f"<Overview><Text>{'x' * 65_535}</Text></Overview>"))
+        parse_question_form(form(QUESTION, f"<Overview><Text>{'x' * 65_535}</Text></Overview>"))

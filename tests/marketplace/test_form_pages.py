@@ -15,7 +15,7 @@ from django.test import Client
 from marketplace import clock
 from marketplace.documents.answers import fill_in
 from marketplace.documents.constraints import MOST_PATTERN_SECONDS
-from marketplace.documents.question_forms import parse_question_form, validate_question_form
+from marketplace.documents.question_forms import parse_question_form
 from marketplace.exceptions import InvalidQuestion
 from marketplace.hits.assignments import accept_hit
 from marketplace.models import Assignment, Hit
@@ -324,7 +324,7 @@ def test_a_pattern_that_would_be_large_once_compiled_is_refused_before(expressio
     other = f"<OtherSelection><Constraints>{pattern(expression)}</Constraints></OtherSelection>"
     for part in (with_patterns(expression), question("q", selection("a", other=other))):
         with refused(InvalidQuestion, "patterns_too_large"):
-            validate_question_form(form(part))
+            parse_question_form(form(part))
 
 
 COMMON_PATTERNS = [
@@ -336,7 +336,7 @@ COMMON_PATTERNS = [
 
 
 def test_patterns_of_common_forms_are_read():
-    validate_question_form(form(with_patterns(*COMMON_PATTERNS)))
+    parse_question_form(form(with_patterns(*COMMON_PATTERNS)))
 
 
 PRINT_SIZE = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
@@ -375,14 +375,14 @@ def measure(program):
 )
 def test_a_pattern_that_cannot_be_read_is_refused(expression, code):
     with refused(InvalidQuestion, code):
-        validate_question_form(form(with_patterns(expression)))
+        parse_question_form(form(with_patterns(expression)))
 
 
 def test_a_form_has_a_limited_number_of_patterns():
     parts = [question(f"q{n}", free_text(pattern("a") * 25)) for n in range(5)]
-    validate_question_form(form(*parts[:4]))
+    parse_question_form(form(*parts[:4]))
     with refused(InvalidQuestion, "too_many_patterns"):
-        validate_question_form(form(*parts))
+        parse_question_form(form(*parts))
 
 
 def test_hits_and_tests_with_large_patterns_are_refused_when_they_are_made(mturk):

@@ -117,7 +117,7 @@ def test_the_database_keeps_one_account_of_each_kind_and_owner(requester):
     for kind in ("available", "held", "earnings"):
         with pytest.raises(IntegrityError), transaction.atomic():
             LedgerAccount.objects.create(kind=kind)
-    ledger.outside_account()
+    ledger.shared_account(ledger.AccountKind.OUTSIDE)
     for values in (
         {"kind": "outside", "requester": requester},
         {"kind": "outside"},

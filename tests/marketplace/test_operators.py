@@ -91,9 +91,9 @@ def test_payouts_go_out_and_are_marked_as_paid_once(earned, tmp_path):
     ]
     for worker in earned:
         assert balance(ledger.earnings_account(worker)) == 0
-    assert balance(ledger.payouts_account()) == Decimal("1.89")
+    assert balance(ledger.shared_account(ledger.AccountKind.PAYOUTS)) == Decimal("1.89")
     assert re.findall("[0-9]+", run("mark_payouts_paid", file)) == ["2", "0"]
-    assert balance(ledger.payouts_account()) == 0
+    assert balance(ledger.shared_account(ledger.AccountKind.PAYOUTS)) == 0
     count = LedgerTransaction.objects.count()
     assert re.findall("[0-9]+", run("mark_payouts_paid", file)) == ["0", "2"]
     assert LedgerTransaction.objects.count() == count
@@ -167,7 +167,7 @@ def test_a_part_of_a_batch_can_be_paid_first(earned, tmp_path):
     file.write_text("\n".join(lines[:2]))
     run("mark_payouts_paid", file)
     assert PayoutBatch.objects.get().paid_at is None
-    assert balance(ledger.payouts_account()) == Decimal("0.63")
+    assert balance(ledger.shared_account(ledger.AccountKind.PAYOUTS)) == Decimal("0.63")
     assert_ledger_balances()
 
 

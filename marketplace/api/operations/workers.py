@@ -49,10 +49,10 @@ def notify_workers(requester: Requester, parameters: Parameters) -> dict[str, An
     failures = [
         {
             "NotifyWorkersFailureCode": "HardFailure",
-            "NotifyWorkersFailureMessage": each.reason,
-            "WorkerId": each.worker_id,
+            "NotifyWorkersFailureMessage": reason,
+            "WorkerId": worker_id,
         }
-        for each in undelivered
+        for worker_id, reason in undelivered.items()
     ]
     return {"NotifyWorkersFailureStatuses": failures}
 

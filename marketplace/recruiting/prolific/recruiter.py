@@ -205,11 +205,9 @@ class Prolific:
         projects = tuple(id_of(mapping_of(each)) for each in rows)
         name = mapping_of(user).get("name") or user.get("email") or ""
         return Account(
-            id=id_of(user),
             name=name if isinstance(name, str) else "",
             currency=currency_of(balance),
             available=major(balance.get("available_balance")),
-            workspace=self._workspace,
             project=next(iter(projects), ""),
             projects=projects,
         )

@@ -10,7 +10,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from ssl import SSLCertVerificationError
 from typing import Any
@@ -43,12 +42,6 @@ AN_ID = re.compile(r"\b[0-9a-fA-F]{24}\b")
 OF_STUDIES = ("/studies/", "/projects/", "/workspaces/", "/study-cost-calculator/")
 
 
-@dataclass(frozen=True)
-class Answer:
-    content: Any
-    headers: Mapping[str, str]
-
-
 class Transport:
     """Calls under one token. `is_hurried` where a person waits for the answer: one attempt, and
     not long."""
@@ -71,7 +64,7 @@ class Transport:
         """What is there. Nothing changes by it, so that it is tried again."""
         for attempt in range(1, self._reads + 1):
             try:
-                return self._call("GET", path, query=query).content
+                return self._call("GET", path, query=query)[0]
             except Unreachable as problem:
                 if attempt == self._reads:
                     raise
@@ -85,13 +78,12 @@ class Transport:
 
     def change(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Have something done: one attempt. `Uncertain` where no answer says what became of it."""
-        return self._call(method, path, body=body).content
+        return self._call(method, path, body=body)[0]
 
     def change_with_headers(
         self, method: str, path: str, body: Mapping[str, Any]
     ) -> tuple[Any, Mapping[str, str]]:
-        answer = self._call(method, path, body=body)
-        return answer.content, answer.headers
+        return self._call(method, path, body=body)
 
     def pages(self, path: str, query: Mapping[str, Any]) -> Iterator[Any]:
         """All rows of a list, page by page; a page past the end is the end."""
@@ -117,7 +109,7 @@ class Transport:
         *,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
-    ) -> Answer:
+    ) -> tuple[Any, Mapping[str, str]]:
         try:
             # A connection of its own: one that was kept open may be closed over there just as
             # the request leaves, and then nobody knows whether it was read.
@@ -137,11 +129,11 @@ class Transport:
         if response.status_code >= 300:
             raise _problem(response, content, path)
         if not content:
-            return Answer(None, response.headers)
+            return None, response.headers
         if "csv" in response.headers.get("Content-Type", ""):
-            return Answer(content.decode("utf-8-sig", "replace"), response.headers)
+            return content.decode("utf-8-sig", "replace"), response.headers
         try:
-            return Answer(json.loads(content, parse_float=Decimal), response.headers)
+            return json.loads(content, parse_float=Decimal), response.headers
         except ValueError:
             raise Uncertain("Prolific's answer is no JSON.") from None
 

@@ -1,8 +1,8 @@
 """A requester's studies with links: of panels, and of an own lab with invite links."""
 
 import csv
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Callable, Iterable
+from functools import partial, wraps
 from typing import Any
 
 from django.contrib import messages
@@ -47,6 +47,30 @@ INVITATIONS_PER_PAGE = 100
 Kind = RecruiterConnection.Kind
 
 
+def study_page(
+    *, is_owners: bool
+) -> Callable[[Callable[[HttpRequest, RecruitedStudy], HttpResponse]], Callable[..., HttpResponse]]:
+    """A page of a study of the requester's; one that shows who participants are is for owners."""
+
+    def decorate(
+        view: Callable[[HttpRequest, RecruitedStudy], HttpResponse],
+    ) -> Callable[..., HttpResponse]:
+        @requester_required
+        @wraps(view)
+        def guarded(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+            try:
+                study = find_study(requester, token)
+            except ChannelDoesNotExist as error:
+                raise Http404(str(error)) from error
+            if is_owners and not is_owner(requester, user_of(request)):
+                raise PermissionDenied(_("Only an owner may see who participants are."))
+            return view(request, study)
+
+        return guarded
+
+    return decorate
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @requester_required
 def channels(request: HttpRequest, requester: Requester) -> HttpResponse:
@@ -81,25 +105,22 @@ def channels(request: HttpRequest, requester: Requester) -> HttpResponse:
 
 
 @require_safe
-@requester_required
-def channel(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+@study_page(is_owners=False)
+def channel(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     """One study: its links and who came.
 
     Access: the requester's users.
     """
-    row = _find(requester, token)
     return _show(request, row, InviteForm())
 
 
 @require_POST
-@requester_required
-def invite(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+@study_page(is_owners=True)
+def invite(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     """Make links for single participants.
 
     Access: the requester's owners.
     """
-    row = _find(requester, token)
-    _require_owner(request, requester)
     form = InviteForm(request.POST)
     if not form.is_valid():
         return _show(request, row, form)
@@ -117,18 +138,16 @@ def invite(request: HttpRequest, requester: Requester, token: str) -> HttpRespon
             len(labels) - n,
         )
         messages.warning(request, text % {"n": len(labels) - n})
-    return redirect("marketplace:channel", requester.public_id, row.token)
+    return redirect("marketplace:channel", row.requester.public_id, row.token)
 
 
 @require_POST
-@requester_required
-def ways_back(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+@study_page(is_owners=True)
+def ways_back(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     """Say where participants return to, for each outcome, and with which of their ids.
 
     Access: the requester's owners.
     """
-    row = _find(requester, token)
-    _require_owner(request, requester)
     if row.connection.kind == Kind.PROLIFIC:
         raise Http404(_("Participants of Prolific go back to Prolific."))
     form = WaysBackForm(request.POST, study=row)
@@ -136,18 +155,16 @@ def ways_back(request: HttpRequest, requester: Requester, token: str) -> HttpRes
         return _show(request, row, InviteForm(), form)
     set_ways_back(study=row, addresses=form.cleaned_data, user=user_of(request))
     messages.success(request, _("The addresses to go back to are stored."))
-    return redirect("marketplace:channel", requester.public_id, row.token)
+    return redirect("marketplace:channel", row.requester.public_id, row.token)
 
 
 @require_POST
-@requester_required
-def statuses(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+@study_page(is_owners=True)
+def statuses(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     """Take over what the recruiter says became of the participants, by its ids of them.
 
     Access: the requester's owners.
     """
-    row = _find(requester, token)
-    _require_owner(request, requester)
     form = StatusesForm(request.POST, request.FILES, study=row)
     if not form.is_valid():
         return _show(request, row, InviteForm(), statuses_form=form)
@@ -157,21 +174,20 @@ def statuses(request: HttpRequest, requester: Requester, token: str) -> HttpResp
     messages.success(request, text % {"n": n})
     for contradiction in result.contradictions[:MOST_ERRORS]:
         messages.warning(request, contradiction)
-    return redirect("marketplace:channel", requester.public_id, row.token)
+    return redirect("marketplace:channel", row.requester.public_id, row.token)
 
 
 @require_POST
-@requester_required
-def close(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+@study_page(is_owners=False)
+def close(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     """Close this study; one that is posted at a recruiter is stopped or discarded there.
 
     Access: the requester's users.
     """
-    row = _find(requester, token)
     if row.connection.kind != Kind.PROLIFIC:
         close_study(study=row, user=user_of(request))
         messages.success(request, _("“%(name)s” is closed.") % {"name": row.name})
-        return redirect("marketplace:channels", requester.public_id)
+        return redirect("marketplace:channels", row.requester.public_id)
     is_draft = row.state == RecruitedStudy.State.DRAFT
     actions = RecruitedStudy.Action
     try:
@@ -181,90 +197,75 @@ def close(request: HttpRequest, requester: Requester, token: str) -> HttpRespons
     else:
         text = _("“%(name)s” will be closed at %(recruiter)s, and then here.")
         messages.success(request, text % {"name": row.name, "recruiter": row.connection.name})
-    return redirect("marketplace:channel", requester.public_id, row.token)
+    return redirect("marketplace:channel", row.requester.public_id, row.token)
 
 
 @require_POST
-@requester_required
-def let_pay(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+@study_page(is_owners=False)
+def let_pay(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     """Let the recruiter pay for a study that the balance has paid for so far.
 
     Access: the requester's users.
     """
-    row = _find(requester, token)
     hand_over(study=row, user=user_of(request))
     messages.success(
         request, _("Nothing is held or paid here any more for “%(name)s”.") % {"name": row.name}
     )
-    return redirect("marketplace:channel", requester.public_id, row.token)
+    return redirect("marketplace:channel", row.requester.public_id, row.token)
 
 
 @require_POST
-@requester_required
-def links(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+@study_page(is_owners=True)
+def links(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     """The participants' links, and who each is, as CSV. By POST: each download is written down.
 
     Access: the requester's owners.
     """
-    row = _find(requester, token)
-    _require_owner(request, requester)
     rows = invitations_file(row, partial(_link, request), user=user_of(request))
     return _csv("invitations.csv", rows)
 
 
 @require_POST
-@requester_required
-def participants(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+@study_page(is_owners=False)
+def participants(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     """Who came, by Worker ID, as CSV. By POST: each download is written down.
 
     Access: the requester's users.
     """
-    row = _find(requester, token)
     return _csv("participants.csv", participants_file(row, user=user_of(request)))
 
 
 @require_POST
-@requester_required
-def join(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+@study_page(is_owners=True)
+def join(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     """The same with the recruiter's ids. By POST: each download is written down.
 
     Access: the requester's owners.
     """
-    row = _find(requester, token)
-    _require_owner(request, requester)
     return _csv("join.csv", join_file(row, user=user_of(request)))
 
 
 @require_POST
-@requester_required
-def fetch_demographics(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+@study_page(is_owners=True)
+def fetch_demographics(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     """Have the recruiter asked what participants told it.
 
     Access: the requester's owners.
     """
-    row = _find(requester, token)
-    _require_owner(request, requester)
     if can_fetch(row):
         request_demographics(study=row, user=user_of(request))
         messages.success(request, _("The recruiter will be asked."))
-    return redirect("marketplace:channel", requester.public_id, token)
+    return redirect("marketplace:channel", row.requester.public_id, row.token)
 
 
 @require_POST
-@requester_required
-def demographics(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+@study_page(is_owners=True)
+def demographics(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     """What participants told their recruiter, by Worker ID, as CSV.
 
     Access: the requester's owners.
     """
-    row = _find(requester, token)
-    _require_owner(request, requester)
     return _csv("demographics.csv", demographics_file(row, user=user_of(request)))
-
-
-def _require_owner(request: HttpRequest, requester: Requester) -> None:
-    if not is_owner(requester, user_of(request)):
-        raise PermissionDenied(_("Only an owner may see who participants are."))
 
 
 def _csv(name: str, rows: Iterable[tuple[str, ...]]) -> HttpResponse:
@@ -310,13 +311,6 @@ def _show(
 def _states(row: RecruitedStudy) -> list[tuple[str, int]]:
     counted = row.sessions.values_list("state").annotate(n=Count("pk")).order_by("state")
     return [(str(Session.State(state).label), n) for state, n in counted]
-
-
-def _find(requester: Requester, token: str) -> RecruitedStudy:
-    try:
-        return find_study(requester, token)
-    except ChannelDoesNotExist as error:
-        raise Http404(str(error)) from error
 
 
 def _suggestion(request: HttpRequest) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from marketplace.web.worker.access import (
     worker_required,
 )
 from marketplace.web.worker.continuation import go_on, remember_choice
-from marketplace.web.worker.drafts import state_with_draft, work_state
+from marketplace.web.worker.drafts import work_state
 from marketplace.web.worker.tasks import Task, filled_in, form_of, task_for, work_context
 
 
@@ -73,7 +73,8 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
     writes.require_accepted(worker_assignment)
     hit = worker_assignment.hit
     task = task_for(request, hit, worker_assignment, worker)
-    state = state_with_draft(worker_assignment) | {"is_last": _is_last(worker_assignment)}
+    state = work_state(worker_assignment, with_draft=True)
+    state["is_last"] = _is_last(worker_assignment)
     if not began_here(request, assignment_id=assignment_id):
         state["draft"] = ""
     context = work_context(request, worker_assignment, task, state)

@@ -26,7 +26,7 @@ from marketplace.hits.drafts import (
     report_problem,
     save_draft,
 )
-from marketplace.models import Assignment, AssignmentDraft, PaidBy, WorkerAccount
+from marketplace.models import Assignment, PaidBy, WorkerAccount
 from marketplace.recruiting.sessions import due_at_of
 from marketplace.web.worker.access import began_here, worker_data
 
@@ -56,7 +56,7 @@ def draft(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> Js
             return JsonResponse(work_state(assignment))
         except DraftChanged:
             status = 409
-    return JsonResponse(state_with_draft(assignment), status=status)
+    return JsonResponse(work_state(assignment, with_draft=True), status=status)
 
 
 @require_POST
@@ -82,24 +82,18 @@ def report(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> J
     return JsonResponse({"text": _("The requester was told.")})
 
 
-def work_state(assignment: Assignment) -> dict[str, Any]:
-    """How things stand, by the server's clock."""
-    return _state(assignment, draft_of(assignment))
-
-
-def state_with_draft(assignment: Assignment) -> dict[str, Any]:
-    saved = draft_of(assignment)
-    return _state(assignment, saved) | {"draft": saved.content if saved else ""}
-
-
-def _state(assignment: Assignment, saved: AssignmentDraft | None) -> dict[str, Any]:
-    due = participants_due(assignment)
-    return {
+def work_state(assignment: Assignment, *, with_draft: bool = False) -> dict[str, Any]:
+    """How things stand, by the server's clock; with the draft, what was entered so far."""
+    saved, due = draft_of(assignment), participants_due(assignment)
+    state: dict[str, Any] = {
         "revision": saved.revision if saved else 0,
         "now": clock.now().isoformat(),
         "deadline": assignment.deadline.isoformat(),
         "more_seconds": offered_seconds(assignment),
-    } | ({"due": due.isoformat()} if due else {})
+    }
+    if due:
+        state["due"] = due.isoformat()
+    return state | ({"draft": saved.content if saved else ""} if with_draft else {})
 
 
 def participants_due(assignment: Assignment) -> datetime | None:

@@ -80,7 +80,7 @@ def test_amazons_fees_are_held_and_paid(mturk, make_worker, settings):
         WorkerId=bea.worker_id, AssignmentId=assignment, BonusAmount="0.02", Reason="Quick"
     )
     assert balances(mturk) == ("97.57", "1.20")
-    assert ledger.balance_of(ledger.fees_account()) == Decimal("0.21")
+    assert ledger.balance_of(ledger.shared_account(ledger.AccountKind.FEES)) == Decimal("0.21")
 
 
 def test_masters_cost_five_percent_more(mturk, settings):
