@@ -42,7 +42,6 @@ requester_patterns: list[URLPattern | URLResolver] = [
     ),
     path("channels/<slug:token>/ways-back/", requester.channels.ways_back, name="ways_back"),
     path("channels/<slug:token>/statuses/", requester.channels.statuses, name="import_statuses"),
-    path("channels/<slug:token>/hand-over/", requester.channels.let_pay, name="hand_over_study"),
     path("channels/<slug:token>/close/", requester.channels.close, name="close_channel"),
     path("channels/<slug:token>/links.csv", requester.channels.links, name="channel_links"),
 ]
@@ -157,7 +156,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(
         "worker/groups/<entity_id:hit_type_id>/next/", worker.continuation.next_hit, name="next_hit"
     ),
-    path("worker/groups/<entity_id:hit_type_id>/finish/", worker.arrivals.finish, name="finish"),
     path("worker/study/", worker.arrivals.your_study, name="your_study"),
     path("worker/studies/<entity_id:session_id>/", worker.arrivals.session, name="session"),
     path("worker/studies/<entity_id:session_id>/leave/", worker.arrivals.leave, name="leave_study"),

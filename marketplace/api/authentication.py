@@ -1,6 +1,6 @@
 """Who sends a request: the requester whose access key signed it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import wraps
 from typing import BinaryIO
@@ -19,11 +19,10 @@ from marketplace.api.sigv4 import ReceivedRequest, authenticate
 from marketplace.exceptions import MarketplaceError, ProtocolError
 from marketplace.models import AccessKey, RateBucket, Requester
 from marketplace.people.access_keys import (
-    adopt_secret,
     find_active_key,
     is_owners,
     note_use,
-    secrets_of,
+    secret_of,
 )
 
 # Rate limits: each access key has a bucket of tokens, a call takes one, and time fills it.
@@ -153,18 +152,15 @@ def authenticated_key(
         headers=headers | {"host": signed_host} if signed_host else headers,
         body=body,
     )
-    loaded_keys = {}
+    found: list[AccessKey] = []
 
-    def secrets_for(access_key_id: str) -> Sequence[str]:
-        key = find_active_key(access_key_id)
-        if key is None:
-            return []
-        loaded_keys[access_key_id] = key
-        return secrets_of(key)
+    def secret_for(access_key_id: str) -> str | None:
+        if (key := find_active_key(access_key_id)) is None:
+            return None
+        found.append(key)
+        return secret_of(key)
 
     now = timezone.now()
-    access_key_id, secret = authenticate(received, secrets_for=secrets_for, now=now)
-    key = loaded_keys[access_key_id]
-    adopt_secret(key, secret)
-    note_use(key, now=now)
-    return key
+    authenticate(received, secret_for=secret_for, now=now)
+    note_use(found[0], now=now)
+    return found[0]

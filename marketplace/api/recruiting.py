@@ -40,7 +40,7 @@ from marketplace.api.authentication import is_owners_request, read_body, request
 from marketplace.api.request_bodies import Body, hit_type_of, posting_of, recruiter_of, study_of
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter, ProtocolError
 from marketplace.models import AccessKey, Intent, RecruitedStudy, Requester
-from marketplace.people.access_keys import find_active_key, is_owners, note_use, secrets_of
+from marketplace.people.access_keys import find_active_key, is_owners, note_use, secret_of
 from marketplace.recruiting.calls import receive_event
 from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.dispatch import decide_uncertain
@@ -342,7 +342,7 @@ def _signing_key(request: HttpRequest) -> AccessKey:
     key, now = find_active_key(values[0]), timezone.now()
     signature = request.GET.get("signature", "")
     signed = "\n".join([request.path, *values]).encode()
-    if key is None or not any(_matches(secret, signed, signature) for secret in secrets_of(key)):
+    if key is None or not _matches(secret_of(key), signed, signature):
         raise PermissionDenied(_("This address is not signed by an access key."))
     # It is signed, so `expires` is what the signer wrote.
     is_time = values[2].isdecimal() and len(values[2]) <= LONGEST_TIME

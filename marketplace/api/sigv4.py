@@ -6,7 +6,7 @@ Reference: AWS, "Create a signed AWS API request" (IAM user guide).
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, quote
@@ -47,10 +47,10 @@ class Authorization:
 
 
 def authenticate(
-    request: ReceivedRequest, *, secrets_for: Callable[[str], Sequence[str]], now: datetime
-) -> tuple[str, str]:
-    """The access key id that signed this request, and the secret it signed with. `secrets_for`
-    returns what the secret of an active key may be, and nothing for any other."""
+    request: ReceivedRequest, *, secret_for: Callable[[str], str | None], now: datetime
+) -> None:
+    """Refuse a request that the access key which it names did not sign. `secret_for` returns the
+    secret of an active key, and None for any other."""
     authorization = _parse(request.headers.get("authorization"))
     signed_at = _check_date(request, authorization, now=now)
     if authorization.service != SERVICE:
@@ -58,21 +58,19 @@ def authenticate(
     for name in MUST_BE_SIGNED:
         if name in request.headers and name not in authorization.signed_headers:
             raise _invalid(f"'{name}' must be a 'SignedHeader' in the AWS Authorization.")
-    secrets = secrets_for(authorization.access_key_id)
-    if not secrets or "x-amz-security-token" in request.headers:
+    secret = secret_for(authorization.access_key_id)
+    if secret is None or "x-amz-security-token" in request.headers:
         raise ProtocolError(
             "UnrecognizedClientException",
             "The security token included in the request is invalid.",
         )
-    for secret in secrets:
-        expected = _signature(request, authorization, secret, signed_at)
-        if hmac.compare_digest(expected.encode(), authorization.signature.encode()):
-            return authorization.access_key_id, secret
-    raise _invalid(
-        "The request signature we calculated does not match the signature you provided. "
-        "Check your AWS Secret Access Key and signing method. "
-        "Consult the service documentation for details."
-    )
+    expected = _signature(request, authorization, secret, signed_at)
+    if not hmac.compare_digest(expected.encode(), authorization.signature.encode()):
+        raise _invalid(
+            "The request signature we calculated does not match the signature you provided. "
+            "Check your AWS Secret Access Key and signing method. "
+            "Consult the service documentation for details."
+        )
 
 
 def _parse(header: str | None) -> Authorization:

@@ -20,7 +20,6 @@ from django.utils.crypto import salted_hmac
 from marketplace import clock
 from marketplace.documents.answers import read_given_answers
 from marketplace.models import Assignment, DevicePrint, PayoutMethod, Requester
-from marketplace.money.payouts import seal_missing
 
 # Worker accounts whose work came from one device: kept as hashes, and given out as counts.
 #
@@ -112,7 +111,6 @@ def shared_traits(requester: Requester, annotation_prefix: str) -> list[SharedTr
 
 
 def _payouts(workers: Iterable[Any]) -> Iterator[SharedTrait]:
-    seal_missing()
     methods = PayoutMethod.objects.filter(worker__in=list(workers)).exclude(details_seal="")
     by_seal: dict[str, set[str]] = defaultdict(set)
     for seal, worker in methods.values_list("details_seal", "worker__worker_id"):

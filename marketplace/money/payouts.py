@@ -60,13 +60,6 @@ def seal_of(details: str) -> str:
     return seal(plain, purpose=PURPOSE) if plain else ""
 
 
-def seal_missing() -> None:
-    """Seal the details that were given before there were seals."""
-    for method in PayoutMethod.objects.filter(details_seal=""):
-        if sealed := seal_of(details_of(method)):
-            PayoutMethod.objects.filter(pk=method.pk).update(details_seal=sealed)
-
-
 def next_payout_date(now: datetime) -> date | None:
     """The day of the next payout by the operator's schedule; None where there is none."""
     day = settings.MARKETPLACE_PAYOUT_DAY

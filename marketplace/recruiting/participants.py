@@ -11,7 +11,6 @@ from marketplace.hits import lifecycle
 from marketplace.identifiers import new_person_id
 from marketplace.models import (
     Hit,
-    LedgerAccount,
     PaidBy,
     Participant,
     RecruitedStudy,
@@ -43,8 +42,6 @@ def account_of(study: RecruitedStudy, external_id: str) -> WorkerAccount:
             participant = find_participant(connection, external_id)
     if participant is None:
         raise ParticipantUnknown("This participant's account was erased at this moment.")
-    if participant.worker.paid_by != paid_by == PaidBy.RECRUITER:
-        return _paid_by_recruiter(participant)
     return participant.worker
 
 
@@ -80,22 +77,6 @@ def erase_participant(*, study: RecruitedStudy, worker_id: str) -> None:
 
 def encrypted(external_id: str) -> str:
     return encrypt(external_id) if external_id else ""
-
-
-@transaction.atomic
-def _paid_by_recruiter(participant: Participant) -> WorkerAccount:
-    """Of somebody who came before recruiters paid: the same account where it never earned
-    anything; where it did, those earnings stay with it, and a new one goes on."""
-    accounts = LedgerAccount.objects.select_for_update().filter(worker=participant.worker)
-    if accounts.filter(entries__isnull=False).exists():
-        participant.worker = new_participant(PaidBy.RECRUITER)
-        participant.save(update_fields=["worker"])
-        return participant.worker
-    accounts.delete()
-    worker = WorkerAccount.objects.select_related("user").get(pk=participant.worker_id)
-    worker.paid_by, worker.payee_id = PaidBy.RECRUITER, None
-    worker.save(update_fields=["paid_by", "payee_id"])
-    return worker
 
 
 def _seals(connection: RecruiterConnection, external_id: str) -> list[str]:

@@ -188,14 +188,6 @@ def open_study(
 
 
 @transaction.atomic
-def hand_over(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Let the recruiter pay for a study of before recruiters paid."""
-    if study.hit_type.paid_by == PaidBy.LEDGER:
-        let_recruiter_pay(study.hit_type)
-        note("study.hand_over", subject=study.name, user=user, requester=study.requester)
-
-
-@transaction.atomic
 def let_participants_work(*, hit_type: HitType) -> None:
     """Keep a HIT type's HITs for participants, whom their recruiter pays."""
     if hit_type.paid_by == PaidBy.LEDGER:

@@ -156,7 +156,7 @@ WORKERS = words("""
     your_data_json your_data_page erase payout_method""")
 REQUESTERS = words("""
     requester issue_key revoke_key statement channels channel invite close_channel channel_links
-    hand_over_study participants_file set_more_time join_file ask_demographics demographics_file
+    participants_file set_more_time join_file ask_demographics demographics_file
     ways_back import_statuses""")
 OPERATORS = words("""
     operator_requesters operator_requester reverse_deposit operator_payouts make_payouts
@@ -169,7 +169,7 @@ SIGNED_REQUESTS = words("""
     shared_traits recruiting_decisions""")
 MARKETPLACE_OPEN = words("""
     testing_clock testing_faults testing_sweep external_submit groups signup login logout group
-    finish hit mturk_preview mturk_project arrive session leave_study your_study requester_index
+    hit mturk_preview mturk_project arrive session leave_study your_study requester_index
     requester_login requester_logout requester_sign_up frame preview_frame privacy erased None""")
 MARKETPLACE = WORKERS | REQUESTERS | OPERATORS | SIGNED_REQUESTS | MARKETPLACE_OPEN
 # Of whoever signed in, and of no study: test_documentation_pages.py.

@@ -1,13 +1,11 @@
-"""Requesters' secrets at rest, and the change from those that were derived from SECRET_KEY."""
+"""Requesters' secrets at rest."""
 
-import base64
 import re
 
 import pytest
 from botocore.exceptions import ClientError
 from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
-from django.utils.crypto import salted_hmac
 
 from encryption import UndecryptableSecret, decrypt, encrypt
 from marketplace.models import AccessKey
@@ -31,55 +29,12 @@ def stored(keys):
     return AccessKey.objects.get(access_key_id=keys["access_key_id"]).encrypted_secret
 
 
-def forget_secret(keys, secret_key):
-    """Make the key one of those that were issued when its secret was an HMAC of its id."""
-    public_id = keys["access_key_id"]
-    AccessKey.objects.filter(access_key_id=public_id).update(encrypted_secret="")
-    digest = salted_hmac(
-        "marketplace.secret_access_key", public_id, secret=secret_key, algorithm="sha256"
-    ).digest()
-    return keys | {"secret_access_key": base64.b64encode(digest).decode()}
-
-
-def test_a_secret_is_random_and_outlives_a_change_of_the_secret_key(keys, make_keys, settings):
-    other = make_keys("Other lab")
-    derived = forget_secret(dict(other), settings.SECRET_KEY)["secret_access_key"]
-    assert other["secret_access_key"] != derived
+def test_a_secret_is_stored_encrypted_and_outlives_a_change_of_the_secret_key(keys, settings):
     assert len(keys["secret_access_key"]) == 40
     assert keys["secret_access_key"] not in stored(keys)
     assert decrypt(stored(keys)) == keys["secret_access_key"]
     settings.SECRET_KEY = "another"
     assert is_answered(keys)
-
-
-def test_a_derived_secret_goes_on_working_and_is_stored_at_its_first_use(keys, settings):
-    former = forget_secret(keys, settings.SECRET_KEY)
-    assert not is_answered(keys)  # a wrong secret is never adopted
-    assert stored(keys) == ""
-    assert is_answered(former)
-    assert decrypt(stored(keys)) == former["secret_access_key"]
-    settings.SECRET_KEY = "another"
-    assert is_answered(former)
-    assert not is_answered(keys)
-
-
-def test_a_derived_secret_outlives_a_change_with_fallbacks(keys, settings):
-    former = forget_secret(keys, settings.SECRET_KEY)
-    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", [settings.SECRET_KEY]
-    call_command("reencrypt_secrets")
-    assert stored(keys) == ""  # which of the two it is, only its use can say
-    assert is_answered(former)
-    settings.SECRET_KEY_FALLBACKS = []
-    assert is_answered(former)
-
-
-def test_the_command_stores_derived_secrets(keys, settings, capsys):
-    settings.SECRET_KEY_FALLBACKS = []
-    former = forget_secret(keys, settings.SECRET_KEY)
-    call_command("reencrypt_secrets")
-    assert re.findall("[0-9]+", capsys.readouterr().out) == ["1"]
-    settings.SECRET_KEY = "another"
-    assert is_answered(former)
 
 
 def test_encryption_keys_are_changed_in_three_steps(keys, settings, capsys):

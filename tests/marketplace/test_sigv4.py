@@ -47,10 +47,8 @@ def changed(request, **changes):
 
 
 def check(request, now=None):
-    """The key of a request that comes in at a time, or now: hours after this file was read."""
-    now = now or datetime.now(UTC)
-    secrets = {KEY_ID: ["not-this-one", SECRET]}
-    return authenticate(request, secrets_for=lambda key: secrets.get(key, []), now=now)[0]
+    """Of a request that comes in at a time, or now: hours after this file was read."""
+    authenticate(request, secret_for={KEY_ID: SECRET}.get, now=now or datetime.now(UTC))
 
 
 def refusal_of(request, now=None):
@@ -68,11 +66,11 @@ def with_header(request, name, value):
 )
 def test_what_botocore_signs_is_accepted(path):
     request = signed(path=path)
-    assert check(changed(request, path=request.path.replace("%20", " "))) == KEY_ID
+    check(changed(request, path=request.path.replace("%20", " ")))
 
 
 def test_header_values_are_signed_with_single_spaces():
-    assert check(signed(headers={"X-Amz-Note": "two   spaces "})) == KEY_ID
+    check(signed(headers={"X-Amz-Note": "two   spaces "}))
 
 
 def test_what_was_not_signed_so_is_refused():
@@ -115,7 +113,7 @@ def test_a_date_more_than_fifteen_minutes_off_is_refused(skew):
     request = signed()
     wrong = refusal_of(request, now=datetime.now(UTC) + timedelta(minutes=skew))
     assert wrong == "InvalidSignatureException"
-    assert check(request, now=datetime.now(UTC) + timedelta(minutes=skew * 14 / 16)) == KEY_ID
+    check(request, now=datetime.now(UTC) + timedelta(minutes=skew * 14 / 16))
 
 
 @pytest.mark.parametrize("text", ["", "20261332T000000Z", "today"])

@@ -16,19 +16,13 @@ class Command(BaseCommand):
     help = (
         "Encrypt the secrets of all access keys and webhooks, workers' payout details and "
         "participants' ids under the first of ENCRYPTION_KEYS, so that the others can be taken "
-        "away. Secrets that were derived from SECRET_KEY are stored too."
+        "away."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            n_changed, n_waiting = reencrypt_secrets()
-            n_changed += reencrypt_details() + reencrypt_webhook_secrets()
+            n_changed = reencrypt_secrets() + reencrypt_details() + reencrypt_webhook_secrets()
             n_changed += reencrypt_participants() + reencrypt_tokens() + reencrypt_demographics()
         except UndecryptableSecret as error:
             raise CommandError(f"{error} Nothing was changed.", returncode=2) from error
         self.stdout.write(f"{n_changed} secret{'' if n_changed == 1 else 's'} encrypted anew.")
-        if n_waiting:
-            self.stdout.write(
-                f"{n_waiting} older without a stored secret will be stored at their next use: "
-                "with SECRET_KEY_FALLBACKS set it isn't known which secret is theirs."
-            )

@@ -34,7 +34,6 @@ from marketplace.recruiting.studies import (
     PRESETS,
     close_study,
     find_study,
-    hand_over,
     link_query,
     open_study,
     set_ways_back,
@@ -197,20 +196,6 @@ def close(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     else:
         text = _("“%(name)s” will be closed at %(recruiter)s, and then here.")
         messages.success(request, text % {"name": row.name, "recruiter": row.connection.name})
-    return redirect("marketplace:channel", row.requester.public_id, row.token)
-
-
-@require_POST
-@study_page(is_owners=False)
-def let_pay(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
-    """Let the recruiter pay for a study that the balance has paid for so far.
-
-    Access: the requester's users.
-    """
-    hand_over(study=row, user=user_of(request))
-    messages.success(
-        request, _("Nothing is held or paid here any more for “%(name)s”.") % {"name": row.name}
-    )
     return redirect("marketplace:channel", row.requester.public_id, row.token)
 
 

@@ -128,21 +128,6 @@ def your_study(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     return redirect("marketplace:session", row.public_id)
 
 
-@require_safe
-@worker_required
-@for_participants_alone
-def finish(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> HttpResponse:
-    """The former address of the completion page.
-
-    Access: participants who came to this group.
-    """
-    rows = Session.objects.filter(worker=worker, study__hit_type__public_id=hit_type_id)
-    latest = rows.order_by("-pk").first()
-    if latest is None:
-        raise ChannelClosed(_("There is no completion page for you here."))
-    return redirect("marketplace:session", latest.public_id)
-
-
 def way_on(worker: WorkerAccount, hit_type: HitType) -> HttpResponse | None:
     """Where a participant of a study of this group goes on: to the next HIT reserved for them,
     or to the page of their study. None for those who found the group by themselves."""

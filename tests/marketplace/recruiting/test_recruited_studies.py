@@ -237,7 +237,6 @@ def test_who_is_not_in_the_study_here_is_led_back_to_its_link(prolific, hit_type
             left.headers["Location"],
             f"/worker/assignments/{assignment.public_id}/",
             f"/worker/groups/{hit_type.public_id}/next/",
-            f"/worker/groups/{hit_type.public_id}/finish/",
         ):
             answer = visitor.get(path)
             assert (answer.status_code, answer.headers.get("Location")) == (403, None)
@@ -271,7 +270,7 @@ def test_the_way_back_is_the_requesters_with_quoted_ids(mturk, requester, hit_ty
     )
     browser = enter(study.token, "?pid=p/9%23x&sid=%7Bcode%7D%26&redirect_url=https://evil.example")
     work(browser)
-    page = browser.get(f"/worker/groups/{hit_type.public_id}/finish/", follow=True)
+    page = own_page(browser)
     address = page.context["address"]
     assert address == "https://panel.example/done?cc=A%26B&p=p%2F9%23x&s=%7Bcode%7D%26&t="
     assert page.context["host"] == urlsplit(address).hostname == "panel.example"
@@ -306,7 +305,6 @@ def test_a_panels_ids_come_in_parameters_of_different_names(hit_type):
 
 
 def test_the_completion_page_is_for_those_who_came_to_the_study(lab, ada, worker, hit_type):
-    assert ada.get(f"/worker/groups/{hit_type.public_id}/finish/").status_code == 410
     enter(lab.token)
     theirs = Session.objects.get()
     assert ada.get(f"/worker/studies/{theirs.public_id}/").status_code == 410
