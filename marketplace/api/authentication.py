@@ -18,12 +18,7 @@ from django.views.decorators.http import require_POST
 from marketplace.api.sigv4 import ReceivedRequest, authenticate
 from marketplace.exceptions import MarketplaceError, ProtocolError
 from marketplace.models import AccessKey, RateBucket, Requester
-from marketplace.people.access_keys import (
-    find_active_key,
-    is_owners,
-    note_use,
-    secret_of,
-)
+from marketplace.people.access_keys import find_active_key, is_owners, note_use, secret_of
 
 # Rate limits: each access key has a bucket of tokens, a call takes one, and time fills it.
 #

@@ -64,12 +64,7 @@ from marketplace.models.qualifications import (
     QualificationRequirement,
     QualificationType,
 )
-from marketplace.models.recruiting import (
-    Outcome,
-    OutcomeCode,
-    RecruitedStudy,
-    RecruiterConnection,
-)
+from marketplace.models.recruiting import Outcome, OutcomeCode, RecruitedStudy, RecruiterConnection
 
 __all__ = [
     "AccessKey",

@@ -12,11 +12,7 @@ from marketplace.exceptions import (
 )
 from marketplace.models import HitType, QualificationRequirement, QualificationType
 from marketplace.people.locations import locale_error
-from marketplace.qualifications.system import (
-    LOCALE_ID,
-    MASTERS_IDS,
-    find_system,
-)
+from marketplace.qualifications.system import LOCALE_ID, MASTERS_IDS, find_system
 
 Comparator = QualificationRequirement.Comparator
 Guard = QualificationRequirement.Guard

@@ -21,13 +21,7 @@ from django.utils.translation import gettext as _
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import (
-    HitType,
-    Outcome,
-    OutcomeCode,
-    RecruitedStudy,
-    RecruiterConnection,
-)
+from marketplace.models import HitType, Outcome, OutcomeCode, RecruitedStudy, RecruiterConnection
 from marketplace.recruiting.connections import required_recruiter
 from marketplace.recruiting.groups import blocked_group_of, group_of
 from marketplace.recruiting.places import places_for, require_work

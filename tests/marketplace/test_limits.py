@@ -10,12 +10,7 @@ from decimal import Decimal
 import pytest
 
 from marketplace import clock
-from marketplace.exceptions import (
-    AlreadyWorkedOn,
-    AssignmentClosed,
-    HitExpired,
-    NoAssignmentsLeft,
-)
+from marketplace.exceptions import AlreadyWorkedOn, AssignmentClosed, HitExpired, NoAssignmentsLeft
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import (
     accept_hit,

@@ -20,11 +20,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace import clock
-from marketplace.exceptions import (
-    DepositSpent,
-    DuplicateDeposit,
-    InvalidAmount,
-)
+from marketplace.exceptions import DepositSpent, DuplicateDeposit, InvalidAmount
 from marketplace.models import AuditEntry, Deposit, LedgerAudit, PayoutBatch, Requester
 from marketplace.money import deposits, ledger, payouts
 from marketplace.money.amounts import CENT, parse_amount

@@ -11,12 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from marketplace import clock
-from marketplace.exceptions import (
-    DraftChanged,
-    DraftTooLarge,
-    NotYourBrowser,
-    RequestRefused,
-)
+from marketplace.exceptions import DraftChanged, DraftTooLarge, NotYourBrowser, RequestRefused
 from marketplace.hits.assignments import find_assignment_of, require_accepted
 from marketplace.hits.drafts import (
     LARGEST_DRAFT,

@@ -19,12 +19,7 @@ from marketplace.exceptions import (
     QualificationTypeDoesNotExist,
     RequestRefused,
 )
-from marketplace.models import (
-    Qualification,
-    QualificationRequest,
-    QualificationType,
-    WorkerAccount,
-)
+from marketplace.models import Qualification, QualificationRequest, QualificationType, WorkerAccount
 from marketplace.qualifications.eligibility import is_earned, not_earned, work_towards
 from marketplace.qualifications.requests import (
     expire_overdue,

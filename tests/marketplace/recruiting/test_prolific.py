@@ -42,12 +42,7 @@ from marketplace.recruiting.dispatch import decide_uncertain
 from marketplace.recruiting.files import fetch_demographics
 from marketplace.recruiting.intents import approve_overdue, note
 from marketplace.recruiting.places import free_and_needed, places_for
-from marketplace.recruiting.posting import (
-    price_places,
-    publish_study,
-    set_places,
-    stop_study,
-)
+from marketplace.recruiting.posting import price_places, publish_study, set_places, stop_study
 from marketplace.recruiting.prolific.transport import TOKEN_REFUSED
 from marketplace.recruiting.sessions import end_session
 from marketplace.recruiting.standing import studies_of

@@ -42,13 +42,7 @@ from marketplace.recruiting.participants import (
     reencrypt_tokens,
 )
 from marketplace.recruiting.sessions import GRACE, return_session
-from marketplace.recruiting.studies import (
-    PROLIFIC,
-    StudyValues,
-    close_study,
-    invite,
-    open_study,
-)
+from marketplace.recruiting.studies import PROLIFIC, StudyValues, close_study, invite, open_study
 from marketplace.recruiting.submissions import take_over as follow_decision
 from tests.boto_clients import in_process_client
 from tests.codes import refused

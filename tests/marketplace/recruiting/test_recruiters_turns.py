@@ -12,12 +12,7 @@ from django.utils import timezone
 from benchmarks.fake_prolific import operations
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter, RecruiterBusy
-from marketplace.models import (
-    AttachedHitType,
-    Intent,
-    RecruiterConnection,
-    Requester,
-)
+from marketplace.models import AttachedHitType, Intent, RecruiterConnection, Requester
 from marketplace.recruiting import posting
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import required_recruiter
