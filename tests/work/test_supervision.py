@@ -21,7 +21,7 @@ WAIT = 30.0
 # A part that says which process it is, ends with its supervisor.
 PART = """
 import os, pathlib, signal, sys, time
-from work.parent import end_with_supervisor
+from work.supervision import end_with_supervisor
 end_with_supervisor()
 path = pathlib.Path(sys.argv[1])
 path.with_suffix(".new").write_text(str(os.getpid()))
@@ -133,7 +133,7 @@ def test_the_supervisor_imports_no_django():
 
 CHILD = """
 import signal, threading, time
-from work.parent import end_with_parent
+from work.supervision import end_with_parent
 end_with_parent(grace_seconds=0.1)
 for name in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
     signal.signal(name, signal.SIG_IGN)
