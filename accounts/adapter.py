@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.crypto import get_random_string, salted_hmac
 
 from accounts.enrolment import absolute
-from accounts.mail import send_later
+from accounts.jobs import send_later
 
 # Browsers in which somebody has signed in before, known again by a signed cookie.
 #

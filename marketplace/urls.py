@@ -4,7 +4,7 @@ from django.urls.converters import StringConverter
 from lazy_views import LazyPackage
 
 api = LazyPackage("marketplace.api")
-operator = LazyPackage("marketplace.web.operator")
+web = LazyPackage("marketplace.web")
 requester = LazyPackage("marketplace.web.requester")
 worker = LazyPackage("marketplace.web.worker")
 
@@ -46,23 +46,23 @@ requester_patterns: list[URLPattern | URLResolver] = [
     path("channels/<slug:token>/links.csv", requester.channels.links, name="channel_links"),
 ]
 operator_patterns: list[URLPattern | URLResolver] = [
-    path("", operator.pages.requesters, name="operator_requesters"),
+    path("", web.operator.requesters, name="operator_requesters"),
     path(
         "requesters/<entity_id:requester_id>/",
-        operator.pages.requester,
+        web.operator.requester,
         name="operator_requester",
     ),
     path(
         "requesters/<entity_id:requester_id>/deposits/<entity_id:deposit_id>/reverse/",
-        operator.pages.reverse_deposit,
+        web.operator.reverse_deposit,
         name="reverse_deposit",
     ),
-    path("payouts/", operator.pages.payout_batches, name="operator_payouts"),
-    path("payouts/make/", operator.pages.make_payouts, name="make_payouts"),
-    path("payouts/<int:batch_id>/export/", operator.pages.export_payouts, name="export_payouts"),
-    path("payouts/<int:batch_id>/paid/", operator.pages.mark_payouts_paid, name="payouts_paid"),
-    path("audit/", operator.pages.audit_log, name="operator_audit"),
-    path("status/", operator.pages.status, name="operator_status"),
+    path("payouts/", web.operator.payout_batches, name="operator_payouts"),
+    path("payouts/make/", web.operator.make_payouts, name="make_payouts"),
+    path("payouts/<int:batch_id>/export/", web.operator.export_payouts, name="export_payouts"),
+    path("payouts/<int:batch_id>/paid/", web.operator.mark_payouts_paid, name="payouts_paid"),
+    path("audit/", web.operator.audit_log, name="operator_audit"),
+    path("status/", web.operator.status, name="operator_status"),
 ]
 
 app_name = "marketplace"
@@ -173,13 +173,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
         worker.records.submitted,
         name="submitted",
     ),
-    path("worker/assignments/<entity_id:assignment_id>/draft/", worker.drafts.draft, name="draft"),
+    path("worker/assignments/<entity_id:assignment_id>/draft/", worker.tasks.draft, name="draft"),
     path(
-        "worker/assignments/<entity_id:assignment_id>/report/", worker.drafts.report, name="report"
+        "worker/assignments/<entity_id:assignment_id>/report/", worker.tasks.report, name="report"
     ),
     path(
         "worker/assignments/<entity_id:assignment_id>/more-time/",
-        worker.drafts.more_time,
+        worker.tasks.more_time,
         name="more_time",
     ),
     path(

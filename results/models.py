@@ -14,7 +14,7 @@ from django.contrib.contenttypes.fields import GenericForeignKey
 from django.contrib.contenttypes.models import ContentType
 from django.db import models
 
-from work.contents.field import ContentField
+from work.contents import ContentField
 
 USER = settings.AUTH_USER_MODEL
 

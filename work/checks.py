@@ -8,7 +8,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 
-from work.contents.objects import delete_object, read_object, write_object
+from work.contents import delete_object, read_object, write_object
 from work.exceptions import ContentMissing
 
 REFUSALS = (OSError, BotoCoreError, ClientError, ContentMissing)

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
-from work.contents.columns import sweep_objects
+from work.contents import sweep_objects
 from work.execution import RunningJob
 from work.models import Job
 from work.registry import MARKETPLACE, job_kinds, register

@@ -107,7 +107,7 @@ class RQBackend(BaseTaskBackend):
             )
         except NoSuchJobError:
             return True
-        # Before it is done: a message is a hint, and `work.recovery` replaces one that was lost.
+        # Before it is done: a message is a hint, and `work.periodic` replaces one that was lost.
         message.delete()
         module, _, name = (message.func_name or "").rpartition(".")
         task = getattr(import_module(module), name)

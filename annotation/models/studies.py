@@ -20,7 +20,7 @@ from accounts.roles import Permission
 from annotation.exceptions import QuestionUnknown, StudyUnknown
 from error_codes import CodedText
 from results.models import Result
-from work.contents.field import ContentField
+from work.contents import ContentField
 
 BLIND_KEY_LENGTH = 12
 

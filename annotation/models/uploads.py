@@ -13,7 +13,7 @@ from accounts.models import Membership
 from accounts.roles import PERMISSIONS, Permission
 from annotation.models.studies import Study
 from annotation.readers.report import ReadingReport
-from work.contents.field import ContentField
+from work.contents import ContentField
 
 if TYPE_CHECKING:
     from accounts.models import User

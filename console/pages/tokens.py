@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.exceptions import AccountsError
 from accounts.models import ApiToken, Membership, Team
-from accounts.pages.tokens import display_once, text_once
+from accounts.pages.account import display_once, text_once
 from accounts.roles import Permission, Role
 from accounts.teams import appointable_roles
 from accounts.tokens import create_team_token, revoke_token

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 
 from defusedxml.ElementTree import XMLParser
 
-from marketplace.documents.xml import SCHEMAS, Children, name_of, read_xml, text_of
+from marketplace.documents.contents import SCHEMAS, Children, name_of, read_xml, text_of
 from marketplace.exceptions import InvalidQuestion
 
 NAMESPACE = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"

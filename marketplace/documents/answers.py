@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from error_codes import CodedText
 from marketplace.documents.constraints import FreeText, PatternBudget
+from marketplace.documents.contents import SCHEMAS
 from marketplace.documents.question_forms import FormQuestion, Overview, QuestionForm, Selection
-from marketplace.documents.xml import SCHEMAS
 
 NAMESPACE = f"{SCHEMAS}/2005-10-01/QuestionFormAnswers.xsd"
 ILLEGAL_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

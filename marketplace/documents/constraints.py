@@ -12,7 +12,7 @@ import regex  # type: ignore[import-untyped]
 from django.utils.translation import gettext as _
 
 from error_codes import CodedText
-from marketplace.documents.xml import Children, name_of, whole_number
+from marketplace.documents.contents import Children, name_of, whole_number
 from marketplace.exceptions import InvalidQuestion
 
 # A pattern is the requester's and the text the worker's: neither may keep the server busy.

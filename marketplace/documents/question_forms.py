@@ -17,8 +17,15 @@ from xml.etree.ElementTree import Element
 from django.utils.translation import gettext as _
 
 from marketplace.documents.constraints import FreeText, check_patterns, read_free_text
-from marketplace.documents.contents import Content, read_content, read_contents
-from marketplace.documents.xml import SCHEMAS, Children, name_of, read_xml
+from marketplace.documents.contents import (
+    SCHEMAS,
+    Children,
+    Content,
+    name_of,
+    read_content,
+    read_contents,
+    read_xml,
+)
 from marketplace.exceptions import InvalidQuestion, NotOffered
 
 DATES = ("2005-10-01", "2017-11-06")

@@ -8,9 +8,8 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from xml.etree.ElementTree import Element
 
 from marketplace.documents.answer_schemas import answer_schemas
-from marketplace.documents.contents import is_web_address
+from marketplace.documents.contents import SCHEMAS, is_web_address, read_xml
 from marketplace.documents.question_forms import is_question_form, read_question_form
-from marketplace.documents.xml import SCHEMAS, read_xml
 from marketplace.exceptions import InvalidQuestion
 
 HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"

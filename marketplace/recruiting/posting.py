@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter
-from marketplace.hits.participants import let_recruiter_pay
+from marketplace.hits.assignments import let_recruiter_pay
 from marketplace.models import PaidBy, RecruitedStudy, RecruiterCharge, RecruiterConnection
 from marketplace.recruiting.charges import follow_pay
 from marketplace.recruiting.connections import required_recruiter

@@ -24,8 +24,8 @@ from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter, MarketplaceError, RecruiterBusy
 from marketplace.hits import creation
+from marketplace.hits.assignments import let_recruiter_pay
 from marketplace.hits.creation import HitTypeValues, HitValues
-from marketplace.hits.participants import let_recruiter_pay
 from marketplace.models import (
     AttachedHitType,
     Hit,

@@ -15,8 +15,14 @@ from django.db.models import Exists, OuterRef, Q
 from marketplace import clock
 from marketplace.exceptions import AssignmentClosed, NotQualified, ParticipantUnknown
 from marketplace.hits import lifecycle
-from marketplace.hits.assignments import answer_document, submit_answer, submit_assignment
-from marketplace.hits.participants import give_up, take_late_answer, withdraw
+from marketplace.hits.assignments import (
+    answer_document,
+    give_up,
+    submit_answer,
+    submit_assignment,
+    take_late_answer,
+    withdraw,
+)
 from marketplace.models import (
     Assignment,
     AssignmentDraft,

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
-from marketplace.hits.participants import let_recruiter_pay
+from marketplace.hits.assignments import let_recruiter_pay
 from marketplace.models import (
     HitType,
     Invitation,

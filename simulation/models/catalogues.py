@@ -9,7 +9,7 @@ from django.db import models
 
 from accounts.models import Membership, Team
 from accounts.roles import SYSTEM_VIEWERS
-from work.contents.field import ContentField
+from work.contents import ContentField
 
 if TYPE_CHECKING:
     from accounts.models import User

@@ -7,7 +7,7 @@ from django.db import models
 
 from annotation.models import Item, Study
 from simulation.models.experiments import ExperimentVersion, StoredExperiment
-from work.contents.field import ContentField
+from work.contents import ContentField
 
 ID_LENGTH = 255
 

@@ -12,7 +12,7 @@ from accounts.models import Membership, Team
 from accounts.roles import SYSTEM_VIEWERS, Role
 from annotation.models import Study
 from simulation.models.catalogues import NAME_LENGTH, StoredCatalogue, StoredRecommender
-from work.contents.field import ContentField
+from work.contents import ContentField
 
 if TYPE_CHECKING:
     from accounts.models import User

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.enrolment import create_user, password_link
-from accounts.mail import send_later
+from accounts.jobs import send_later
 from accounts.models import User
 from tests.accounts.conftest import PASSWORD, sign_in
 from work.execution import run_job

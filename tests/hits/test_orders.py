@@ -26,8 +26,7 @@ from hits.review import REJECT, decide, send_decisions
 from hits.review_rules import unflagged_assignments
 from hits.statements import OrderBalance, batch_report
 from marketplace.documents.questions import parse_question
-from marketplace.hits.assignments import accept_hit, return_assignment, submit_assignment
-from marketplace.hits.participants import give_up
+from marketplace.hits.assignments import accept_hit, give_up, return_assignment, submit_assignment
 from marketplace.models import Assignment as Taken
 from marketplace.models import Hit as MarketplaceHit
 from presentation.row_files import row_jsonl

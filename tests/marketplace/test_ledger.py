@@ -18,8 +18,12 @@ from marketplace.exceptions import (
     NotQualified,
     PaidByRecruiter,
 )
-from marketplace.hits.assignments import accept_hit, accept_next, create_assignment
-from marketplace.hits.participants import let_recruiter_pay
+from marketplace.hits.assignments import (
+    accept_hit,
+    accept_next,
+    create_assignment,
+    let_recruiter_pay,
+)
 from marketplace.models import (
     Assignment,
     AuditEntry,

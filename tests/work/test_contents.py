@@ -21,8 +21,14 @@ from config.variables import object_storage
 from tests.annotation.studies import rated_study
 from tests.codes import refused, refused_naming
 from work.checks import check_objects
-from work.contents.columns import content_columns, sweep_objects
-from work.contents.field import LARGE_BYTES, MARK, REFERENCE, REFERENCE_BYTES
+from work.contents import (
+    LARGE_BYTES,
+    MARK,
+    REFERENCE,
+    REFERENCE_BYTES,
+    content_columns,
+    sweep_objects,
+)
 from work.exceptions import ContentMissing
 
 pytestmark = pytest.mark.django_db

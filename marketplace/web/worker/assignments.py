@@ -28,8 +28,14 @@ from marketplace.web.worker.access import (
     worker_required,
 )
 from marketplace.web.worker.continuation import go_on, remember_choice
-from marketplace.web.worker.drafts import work_state
-from marketplace.web.worker.tasks import Task, filled_in, form_of, task_for, work_context
+from marketplace.web.worker.tasks import (
+    Task,
+    filled_in,
+    form_of,
+    task_for,
+    work_context,
+    work_state,
+)
 
 
 @require_POST

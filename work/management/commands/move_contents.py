@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from work.contents.columns import count_elsewhere, move_contents
+from work.contents import count_elsewhere, move_contents
 from work.exceptions import ContentMissing
 
 TO = ("objects", "database")

@@ -1,1 +1,0 @@
-"""The operators' pages: requesters' money, workers' payouts, the audit log."""
