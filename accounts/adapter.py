@@ -37,7 +37,6 @@ def known_browser(request: HttpRequest, username: str) -> str | None:
 
 
 def remember_browser(request: HttpRequest, response: HttpResponse, username: str) -> None:
-    """Let the browser show, next time, that this user has signed in here."""
     content, digest = _read(request), _digest(username)
     names = [digest, *(name for name in content["names"] if name != digest)][:MAX_NAMES]
     response.set_cookie(

@@ -74,7 +74,6 @@ class AccountsConfig(AppConfig):
     name = "accounts"
 
     def ready(self) -> None:
-        """Let `migrate` make the table of the cache too."""
         post_migrate.connect(create_cache_table, sender=self)
 
 

@@ -37,7 +37,6 @@ def seal_of_entry(entry_hash: str) -> str:
 
 
 def seal_of_end(name: str, length: int, last_hash: str) -> str:
-    """The seal of a chain that ends there."""
     return seal(_end(name, length, last_hash), purpose=PURPOSE)
 
 

@@ -36,7 +36,6 @@ def create_user(*, username: str, password: str | None, is_staff: bool = False) 
 
 
 def set_password(*, user: User, password: str) -> None:
-    """Change a password without asking for the old one; ends the user's sessions."""
     user.set_password(password)
     user.save(update_fields=["password"])
 

@@ -54,7 +54,6 @@ def erase_user(user: User) -> None:
 
 
 def erasure_obstacles(user: User) -> list[CodedText]:
-    """What must be done before, in sentences."""
     reasons: list[CodedText] = []
     for relation in _relations():
         if relation.related_model._meta.app_label == MARKETPLACE and _rows(relation, user).exists():
@@ -74,7 +73,6 @@ def erasure_obstacles(user: User) -> list[CodedText]:
 
 
 def _relations() -> list[ForeignObjectRel]:
-    """Each column of each app that refers to users, those without a way back too."""
     return [
         relation
         for relation in User._meta.get_fields(include_hidden=True)

@@ -26,19 +26,15 @@ class SignInForm(LoginForm):  # type: ignore[misc]
             field.widget.attrs.pop("placeholder", None)
 
     def user_credentials(self) -> dict[str, str]:
-        """What is checked; also of a form whose name is missing."""
         return {name: self.cleaned_data[name] for name in ("username", "password")}
 
     def clean(self) -> dict[str, Any]:
-        """Check the password, unless something is missing."""
         self.cleaned_data["login"] = self.cleaned_data.get("username", "")
         cleaned: dict[str, Any] = super().clean()
         return cleaned
 
 
 class NewPasswordForm(ChangePasswordForm):  # type: ignore[misc]
-    """The old password, and the new one twice."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
@@ -66,8 +62,6 @@ def _days(n: int) -> Any:
 
 
 class TokenForm(forms.Form):
-    """What a token is called, what it is for, and for how long."""
-
     name = forms.CharField(
         label=_("Name"), max_length=80, help_text=_("What will use it, such as “nightly export”.")
     )
@@ -87,5 +81,4 @@ class TokenForm(forms.Form):
 
     @property
     def values(self) -> dict[str, Any]:
-        """What was filled in, once it is valid."""
         return {name: self.cleaned_data[name] for name in ("name", "days", "scopes")}

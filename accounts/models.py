@@ -46,7 +46,6 @@ class User(AbstractUser):
 
     @classmethod
     def named(cls, name: str) -> User:
-        """The user of that name, or UserUnknown."""
         user = cls.objects.filter(username=name).first()
         if user is None:
             raise UserUnknown(f"There is no user '{name}'.")

@@ -10,8 +10,6 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Permission(StrEnum):
-    """What somebody may do."""
-
     VIEW = "view"
     """Read items, and judgments under pseudonyms."""
     VIEW_SYSTEMS = "view_systems"
@@ -91,7 +89,6 @@ SCOPES: dict[Scope, frozenset[Permission]] = {
 
 
 def permissions_of(*roles: str) -> frozenset[Permission]:
-    """What somebody may do who holds all of these roles."""
     return frozenset().union(*(PERMISSIONS[Role(role)] for role in roles))
 
 

@@ -54,13 +54,11 @@ def has_second_factor(user: User) -> bool:
 
 
 def is_verified(request: HttpRequest, user: User) -> bool:
-    """Whether a code was given in this session."""
     records = get_authentication_records(request, user)
     return any(record["method"] == "mfa" for record in records)
 
 
 def record_code(request: HttpRequest, user: User) -> None:
-    """Remember that a code was given in this session, such as the first one."""
     record_authentication(request, user, "mfa", type=Authenticator.Type.TOTP.value)
 
 

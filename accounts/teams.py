@@ -45,7 +45,6 @@ def _is_operator(user: User) -> bool:
 
 
 def create_own_team(*, name: str, owner: User) -> Team:
-    """A team that its owner creates; RoleTooSmall if the site does not allow it."""
     if not may_create_teams(owner):
         text = _("Only operators of this site create teams. Ask one of them for a team.")
         raise RoleTooSmall(text, code="operators_only")
@@ -144,7 +143,6 @@ def set_wage_floor(*, team: Team, wage_floor_usd: Decimal | None, actor: User | 
 
 
 def require_appointable(team: Team, actor: User, role: Role) -> None:
-    """RoleTooSmall where the actor may not give this role in the team."""
     _require_power(team, actor, role)
 
 

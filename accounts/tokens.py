@@ -32,15 +32,12 @@ PRECISION = timedelta(minutes=1)
 
 
 class NewToken(NamedTuple):
-    """A token and its text, which is nowhere else."""
-
     token: ApiToken
     text: str
 
 
 @transaction.atomic
 def create_personal_token(*, user: User, name: str, scopes: Sequence[str], days: int) -> NewToken:
-    """A token that acts as its person, within the scopes."""
     new = _create(user=user, team=None, name=name, scopes=scopes, days=days, created_by=user)
     _record_personal(user, "token.create", new.token)
     return new

@@ -5,5 +5,4 @@ class WorkConfig(AppConfig):
     name = "work"
 
     def ready(self) -> None:
-        """Register the app's checks."""
         from work import checks  # noqa: F401

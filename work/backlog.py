@@ -31,7 +31,6 @@ class Backlog:
 
 
 def backlogs(now: datetime) -> list[Backlog]:
-    """Every queue, also one that holds nothing."""
     waiting = Q(pk__in=Job.objects.due(now).values("pk"))
     failed = Q(state=Job.State.FAILED, finished_at__gte=now - timedelta(days=1))
     relevant = Job.objects.filter(Q(state__in=Job.UNFINISHED) | failed).order_by()
@@ -47,7 +46,6 @@ def backlogs(now: datetime) -> list[Backlog]:
 
 
 def failed_lately(now: datetime) -> JobQuerySet:
-    """The jobs that failed last, within a day."""
     failed = Job.objects.filter(
         state=Job.State.FAILED, finished_at__gte=now - timedelta(days=1)
     ).order_by("-finished_at")

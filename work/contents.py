@@ -56,7 +56,6 @@ class StoredObject:
 
 
 def write_object(content: bytes) -> StoredObject:
-    """Store a content."""
     stored = StoredObject(uuid4(), sha256(content).digest())
     _storage().save(stored.name, ContentFile(content))
     return stored
@@ -81,12 +80,10 @@ def read_object(stored: StoredObject) -> bytes:
 
 
 def delete_object(stored: StoredObject) -> None:
-    """Delete an object that no row refers to."""
     _storage().delete(stored.name)
 
 
 def object_keys() -> Iterator[UUID]:
-    """Of all objects with contents that the storage has."""
     for folder in _listed(FOLDER)[0]:
         for name in _listed(f"{FOLDER}/{folder}")[1]:
             if HEX.fullmatch(name):
@@ -178,7 +175,6 @@ def content_of(stored: bytes) -> bytes:
 
 
 def object_of(stored: bytes) -> StoredObject | None:
-    """The object that a column's value refers to, if it does."""
     if len(stored) != REFERENCE_BYTES or not stored.startswith(MARK + REFERENCE):
         return None
     key = stored[-KEY_BYTES - DIGEST_BYTES : -DIGEST_BYTES]
@@ -200,13 +196,11 @@ class Column:
     field: ContentField
 
     def references(self) -> Iterator[UUID]:
-        """The keys of the objects that its rows refer to."""
         for _key, stored in self._rows("LENGTH({column}) = %s", REFERENCE_BYTES, with_value=True):
             if referenced := object_of(stored):
                 yield referenced.key
 
     def elsewhere(self, *, in_objects: bool) -> Iterator[Any]:
-        """The keys of the rows whose content is not where it is to be."""
         if in_objects:
             yield from (key for key, _ in self._rows("LENGTH({column}) >= %s", LARGE_BYTES))
             return
@@ -257,7 +251,6 @@ class Column:
 
 
 def content_columns() -> list[Column]:
-    """Every column of contents of the site."""
     return [
         Column(model, field)
         for model in apps.get_models(include_auto_created=True)

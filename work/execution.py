@@ -122,7 +122,6 @@ class RunningJob(Lease):
             logger.warning("'%s' is in other hands; it is not marked %s here.", self.job, state)
 
     def requeue(self, **changes: Any) -> None:
-        """Let the job wait again, with these changes."""
         queued = {"state": Job.State.QUEUED, "lease_token": "", "leased_until": None}
         announced: dict[str, Any] = {"task_id": "", "enqueued_at": None}
         self.rows().update(**queued, **announced, **changes)
@@ -276,7 +275,6 @@ def retry_delay(n_attempts: int) -> timedelta:
 
 
 def _release(running: RunningJob) -> None:
-    """Give a job back that waits, or whose worker was asked to end; that is no failed attempt."""
     running.requeue(attempts=models.F("attempts") - 1)
     if job := Job.objects.queued().filter(pk=running.job.pk).first():
         announce(job)

@@ -33,7 +33,6 @@ TERM_SHARE = 0.75
 
 
 def lease_term() -> timedelta:
-    """How long a lease is good for after a heartbeat."""
     return timedelta(seconds=settings.WORK_LEASE_SECONDS * TERM_SHARE)
 
 
@@ -48,7 +47,6 @@ class Lease:
         self._last_beat = time.monotonic()
 
     def rows(self) -> models.QuerySet[Any]:
-        """The row, as long as it is in these hands."""
         return type(self.row)._default_manager.filter(pk=self.row.pk, lease_token=self.token)
 
     def hold(self) -> None:
@@ -82,13 +80,11 @@ class Lease:
             raise LeaseLost(f"{self.row}: it was stopped or taken over; what was done is kept.")
 
     def beat(self) -> None:
-        """Renew the lease, and notice where it is lost."""
         renewed = self.rows().update(leased_until=timezone.now() + lease_term(), **self.changes())
         self.is_lost = not renewed
         self._last_beat = time.monotonic()
 
     def changes(self) -> dict[str, Any]:
-        """What a heartbeat writes beside the lease."""
         return {}
 
 

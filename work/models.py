@@ -60,7 +60,6 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.unfinished().filter(stop_requested=False)
 
     def due(self, now: datetime) -> JobQuerySet:
-        """Queued, and not waiting for another attempt."""
         latest = now + timedelta(seconds=MOST_DELAY_SECONDS) + CLOCK_SLACK
         waits = Q(run_after__gt=now, run_after__lte=latest)
         return self.queued().filter(Q(run_after=None) | ~waits)
@@ -156,7 +155,6 @@ class Job(Leased):
 
     @property
     def is_retrying(self) -> bool:
-        """Waiting for another attempt after one that failed."""
         return self.state == self.State.QUEUED and self.attempts > 0
 
     @property
@@ -168,7 +166,6 @@ class Job(Leased):
 
     @property
     def per_second(self) -> float | None:
-        """The pace so far."""
         if not (self.n_done and self.started_at and self.progress_at):
             return None
         seconds = (self.progress_at - self.started_at).total_seconds()

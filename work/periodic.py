@@ -97,7 +97,6 @@ def tick(now: datetime | None = None) -> None:
 
 
 def _intervals() -> dict[str, timedelta]:
-    """How often what happens by time happens."""
     seconds = {kind.name: kind.every_seconds for kind in job_kinds().values()}
     seconds[RECOVERY] = settings.WORK_LEASE_SECONDS / 6
     return {name: timedelta(seconds=every) for name, every in seconds.items() if every}
@@ -137,8 +136,6 @@ def take_turn(name: str, every: timedelta, now: datetime) -> tuple[datetime | No
 
 
 class Ticker(threading.Thread):
-    """Ticks beside a worker for as long as it lives."""
-
     def __init__(self) -> None:
         super().__init__(name="periodic", daemon=True)
         self.ended = threading.Event()

@@ -86,7 +86,6 @@ def job_kind(name: str) -> JobKind:
 
 
 def job_kinds() -> Mapping[str, JobKind]:
-    """All kinds by name."""
     _import_jobs()
     return MappingProxyType(_kinds)
 
@@ -99,7 +98,6 @@ def job_runner(function: Callable[[int], str]) -> Callable[[int], str]:
 
 
 def run_message(job_id: int) -> str:
-    """Do the job that a message names; its state afterwards."""
     _import_jobs()
     return _runners[0](job_id)
 

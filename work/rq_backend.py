@@ -65,7 +65,6 @@ class RQBackend(BaseTaskBackend):
         )
 
     def waiting_ids(self, queue: str) -> set[str]:
-        """The messages that no worker took yet."""
         return set(self.queue(queue).get_job_ids())
 
     def delete_taken(self, queues: Iterable[str], *, before: datetime) -> int:

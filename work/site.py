@@ -32,7 +32,6 @@ def serve_site(bind: str, *, threads: int, greeting: str) -> None:
 
 
 def site_command(bind: str, *, processes: int = 2, threads: int = 8) -> list[str]:
-    """What starts the servers of the site."""
     command = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", bind]
     command += ["--config", "python:config.gunicorn"]
     command += ["--workers", str(processes), "--threads", str(threads)]
@@ -55,7 +54,6 @@ def require_free(bind: str) -> None:
 
 
 def site_parts(bind: str, threads: int) -> list[Part]:
-    """The web server and the workers, as many as the settings say."""
     processes = settings.WEB_PROCESSES
     command = site_command(bind, processes=processes, threads=threads)
     server = Part(f"web server (processes: {processes}, threads of each: {threads})", command)

@@ -91,8 +91,6 @@ class Part:
 
 
 class Supervisor:
-    """Starts parts, starts them again when they die, and ends them."""
-
     def __init__(
         self, parts: Sequence[Part], *, folder: Path, report: Callable[[str], object]
     ) -> None:
@@ -120,7 +118,6 @@ class Supervisor:
             self._start(part)
 
     def stop(self) -> None:
-        """End all parts, politely first."""
         running = [part.process for part in self.parts if part.process and part.is_running]
         for process in running:
             process.terminate()

@@ -47,7 +47,6 @@ def _announce_elsewhere(job: Job) -> None:
 
 
 def enqueue(job: Job) -> None:
-    """Give a queue the job's key."""
     message = do_job.using(queue_name=job.queue).enqueue(job.pk)
     Job.objects.queued().filter(pk=job.pk).update(task_id=message.id, enqueued_at=timezone.now())
 

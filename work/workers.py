@@ -38,7 +38,6 @@ class Worker:
         signal.signal(signal.SIGINT, self._stop)
 
     def run(self, *, until_empty: bool = False) -> None:
-        """Work until asked to end, or until the queues are empty."""
         pause = FIRST_PAUSE_SECONDS
         while not self.is_stopping:
             try:
@@ -82,7 +81,6 @@ class Worker:
 
 
 def _database_task_worker(queues: list[str]) -> DatabaseTaskWorker:
-    """The library's worker, for one message."""
     return DatabaseTaskWorker(
         queue_names=queues,
         interval=0,

@@ -36,13 +36,11 @@ class OwnAccountMixin:
     section = "account"
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        """Refuse those who have no password."""
         require_password(request)
         response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]
         return response
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Which of the pages this is."""
         context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
         return context | {"section": self.section, "sends_mail": settings.SENDS_MAIL}
 
@@ -76,7 +74,6 @@ class RequestLinkView(PasswordResetView):  # type: ignore[misc]
     extra_context = {"sends_mail": settings.SENDS_MAIL}
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        """Refuse where nothing would be sent."""
         if not settings.SENDS_MAIL:
             raise PermissionDenied(_("This site has no mail server, so it cannot send links."))
         response: HttpResponseBase = super().post(request, *args, **kwargs)

@@ -27,7 +27,6 @@ class SecondFactorView(OwnAccountMixin, IndexView):  # type: ignore[misc]
     template_name = "accounts/second_factor.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Whether it is required, too."""
         user = self.request.user
         needs = isinstance(user, User) and needs_second_factor(user)
         return super().get_context_data(**kwargs) | {"needs_second_factor": needs}
