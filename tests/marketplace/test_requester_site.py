@@ -296,11 +296,3 @@ def test_sona_gives_credit_to_those_who_have_finished(owner, home, channel):
     session = Session.objects.get(study=study)
     end_session(session=session, outcome="no_consent")
     assert "sona-systems.com" not in text_of(browser.get("/worker/", follow=True))
-
-
-def test_a_study_of_before_recruiters_paid_is_handed_over(rita, home, channel, requester):
-    HitType.objects.update(paid_by="ledger")
-    action = f"{home}channels/{channel.token}/hand-over/"
-    assert action in text_of(rita.get(f"{home}channels/{channel.token}/"))
-    assert action not in text_of(rita.post(action, follow=True))
-    assert HitType.objects.get().paid_by == "recruiter"

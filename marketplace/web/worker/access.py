@@ -16,7 +16,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from marketplace.exceptions import Missing, NotYourBrowser, WorkRefused
+from marketplace.exceptions import InvalidQuestion, Missing, NotYourBrowser, WorkRefused
 from marketplace.hits.same_person import note_device
 from marketplace.models import Assignment, PaidBy, RecruiterConnection, Session, WorkerAccount
 from marketplace.recruiting.arrivals import study_at
@@ -56,6 +56,10 @@ def worker_required(
             return view(request, worker, *args, **kwargs)
         except (Missing, WorkRefused) as error:
             return explain(request, error)
+        except InvalidQuestion as error:
+            # Stored by a version without this limit.
+            text = _("This task cannot be shown: its form exceeds a limit of this site.")
+            return explain(request, WorkRefused(text, code=error.code))
 
     # Participants have nothing to sign in with.
     if _may_be_of_a_study(view):

@@ -42,7 +42,7 @@ from marketplace.recruiting.places import free_and_needed
 from marketplace.recruiting.posting import price_places, publish_study, stop_study
 from marketplace.recruiting.prolific import transport
 from marketplace.recruiting.prolific.recruiter import Prolific
-from marketplace.recruiting.prolific.transport import Answer, Transport
+from marketplace.recruiting.prolific.transport import Transport
 from marketplace.recruiting.records import NotAuthorized, Uncertain, Unreachable
 from marketplace.recruiting.rules import end_rule
 from marketplace.recruiting.standing import calls_of, decisions_of, studies_of, withdrawn_of
@@ -92,7 +92,7 @@ def answer_wrongly(monkeypatch, is_wanted, content):
         answer = real(self, method, path, query=query, body=body)
         if not is_wanted(path, query or {}):
             return answer
-        return Answer(content(answer.content) if callable(content) else content, {})
+        return (content(answer[0]) if callable(content) else content), {}
 
     monkeypatch.setattr(Transport, "_call", call)
 
