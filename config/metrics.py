@@ -29,10 +29,10 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector
 from redis.exceptions import RedisError
 
-from marketplace.hits.counts import assignments_by_status, hits_by_status
+from marketplace.hits.holds import assignments_by_status, hits_by_status
 from marketplace.models import LedgerAudit
-from marketplace.money.totals import totals
-from marketplace.notifications.failures import deliveries
+from marketplace.money.reconciliation import totals
+from marketplace.notifications.delivery import deliveries
 from work.backlog import backlogs, is_late
 
 # Several servers may ask at once; the site is asked no more often than this.

@@ -181,7 +181,7 @@ def object_storage(url: str, endpoint_url: str, folder: Path) -> dict[str, Any]:
     parts = urlsplit(url)
     if not url or (parts.scheme == "file" and parts.path and not parts.netloc):
         location = Path(parts.path) if url else folder
-        backend = "work.contents.objects.SyncedFolder"
+        backend = "work.contents.SyncedFolder"
         return {"BACKEND": backend, "OPTIONS": {"location": str(location), **OF_ITS_USER}}
     if parts.scheme != "s3" or not parts.netloc or parts.query or "@" in parts.netloc:
         # Without the value, which may hold a password.

@@ -14,7 +14,7 @@ from accounts.roles import SYSTEM_VIEWERS, Role
 from annotation.models import Study
 from annotation.readers.report import ReadingReport
 from results.models import Result
-from work.contents.field import ContentField
+from work.contents import ContentField
 
 if TYPE_CHECKING:
     from accounts.models import User
