@@ -20,10 +20,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from accounts.audit import record
-from accounts.enrolment import add_address, create_user
+from accounts.enrolment import add_address, create_user, password_link
 from accounts.exceptions import InvalidAccount, RoleTooSmall
-from accounts.links import password_link
-from accounts.mail import send_later
+from accounts.jobs import send_later
 from accounts.models import Membership, Team, User
 from accounts.roles import PERMISSIONS, Role
 from accounts.teams import require_appointable, set_role
