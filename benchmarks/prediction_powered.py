@@ -25,8 +25,7 @@ from stats.inference.active_labels import (
     expected_errors,
     labelling_probabilities,
 )
-from stats.inference.powered_result import PredictionPowered
-from stats.inference.prediction_powered import prediction_powered_mean
+from stats.inference.powered_means import PredictionPowered, prediction_powered_mean
 
 ASPECTS = ("naturalness", "coherence", "engagingness", "groundedness")
 KEPT = 0.25

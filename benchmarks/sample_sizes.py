@@ -15,7 +15,7 @@ from benchmarks.ceilings import Scale, as_it_is, five_steps, yes_or_no
 from stats.arguments import Floats
 from stats.ceilings import level_reliability
 from stats.correlation import Level, RowCoefficient, correlation_at_level
-from stats.sample_size import sample_size_curve
+from stats.power_curves import sample_size_curve
 
 COEFFICIENTS: tuple[RowCoefficient, ...] = ("pearson", "spearman", "kendall", "acc_eq")
 LEVELS: tuple[Level, ...] = ("item", "pooled", "system")

@@ -25,8 +25,8 @@ from retrieval.exceptions import RunsUnfit
 from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Floats, Integers
 from stats.ranking import JudgedLists, Measure, Ties, judged_lists
-from stats.ranking.incomplete_judgments import judged
 from stats.ranking.judged_lists import in_single_precision, score_keys
+from stats.ranking.measures import judged
 from stats.ranking.topic_means import (
     LEAST_OTHERS,
     LEAST_TOPICS,

@@ -9,13 +9,20 @@ from stats.inference.agreement_sizes import items_for_kappa_width
 from stats.inference.correlation_sizes import (
     DESCRIPTIONS,
     Method,
+    items_for_metric_pair,
     items_for_power,
+    metric_pair_power,
     power_for_correlation,
 )
 from stats.inference.effect_sizes import LARGEST_D, d_of_correlation, effect_of_d
-from stats.inference.metric_pair_sizes import items_for_metric_pair, metric_pair_power
-from stats.inference.sample_sizes import difference_power, items_for_difference, whole_items
-from stats.inference.topic_sizes import systems_power, topics_for_systems, topics_for_width
+from stats.inference.sample_sizes import (
+    difference_power,
+    items_for_difference,
+    systems_power,
+    topics_for_systems,
+    topics_for_width,
+    whole_items,
+)
 
 NAMES = {str(method): text for method, text in DESCRIPTIONS.items()}
 NAMES["gpower"] = "G*Power, whose null has the first correlation"

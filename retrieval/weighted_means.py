@@ -21,8 +21,7 @@ from retrieval.exceptions import RunsUnfit
 from retrieval.pools.targets import line_of_topic, read_target_values
 from stats.arguments import Floats
 from stats.ranking import Measure
-from stats.ranking.topic_means import TopicMean
-from stats.ranking.weighted_topics import weighted_mean_over_topics
+from stats.ranking.topic_means import TopicMean, weighted_mean_over_topics
 
 MEANS = ("run", "measure", "weighted mean", "topics")
 LEAST_EQUAL = 30

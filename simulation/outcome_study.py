@@ -16,7 +16,7 @@ import numpy as np
 from presentation.records import plain_values
 from simulation.users import Flags
 from stats.arguments import Floats, require_confidence
-from stats.correlation.spa import one_less_error, p_by_normal, pair_differences
+from stats.correlation.pairwise_accuracy import one_less_error, p_by_normal, pair_differences
 from stats.ranking.rank_similarity import tau_ap_b_rows, tau_b_rows
 from stats.ranking.resampled_topics import (
     Similarity,

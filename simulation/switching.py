@@ -24,7 +24,6 @@ from simulation.models import DialogueStudy
 from simulation.recorded_dialogues import dialogues_of, origin_of
 from simulation.users import MetaUser
 from stats.arguments import Floats, coded_in_order, require_confidence
-from stats.inference.clustered_share import clustered_share
 from stats.inference.mixed_logistic import (
     INTERCEPT,
     LEAST_LEVELS,
@@ -32,8 +31,9 @@ from stats.inference.mixed_logistic import (
     mixed_logistic,
     undefined_model,
 )
-from stats.inference.sign_flips import sign_flip_test
+from stats.inference.resampled_means import sign_flip_test
 from stats.jackknife import effective_freedom, mean_left_out
+from stats.proportions import clustered_share
 from stats.significance.adjustments import holm
 
 if TYPE_CHECKING:

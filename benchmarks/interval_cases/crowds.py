@@ -20,10 +20,10 @@ from scipy import stats
 from benchmarks.interval_cases.cases import Floats, IntervalCase, Limits, TestCase
 from stats.arguments import Integers
 from stats.inference.crossed_means import MeanOfCells, mean_with_limits, spread_of_mean
-from stats.inference.ordered_ratings import ordered_comparison
-from stats.inference.prediction_powered import prediction_powered_mean
+from stats.inference.powered_means import prediction_powered_mean
 from stats.inference.preferences_with_ties import abilities_with_ties
 from stats.inference.tie_likelihood import Game, TieLikelihood, maximum, precision_of
+from stats.inference.two_systems import ordered_comparison
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 OF_ANNOTATORS, OF_ITEMS, OF_RATINGS = 0.5, 0.7, 1.0

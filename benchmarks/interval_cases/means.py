@@ -17,13 +17,14 @@ from stats.inference.crossed_means import (
     mean_with_limits,
     spread_of_mean,
 )
-from stats.inference.families_of_means import family_of_means
-from stats.inference.ordered_ratings import OrderedComparison, ordered_comparison
+from stats.inference.larger_studies import family_of_means
 from stats.inference.rogan_gladen import corrected_share
-from stats.inference.scale_ends import (
+from stats.inference.two_systems import (
     FEWEST_OFF_END,
     MANY_AT_ONE_END,
+    OrderedComparison,
     items_off_the_end,
+    ordered_comparison,
     share_at_one_end,
 )
 from stats.significance import holm

@@ -18,7 +18,7 @@ from benchmarks.interval_cases.cases import (
 )
 from stats.agreement.specific import relevant_overlap
 from stats.arguments import Integers
-from stats.inference.two_way_bootstrap import LEAST_ASSESSORS, two_way_bootstrap
+from stats.inference.resampled_means import LEAST_ASSESSORS, two_way_bootstrap
 from stats.ranking import JudgedLists, Measure, judged_lists, measure
 from stats.ranking.pool_bias import (
     FEW_GROUPS,

@@ -19,7 +19,7 @@ from presentation.records import plain_records
 from presentation.row_files import Kind, RowFile
 from retrieval.exceptions import TermsUnfit
 from retrieval.exports.qrels import Source
-from stats.quality.reason_terms import reason_terms
+from stats.quality.reasons import reason_terms
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -40,7 +40,7 @@ from retrieval.exports.reasons import (
 )
 from retrieval.file_readings import subject_of
 from retrieval.pages.collection import collection_for, collection_page
-from stats.quality.reason_terms import term_pattern
+from stats.quality.reasons import term_pattern
 from work.models import Job
 
 if TYPE_CHECKING:

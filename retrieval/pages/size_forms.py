@@ -21,10 +21,13 @@ from retrieval.sizes import (
     topics_for_several,
 )
 from stats.inference.agreement_sizes import items_for_kappa_width
-from stats.inference.correlation_sizes import Method, power_for_correlation
-from stats.inference.metric_pair_sizes import metric_pair_power
-from stats.inference.sample_sizes import difference_power, whole_items
-from stats.inference.topic_sizes import systems_power, topics_for_width
+from stats.inference.correlation_sizes import Method, metric_pair_power, power_for_correlation
+from stats.inference.sample_sizes import (
+    difference_power,
+    systems_power,
+    topics_for_width,
+    whole_items,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from retrieval.pools.catalogue import Catalogue, names_alone
 from retrieval.pools.records import UNIFORM, DrySource, Pool, PoolPlan, Slot, Target
 from retrieval.pools.sources import RankedLists, Source
 from retrieval.pools.topic_pools import FUSED, Rules, TopicPool, topic_seed
-from stats.ranking.hubness import hubness
+from stats.ranking.pool_bias import hubness
 
 LEAST_DEPTH, MOST_DEPTH = 100, 6400
 """Of lists that could be longer; they are made four times as long where one ended too early."""

@@ -17,7 +17,7 @@ from retrieval.exceptions import PoolDefective
 from retrieval.pools.catalogue import Catalogue
 from retrieval.pools.pool_files import PoolRow, PoolTable
 from retrieval.pools.records import UNIFORM
-from stats.ranking.hubness import HUB_SHARE, Hubness, hubness
+from stats.ranking.pool_bias import HUB_SHARE, Hubness, hubness
 
 FaultName = Literal[
     "repeat",

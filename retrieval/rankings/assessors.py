@@ -14,9 +14,9 @@ from retrieval.rankings.records import ComparisonSettings, CrossedMean, RandomDe
 from retrieval.trec_files import Run
 from stats.arguments import Floats, Integers
 from stats.inference.crossed_means import mean_over_items_and_annotators
-from stats.inference.two_way_bootstrap import two_way_bootstrap
+from stats.inference.resampled_means import two_way_bootstrap
 from stats.ranking import Measure, judged_lists
-from stats.ranking.random_assessors import random_assessors
+from stats.ranking.rank_similarity import random_assessors
 
 ONE_EACH = "each topic has one assessor: topics and assessors cannot be separated"
 NO_CHOICE = "each topic has one assessor: there is none to draw at random"

@@ -37,7 +37,7 @@ from retrieval.rankings.records import (
 )
 from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Floats
-from stats.inference.two_way_bootstrap import LEAST_ASSESSORS
+from stats.inference.resampled_means import LEAST_ASSESSORS
 from stats.ranking import Measure
 from stats.ranking.rank_biased_overlap import rbo, tie_groups
 from stats.ranking.resampled_topics import (

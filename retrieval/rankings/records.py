@@ -14,8 +14,8 @@ from stats.agreement import Agreement
 from stats.agreement.specific import LabelOverlap
 from stats.inference.crossed_means import MeanOfCells
 from stats.ranking import Measure
-from stats.ranking.random_assessors import RandomAssessors
 from stats.ranking.rank_biased_overlap import Overlap, RankTies
+from stats.ranking.rank_similarity import RandomAssessors
 from stats.ranking.resampled_topics import RankingSimilarity
 
 Kind = Literal["given", "machine", "assessor", "derived"]

@@ -19,8 +19,7 @@ from retrieval.reuse.records import CalibratedMean, MachineComparison, Sample, S
 from retrieval.reuse.reusability import OF_THE_POOL
 from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Floats, Integers, sum_by
-from stats.inference.powered_result import PredictionPowered
-from stats.inference.prediction_powered import prediction_powered_mean
+from stats.inference.powered_means import PredictionPowered, prediction_powered_mean
 from stats.ranking import JudgedLists, Measure
 from stats.ranking.judged_lists import within
 from stats.ranking.rank_similarity import tau_b

@@ -18,7 +18,7 @@ from retrieval.text_lines import each_text_line
 from retrieval.trec_files import MOST_FAULTS, RelevanceGrades
 from stats.arguments import Integers
 from stats.ranking import JudgedLists
-from stats.ranking.incomplete_judgments import judged
+from stats.ranking.measures import judged
 from stats.ranking.pool_bias import judgments_only_of, new_by_depth, share_over_topics
 
 Flags = NDArray[np.bool_]

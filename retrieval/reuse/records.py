@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from presentation.records import plain_values
 from retrieval.evaluation_records import Settings
-from stats.inference.powered_result import PredictionPowered
+from stats.inference.powered_means import PredictionPowered
 from stats.ranking import Measure
 from stats.ranking.pool_bias import OutsideEstimate, Share
 from stats.ranking.topic_means import TopicDifference, TopicMean

@@ -9,9 +9,11 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from error_codes import CodedText, InvalidValue
-from stats.aggregation.crowd import Crowd, Repeats, Votes
 from stats.aggregation.result import (
     Aggregation,
+    Crowd,
+    Repeats,
+    Votes,
     annotator_table,
     chosen_categories,
     label_table,

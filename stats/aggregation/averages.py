@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import CodedText, InvalidValue
-from stats.aggregation.crowd import Ratings, Repeats, code_ratings
 from stats.aggregation.result import (
     Aggregation,
+    Ratings,
     Reason,
+    Repeats,
     annotator_table,
+    code_ratings,
     name_of,
     nothing,
     repeat_warnings,

@@ -6,8 +6,7 @@ import numpy as np
 
 from error_codes import CodedText, InvalidValue
 from stats.aggregation.ascent import Ascent, Estimates, fit
-from stats.aggregation.crowd import Ratings, Repeats, code_ratings
-from stats.aggregation.result import Aggregation, value_table
+from stats.aggregation.result import Aggregation, Ratings, Repeats, code_ratings, value_table
 from stats.arguments import Column, Floats, require_confidence
 from stats.libraries import scipy
 

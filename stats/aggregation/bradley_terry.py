@@ -9,8 +9,7 @@ import numpy as np
 
 from error_codes import CodedText, InvalidValue
 from stats.aggregation.ascent import convergence_warnings
-from stats.aggregation.crowd import require_table
-from stats.aggregation.result import Aggregation, Reason, name_of, nothing, sign
+from stats.aggregation.result import Aggregation, Reason, name_of, nothing, require_table, sign
 from stats.arguments import (
     Column,
     Floats,

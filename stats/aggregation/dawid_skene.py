@@ -16,8 +16,7 @@ from stats.aggregation.ascent import (
     posterior_estimates,
     safe_log,
 )
-from stats.aggregation.crowd import Repeats, Votes, code_votes, require_table
-from stats.aggregation.result import Aggregation
+from stats.aggregation.result import Aggregation, Repeats, Votes, code_votes, require_table
 from stats.arguments import Column, Floats, Integers
 from stats.libraries import pd, scipy
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.aggregation.ascent import fitted, normalised, posterior_estimates
-from stats.aggregation.crowd import Repeats, Votes, code_votes
-from stats.aggregation.result import Aggregation, nothing, sign
+from stats.aggregation.result import Aggregation, Repeats, Votes, code_votes, nothing, sign
 from stats.arguments import Column, Floats
 from stats.libraries import scipy
 

@@ -17,8 +17,7 @@ from stats.aggregation.ascent import (
     posterior_estimates,
     safe_log,
 )
-from stats.aggregation.crowd import Repeats, Votes, code_votes
-from stats.aggregation.result import Aggregation, nothing, sign
+from stats.aggregation.result import Aggregation, Repeats, Votes, code_votes, nothing, sign
 from stats.arguments import Column, Floats, sum_by
 from stats.libraries import scipy
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from stats.aggregation.crowd import Repeats, code_votes
 from stats.aggregation.result import (
     TIE,
     Aggregation,
+    Repeats,
     annotator_table,
+    code_votes,
     label_table,
     nothing,
     probability_table,

@@ -9,8 +9,7 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.aggregation.bradley_terry import Comparisons, aggregation_of, bradley_terry
-from stats.aggregation.crowd import code_ratings, require_table
-from stats.aggregation.result import Aggregation, sign
+from stats.aggregation.result import Aggregation, code_ratings, require_table, sign
 from stats.arguments import (
     Column,
     Floats,

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
-from stats.agreement.labels import Cells, Units
-from stats.agreement.sums import Sums, by_cluster, drawn, row_forms, table_of
+from stats.agreement.labels import Cells, Sums, Units, by_cluster, drawn, row_forms, table_of
 from stats.arguments import Floats, Integers, sum_by
 from stats.libraries import scipy
 

@@ -18,8 +18,8 @@ from stats.agreement.intervals import (
     share_posterior,
 )
 from stats.agreement.kappa import Weights, agreement_weights
+from stats.agreement.labels import Sums, by_cluster, row_forms
 from stats.agreement.result import Agreement, Reason
-from stats.agreement.sums import Sums, by_cluster, row_forms
 from stats.arguments import Column, Floats, sum_by
 from stats.libraries import scipy
 

@@ -19,6 +19,7 @@ from stats.agreement.intervals import (
     normal,
 )
 from stats.agreement.kappa import AnyWeights, Kappas, agreement_weights, kappas, recoded
+from stats.agreement.labels import Sums, by_cluster, table_of
 from stats.agreement.result import (
     Agreement,
     CiMethod,
@@ -27,7 +28,6 @@ from stats.agreement.result import (
     prevalence_warnings,
     rare_label_warnings,
 )
-from stats.agreement.sums import Sums, by_cluster, table_of
 from stats.arguments import (
     Column,
     Floats,

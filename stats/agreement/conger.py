@@ -10,8 +10,8 @@ from stats.agreement.chance_corrected import TINY
 from stats.agreement.cohen import MAX_TABLED_CATEGORIES
 from stats.agreement.design import Coefficient, Design
 from stats.agreement.intervals import Interval, Request, interval_of, linearised_t
+from stats.agreement.labels import CHUNK, by_cluster, drawn, row_forms, table_of
 from stats.agreement.result import Agreement, Reason
-from stats.agreement.sums import CHUNK, by_cluster, drawn, row_forms, table_of
 from stats.arguments import Floats, sum_by
 from stats.libraries import scipy
 

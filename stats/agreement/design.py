@@ -20,7 +20,7 @@ from stats.agreement.intervals import (
     interval_warnings,
 )
 from stats.agreement.kappa import recoded
-from stats.agreement.labels import Labels, Units, code_labels, pairable
+from stats.agreement.labels import Labels, Units, code_labels, pairable, table_of
 from stats.agreement.result import (
     FEW_ITEMS,
     Agreement,
@@ -31,7 +31,6 @@ from stats.agreement.result import (
     prevalence_warnings,
     rare_class_warnings,
 )
-from stats.agreement.sums import table_of
 from stats.arguments import Column, Floats, Integers, coded, require_same_length
 from stats.libraries import pd, scipy
 

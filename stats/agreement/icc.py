@@ -14,8 +14,8 @@ from stats.agreement.intervals import (
     Request,
     interval_of,
 )
+from stats.agreement.labels import Sums, by_cluster, table_of
 from stats.agreement.result import Agreement, CiMethod, Reason
-from stats.agreement.sums import Sums, by_cluster, table_of
 from stats.arguments import Column, Floats, sum_by
 from stats.libraries import scipy
 

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from error_codes import CodedText, InvalidValue
+from stats.agreement.labels import Replicable
 from stats.agreement.result import CiMethod
-from stats.agreement.sums import Replicable
 from stats.arguments import Floats, Integers, require_confidence
 from stats.jackknife import jackknife_limits
 from stats.libraries import scipy

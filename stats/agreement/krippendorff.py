@@ -30,9 +30,8 @@ from stats.agreement.design import (
     interval_request,
 )
 from stats.agreement.intervals import NO_FORMULA, Interval, Request, interval_of, linearised_t
-from stats.agreement.labels import Units
+from stats.agreement.labels import Sums, Units
 from stats.agreement.result import Agreement, Reason
-from stats.agreement.sums import Sums
 from stats.arguments import Column, Floats
 
 LevelOfMeasurement = Literal["nominal", "ordinal", "interval", "ratio", "set"]

@@ -18,8 +18,8 @@ from stats.agreement.alpha_sums import (
 from stats.agreement.design import Design, design_of
 from stats.agreement.intervals import jackknife_t
 from stats.agreement.krippendorff import MAX_TABLED_VALUES, LevelOfMeasurement
+from stats.agreement.labels import Sums, by_cluster, row_forms
 from stats.agreement.result import CiMethod, Reason, few_items_warnings
-from stats.agreement.sums import Sums, by_cluster, row_forms
 from stats.arguments import Column, Floats, coded, require_confidence, require_same_length, sum_by
 from stats.libraries import pd
 

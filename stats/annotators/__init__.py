@@ -5,8 +5,8 @@ from stats.annotators.leave_one_out import (
     leave_one_out_agreement,
     leave_one_out_correlation,
 )
-from stats.annotators.near_duplicates import near_duplicates
 from stats.annotators.quality import annotator_quality
+from stats.annotators.similar_pairs import near_duplicates
 
 __all__ = [
     "Reason",

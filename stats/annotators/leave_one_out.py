@@ -7,8 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from stats.aggregation.crowd import Ratings, Votes, code_ratings, code_votes
-from stats.aggregation.result import annotator_table
+from stats.aggregation.result import Ratings, Votes, annotator_table, code_ratings, code_votes
 from stats.arguments import Column, Floats, Integers, sum_by
 from stats.correlation.coefficients import Coefficient, group_values
 from stats.correlation.result import Reason as CorrelationReason

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.aggregation.crowd import Crowd, Ratings, Votes, code_ratings, code_votes
 from stats.aggregation.dawid_skene import dawid_skene
+from stats.aggregation.result import Crowd, Ratings, Votes, code_ratings, code_votes
 from stats.annotators.leave_one_out import (
     Reason,
     agreement_table,

@@ -7,6 +7,7 @@ from stats.correlation.coefficients import (
     grouped_correlation,
 )
 from stats.correlation.levels import correlation_at_level
+from stats.correlation.pairwise_accuracy import soft_pairwise_accuracy
 from stats.correlation.result import (
     CiMethod,
     Correlation,
@@ -16,7 +17,6 @@ from stats.correlation.result import (
     Resample,
     Undefined,
 )
-from stats.correlation.spa import soft_pairwise_accuracy
 
 __all__ = [
     "CiMethod",

@@ -7,12 +7,11 @@ own copy, which would always be right.
 import numpy as np
 
 from stats.arguments import Floats, Integers
-from stats.correlation import spa
+from stats.correlation import pairwise_accuracy
 from stats.correlation.bootstrap import Replicate, system_means
-from stats.correlation.coefficients import group_values, row_values
+from stats.correlation.coefficients import group_values, row_values, with_policy
 from stats.correlation.result import Undefined
 from stats.correlation.rows import signs, signs_beyond
-from stats.correlation.undefined import with_policy
 
 
 def of_items(
@@ -135,28 +134,28 @@ def of_soft_pairs(x: Floats, y: Floats, p_human: Floats, p_metric: Floats) -> di
     The p-values of resampled items take the distribution of the sign flips as normal, with its
     exact variance.
     """
-    differences = [spa.pair_differences(side).T for side in (x, y)]
+    differences = [pairwise_accuracy.pair_differences(side).T for side in (x, y)]
     squares = [np.square(difference) for difference in differences]
     first, second = np.triu_indices(len(x), 1)
-    shared = spa.pair_shares(x)
+    shared = pairwise_accuracy.pair_shares(x)
 
     def p_values(item_weights: Floats) -> tuple[Floats, Floats]:
         human, metric = (
-            spa.p_by_normal(item_weights @ d, item_weights @ s)
+            pairwise_accuracy.p_by_normal(item_weights @ d, item_weights @ s)
             for d, s in zip(differences, squares, strict=True)
         )
         return human, metric
 
     def by_items(item_weights: Floats) -> Floats:
         pairs = np.broadcast_to(shared, (len(item_weights), len(shared)))
-        return spa.one_less_error(*p_values(item_weights), pairs)
+        return pairwise_accuracy.one_less_error(*p_values(item_weights), pairs)
 
     def by_systems(system_weights: Floats) -> Floats:
         pairs = system_weights[:, first] * system_weights[:, second] * shared
-        return spa.one_less_error(p_human[None], p_metric[None], pairs)
+        return pairwise_accuracy.one_less_error(p_human[None], p_metric[None], pairs)
 
     def by_both(item_weights: Floats, system_weights: Floats) -> Floats:
         pairs = system_weights[:, first] * system_weights[:, second] * shared
-        return spa.one_less_error(*p_values(item_weights), pairs)
+        return pairwise_accuracy.one_less_error(*p_values(item_weights), pairs)
 
     return {"items": by_items, "systems": by_systems, "both": by_both}

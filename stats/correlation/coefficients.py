@@ -1,4 +1,4 @@
-"""One correlation, or one for each group of a long frame."""
+"""One correlation, or one for each group of a long frame, and groups with a constant side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stats.arguments import (
     require_one_of,
     require_same_length,
 )
-from stats.correlation.result import Reason
+from stats.correlation.result import Reason, Undefined
 from stats.correlation.rows import (
     accuracy_rows,
     constant_rows,
@@ -202,3 +202,25 @@ def row_values(
     value = np.full(len(x), nan)
     value[varies] = _CORRELATIONS[coefficient](x[varies], y[varies])
     return value, reason
+
+
+CONSTANT = (Reason.CONSTANT_HUMAN, Reason.CONSTANT_METRIC)
+
+
+def constant_groups(groups: GroupValues) -> NDArray[np.bool_]:
+    """Which groups have no coefficient because a side is constant."""
+    human, metric = (np.equal(groups.reason, reason) for reason in CONSTANT)
+    return np.asarray(human | metric, dtype=bool)
+
+
+def with_policy(groups: GroupValues, undefined: Undefined) -> Floats:
+    """The groups' values as they enter a mean, which leaves out those that are NaN.
+
+    A group with fewer than two cells is missing rather than undefined, and always left out.
+    """
+    if undefined == "drop" or not np.isnan(groups.value).any():
+        return groups.value
+    constant = constant_groups(groups)
+    if undefined == "zero":
+        return np.where(constant, 0.0, groups.value)
+    return np.full_like(groups.value, np.nan) if constant.any() else groups.value

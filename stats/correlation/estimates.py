@@ -7,31 +7,34 @@ from math import nan
 import numpy as np
 
 from stats.arguments import Floats, Integers, sum_by
-from stats.correlation import bootstrap, bootstrap_systems, spa
+from stats.correlation import bootstrap, bootstrap_systems, pairwise_accuracy
 from stats.correlation.cells import Cells
-from stats.correlation.coefficients import GroupValues, group_values
+from stats.correlation.coefficients import GroupValues, group_values, with_policy
 from stats.correlation.influence import (
     cluster_variance,
     kendall_influences,
     two_way_variance,
     z_t_limits,
 )
-from stats.correlation.intervals import FEW_UNITS, NO_INTERVAL, Interval, fisher, percentile
 from stats.correlation.item_limits import (
     limits_of_cells,
     limits_of_mean,
     limits_of_system_means,
 )
+from stats.correlation.pairwise_accuracy import calibrated, pairs_within
 from stats.correlation.result import (
+    FEW_UNITS,
     LEAST_SYSTEMS_FOR_INTERVAL,
+    NO_INTERVAL,
     CiMethod,
+    Interval,
     NoInterval,
     Reason,
     Resample,
     Undefined,
+    fisher,
+    percentile,
 )
-from stats.correlation.ties import calibrated, pairs_within
-from stats.correlation.undefined import with_policy
 from stats.jackknife import effective_freedom, effective_number
 
 ACCURACY_OF_BOTH_UP_TO_CELLS = 2_000
@@ -120,7 +123,9 @@ def by_item(cells: Cells, plan: Plan) -> Estimate:
         return point.estimate()
     system, n_systems = cells.numbered(cells.system)
     shape = (n_systems, n_items)
-    x, y = (spa.table(side, item, system, shape) for side in (cells.human, cells.metric))
+    x, y = (
+        pairwise_accuracy.table(side, item, system, shape) for side in (cells.human, cells.metric)
+    )
     replicate = bootstrap_systems.of_items(
         x, y, plan.of_rows, point.threshold or 0.0, plan.undefined
     )
@@ -203,10 +208,17 @@ def _soft(cells: Cells, plan: Plan) -> Estimate:
     system, n_systems = cells.numbered(cells.system)
     item, n_items = cells.numbered(cells.item)
     shape = (n_systems, n_items)
-    x, y = (spa.table(side, item, system, shape) for side in (cells.human, cells.metric))
-    flips = spa.sign_flips(spa.N_PERMUTATIONS, n_items, plan.rng)
-    p_human, p_metric = (spa.p_by_flips(spa.pair_differences(side), flips) for side in (x, y))
-    value = spa.one_less_error(p_human[None], p_metric[None], spa.pair_shares(x)[None])
+    x, y = (
+        pairwise_accuracy.table(side, item, system, shape) for side in (cells.human, cells.metric)
+    )
+    flips = pairwise_accuracy.sign_flips(pairwise_accuracy.N_PERMUTATIONS, n_items, plan.rng)
+    p_human, p_metric = (
+        pairwise_accuracy.p_by_flips(pairwise_accuracy.pair_differences(side), flips)
+        for side in (x, y)
+    )
+    value = pairwise_accuracy.one_less_error(
+        p_human[None], p_metric[None], pairwise_accuracy.pair_shares(x)[None]
+    )
     reason = np.array([Reason.TOO_FEW if np.isnan(value[0]) else None], dtype=object)
     point = _PointEstimate(GroupValues(value, reason), value, float(value[0]), None)
     replicate = bootstrap_systems.of_soft_pairs(x, y, p_human, p_metric)[plan.resample]

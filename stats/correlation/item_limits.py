@@ -18,8 +18,14 @@ from stats.correlation.influence import (
     pearson_influences,
     z_t_limits,
 )
-from stats.correlation.intervals import NO_INTERVAL, PERFECT_WITHIN, Interval, share_of_order
-from stats.correlation.result import CiMethod, Level
+from stats.correlation.result import (
+    NO_INTERVAL,
+    PERFECT_WITHIN,
+    CiMethod,
+    Interval,
+    Level,
+    share_of_order,
+)
 from stats.jackknife import effective_freedom, effective_number, jackknife_limits
 from stats.libraries import scipy
 

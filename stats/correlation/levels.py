@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, require_confidence, require_one_of
 from stats.correlation.cells import Cells, complete_cells
-from stats.correlation.coefficients import Coefficient, require_coefficient
+from stats.correlation.coefficients import Coefficient, constant_groups, require_coefficient
 from stats.correlation.estimates import Estimate, Plan, by_item, of_cells, of_systems
 from stats.correlation.result import Correlation, Level, Reason, Resample, Undefined
-from stats.correlation.undefined import constant_groups
 
 _ESTIMATES: dict[Level, Callable[[Cells, Plan], Estimate]] = {
     "item": by_item,

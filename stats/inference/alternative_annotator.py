@@ -17,11 +17,14 @@ from stats.arguments import (
     require_one_of,
     sum_by,
 )
-from stats.inference.alternative_result import AlternativeTest, AnnotatorTest, Control, Undecided
 from stats.inference.annotator_wins import (
     ROUNDING,
+    AlternativeTest,
     AnnotatorLabels,
+    AnnotatorTest,
+    Control,
     Level,
+    Undecided,
     is_whole,
     labels_of,
     wins,

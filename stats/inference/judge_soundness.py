@@ -15,7 +15,7 @@ from stats.arguments import (
     require_confidence,
     require_same_length,
 )
-from stats.inference.paired_accuracy import wilson
+from stats.inference.judge_accuracy import wilson
 from stats.jackknife import effective_freedom, mean_left_out
 from stats.libraries import scipy
 

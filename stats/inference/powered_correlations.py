@@ -9,14 +9,14 @@ import numpy as np
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, complete_numbers, require_one_of, require_same_length
 from stats.correlation.item_limits import INFLUENCES
-from stats.inference.powered_moments import Rules, checked_columns, moments_of
-from stats.inference.powered_result import (
+from stats.inference.powered_means import (
     Estimate,
     PredictionPowered,
     Withheld,
     check_sampling,
     result_of,
 )
+from stats.inference.powered_moments import Rules, checked_columns, moments_of
 from stats.libraries import scipy
 
 PoweredCoefficient = Literal["pearson", "spearman", "kendall"]

@@ -96,7 +96,7 @@ def moments_of(y: Floats, f: Floats, cluster: Integers | None, rules: Rules) -> 
     cluster : ndarray of int, shape (n_items,), or None
         Codes of clusters from 0, where items are not independent.
     rules : Rules
-        As of `stats.inference.prediction_powered.prediction_powered_mean`, which has the formula
+        As of `stats.inference.powered_means.prediction_powered_mean`, which has the formula
         and its source.
 
     Returns

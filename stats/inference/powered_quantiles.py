@@ -8,19 +8,19 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers
+from stats.inference.powered_means import (
+    Estimate,
+    PredictionPowered,
+    Withheld,
+    check_sampling,
+    result_of,
+)
 from stats.inference.powered_moments import (
     Moments,
     Rules,
     centered_scores,
     checked_columns,
     moments_of,
-)
-from stats.inference.powered_result import (
-    Estimate,
-    PredictionPowered,
-    Withheld,
-    check_sampling,
-    result_of,
 )
 from stats.libraries import scipy
 
@@ -83,7 +83,7 @@ def prediction_powered_quantile(
     Notes
     -----
     The share of ratings up to a value is a mean, estimated as in
-    `stats.inference.prediction_powered.prediction_powered_mean` from ``human <= value`` and
+    `stats.inference.powered_means.prediction_powered_mean` from ``human <= value`` and
     ``judge <= value``. The interval holds the values whose share is not significantly below
     `quantile`, and just below which it is not significantly above, so that it holds with ties
     and for scales of few points too.

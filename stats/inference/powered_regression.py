@@ -10,14 +10,14 @@ import numpy as np
 
 from error_codes import CodedText, InvalidValue
 from stats.arguments import Column, Floats, Integers, complete_numbers, require_same_length, sum_by
-from stats.inference.powered_moments import Flags, Rules, centered_scores, checked_columns
-from stats.inference.powered_result import (
+from stats.inference.powered_means import (
     FEW_LABELS,
     LEAST_OF_A_CLASS,
     Estimate,
     Withheld,
     adds_nothing,
 )
+from stats.inference.powered_moments import Flags, Rules, centered_scores, checked_columns
 from stats.label_sampling import compare_labeled
 from stats.libraries import scipy
 

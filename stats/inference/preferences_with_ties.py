@@ -22,17 +22,15 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.inference.tie_likelihood import (
+    NOTHING,
     Game,
     Model,
     Precision,
     TieLikelihood,
-    maximum,
-    precision_of,
-)
-from stats.inference.tie_separation import (
-    NOTHING,
     groups_that_met,
     is_identified,
+    maximum,
+    precision_of,
     rising_direction,
     systems_apart,
     unbeaten,

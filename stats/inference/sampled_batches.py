@@ -6,18 +6,13 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, Integers, numbers, require_same_length, sum_by
+from stats.inference.powered_means import PredictionPowered, Withheld, notes_of_skewness, result_of
 from stats.inference.powered_moments import (
     Flags,
     Moments,
     Rules,
     centered_scores,
     checked_columns,
-)
-from stats.inference.powered_result import (
-    PredictionPowered,
-    Withheld,
-    notes_of_skewness,
-    result_of,
 )
 
 

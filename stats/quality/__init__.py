@@ -5,14 +5,19 @@ Every flag is a count beside what the other annotators explain, with the chance 
 a verdict: benchmarks/quality.py says how often each hits careful annotators.
 """
 
-from stats.quality.checks import band_failed, degraded_failed, repeat_failed
-from stats.quality.collusion import colluding_pairs
+from stats.annotators.similar_pairs import colluding_pairs
 from stats.quality.excess import excess_hits
 from stats.quality.flags import FLAGS, Evidence, annotator_flags
-from stats.quality.late_change import late_change
-from stats.quality.pages import constant_pages, count_words, reading_seconds
+from stats.quality.order_effects import late_change, position_tests
+from stats.quality.pages import (
+    band_failed,
+    constant_pages,
+    count_words,
+    degraded_failed,
+    reading_seconds,
+    repeat_failed,
+)
 from stats.quality.peer_agreement import unrelated_annotators
-from stats.quality.positions import position_tests
 from stats.quality.reasons import machine_like, reason_similarity
 
 __all__ = [

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.aggregation.crowd import code_ratings
+from stats.aggregation.result import code_ratings
 from stats.annotators.leave_one_out import peer_mean
+from stats.annotators.similar_pairs import colluding_pairs
 from stats.libraries import pd
-from stats.quality.collusion import colluding_pairs
 from stats.quality.excess import excess_hits
-from stats.quality.late_change import late_change
+from stats.quality.order_effects import late_change, position_tests
 from stats.quality.pages import constant_chances, constant_pages, reading_seconds
 from stats.quality.peer_agreement import unrelated_annotators
-from stats.quality.positions import position_tests
 from stats.quality.reasons import machine_like, reason_similarity
 
 FAILED_CHECKS, STRAIGHT_LINES, TOO_FAST = "failed_checks", "straight_lines", "too_fast"

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from error_codes import InvalidValue
 from stats.arguments import Floats
-from stats.ranking import incomplete_judgments, measures
+from stats.ranking import measures
 from stats.ranking.judged_lists import JudgedLists
 
 NAME = re.compile(r"(?P<name>\w+?)\s*(?:\((?P<settings>[^()]*)\))?\s*(?:@(?P<cutoff>[0-9]+))?")
@@ -49,12 +49,12 @@ KINDS = {
     "R": Kind(measures.recall, GRADED),
     "Rprec": Kind(measures.r_precision, GRADED, "none"),
     "AP": Kind(measures.average_precision, GRADED),
-    "Bpref": Kind(incomplete_judgments.binary_preference, ("rel",), "none"),
-    "infAP": Kind(incomplete_judgments.inferred_average_precision, ("rel",), "none"),
-    "RBP": Kind(incomplete_judgments.rank_biased_precision, ("p", "rel", "max_rel"), "none"),
-    "RBPresidual": Kind(incomplete_judgments.rank_biased_residual, ("p",), "none"),
-    "Judged": Kind(incomplete_judgments.judged, (), "needed"),
-    "Pooled": Kind(partial(incomplete_judgments.judged, pooled=True), (), "needed"),
+    "Bpref": Kind(measures.binary_preference, ("rel",), "none"),
+    "infAP": Kind(measures.inferred_average_precision, ("rel",), "none"),
+    "RBP": Kind(measures.rank_biased_precision, ("p", "rel", "max_rel"), "none"),
+    "RBPresidual": Kind(measures.rank_biased_residual, ("p",), "none"),
+    "Judged": Kind(measures.judged, (), "needed"),
+    "Pooled": Kind(partial(measures.judged, pooled=True), (), "needed"),
 }
 DEFAULTS = {"rel": 1, "judged_only": False, "p": 0.8, "dcg": "log2"}
 ARGUMENTS = {"rel": "relevant_from", "max_rel": "highest_grade", "p": "p", "dcg": "dcg"}

@@ -1,4 +1,4 @@
-"""How alike two rankings of the same systems are: Kendall's tau-b, tau_AP, swapped pairs."""
+"""How alike two rankings of systems are, and rankings by assessors drawn at random."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -5,14 +5,13 @@ from stats.significance.adjustments import (
     benjamini_yekutieli,
     holm,
     partial_conjunction,
+    significance_clusters,
 )
-from stats.significance.clusters import significance_clusters
-from stats.significance.comparisons import Test, compare_metrics
+from stats.significance.comparisons import Test, Williams, compare_metrics, williams_test
 from stats.significance.deltas import Swap
 from stats.significance.permutation import permutation_test
 from stats.significance.resampled import compare_by_resampling
 from stats.significance.result import Comparison, Undecided
-from stats.significance.williams import Williams, williams_test
 
 __all__ = [
     "Comparison",

@@ -12,9 +12,8 @@ from stats.correlation.cells import Cells, complete_cells, renumbered
 from stats.correlation.coefficients import Coefficient, require_coefficient
 from stats.correlation.levels import require_level
 from stats.correlation.result import Level, Undefined
-from stats.significance.deltas import Swap, deltas_of
+from stats.significance.deltas import Swap, deltas_of, statistic
 from stats.significance.result import Comparison, Undecided
-from stats.significance.statistics import statistic
 
 CHUNK = 1 << 18
 """Flags handled at a time, which the arrays of floats made of them multiply."""

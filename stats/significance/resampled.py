@@ -18,8 +18,7 @@ from stats.correlation.levels import replicates_of_cells, require_level
 from stats.correlation.result import Level, Resample, Undefined
 from stats.libraries import pd
 from stats.significance.adjustments import benjamini_hochberg, holm
-from stats.significance.difference_limits import difference_limits
-from stats.significance.result import Undecided
+from stats.significance.result import Undecided, difference_limits
 
 ESTIMANDS: dict[Resample, str] = {
     "items": "these systems",

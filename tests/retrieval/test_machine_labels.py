@@ -10,7 +10,7 @@ from scipy import stats
 
 from retrieval.exceptions import RunsUnfit
 from retrieval.result_kinds.machine import MachineKind
-from stats.inference.prediction_powered import prediction_powered_mean
+from stats.inference.powered_means import prediction_powered_mean
 from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import Grades, Run, WriteFile, qrels_text, record_of, run_text

@@ -11,11 +11,16 @@ from scipy import stats as scipy_stats
 
 from retrieval.exceptions import TrecFileFaults
 from retrieval.pilots import read_pilot
-from stats.inference.correlation_sizes import Method, items_for_power, power_for_correlation
+from stats.inference.correlation_sizes import (
+    Method,
+    items_for_metric_pair,
+    items_for_power,
+    metric_pair_power,
+    power_for_correlation,
+)
 from stats.inference.effect_sizes import d_of_correlation, d_of_odds, effect_of_d
 from stats.inference.generalisability import generalisability
-from stats.inference.metric_pair_sizes import items_for_metric_pair, metric_pair_power
-from stats.inference.topic_sizes import topics_for_systems, topics_for_width
+from stats.inference.sample_sizes import topics_for_systems, topics_for_width
 from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import record_of

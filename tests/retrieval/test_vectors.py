@@ -18,7 +18,7 @@ from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, Similarity, nearest
 from retrieval.pools.vectors import Vectors, read_vectors, write_vectors
 from stats.arguments import Floats
-from stats.ranking.hubness import hubness
+from stats.ranking.pool_bias import hubness
 from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import WriteFile
 

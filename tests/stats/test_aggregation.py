@@ -142,7 +142,7 @@ def test_glad_recovers_planted_orders_by_a_gradient_that_is_that_of_its_loss():
     assert (result.labels["label"] == truth).mean() > 0.95
     from scipy.optimize import check_grad
 
-    from stats.aggregation.crowd import code_votes
+    from stats.aggregation.result import code_votes
 
     frame = random_crowd(np.random.default_rng(7), n_items=6, n_annotators=4)
     model = GladModel(code_votes(frame["item"], frame["annotator"], frame["value"], "refuse"))

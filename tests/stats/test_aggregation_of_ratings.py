@@ -125,7 +125,7 @@ def test_the_likelihood_of_bias_and_precision_is_the_joint_normals_and_never_fal
     prior_labels = 1e-9
     result = bias_precision(*columns(frame), prior_labels=prior_labels, max_iterations=3)
     from stats.aggregation.bias_precision import _Model, _Parameters
-    from stats.aggregation.crowd import code_ratings
+    from stats.aggregation.result import code_ratings
 
     model = _Model(code_ratings(*columns(frame), "refuse"), prior_labels)
     rng = np.random.default_rng(7)

@@ -7,9 +7,9 @@ from scipy import integrate, optimize, stats
 from scipy.special import expit
 
 from error_codes import InvalidValue
-from stats.inference.clustered_share import clustered_share
 from stats.inference.mixed_logistic import _design, mixed_logistic
 from stats.inference.penalised_logistic import conditional_mode
+from stats.proportions import clustered_share
 from tests.codes import refused
 
 TRUTH = {"intercept": -1.5, "loss": 2.0, "turn": 0.1, "loss x turn": -0.1}

@@ -12,7 +12,7 @@ from stats.correlation import (
     grouped_correlation,
     soft_pairwise_accuracy,
 )
-from stats.correlation import ties as calibration
+from stats.correlation import pairwise_accuracy as calibration
 from tests.stats.test_correlation import at_level, study
 
 cells = st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, 40).map(lambda n: n / 8))

@@ -13,7 +13,7 @@ from stats.correlation.influence import (
     two_way_variance,
     z_t_limits,
 )
-from stats.correlation.spa import table
+from stats.correlation.pairwise_accuracy import table
 from tests.codes import codes_of
 from tests.stats.test_correlation import COEFFICIENTS, at_level, plainly, study
 from tests.stats.worked_examples import worked_example

@@ -7,8 +7,8 @@ from scipy import stats
 from error_codes import InvalidValue
 from stats.correlation import correlation_at_level
 from stats.significance import compare_by_resampling
-from stats.significance.difference_limits import difference_limits
 from stats.significance.paired_differences import paired_difference
+from stats.significance.result import difference_limits
 from tests.codes import refused
 from tests.stats.worked_examples import worked_example
 

@@ -3,9 +3,8 @@ import pytest
 
 from error_codes import InvalidValue
 from stats.inference.alternative_annotator import alternative_annotator_test
-from stats.inference.calibration import calibration
+from stats.inference.judge_accuracy import calibration, mcnemar, wilson
 from stats.inference.judge_soundness import agreement_by_certainty, judge_shift, position_bias
-from stats.inference.paired_accuracy import mcnemar, wilson
 from stats.significance import benjamini_hochberg, benjamini_yekutieli, holm, partial_conjunction
 from tests.codes import refused
 from tests.stats.worked_examples import worked_example

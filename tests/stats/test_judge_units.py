@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stats.inference.powered_correlations import prediction_powered_correlation
+from stats.inference.powered_means import prediction_powered_mean
 from stats.inference.powered_quantiles import prediction_powered_quantile
 from stats.inference.powered_regression import prediction_powered_regression
-from stats.inference.prediction_powered import prediction_powered_mean
 from stats.inference.sampled_batches import sampled_mean
 from tests.codes import codes_of
 

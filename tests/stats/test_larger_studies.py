@@ -5,8 +5,9 @@ import pytest
 
 from error_codes import InvalidValue
 from stats.inference.crossed_means import MeanOfCells, mean_over_items_and_annotators, satterthwaite
-from stats.inference.families_of_means import FamilyOfMeans, family_of_means
 from stats.inference.larger_studies import (
+    FamilyOfMeans,
+    family_of_means,
     least_distinguishable,
     least_with_items,
     purchase_to_distinguish,

@@ -10,7 +10,7 @@ from stats.ceilings.more_ratings import MoreRatings, stretches
 from stats.correlation import correlate
 from stats.inference import agreement_sizes, sample_sizes
 from stats.inference.rogan_gladen import Uninformative, calibration_sizes, corrected_share
-from stats.sample_size import items_needed, sample_size_curve
+from stats.power_curves import items_needed, sample_size_curve
 from tests.codes import codes_of, refused
 from tests.stats.test_ceilings import five_steps
 from tests.stats.worked_examples import worked_example

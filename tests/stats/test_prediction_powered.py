@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from stats.inference.active_labels import actively_labelled_mean, labelling_probabilities
+from stats.inference.powered_means import prediction_powered_mean
 from stats.inference.powered_regression import prediction_powered_regression
-from stats.inference.prediction_powered import prediction_powered_mean
 from tests.codes import codes_of
 from tests.stats.worked_examples import worked_example
 

@@ -6,10 +6,10 @@ from scipy import stats
 
 from error_codes import InvalidValue
 from stats.agreement.specific import relevant_overlap
-from stats.inference.two_way_bootstrap import two_way_bootstrap
-from stats.ranking.random_assessors import random_assessors
+from stats.inference.resampled_means import two_way_bootstrap
 from stats.ranking.rank_biased_overlap import RankTies, rbo, rbo_rows, tie_groups
 from stats.ranking.rank_similarity import (
+    random_assessors,
     swapped_pairs,
     tau_ap_a,
     tau_ap_a_rows,
@@ -25,8 +25,7 @@ from stats.ranking.resampled_topics import (
     weighted_means,
     weighted_scores,
 )
-from stats.ranking.topic_means import mean_over_topics
-from stats.ranking.weighted_topics import weighted_mean_over_topics
+from stats.ranking.topic_means import mean_over_topics, weighted_mean_over_topics
 from tests.codes import refused
 
 NAMES: list[Similarity] = ["tau_b", "tau_ap_a", "tau_ap_b", "rbo"]

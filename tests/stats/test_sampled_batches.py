@@ -9,7 +9,7 @@ from stats.inference.active_labels import (
     systematic_sample,
 )
 from stats.inference.looks import confidence_at_look
-from stats.inference.prediction_powered import prediction_powered_mean
+from stats.inference.powered_means import prediction_powered_mean
 from stats.inference.sampled_batches import batch_weights, sampled_mean
 from tests.codes import refused
 

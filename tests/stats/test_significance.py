@@ -22,9 +22,7 @@ from stats.significance import (
     significance_clusters,
     williams_test,
 )
-from stats.significance.deltas import deltas_of
-from stats.significance.statistics import statistic
-from stats.significance.swapped_pairs import BLOCK, CELLS_UP_TO, pair_sums
+from stats.significance.deltas import BLOCK, CELLS_UP_TO, deltas_of, pair_sums, statistic
 from tests.codes import refused, refused_naming
 from tests.stats.test_correlation import study
 

@@ -5,10 +5,9 @@ from scipy import stats
 from error_codes import InvalidValue
 from stats.inference.crossed_means import mean_over_items_and_annotators, mean_squares
 from stats.inference.larger_studies import least_distinguishable
-from stats.inference.ordered_ratings import ordered_comparison
 from stats.inference.preferences_with_ties import Reason, abilities_with_ties
-from stats.inference.sign_flips import sign_flip_test
-from stats.inference.two_systems import difference_of_systems, equivalence
+from stats.inference.resampled_means import sign_flip_test
+from stats.inference.two_systems import difference_of_systems, equivalence, ordered_comparison
 from tests.codes import codes_of, refused
 from tests.stats.worked_examples import worked_example
 

@@ -12,10 +12,9 @@ from stats.correlation.influence import pearson_influences, z_t_limits
 from stats.correlation.item_limits import limits_of_cells
 from stats.inference.crossed_means import mean_over_items_and_annotators
 from stats.inference.judge_soundness import judge_shift
-from stats.inference.ordered_ratings import ordered_comparison
-from stats.inference.prediction_powered import prediction_powered_mean
+from stats.inference.powered_means import prediction_powered_mean
 from stats.inference.preferences_with_ties import abilities_with_ties
-from stats.inference.two_systems import difference_of_systems
+from stats.inference.two_systems import difference_of_systems, ordered_comparison
 from tests.codes import codes_of
 
 SKEWED = Crowd(n_items=60, per_item=2, n_annotators=12, skew=1.5)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from error_codes import InvalidValue
-from stats.inference.decision_studies import decision_study
+from stats.inference.generalisability import decision_study
 from stats.inference.variance_components import variance_components
 from tests.codes import refused
 from tests.stats.worked_examples import worked_example

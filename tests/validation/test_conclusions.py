@@ -9,7 +9,7 @@ from django.core.management import CommandError
 
 from annotation.exceptions import TableRefused
 from metrics.exceptions import ColumnsUnfit
-from stats.inference.alternative_result import Undecided
+from stats.inference.annotator_wins import Undecided
 from stats.inference.looks import confidence_at_look
 from stats.inference.preferences_with_ties import Reason
 from stats.inference.rogan_gladen import Uninformative

@@ -13,8 +13,7 @@ from presentation.records import plain_values
 from stats.arguments import Floats
 from stats.correlation import Coefficient
 from stats.correlation.bootstrap import CHUNK
-from stats.correlation.coefficients import group_values
-from stats.correlation.undefined import with_policy
+from stats.correlation.coefficients import group_values, with_policy
 from stats.significance import (
     Test,
     Undecided,
@@ -23,8 +22,8 @@ from stats.significance import (
     holm,
     significance_clusters,
 )
-from stats.significance.difference_limits import DifferenceLimits, difference_limits
 from stats.significance.resampled import ESTIMANDS
+from stats.significance.result import DifferenceLimits, difference_limits
 from validation.analysis.correlations import MetricAgreement
 from validation.analysis.new_systems import difference_for_new_systems
 from validation.analysis.panels import Panel

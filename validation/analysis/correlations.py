@@ -12,8 +12,8 @@ from stats.arguments import Floats
 from stats.correlation import CiMethod, Coefficient, Correlation, Level
 from stats.correlation.cells import Cells
 from stats.correlation.estimates import CI_METHODS, Plan
-from stats.correlation.intervals import percentile
 from stats.correlation.levels import correlation_and_replicates
+from stats.correlation.result import percentile
 from validation.analysis.new_systems import correlation_limits, values_without_systems
 from validation.analysis.panels import Coverage, Metric, Panel, Scope
 from validation.analysis.records import CorrelationRecord

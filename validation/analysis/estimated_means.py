@@ -12,7 +12,7 @@ import numpy as np
 
 from presentation.records import plain_values
 from stats.inference.looks import confidence_at_look, p_of_look
-from stats.inference.powered_result import PredictionPowered
+from stats.inference.powered_means import PredictionPowered
 from stats.inference.sampled_batches import sampled_mean
 from stats.significance import holm
 from validation.analysis.material import Design, Material

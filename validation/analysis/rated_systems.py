@@ -18,21 +18,22 @@ from stats.inference.crossed_means import (
     MeanOfCells,
     mean_over_items_and_annotators,
 )
-from stats.inference.families_of_means import FamilyOfMeans, family_of_means
 from stats.inference.larger_studies import (
+    FamilyOfMeans,
+    family_of_means,
     least_distinguishable,
     least_with_items,
     purchase_to_distinguish,
 )
-from stats.inference.ordered_ratings import ordered_comparison
-from stats.inference.scale_ends import (
+from stats.inference.resampled_means import LEAST_FLIPPED, sign_flip_test
+from stats.inference.two_systems import (
     FEWEST_OFF_END,
     MANY_AT_ONE_END,
+    difference_of_systems,
     items_off_the_end,
+    ordered_comparison,
     share_at_one_end,
 )
-from stats.inference.sign_flips import LEAST_FLIPPED, sign_flip_test
-from stats.inference.two_systems import difference_of_systems
 from stats.jackknife import is_uneven, uneven_notes
 from stats.significance import holm
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord

@@ -19,7 +19,7 @@ import numpy as np
 from presentation.records import plain_values
 from stats.ceilings import Reliability, level_reliability
 from stats.correlation import Level, RowCoefficient
-from stats.sample_size import items_needed, sample_size_curve
+from stats.power_curves import items_needed, sample_size_curve
 from validation.analysis.material import Material
 from validation.analysis.panels import Panel
 from validation.analysis.records import PlanRecord

@@ -11,7 +11,7 @@ from stats.arguments import Floats, sum_by
 from stats.correlation import CiMethod, bootstrap
 from stats.correlation.bootstrap import standard
 from stats.correlation.estimates import CI_METHODS
-from stats.correlation.intervals import tail_of
+from stats.correlation.result import tail_of
 from validation.analysis.panels import Panel
 from validation.analysis.records import (
     DisagreementRecord,

@@ -219,7 +219,7 @@ def power_curve(
 ) -> Picture:
     """The power to distinguish two metrics by the number of items, a line a number of annotators.
 
-    `curve` is a frame of `stats.sample_size.sample_size_curve`; `power` is the one wished for.
+    `curve` is a frame of `stats.power_curves.sample_size_curve`; `power` is the one wished for.
     """
     import altair as alt
 

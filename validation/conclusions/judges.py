@@ -20,8 +20,7 @@ from metrics.exceptions import ColumnsUnfit
 from presentation.records import plain_values
 from stats.agreement import cohen_kappa
 from stats.inference.alternative_annotator import alternative_annotator_test
-from stats.inference.alternative_result import AlternativeTest, Undecided
-from stats.inference.annotator_wins import Level
+from stats.inference.annotator_wins import AlternativeTest, Level, Undecided
 from stats.inference.judge_soundness import Drift, judge_shift
 
 if TYPE_CHECKING:

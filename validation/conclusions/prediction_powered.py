@@ -22,14 +22,13 @@ from stats.inference.powered_correlations import (
     PoweredCoefficient,
     prediction_powered_correlation,
 )
+from stats.inference.powered_means import PredictionPowered, prediction_powered_mean
 from stats.inference.powered_quantiles import prediction_powered_quantile
 from stats.inference.powered_regression import (
     Coefficient,
     PoweredRegression,
     prediction_powered_regression,
 )
-from stats.inference.powered_result import PredictionPowered
-from stats.inference.prediction_powered import prediction_powered_mean
 from stats.inference.sampled_batches import sampled_mean
 from stats.significance import holm
 from validation.analysis.estimated_means import p_of_no_difference, paired_systems

@@ -8,9 +8,8 @@ from django.utils.translation import gettext_noop, ngettext
 
 from error_codes import CodedText
 from presentation.numbers import join_names
-from stats.correlation.intervals import FEW_UNITS
-from stats.correlation.result import LEAST_SYSTEMS_FOR_INTERVAL
-from stats.significance.difference_limits import LEAST_SYSTEMS_FOR_P
+from stats.correlation.result import FEW_UNITS, LEAST_SYSTEMS_FOR_INTERVAL
+from stats.significance.result import LEAST_SYSTEMS_FOR_P
 from validation.analysis.records import Inputs
 from validation.analysis.settings import Settings
 from validation.documents.terms import (

@@ -15,7 +15,7 @@ from annotation.study_facts import Raters
 from error_codes import CodedText
 from presentation.documents import Column, Row, Section, Table
 from presentation.numbers import join_names
-from stats.inference.scale_ends import FEWEST_OFF_END
+from stats.inference.two_systems import FEWEST_OFF_END
 from stats.jackknife import is_uneven
 from validation.analysis.rated_systems import (
     LEAST_ITEMS,

@@ -11,7 +11,7 @@ from retrieval.management.sources import named_catalogue, named_number
 from retrieval.pools.lint import FAULTS, FaultName, lint_pool
 from retrieval.pools.pool_files import PoolTable, read_pool_table, read_wide_table
 from retrieval.pools.pool_text import lint_text
-from stats.ranking.hubness import HUB_SHARE
+from stats.ranking.pool_bias import HUB_SHARE
 
 
 class Command(BaseCommand):

@@ -9,9 +9,8 @@ from annotation.readers.label_tables import read_labels
 from annotation.readers.policies import Reading
 from annotation.readers.shapes import Columns
 from presentation.records import plain_values
-from stats.inference.component_estimates import RESIDUAL
-from stats.inference.decision_studies import Decision, decision_study
-from stats.inference.variance_components import Components, variance_components
+from stats.inference.generalisability import Decision, decision_study
+from stats.inference.variance_components import RESIDUAL, Components, variance_components
 
 
 class Command(LabelsCommand):
