@@ -1,4 +1,4 @@
-"""Pictures of experiments, as the article's figures 6 to 8, and of reports of recorded dialogues."""
+"""Pictures of experiments, as the article's figures 6 to 8, and of recorded dialogues' reports."""
 
 from __future__ import annotations
 
