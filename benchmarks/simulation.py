@@ -21,9 +21,8 @@ from simulation.dialogues import simulate
 from simulation.drawn_products import WEIGHTS, drawn_catalogue
 from simulation.experiments import Settings, run_experiment
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
-from simulation.recommenders.trained.checkpoints import read_checkpoint, read_recommender
 from simulation.recommenders.trained.settings import items_of, settings_of
-from simulation.recommenders.trained.training import train
+from simulation.recommenders.trained.training import read_checkpoint, read_recommender, train
 from simulation.reports import report_text
 from simulation.targets import Targets, targets_of
 from simulation.users import MetaUser, meta_sim_prob, meta_sim_tol, sim_base

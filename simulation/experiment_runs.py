@@ -27,9 +27,8 @@ from simulation.dialogues import simulate
 from simulation.exceptions import ExperimentUnfit
 from simulation.experiments import Experiment, notes_of
 from simulation.models import DialoguePiece, ExperimentVersion, SimulatedRecommender
-from simulation.names import named_recommender
 from simulation.outcomes import outcomes
-from simulation.plans import TRAINED, plan_of
+from simulation.plans import TRAINED, named_recommender, plan_of
 from simulation.recommenders import Recommender
 from simulation.stored_catalogues import read_stored, read_stored_critic
 from simulation.stored_experiments import FORM, subject_of, targets_of_experiment
@@ -133,7 +132,7 @@ def opened_recommender(
     if not row.spec.startswith(TRAINED):
         return named_recommender(row.spec, catalogue, critic)
     # Torch takes seconds, which only those wait for who trained something.
-    from simulation.recommenders.trained.checkpoints import read_recommender
+    from simulation.recommenders.trained.training import read_recommender
 
     if row.trained is None or row.trained.sha256 != row.sha256:
         text = _("{name} was trained further meanwhile. Run the experiment anew.")

@@ -37,7 +37,7 @@ from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
 from simulation.exceptions import CatalogueUnfit
 from simulation.models import CataloguePart, StoredCatalogue
 from simulation.models.catalogues import NAME_LENGTH
-from simulation.names import named_critic
+from simulation.plans import named_critic
 from stats.arguments import Floats
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from annotation.management.importer import StudyImportCommand, owner_named, team
 from annotation.management.plain_table import natural
 from simulation.catalogue import Catalogue
 from simulation.dialogue_studies import DialogueItems, import_dialogues
-from simulation.names import CATALOGUES, named_catalogue
+from simulation.plans import CATALOGUES, named_catalogue
 
 
 class DialogueImportCommand(StudyImportCommand, ABC):

@@ -22,7 +22,7 @@ from results.tables import Estimate, PValue, Record, Row, Table, Text, Value, se
 from simulation.exceptions import DialoguesUnfit
 from simulation.figures import spans_figure
 from simulation.models import DialogueStudy
-from simulation.names import named_user
+from simulation.plans import named_user
 from simulation.result_kinds.dialogues import (
     MOST_SEED,
     SIGNIFICANT,

@@ -14,9 +14,8 @@ from simulation.catalogue import Catalogue
 from simulation.critics import AttributeCritic
 from simulation.drawn_products import drawn_catalogue
 from simulation.exceptions import CheckpointUnfit
-from simulation.recommenders.trained.checkpoints import read_checkpoint, read_recommender
 from simulation.recommenders.trained.settings import settings_of
-from simulation.recommenders.trained.training import train
+from simulation.recommenders.trained.training import read_checkpoint, read_recommender, train
 from tests.codes import refused_naming
 
 

@@ -12,8 +12,7 @@ from simulation.critics import critic_of
 from simulation.exceptions import ExperimentUnfit, TargetsUnfit
 from simulation.experiments import run_experiment
 from simulation.models import DialoguePiece, StoredCatalogue, StoredExperiment, StoredRecommender
-from simulation.names import named_recommender
-from simulation.plans import plan_of
+from simulation.plans import named_recommender, plan_of
 from simulation.reports import results_table
 from simulation.stored_catalogues import drawn_products, read_stored, stand_ins, vectors
 from simulation.stored_experiments import (

@@ -17,7 +17,6 @@ from simulation.drawn_products import drawn_catalogue
 from simulation.exceptions import CheckpointUnfit
 from simulation.outcomes import outcomes
 from simulation.recommenders import RandomRecommender, Recommender
-from simulation.recommenders.trained.checkpoints import read_checkpoint, read_recommender
 from simulation.recommenders.trained.settings import items_of, settings_of
 from simulation.recommenders.trained.tracker import (
     Batch,
@@ -27,7 +26,12 @@ from simulation.recommenders.trained.tracker import (
     nearest,
     target_ranks,
 )
-from simulation.recommenders.trained.training import held_out, train
+from simulation.recommenders.trained.training import (
+    held_out,
+    read_checkpoint,
+    read_recommender,
+    train,
+)
 from simulation.users import sim_base
 from stats.arguments import Floats
 from stats.ranking import measure

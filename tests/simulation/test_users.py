@@ -9,7 +9,7 @@ import pytest
 from simulation.critics import AttributeCritic, DirectionCritic
 from simulation.dialogue_log import DialogueLog
 from simulation.dialogues import simulate
-from simulation.names import named_recommender
+from simulation.plans import named_recommender
 from simulation.recommenders import EmbeddingRecommender
 from simulation.targets import targets_of
 from simulation.users import MetaUser, meta_sim_prob, meta_sim_tol, p_switch_of_effect, sim_base

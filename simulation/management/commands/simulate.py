@@ -10,9 +10,8 @@ from presentation.progress import bar
 from presentation.theme import rendered, themed
 from simulation.experiments import Experiment, Settings
 from simulation.figures import pictures
-from simulation.names import CATALOGUES, RECOMMENDERS, USERS
 from simulation.outcomes import EVALUATION_BY_MODE, Carry, Qrels
-from simulation.plans import Request, run_request, targets_of_qrels
+from simulation.plans import CATALOGUES, RECOMMENDERS, USERS, Request, run_request, targets_of_qrels
 from simulation.reports import report, report_text
 from simulation.users import Mode
 from stats.ranking import measure

@@ -8,7 +8,7 @@ from annotation.management.plain_table import natural
 from annotation.models import Study
 from presentation.documents import Number
 from presentation.text_tables import estimate_line
-from simulation.names import USERS, named_user
+from simulation.plans import USERS, named_user
 from simulation.switching import DEFAULT_USERS, decisions_of, switching_record
 from simulation.users import MetaUser
 

@@ -8,7 +8,7 @@ from annotation.management.plain_table import natural, positive
 from annotation.readers.report import FileReadings
 from metrics.scorers.errors import model_libraries
 from presentation.files import require_writable
-from simulation.names import CATALOGUES, named_catalogue, named_critic
+from simulation.plans import CATALOGUES, named_catalogue, named_critic
 from simulation.recommenders.trained.settings import PUBLISHED, TrainingSettings, settings_of
 
 

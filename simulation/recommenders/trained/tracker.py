@@ -1,4 +1,4 @@
-"""The network of trained recommenders: a state by turn, a point among items; and its losses."""
+"""The network of trained recommenders: a state by turn, a point among items; its losses."""
 
 from __future__ import annotations
 
