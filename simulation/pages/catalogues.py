@@ -52,42 +52,34 @@ def teams_that_may_simulate(user: User) -> list[Team]:
     return list(rows.order_by("name"))
 
 
-class CatalogueForm(forms.Form):
-    """A catalogue's files, and whose they are to be."""
+class TeamForm(forms.Form):
+    """A form that also asks whose something is to be."""
 
     team = forms.ModelChoiceField(
         label=gettext_lazy("Team"), queryset=Team.objects.none(), empty_label=None
     )
-    file = forms.FileField(
-        label=gettext_lazy("File of a catalogue"), help_text=CATALOGUE_FILES, max_length=100
-    )
 
     def __init__(self, teams: list[Team], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
+        self.teams = teams
         field = self.fields["team"]
         assert isinstance(field, forms.ModelChoiceField)
         field.queryset = Team.objects.filter(pk__in=[one.pk for one in teams]).order_by("name")
 
 
-class DrawnForm(forms.Form):
-    """How many shoes are drawn, and whose they are to be."""
-
-    team = forms.ModelChoiceField(
-        label=gettext_lazy("Team"), queryset=Team.objects.none(), empty_label=None
+class CatalogueForm(TeamForm):
+    file = forms.FileField(
+        label=gettext_lazy("File of a catalogue"), help_text=CATALOGUE_FILES, max_length=100
     )
+
+
+class DrawnForm(TeamForm):
     n_items = forms.IntegerField(
         label=gettext_lazy("Drawn shoes"), initial=5000, min_value=2, max_value=MOST_DRAWN
     )
     seed = forms.IntegerField(
         label=gettext_lazy("Seed of what is drawn"), initial=0, min_value=0, max_value=2**31 - 1
     )
-
-    def __init__(self, teams: list[Team], *args: Any, **kwargs: Any) -> None:
-        # Another form on the page has a team too.
-        super().__init__(*args, **{"label_suffix": "", "auto_id": "id_drawn_%s"} | kwargs)
-        field = self.fields["team"]
-        assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = Team.objects.filter(pk__in=[one.pk for one in teams]).order_by("name")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -98,7 +90,9 @@ def catalogues(request: HttpRequest) -> HttpResponse:
     is_drawn = "draw" in request.POST
     is_sent = request.method == "POST" and not is_drawn
     form = CatalogueForm(teams, *((request.POST, request.FILES) if is_sent else ()))
-    drawn_form = DrawnForm(teams, *((request.POST,) if is_drawn else ()))
+    # Both forms of the page have a team.
+    drawn = (request.POST,) if is_drawn else ()
+    drawn_form = DrawnForm(teams, *drawn, auto_id="id_drawn_%s")
     row = None
     if is_sent and form.is_valid():
         row = _store_upload(request, form)

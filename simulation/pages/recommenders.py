@@ -24,7 +24,7 @@ from console.tables import page_of
 from simulation.exceptions import ExperimentUnfit, SimulationError
 from simulation.models import StoredCatalogue, StoredRecommender
 from simulation.models.catalogues import NAME_LENGTH
-from simulation.pages.catalogues import DRAWN, STORED, teams_that_may_simulate
+from simulation.pages.catalogues import DRAWN, STORED, TeamForm, teams_that_may_simulate
 from simulation.pages.view import standing_of_training
 from simulation.stored_catalogues import MOST_DRAWN, drawn_products
 from simulation.stored_training import (
@@ -185,8 +185,10 @@ KINDS = [
 ]
 
 
-class TrainingForm(forms.Form):
+class TrainingForm(TeamForm):
     """A recommender's kind, what it is trained on, and for how long."""
+
+    field_order = ("name", "kind", "team")
 
     name = forms.CharField(
         label=gettext_lazy("Name of the recommender"),
@@ -195,9 +197,6 @@ class TrainingForm(forms.Form):
         initial="GRU-SL",
     )
     kind = forms.ChoiceField(label=gettext_lazy("Kind"), choices=KINDS)
-    team = forms.ModelChoiceField(
-        label=gettext_lazy("Team"), queryset=Team.objects.none(), empty_label=None
-    )
     catalogue = forms.ChoiceField(
         label=gettext_lazy("Catalogue"),
         help_text=gettext_lazy(
@@ -221,14 +220,10 @@ class TrainingForm(forms.Form):
     )
 
     def __init__(self, teams: list[Team], *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": ""} | kwargs)
-        self.teams = teams
-        team, catalogue = self.fields["team"], self.fields["catalogue"]
-        start = self.fields["start_from"]
-        assert isinstance(team, forms.ModelChoiceField)
+        super().__init__(teams, *args, **kwargs)
+        catalogue, start = self.fields["catalogue"], self.fields["start_from"]
         assert isinstance(catalogue, forms.ChoiceField)
         assert isinstance(start, forms.ChoiceField)
-        team.queryset = Team.objects.filter(pk__in=[one.pk for one in teams]).order_by("name")
         catalogues = StoredCatalogue.objects.filter(team__in=teams).order_by("-pk")
         catalogue.choices = [
             *((f"{STORED}:{one.pk}", one.name) for one in catalogues),
