@@ -8,7 +8,6 @@ average, and how often the ceiling has a warning.
 """
 
 import argparse
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import sqrt
@@ -17,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
+from benchmarks.commands import say_row
 from stats.arguments import Floats, Integers
 from stats.ceilings import Ceiling, ceilings
 from stats.correlation import correlation_at_level
@@ -164,24 +164,19 @@ def _reached(means: Floats, true: Floats, expected: Floats) -> Iterator[float]:
         ).value
 
 
-def _print(*cells: str) -> None:
-    sys.stdout.write(f"| {' | '.join(cells)} |\n")
-    sys.stdout.flush()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=60)
     n_studies = parser.parse_args().studies
-    _print("ratings", "items, candidates, ratings, error", "Pearson", "Kendall", "Spearman")
-    _print(*["---"] * 5)
+    say_row("ratings", "items, candidates, ratings, error", "Pearson", "Kendall", "Spearman")
+    say_row(*["---"] * 5)
     for ratings in ROWS:
         for design in DESIGNS:
             found = [
                 f"{100 * one.share:.0f} %, {one.coverage:.2f}, {100 * one.warned:.0f} %"
                 for one in outcomes(ratings, design, n_studies)
             ]
-            _print(ratings.name, ", ".join(f"{one:g}" for one in design), *found)
+            say_row(ratings.name, ", ".join(f"{one:g}" for one in design), *found)
 
 
 if __name__ == "__main__":

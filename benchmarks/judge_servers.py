@@ -13,6 +13,7 @@ import tempfile
 import venv
 from pathlib import Path
 
+from benchmarks.commands import say
 from benchmarks.model_servers import servers, tiny_models
 from metrics.scorers.judges.capabilities import Capabilities, probe
 
@@ -49,12 +50,6 @@ def probed_capabilities(python: str) -> dict[str, Capabilities]:
                 "llama.cpp": probe(with_logprobs),
                 "llama-cpp-python": probe(with_echo),
             }
-
-
-def say(line: str) -> None:
-    """Print at once, since the tests print too."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def main() -> int:

@@ -5,12 +5,12 @@ meet; each HIT has assignments for half of them. It ends with how many assignmen
 many of, and how many workers were shown an error: both must be 0, else it exits with 1.
 """
 
-import argparse
 import sys
 import threading
 from collections import Counter
 from time import perf_counter
 
+from benchmarks.commands import DATABASE, SERVER, parse_options, say
 from benchmarks.marketplace_site import (
     Site,
     describe_machine,
@@ -26,8 +26,14 @@ GRANTED, GONE = 302, 410
 
 def main() -> None:
     """Start a marketplace, let the workers ask, count."""
-    options = _options()
-    _say(describe_machine())
+    options = parse_options(
+        __doc__,
+        **DATABASE,
+        workers=(50, "at once"),
+        hits=(400, "400 make 10,000 accepts"),
+        **SERVER,
+    )
+    say(describe_machine())
     max_assignments = options.workers // 2
     with fresh_site(
         options.database_url, processes=options.processes, threads=options.threads
@@ -40,28 +46,18 @@ def main() -> None:
         faults = site.faults()
         too_many, accepted = _too_many()
     n_requests = answers.total()
-    _say(
+    say(
         f"\n{options.workers} workers, {options.hits} HITs of {max_assignments} assignments: "
         f"{n_requests:,} requests and {accepted:,} accepted in "
         f"{lasted:.0f} s, {n_requests / lasted:.1f} answers/s"
     )
     print_percentiles(tally)
     errors = n_requests - answers[GRANTED] - answers[GONE]
-    _say(f"assignments too many: {too_many}\nerrors shown to a worker: {errors}")
+    say(f"assignments too many: {too_many}\nerrors shown to a worker: {errors}")
     for line in (*tally.failures[:3], *faults[:10]):
-        _say(f"  {line}")
+        say(f"  {line}")
     missing = max_assignments * options.hits - accepted
     sys.exit(1 if too_many or errors or missing or faults else 0)
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--database-url", help="a PostgreSQL database to make; else an SQLite file")
-    parser.add_argument("--workers", type=int, default=50)
-    parser.add_argument("--hits", type=int, default=400, help="400 make 10,000 accepts")
-    parser.add_argument("--processes", type=int, default=2, help="of the server")
-    parser.add_argument("--threads", type=int, default=8, help="of each process of the server")
-    return parser.parse_args()
 
 
 def _hit_paths() -> list[str]:
@@ -113,11 +109,6 @@ def _too_many() -> tuple[int, int]:
     beyond = sum(max(0, count - max_assignments[key]) for key, count in live.items())
     pairs = Counter(Assignment.objects.live().values_list("hit", "worker"))
     return beyond + sum(count - 1 for count in pairs.values()), live.total()
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

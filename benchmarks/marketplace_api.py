@@ -6,7 +6,6 @@ assignments of a HIT that has many, a hundred to a page.
 
 import argparse
 import multiprocessing
-import sys
 import uuid
 from time import monotonic, perf_counter
 from typing import Any
@@ -15,6 +14,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from benchmarks.commands import DATABASE, SERVER, parse_options, say
 from benchmarks.marketplace_site import (
     QUESTION,
     Keys,
@@ -39,8 +39,15 @@ HIT_TYPE = {
 
 def main() -> None:
     """Start a marketplace, call its API, print the table."""
-    options = _options()
-    _say(describe_machine())
+    options = parse_options(
+        __doc__,
+        **DATABASE,
+        clients=(4, "programs at once"),
+        assignments=(500, "of the HIT that is listed"),
+        seconds=(15.0, "for each operation"),
+        **SERVER,
+    )
+    say(describe_machine())
     servers = {"processes": options.processes, "threads": options.threads}
     with fresh_site(options.database_url, **servers) as site:
         keys = enrol_requester()
@@ -51,17 +58,6 @@ def main() -> None:
                 arguments = (site.requester_url, keys, operation, hit_id, seconds)
                 tally = _all_at_once(options.clients, arguments)
             _report(operation, tally, options)
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--database-url", help="a PostgreSQL database to make; else an SQLite file")
-    parser.add_argument("--clients", type=int, default=4)
-    parser.add_argument("--assignments", type=int, default=500, help="of the HIT that is listed")
-    parser.add_argument("--seconds", type=float, default=15, help="for each operation")
-    parser.add_argument("--processes", type=int, default=2, help="of the server")
-    parser.add_argument("--threads", type=int, default=8, help="of each process of the server")
-    return parser.parse_args()
 
 
 def _all_at_once(clients: int, arguments: tuple[Any, ...]) -> Tally:
@@ -108,18 +104,13 @@ def _list_one_page(client: Any, hit_id: str, token: str | None) -> str | None:
 
 def _report(operation: str, tally: Tally, options: argparse.Namespace) -> None:
     calls = sum(map(len, tally.seconds.values()))
-    _say(
+    say(
         f"\n{operation}, {options.clients} clients: {calls / options.seconds:.1f} calls/s, "
         f"{len(tally.failures)} failures"
     )
     print_percentiles(tally)
     for line in tally.failures[:3]:
-        _say(f"  {line}")
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+        say(f"  {line}")
 
 
 if __name__ == "__main__":

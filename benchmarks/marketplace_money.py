@@ -4,12 +4,11 @@ Money is locked by requester (docs/adr/0009): eight programs of one requester ta
 eight requesters don't, and none of seven waits while the eighth's money transaction stays open.
 """
 
-import argparse
 import multiprocessing
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
+from benchmarks.commands import DATABASE, SERVER, parse_options, say
 from benchmarks.marketplace_api import WARM_UP_SECONDS, call
 from benchmarks.marketplace_site import Keys, describe_machine, enrol_requester, fresh_site
 from benchmarks.marketplace_traffic import Tally, print_percentiles
@@ -21,8 +20,10 @@ ONE_LOCK_PER_SECOND = 95
 
 def main() -> None:
     """Start a marketplace, publish in three ways, print the table."""
-    options = _options()
-    _say(describe_machine())
+    options = parse_options(
+        __doc__, **DATABASE, seconds=(15.0, "for each of the three"), processes=SERVER["processes"]
+    )
+    say(describe_machine())
     with fresh_site(options.database_url, processes=options.processes, threads=8) as site:
         keys = [enrol_requester(f"Lab {number}") for number in range(REQUESTERS)]
         publish_at_once(site.requester_url, keys, WARM_UP_SECONDS)
@@ -32,23 +33,15 @@ def main() -> None:
             ("seven, while the eighth's transaction is open", keys[1:], True),
         ):
             if is_held and options.database_url is None:
-                _say(f"\n{name}: SQLite has one writer at a time")
+                say(f"\n{name}: SQLite has one writer at a time")
                 continue
             with _open_transaction(keys[0]) if is_held else nullcontext():
                 tally = publish_at_once(site.requester_url, those, options.seconds)
             _report(name, tally, options.seconds)
-        _say(f"\nbefore, with one lock on all: {ONE_LOCK_PER_SECOND} CreateHIT/s")
+        say(f"\nbefore, with one lock on all: {ONE_LOCK_PER_SECOND} CreateHIT/s")
         for line in site.faults()[:5]:
-            _say(f"  {line}")
+            say(f"  {line}")
         _audit()
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--database-url", help="a PostgreSQL database to make; else an SQLite file")
-    parser.add_argument("--seconds", type=float, default=15, help="for each of the three")
-    parser.add_argument("--processes", type=int, default=2, help="of the server")
-    return parser.parse_args()
 
 
 def publish_at_once(url: str, keys: Sequence[Keys], seconds: float) -> Tally:
@@ -76,20 +69,15 @@ def _audit() -> None:
     from marketplace.money.reconciliation import audit
 
     problems = audit()
-    _say("\n".join(problems[:5]) if problems else "The ledger balances.")
+    say("\n".join(problems[:5]) if problems else "The ledger balances.")
 
 
 def _report(name: str, tally: Tally, seconds: float) -> None:
     calls = sum(map(len, tally.seconds.values()))
-    _say(f"\n{name}: {calls / seconds:.1f} CreateHIT/s, {len(tally.failures)} failures")
+    say(f"\n{name}: {calls / seconds:.1f} CreateHIT/s, {len(tally.failures)} failures")
     print_percentiles(tally)
     for line in tally.failures[:3]:
-        _say(f"  {line}")
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+        say(f"  {line}")
 
 
 if __name__ == "__main__":

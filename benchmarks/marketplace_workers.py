@@ -8,10 +8,10 @@ for whole cycles per second; then with pauses for thinking, for the percentiles 
 import argparse
 import multiprocessing
 import random
-import sys
 import threading
 from time import monotonic, perf_counter, sleep
 
+from benchmarks.commands import DATABASE, SERVER, parse_options, say
 from benchmarks.marketplace_site import (
     Site,
     describe_machine,
@@ -28,30 +28,26 @@ WARM_UP_SECONDS = 2.0
 
 def main() -> None:
     """Start a marketplace, let the workers work, print the tables."""
-    options = _options()
-    _say(describe_machine())
+    options = parse_options(
+        __doc__,
+        **DATABASE,
+        workers=(50, "at once"),
+        hits=(10_000, "in one group"),
+        seconds=(30.0, "how long each part lasts"),
+        thinking=(2.0, "the pause, in seconds"),
+        **SERVER,
+    )
+    say(describe_machine())
     with fresh_site(
         options.database_url, processes=options.processes, threads=options.threads
     ) as site:
         start = perf_counter()
         group = publish(enrol_requester(), hits=options.hits, max_assignments=1)
         sessions = sign_in_workers(options.workers)
-        _say(f"{options.hits:,} HITs published in {perf_counter() - start:.0f} s")
+        say(f"{options.hits:,} HITs published in {perf_counter() - start:.0f} s")
         work(site, group, sessions, WARM_UP_SECONDS, 0.0)
         for thinking_seconds in (0.0, options.thinking):
             _measure(site, group, sessions, options, thinking_seconds=thinking_seconds)
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--database-url", help="a PostgreSQL database to make; else an SQLite file")
-    parser.add_argument("--workers", type=int, default=50)
-    parser.add_argument("--hits", type=int, default=10_000)
-    parser.add_argument("--seconds", type=float, default=30, help="how long each part lasts")
-    parser.add_argument("--thinking", type=float, default=2.0, help="the pause, in seconds")
-    parser.add_argument("--processes", type=int, default=2, help="of the server")
-    parser.add_argument("--threads", type=int, default=8, help="of each process of the server")
-    return parser.parse_args()
 
 
 def _measure(
@@ -104,18 +100,13 @@ def work(
 
 def _report(tally: Tally, lasted: float, thinking_seconds: float, workers: int) -> None:
     pause = f"{thinking_seconds:g} s of thinking" if thinking_seconds else "no pauses"
-    _say(
+    say(
         f"\n{workers} workers, {pause}: {tally.cycles} cycles in {lasted:.1f} s, "
         f"{tally.cycles / lasted:.1f} cycles/s, {len(tally.failures)} failures"
     )
     print_percentiles(tally)
     for failure in tally.failures[:3]:
-        _say(f"  {failure}")
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+        say(f"  {failure}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+from benchmarks.commands import say
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 LIMITS = "tests/marketplace/test_limits.py"
 FEES = "tests/marketplace/test_ledger.py"
@@ -257,9 +259,9 @@ def main(mutants: Sequence[Mutant] = MUTANTS) -> int:
                 start = perf_counter()
                 is_caught = _is_caught(mutant, copy)
                 result = "caught" if is_caught else "SURVIVED"
-                _say(f"{result:<9}{perf_counter() - start:6.1f} s  {mutant.name}")
+                say(f"{result:<9}{perf_counter() - start:6.1f} s  {mutant.name}")
                 survivors += [] if is_caught else [mutant.name]
-    _say(f"{len(survivors)} survived.")
+    say(f"{len(survivors)} survived.")
     return 1 if survivors else 0
 
 
@@ -300,11 +302,6 @@ def _copy_checkout(target: Path) -> Path:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(CHECKOUT / name, target / name)
     return target
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from typing import Any
 from django.core import signing
 
 from benchmarks.big_study import add_scores, analyze, build_study
+from benchmarks.commands import say
 from benchmarks.marketplace_site import describe_machine, fresh_database
 
 MOST_MS, MOST_STATEMENTS, MOST_REPEATS, MOST_KB = 300, 18, 2, 300
@@ -104,11 +105,6 @@ class Visit:
             f"{self.name:32} {self.ms:7.0f} {self.cpu_ms:7.0f} {self.statements:5}"
             f" {self.most_often:5} {self.kb:9.0f} {self.total_s:7.2f} {self.growth_mb:7.0f}{mark}"
         )
-
-
-def say(line: object) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def peak_mb() -> float:

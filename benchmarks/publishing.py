@@ -22,6 +22,7 @@ from decimal import Decimal
 from time import perf_counter, process_time
 from typing import Any
 
+from benchmarks.commands import SERVER, parse_options
 from benchmarks.marketplace_site import (
     CHECKOUT,
     Marketplace,
@@ -51,7 +52,15 @@ class Step:
 
 def main() -> None:
     """Publish, collect four times, and print the table."""
-    options = _options()
+    options = parse_options(
+        __doc__,
+        hits=(10_000, "of the study"),
+        postgres=("postgres://postgres@127.0.0.1:5432", "a server"),
+        **SERVER,
+        publish_only=(False, "and no more"),
+        profile=(None, "a step: print where its time goes"),
+        json=(False, "print JSON"),
+    )
     said = [describe_machine(), f"{options.hits:,} HITs, commit {commit()}"]
     sys.stderr.write("\n".join(said) + "\n")
     with requester_and_marketplace(
@@ -68,18 +77,6 @@ def main() -> None:
         sys.stdout.write(json.dumps(record | {"steps": [asdict(step) for step in steps]}) + "\n")
         return
     sys.stdout.write("\n".join([*said, "", *_table(steps)]) + "\n")
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--hits", type=int, default=10_000)
-    parser.add_argument("--postgres", default="postgres://postgres@127.0.0.1:5432")
-    parser.add_argument("--processes", type=int, default=2, help="of the marketplace's web server")
-    parser.add_argument("--threads", type=int, default=8, help="of each of them")
-    parser.add_argument("--publish-only", action="store_true")
-    parser.add_argument("--profile", metavar="STEP", help="print where a step's time goes")
-    parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
 
 
 def commit() -> str:

@@ -10,13 +10,21 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
+from benchmarks.commands import DATABASE, parse_options, say
 from benchmarks.marketplace_site import describe_machine, enrol_requester, fresh_database, publish
 
 
 def main() -> None:
     """Make a study, let everybody in, count."""
-    options = _options()
-    _say(describe_machine())
+    options = parse_options(
+        __doc__,
+        **DATABASE,
+        arrivals=(10_000, "of participants"),
+        places=(5_000, "of the study"),
+        items=(1, "HITs of each participant"),
+        threads=(50, "that arrive at once"),
+    )
+    say(describe_machine())
     with fresh_database(options.database_url):
         token = _open_study(options)
         start = perf_counter()
@@ -24,23 +32,13 @@ def main() -> None:
         lasted = perf_counter() - start
         twice, without = _faults()
     rate = options.arrivals / lasted
-    _say(
+    say(
         f"{options.arrivals:,} arrivals for {options.places:,} places from {options.threads} "
         f"threads in {lasted:.0f} s, {rate:.1f} a second: {dict(outcomes)}"
     )
-    _say(f"items promised twice: {twice}\nparticipants without items or a code: {without}")
+    say(f"items promised twice: {twice}\nparticipants without items or a code: {without}")
     is_full = outcomes[""] == min(options.places, options.arrivals)
     sys.exit(0 if is_full and not twice and not without else 1)
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--database-url", help="a PostgreSQL database to make; else an SQLite file")
-    parser.add_argument("--arrivals", type=int, default=10_000)
-    parser.add_argument("--places", type=int, default=5_000)
-    parser.add_argument("--items", type=int, default=1, help="HITs of each participant")
-    parser.add_argument("--threads", type=int, default=50)
-    return parser.parse_args()
 
 
 def _open_study(options: argparse.Namespace) -> str:
@@ -81,11 +79,6 @@ def _faults() -> tuple[int, int]:
     hits = Hit.objects.annotate(n=Count("assignments__session_item"))
     neither = Session.objects.filter(items=None, code="")
     return hits.filter(n__gt=F("max_assignments")).count(), neither.count()
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ what it is. Printed is the mean difference foretold over the mean one shown.
 """
 
 import argparse
-import sys
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchmarks.ceilings import Scale, as_it_is, five_steps, yes_or_no
+from benchmarks.commands import say_row
 from stats.arguments import Floats
 from stats.ceilings import level_reliability
 from stats.correlation import Level, RowCoefficient, correlation_at_level
@@ -97,22 +97,17 @@ def shares(crowd: Crowd, level: Level, coefficient: RowCoefficient, n_studies: i
     return np.asarray(np.nanmean(said, axis=0) / np.mean(seen, axis=0))
 
 
-def _print(*cells: str) -> None:
-    sys.stdout.write(f"| {' | '.join(cells)} |\n")
-    sys.stdout.flush()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=60)
     parser.add_argument("--level", choices=LEVELS, action="append")
     options = parser.parse_args()
-    _print("ratings", "level", *COEFFICIENTS)
-    _print(*["---"] * (2 + len(COEFFICIENTS)))
+    say_row("ratings", "level", *COEFFICIENTS)
+    say_row(*["---"] * (2 + len(COEFFICIENTS)))
     for level in options.level or LEVELS:
         for crowd in CROWDS:
             rows = [shares(crowd, level, one, options.studies) for one in COEFFICIENTS]
-            _print(crowd.name, level, *("{:.0f}, {:.0f} %".format(*100 * row) for row in rows))
+            say_row(crowd.name, level, *("{:.0f}, {:.0f} %".format(*100 * row) for row in rows))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""docs/faults.md, of which each benchmark here writes its own section."""
+"""docs/faults.md by sections, and what a table was made from."""
 
 import subprocess
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""One trial: jobs of each queue are requested while the site's processes are killed."""
+"""One trial: jobs whose effects are counted, while the site's processes are killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated metrics and systems, for `benchmarks.coverage`: correlations and ceilings."""
+"""Simulated metrics, systems and reports, for `benchmarks.coverage`: correlations and ceilings."""
 
 from collections.abc import Iterator
 from dataclasses import replace

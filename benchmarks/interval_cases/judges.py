@@ -1,4 +1,4 @@
-"""Simulated judges and preferences, for `benchmarks.coverage`."""
+"""Simulated judges, preferences and means from few ratings, for `benchmarks.coverage`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Simulated rankings of systems under two assessors, for `benchmarks.coverage`."""
+"""Simulated rankings, topics and pools, for `benchmarks.coverage`."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""Switching studies of crowds whose rule is known, for `benchmarks.coverage`."""
+"""Switching and outcome studies whose truth is known, for `benchmarks.coverage`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Requesters' programs on the API's client: each launches, collects, decides and pays all along."""
+"""Requesters' programs on the API's client, and workers who answer on the site."""
 
 from __future__ import annotations
 

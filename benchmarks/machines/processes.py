@@ -1,4 +1,4 @@
-"""The processes of the site, each of which can be killed whole, hung for a while, and started."""
+"""The processes of the site, which can be killed or hung, and a balancer in front of them."""
 
 from __future__ import annotations
 
