@@ -12,7 +12,6 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 from django.db import models
-from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -87,7 +86,7 @@ class ResultsEndpoint(Endpoint):
         """The job of a result of these inputs, by name, and settings."""
         offered = kind.offer_inputs(subject)
         chosen = {
-            name: choose_inputs(offered[name], values.pop(name, None), name, one)
+            name: choose_inputs(one, offered[name], values.pop(name, None), name)
             for name, one in kind.inputs.items()
         }
         job = request_result(
@@ -103,16 +102,10 @@ class ResultsEndpoint(Endpoint):
 
 
 def choose_inputs(
-    offered: Sequence[Any], named: str | list[str] | None, field: str, one: Inputs
+    one: Inputs, offered: Sequence[Any], named: str | list[str] | None, field: str
 ) -> list[Any]:
-    """The rows of these names, or those that a form begins with; a 400 for an unknown name."""
-    if named is None:
-        return list(offered) if one.begins_with_all else []
-    names = [named] if isinstance(named, str) else named
-    rows = {row.name: row for row in offered}
-    if unknown := [name for name in names if name not in rows]:
-        text = _("{name} is none of the usable files: {names}.").format(
-            name=unknown[0], names=", ".join(rows) or _("there are none")
-        )
-        raise serializers.ValidationError({field: [text]})
-    return [rows[name] for name in dict.fromkeys(names)]
+    """The rows of these names; a 400 of the field for an unknown name."""
+    try:
+        return one.choose(offered, named)
+    except ValueError as unknown:
+        raise serializers.ValidationError({field: [str(unknown)]}) from None

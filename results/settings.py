@@ -311,6 +311,19 @@ class Inputs:
             choices = [("", _("none")), *choices]
         return forms.ChoiceField(choices=choices, initial=keys[0] if keys else "", **texts)
 
+    def choose(self, offered: Sequence[Any], named: str | Sequence[str] | None) -> list[Any]:
+        """The rows of these names, or those that a form begins with; ValueError for a name that
+        no row has."""
+        if named is None:
+            return list(offered) if self.begins_with_all else []
+        names = [named] if isinstance(named, str) else named
+        rows = {row.name: row for row in offered}
+        if unknown := [name for name in names if name not in rows]:
+            text = _("{name} is none of the usable files: {names}.")
+            known = ", ".join(rows) or _("there are none")
+            raise ValueError(text.format(name=unknown[0], names=known))
+        return [rows[name] for name in dict.fromkeys(names)]
+
     def api_field(self) -> serializers.Field[Any, Any, Any, Any]:
         """The field of an API's input; names are its values."""
         if self.several:

@@ -261,7 +261,7 @@ class TargetSamples(CollectionEndpoint):
         collection = self.collection(slug, Permission.EDIT)
         rules = self.input(SampleInput)
         files = collection.files.usable().filter(kind__in=SOURCES).defer("faults")
-        [source] = choose_inputs(list(files), rules["source"], "source", Inputs(label=""))
+        [source] = choose_inputs(Inputs(label=""), files, rules["source"], "source")
         form = TargetsForm([source], rules | {"by": rules["predictor"], "source": source.pk})
         if not form.is_valid():
             faults = form.errors.get_json_data()

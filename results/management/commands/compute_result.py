@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from results.computing import find_job_result, request_result
-from results.kinds import NoSettings, ResultKind, result_kinds
-from results.settings import list_settings
+from results.kinds import NoSettings, result_kinds
+from results.settings import Inputs, list_settings
 from results.shown import ShownResult
 from work.execution import run_job
 from work.models import Job
@@ -34,7 +35,11 @@ class Command(BaseCommand):
         kind = result_kinds()[options["kind"]]
         try:
             subject = kind.find_subject(options["subject"])
-            chosen = _choose(kind, kind.offer_inputs(subject), options)
+            offered = kind.offer_inputs(subject)
+            chosen = {
+                name: _choose(one, offered[name], options[name], name)
+                for name, one in kind.inputs.items()
+            }
             settings = {name: options[name] for name in list_settings(kind.settings)}
             job = request_result(
                 kind=kind, subject=subject, chosen=chosen, settings=settings, actor=None
@@ -54,18 +59,8 @@ class Command(BaseCommand):
         self.stdout.write(shown.write_text())
 
 
-def _choose(kind: ResultKind[Any], offered: Any, options: dict[str, Any]) -> dict[str, list[Any]]:
-    """The rows of the names that were given, or those that a form begins with."""
-    chosen: dict[str, list[Any]] = {}
-    for name, one in kind.inputs.items():
-        rows = {row.name: row for row in offered[name]}
-        given = options[name]
-        if given is None:
-            chosen[name] = list(rows.values()) if one.begins_with_all else []
-            continue
-        names = given if isinstance(given, list) else [given]
-        if unknown := [each for each in names if each not in rows]:
-            known = ", ".join(rows) or "none"
-            raise CommandError(f"--{name}: there is no {unknown[0]}. There are: {known}.")
-        chosen[name] = [rows[each] for each in names]
-    return chosen
+def _choose(one: Inputs, offered: Sequence[Any], named: Any, name: str) -> list[Any]:
+    try:
+        return one.choose(offered, named)
+    except ValueError as unknown:
+        raise CommandError(f"--{name}: {unknown}") from None
