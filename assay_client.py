@@ -37,7 +37,7 @@ from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 from uuid import uuid4
 
 import httpx2
@@ -283,8 +283,7 @@ class Client:
 
     def me(self) -> Record:
         """As whom requests are made, and the token's scopes."""
-        record: Record = self.get("me/")
-        return record
+        return cast(Record, self.get("me/"))
 
     def studies(self, **filters: Any) -> pd.DataFrame:
         """The studies that one has a role in, newest first.
@@ -658,8 +657,7 @@ class Study:
     def best_metrics(self, **choice: str) -> Record:
         """Which metrics agree with people best: `answer` and `explanation` in sentences; `top` and
         `behind`; the `ceiling`. Chosen by `question`, `level`, `coefficient`, `condition`."""
-        record: Record = self.client.get(f"{self.address}validation/best/", **choice)
-        return record
+        return cast(Record, self.client.get(f"{self.address}validation/best/", **choice))
 
     def validation(self, kind: str, **equal: str) -> pd.DataFrame:
         """Every record of a kind: `comparisons`, `ceilings`, `systems`, `disagreements`, `worst`,
@@ -683,8 +681,7 @@ class Study:
         content = {"metric": metric, "settings": _plain(settings)}
         record = self.client.send("POST", f"{self.address}scoring-requests/", content)
         self.wait(record["job"])
-        result: Record = self.client.get(f"{self.address}scoring-requests/{record['id']}/")
-        return result
+        return cast(Record, self.client.get(f"{self.address}scoring-requests/{record['id']}/"))
 
     def score(self, request: Record, *, key: str | None = None) -> Job:
         """Score as was estimated, within its caps, and wait until that is done."""
@@ -702,8 +699,9 @@ class Study:
     def adjudicate(self, candidate_id: int, question: str, value: float, **more: Any) -> Record:
         """Decide what a candidate's value is; `note` says why, `round` names another than 1."""
         content = {"candidate_id": int(candidate_id), "question": question, "value": float(value)}
-        result: Record = self.client.send("POST", f"{self.address}adjudications/", content | more)
-        return result
+        return cast(
+            Record, self.client.send("POST", f"{self.address}adjudications/", content | more)
+        )
 
     # Asking
 
@@ -711,23 +709,19 @@ class Study:
         """A version of what annotators are asked, or the newest: `document`, `yaml`, `faults`."""
         if number is None:
             number = next(self.client.rows(f"{self.address}protocols/", limit=1))["number"]
-        record: Record = self.client.get(f"{self.address}protocols/{number}/")
-        return record
+        return cast(Record, self.client.get(f"{self.address}protocols/{number}/"))
 
     def check_protocol(self, **source: Any) -> Record:
         """All that is wrong with a `document`, or the text of a file, `yaml`."""
-        result: Record = self.client.send("POST", f"{self.address}protocols/check/", source)
-        return result
+        return cast(Record, self.client.send("POST", f"{self.address}protocols/check/", source))
 
     def save_protocol(self, **source: Any) -> Record:
         """Store a draft: a `document`, `yaml`, a `template` or a published `version`."""
-        result: Record = self.client.send("PUT", f"{self.address}protocols/draft/", source)
-        return result
+        return cast(Record, self.client.send("PUT", f"{self.address}protocols/draft/", source))
 
     def publish_protocol(self) -> Record:
         """Make the draft a version for good."""
-        result: Record = self.client.send("POST", f"{self.address}protocols/publish/")
-        return result
+        return cast(Record, self.client.send("POST", f"{self.address}protocols/publish/"))
 
     # Launching
 
@@ -835,25 +829,23 @@ class Study:
     def preview_rule(self, rule: str, **numbers: Any) -> Record:
         """Which assignments a rule takes (`approve-unflagged`, `reject-fast`, `bonus-workers`)."""
         content = {"rule": rule} | numbers
-        result: Record = self.client.send("POST", f"{self.address}drafts/rules/preview/", content)
-        return result
+        return cast(
+            Record, self.client.send("POST", f"{self.address}drafts/rules/preview/", content)
+        )
 
     def decide_by_rule(self, rule: str, assignments: Iterable[int], **numbers: Any) -> Record:
         """Prepare a rule's decision on what its preview listed."""
         content = {"rule": rule, "assignments": [int(key) for key in assignments]} | numbers
-        result: Record = self.client.send("POST", f"{self.address}drafts/rules/", content)
-        return result
+        return cast(Record, self.client.send("POST", f"{self.address}drafts/rules/", content))
 
     def drafts(self) -> Record:
         """What you decided and did not send, with what sending it costs."""
-        result: Record = self.client.get(f"{self.address}drafts/")
-        return result
+        return cast(Record, self.client.get(f"{self.address}drafts/"))
 
     def undo(self, assignment: int | None = None) -> Record:
         """Take back what you decided last, about one assignment or at all."""
         content = {} if assignment is None else {"assignment": int(assignment)}
-        result: Record = self.client.send("POST", f"{self.address}drafts/undo/", content)
-        return result
+        return cast(Record, self.client.send("POST", f"{self.address}drafts/undo/", content))
 
     def send(
         self, summary: Record | None = None, *, confirm_usd: Amount | None = None, key: str = ""
@@ -1004,8 +996,7 @@ class Collection:
             if not newest:
                 raise NoResult(f"{self.slug} has no {kind} yet.")
             number = newest[0]["number"]
-        record: Record = self.client.get(f"{self.address}{kind}/{number}/")
-        return record
+        return cast(Record, self.client.get(f"{self.address}{kind}/{number}/"))
 
     def table(self, kind: str, name: str, number: int | None = None) -> pd.DataFrame:
         """A table of a result, such as `results` or `comparisons` of an evaluation."""
@@ -1110,8 +1101,7 @@ class Experiment:
 
     def result(self, number: int | None = None) -> Record:
         """A run with its `answer`, `tables` and `notes`; the newest without a number."""
-        record: Record = self.client.get(f"{self.address}{self._number(number)}/")
-        return record
+        return cast(Record, self.client.get(f"{self.address}{self._number(number)}/"))
 
     def table(self, name: str, number: int | None = None) -> pd.DataFrame:
         """A table of a finished run: `results`, `comparisons`, `causes`, `switches`,
