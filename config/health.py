@@ -1,4 +1,4 @@
-"""Whether the site works, for load balancers and monitors."""
+"""Where `/` leads, and whether the site works, for load balancers and monitors."""
 
 from collections.abc import Callable
 from functools import cache

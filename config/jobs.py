@@ -1,4 +1,4 @@
-"""What happens by time to the site as a whole."""
+"""What happens by time to the site as a whole: rows that are deleted after a while."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

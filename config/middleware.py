@@ -1,4 +1,4 @@
-"""The page of a request that Django refuses before a view sees it: what to change, where known."""
+"""Requests that are refused or left idle, pages that are not stored, and pages of errors."""
 
 from __future__ import annotations
 

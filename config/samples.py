@@ -1,4 +1,4 @@
-"""The sample study of each kind: made, published, worked on by a crowd, scored."""
+"""The sample studies: made, published, worked on, scored, and shown to visitors."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Environment variables read one by one; an error names the variable and says what it must be."""
+"""Environment variables read one by one, and databases, buckets and keys by them."""
 
 import base64
 import ipaddress

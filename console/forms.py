@@ -1,4 +1,4 @@
-"""What the pages' forms refuse, in words."""
+"""What the pages' forms offer, and what they refuse, in words."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ from accounts.forms import TokenForm
 from accounts.models import Team
 from accounts.roles import Role
 from presentation.numbers import read_usd
+
+
+def offer_choices(form: forms.BaseForm, **choices: Sequence[tuple[Any, Any]]) -> None:
+    """Let fields of a form, by their names, offer these choices."""
+    for name, offered in choices.items():
+        field = form.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = offered
 
 
 def problems_of(form: forms.BaseForm) -> str:

@@ -1,4 +1,4 @@
-"""Collections made and linked to studies, each with its entry in the team's log."""
+"""Collections made, linked to studies and deleted, each with its entry in the team's log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Qrels of several assessors' grades: one grade of a document by a rule."""
+"""Files made here: qrels of assessors' grades or of a study, and vectors of a catalogue."""
 
 from __future__ import annotations
 

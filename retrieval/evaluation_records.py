@@ -1,8 +1,8 @@
-"""What an evaluation of runs holds, and how it is printed."""
+"""What an evaluation of runs holds, the order of the runs, and how it is printed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from math import factorial, fsum, isnan, nan
@@ -13,7 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from error_codes import CodedText
+from presentation.documents import Cell, Number, P, add_interval
 from presentation.records import plain_values
+from presentation.text_tables import text_report, text_table
 from stats.arguments import Floats
 from stats.ranking import Measure, Ties
 from stats.ranking.topic_means import Test, TopicDifference, TopicMean
@@ -78,7 +80,6 @@ class RunValues:
         return len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
 
     def record(self, topics: Sequence[str]) -> dict[str, Any]:
-        """As `evaluate_runs --json` prints it."""
         per_topic = zip(topics, self.values.tolist(), strict=True)
         row = {
             "run": self.run,
@@ -108,7 +109,6 @@ class RunsCompared:
     p_adjusted: float = nan
 
     def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --json` prints it."""
         one = self.difference
         row = {
             "a": self.a,
@@ -144,7 +144,6 @@ class TopicCounts:
     n_unjudged: int
 
     def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --json` prints it."""
         names = ("run", "n_topics", "n_missing", "n_foreign")
         return {name: getattr(self, name) for name in names}
 
@@ -198,7 +197,6 @@ class Evaluation:
         return self.order(one).groups()
 
     def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --json` prints it."""
         primary = self.settings.primary or self.settings.measures
         return {
             "results": [row.record(self.topics) for row in self.results],
@@ -306,3 +304,40 @@ def few_runs_sentence(n_runs: int) -> str:
         ).format(n=n_runs, pairs=pairs, step=f"{2 / n_pairs:.2f}", orders=factorial(n_runs)),
         code="few_runs",
     )
+
+
+RESULTS = ("run", "measure", "mean", "judged", "topics", "complete")
+COMPARISONS = ("measure", "runs", "delta", "test", "p", "p (Holm)")
+
+
+def evaluation_text(evaluation: Evaluation) -> str:
+    """A table of the means, one of the comparisons, the groups and the notes."""
+    parts = [text_table(RESULTS, map(_result, evaluation.results))]
+    if evaluation.comparisons:
+        parts.append(text_table(COMPARISONS, map(_comparison, evaluation.comparisons)))
+        parts.append("\n".join(_groups(evaluation)))
+    return text_report(parts, evaluation.notes)
+
+
+def _result(row: RunValues) -> tuple[Cell, ...]:
+    return (
+        row.run,
+        row.measure.name,
+        add_interval(row.mean.value, row.mean, 4),
+        Number(row.judged, 4),
+        row.mean.n_topics,
+        Number(row.mean_complete, 4),
+    )
+
+
+def _comparison(row: RunsCompared) -> tuple[Cell, ...]:
+    one = row.difference
+    delta = add_interval(one.delta, one, 4, is_signed=True)
+    return row.measure.name, f"{row.a} - {row.b}", delta, one.test, P(one.p), P(row.p_adjusted)
+
+
+def _groups(evaluation: Evaluation) -> Iterator[str]:
+    """One line a measure, the best runs first; groups that differ are apart."""
+    for measure in evaluation.settings.primary or evaluation.settings.measures:
+        groups = " > ".join(", ".join(group) for group in evaluation.groups(measure))
+        yield f"{measure.name}: {groups}"

@@ -61,7 +61,6 @@ class EqualCost:
         return plan.n_topics * (plan.n_assessors + self.topic_cost)
 
     def record(self) -> dict[str, Any]:
-        """As `power --pilot --json` prints it."""
         return {
             "pilot": self.pilot.path.name,
             "levels": {name: n for name, (n, _varied) in self._levels().items()},
@@ -77,7 +76,6 @@ class EqualCost:
         }
 
     def lines(self) -> Iterator[str]:
-        """As `power --pilot` prints it."""
         one = self.best
         yield (
             f"Most dependable for {self.budget:g}: {count_of(one.n_topics, 'topic')}, each judged "

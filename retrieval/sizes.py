@@ -47,11 +47,9 @@ class Size:
     effect: dict[str, float] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
-        """As `power --json` prints it."""
         return vars(self)
 
     def lines(self) -> Iterator[str]:
-        """As `power` prints it."""
         stated = ", ".join(_stated(name, value) for name, value in self.assumptions.items())
         of_power = "" if self.power is None else f", which have power {_digits(self.power)}"
         yield f"{self.n} {self.quantity}{of_power} ({self.method}; {stated})."

@@ -63,7 +63,6 @@ class WeightedMean:
         return plain_values({name: getattr(self.mean, name) for name in names})
 
     def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --weights --json` prints it."""
         one = self.mean
         names = {"a": self.a, "b": self.b} if self.b else {"run": self.a}
         row: dict[str, Any] = {"delta" if self.b else "mean": one.value, "ci_low": one.ci_low}
@@ -95,7 +94,6 @@ class WeightedMeans:
             yield f"{count_of(n, 'target')} of {self.weights.name} take no part in the evaluation"
 
     def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --weights --json` prints it."""
         return {
             "file": self.weights.name,
             "has_strata": self.weights.strata is not None,
@@ -106,7 +104,6 @@ class WeightedMeans:
         }
 
     def text(self) -> str:
-        """As `evaluate_runs --weights` prints it."""
         rows = [(one.a, one.measure.name, *_cells(one)) for one in self.means]
         parts = [text_table(MEANS, rows)]
         if self.differences:

@@ -1,4 +1,4 @@
-"""Markdown that a forge shows and mkdocs does not: the two differ in small things."""
+"""Markdown that a forge shows and mkdocs does not, and the repository's own pages."""
 
 from __future__ import annotations
 

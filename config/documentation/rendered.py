@@ -1,4 +1,4 @@
-"""Formulas as MathML: pages write them in LaTeX, `$…$` in a line and `$$…$$` as a paragraph."""
+"""Pages as HTML: formulas as MathML, heads of rows, and nothing fetched from elsewhere."""
 
 from __future__ import annotations
 

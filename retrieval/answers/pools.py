@@ -1,4 +1,4 @@
-"""A stored pool as its page shows it: the answer, what is wrong, and where candidates come from."""
+"""A stored pool, and a sample of targets, as their pages show them."""
 
 from __future__ import annotations
 

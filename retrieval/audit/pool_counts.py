@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from annotation.readers.pooled_batch import PooledHit
 from presentation.records import plain_values
-from retrieval.collection_sizes import CollectionSizes
+from retrieval.exports.grades import CollectionSizes
 from stats.agreement import Agreement, cohen_kappa
 from stats.arguments import Integers
 

@@ -1,4 +1,4 @@
-"""The audit of a file of judged pools: what was counted, as findings."""
+"""The audit of files of Mechanical Turk: judged pools, and batches without pools."""
 
 from __future__ import annotations
 

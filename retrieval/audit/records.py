@@ -1,4 +1,4 @@
-"""What an audit of a test collection holds."""
+"""What an audit of a test collection holds, and published numbers held against its counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from presentation.records import plain_values
-from retrieval.collection_sizes import CollectionSizes
+from retrieval.exports.grades import CollectionSizes
 
 Severity = Literal["refused", "defect", "note"]
 FileKind = Literal[
@@ -91,7 +91,6 @@ class AuditedFile:
         return [one for one in self.findings if one.severity == severity]
 
     def record(self) -> dict[str, Any]:
-        """As `audit_collection --json` prints it."""
         return {
             "file": self.path.name,
             "kind": self.kind,
@@ -120,7 +119,6 @@ class Audit:
         return [one for one in self.files if one.is_refused]
 
     def record(self) -> dict[str, Any]:
-        """As `audit_collection --json` prints it."""
         return {
             "files": [one.record() for one in self.files],
             "totals": dict(self.totals),

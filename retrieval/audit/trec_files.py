@@ -13,10 +13,10 @@ from annotation.readers.report import ReadingReport
 from presentation.counts import count_of
 from presentation.records import plain_values
 from retrieval.audit.records import AuditedFile, Finding
-from retrieval.collection_sizes import CollectionSizes
 from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Settings
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
+from retrieval.exports.grades import CollectionSizes
 from retrieval.rankings.label_sets import LabelSets, assessors_agree, label_sets
 from retrieval.trec_files import (
     RelevanceGrades,

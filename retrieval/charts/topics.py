@@ -1,4 +1,4 @@
-"""Two runs topic by topic: where one is better, and where the other."""
+"""Charts over topics: two runs topic by topic, and how power or a width depends on their number."""
 
 from __future__ import annotations
 

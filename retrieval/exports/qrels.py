@@ -22,8 +22,7 @@ from annotation.exports import item_stretches
 from annotation.models import Candidate, Judgment, Label, LabelSet, Study
 from presentation.files import write_whole
 from presentation.row_files import Kind, RowFile
-from retrieval.collection_sizes import CollectionSizes
-from retrieval.exports.grades import GRADE, RULES, Scale, is_graded, scale_of
+from retrieval.exports.grades import GRADE, RULES, CollectionSizes, Scale, is_graded, scale_of
 from retrieval.trec_layouts import iteration_of
 
 if TYPE_CHECKING:
@@ -144,7 +143,6 @@ class Qrels:
         write_whole(path, "".join(self.lines()))
 
     def record(self) -> dict[str, Any]:
-        """As `export_qrels --json` prints it."""
         return {
             "rule": self.rule,
             "round": self.round,

@@ -68,7 +68,6 @@ class TermCounts:
         return self.n_reasons - self.n_relevant
 
     def record(self) -> dict[str, Any]:
-        """As `reason_terms --json` prints it."""
         return {
             "n_reasons": self.n_reasons,
             "n_relevant": self.n_relevant,

@@ -1,4 +1,4 @@
-"""Test collections: whose they are, and the studies whose judgments make their qrels."""
+"""Test collections, the studies that judge them, and their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of a test collection: their kinds, and the files that they were computed from."""
+"""Results of a test collection, and the tables that are paged or joined row by row."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from django.forms import BoundField
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from console.forms import offer_choices
 from results.models import Result
 from retrieval.models import CollectionFile
 from retrieval.pools.records import PoolPlan
@@ -109,10 +110,10 @@ class PoolForm(forms.Form):
         self.catalogues = [file for file in files if file.kind == KIND.CATALOGUE]
         self.samples = samples
         of_samples = [(str(one.pk), _sample_title(one)) for one in samples]
-        self._choose("targets", [*of_samples, *_target_choices()])
+        offer_choices(self, targets=[*of_samples, *_target_choices()])
         none = ("", _("none: names alone"))
         catalogues = [(str(file.pk), file.name) for file in self.catalogues]
-        self._choose("catalogue", [*catalogues, none])
+        offer_choices(self, catalogue=[*catalogues, none])
         for file in self.sources:
             self.fields[f"use_{file.pk}"] = forms.BooleanField(
                 label=file.name, required=False, initial=True
@@ -200,11 +201,6 @@ class PoolForm(forms.Form):
         folded = ("uniform", "cap", "excluded", *FUSION, "seed")
         fields = [*(self[name] for name in folded), *self.vector_fields()]
         return any(field.errors for field in fields)
-
-    def _choose(self, name: str, choices: list[tuple[str, Any]]) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = choices
 
     def source_rows(self) -> list[tuple[CollectionFile, BoundField, BoundField]]:
         return [(file, self[f"use_{file.pk}"], self[f"quota_{file.pk}"]) for file in self.sources]

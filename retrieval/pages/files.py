@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.roles import Permission
 from console.access import may, person
-from console.forms import problems_of
+from console.forms import offer_choices, problems_of
 from results.pages import name_download
 from retrieval.collection_files import DESCRIPTIONS, describe_file, remove_file, store_file
 from retrieval.derived_files import MERGED_QRELS, request_merged_qrels
@@ -308,18 +308,10 @@ class DescriptionForm(forms.ModelForm[CollectionFile]):
         for name in NOT_OF.get(CollectionFile.Kind(self.instance.kind), OF_RUNS):
             del self.fields[name]
         if "made_by" in self.fields:
-            made_by = self.fields["made_by"]
-            assert isinstance(made_by, forms.ChoiceField)
-            made_by.choices = JUDGES
+            offer_choices(self, made_by=JUDGES)
 
 
 class MergingForm(forms.Form):
     """By which rule several assessors' grades become qrels."""
 
-    rule = forms.ChoiceField()
-
-    def __init__(self, data: Any) -> None:
-        super().__init__(data)
-        rule = self.fields["rule"]
-        assert isinstance(rule, forms.ChoiceField)
-        rule.choices = merging_rule_choices()
+    rule = forms.ChoiceField(choices=merging_rule_choices)

@@ -1,4 +1,4 @@
-"""How a collection is judged: rounds, agreement between them, and qrels of the answers."""
+"""How a collection is judged: rounds, agreement, reasons, and qrels of the answers."""
 
 from __future__ import annotations
 
@@ -54,17 +54,22 @@ RULE_TITLES = {
 }
 
 
+def rule_choices() -> list[tuple[str, str]]:
+    """How several annotators' judgments may become one grade, or stay apart."""
+    own = _("each annotator's own, of every round: a file for How far to trust it")
+    return [*((rule, str(RULE_TITLES[rule])) for rule in RULES), (OWN, own)]
+
+
+def merging_rule_choices() -> list[tuple[str, str]]:
+    """How several assessors' grades of a file may become one."""
+    return [(rule, str(RULE_TITLES[rule])) for rule in MERGING_RULES]
+
+
 class StudyQrelsForm(forms.Form):
     """Of which round, and by which rule, a study's judgments become qrels."""
 
     round = forms.IntegerField(min_value=1, max_value=1000)
-    rule = forms.ChoiceField()
-
-    def __init__(self, data: Any) -> None:
-        super().__init__(data)
-        rule = self.fields["rule"]
-        assert isinstance(rule, forms.ChoiceField)
-        rule.choices = rule_choices()
+    rule = forms.ChoiceField(choices=rule_choices)
 
 
 @require_safe
@@ -95,17 +100,6 @@ def make_qrels(request: HttpRequest, slug: str, study_id: int) -> HttpResponse:
             request, _("No qrels were made: {problem}").format(problem=problems_of(form))
         )
     return redirect("console:collection-judgments", slug)
-
-
-def rule_choices() -> list[tuple[str, str]]:
-    """How several annotators' judgments may become one grade, or stay apart."""
-    own = _("each annotator's own, of every round: a file for How far to trust it")
-    return [*((rule, str(RULE_TITLES[rule])) for rule in RULES), (OWN, own)]
-
-
-def merging_rule_choices() -> list[tuple[str, str]]:
-    """How several assessors' grades of a file may become one."""
-    return [(rule, str(RULE_TITLES[rule])) for rule in MERGING_RULES]
 
 
 @require_safe

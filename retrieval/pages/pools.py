@@ -23,6 +23,7 @@ from annotation.assignment_facts import list_launched_batches
 from annotation.models import Study
 from annotation.pages.upload_forms import title_of
 from console.access import may, person
+from console.forms import offer_choices
 from results.models import Result
 from results.pages import failed_arguments, name_download
 from retrieval.answers.pools import FAULT_TITLES, PoolView
@@ -280,8 +281,8 @@ class PoolStudyForm(forms.Form):
     ) -> None:
         initial = {"title": collection.name}
         super().__init__(*args, **{"label_suffix": "", "initial": initial} | kwargs)
-        template, allowed = self.fields["template"], self.fields["allowed"]
-        assert isinstance(template, forms.ChoiceField)
-        assert isinstance(allowed, forms.MultipleChoiceField)
-        template.choices = [(name, title_of(name)) for name in RELEVANCE_TEMPLATES]
-        allowed.choices = [(name, FAULT_TITLES[name]) for name in faults]
+        offer_choices(
+            self,
+            template=[(name, title_of(name)) for name in RELEVANCE_TEMPLATES],
+            allowed=[(name, FAULT_TITLES[name]) for name in faults],
+        )

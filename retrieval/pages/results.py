@@ -1,4 +1,4 @@
-"""Runs evaluated: requested, shown, downloaded."""
+"""Evaluations, reports and audits of a collection: requested, shown, downloaded."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.roles import Permission
 from console.access import may, person
+from console.forms import offer_choices
 from presentation.documents import Table
 from presentation.row_files import FORMS as ROW_FORMS
 from presentation.table_files import write_table
@@ -255,9 +256,7 @@ class AuditForm(forms.Form):
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
         rows = collection.files.usable().defer("faults").order_by("kind", "name")
         self.stored_files = {str(row.pk): row for row in rows}
-        stored = self.fields["stored"]
-        assert isinstance(stored, forms.ChoiceField)
-        stored.choices = [(key, row.name) for key, row in self.stored_files.items()]
+        offer_choices(self, stored=[(key, row.name) for key, row in self.stored_files.items()])
 
     def clean_claims(self) -> dict[str, Claims]:
         """By file; every line that is no claim is refused by its number."""

@@ -12,6 +12,7 @@ from django.db.models import Prefetch
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from console.forms import offer_choices
 from error_codes import CodedText
 from results.models import Result
 from retrieval.models import Collection, CollectionFile, FileFit, ResultType, SampleFit
@@ -161,13 +162,11 @@ class VectorsForm(forms.Form):
     ) -> None:
         super().__init__(*args, **{"label_suffix": "", "prefix": "vectors"} | kwargs)
         self.catalogues = {str(one.pk): one for one in files if one.kind == KIND.CATALOGUE}
-        for name, choices in (
-            ("of", [(key, one.name) for key, one in self.catalogues.items()]),
-            ("model", [(name, name) for name in models]),
-        ):
-            field = self.fields[name]
-            assert isinstance(field, forms.ChoiceField)
-            field.choices = choices
+        offer_choices(
+            self,
+            of=[(key, one.name) for key, one in self.catalogues.items()],
+            model=[(name, name) for name in models],
+        )
 
     def clean_of(self) -> CollectionFile:
         return self.catalogues[self.cleaned_data["of"]]

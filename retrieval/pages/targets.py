@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.roles import Permission
 from annotation.uploads import plain_file_name
 from console.access import may, person
+from console.forms import offer_choices
 from presentation.spreadsheets import csv_parts
 from results.models import Result
 from results.pages import failed_arguments
@@ -159,12 +160,12 @@ class TargetsForm(forms.Form):
     def __init__(self, sources: Sequence[CollectionFile], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
         self.sources = {str(file.pk): file for file in sources}
-        by, source = self.fields["by"], self.fields["source"]
-        assert isinstance(by, forms.ChoiceField)
-        assert isinstance(source, forms.ChoiceField)
         predictors = [(name, PREDICTORS[name]) for name in get_args(Predictor)]
-        by.choices = [*predictors, (COLUMN, _("a column of a file"))]
-        source.choices = [(key, file.name) for key, file in self.sources.items()]
+        offer_choices(
+            self,
+            by=[*predictors, (COLUMN, _("a column of a file"))],
+            source=[(key, file.name) for key, file in self.sources.items()],
+        )
         self._begin(sources)
 
     def _begin(self, sources: Sequence[CollectionFile]) -> None:

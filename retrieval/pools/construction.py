@@ -1,4 +1,4 @@
-"""A pool made from sources: candidates for each target, with the provenance of every slot."""
+"""A pool made from sources: candidates for each target, the provenance of every slot, a report."""
 
 from __future__ import annotations
 

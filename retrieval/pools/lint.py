@@ -1,4 +1,4 @@
-"""What is wrong with a pool before anybody is paid to judge it."""
+"""What is wrong with a pool before anybody is paid to judge it; pools and faults as text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from django.utils.translation import ngettext
 
 from presentation.counts import count_of
 from presentation.records import plain_values
+from presentation.text_tables import text_report, text_table
 from retrieval.exceptions import PoolDefective
 from retrieval.pools.catalogue import Catalogue
 from retrieval.pools.pool_files import PoolRow, PoolTable
-from retrieval.pools.records import UNIFORM
+from retrieval.pools.records import REASONS, UNIFORM, Pool
 from stats.ranking.pool_bias import HUB_SHARE, Hubness, hubness
 
 FaultName = Literal[
@@ -93,7 +94,6 @@ class PoolLint:
         return {"n": len(faults), "n_topics": topics, "allowed": name in self.allowed}
 
     def record(self) -> dict[str, Any]:
-        """As `lint_pool --json` prints it."""
         return {
             "file": self.path.name,
             "n_topics": self.n_topics,
@@ -295,3 +295,60 @@ def _documents(table: PoolTable) -> Iterable[PoolRow]:
 
 def _fault(name: FaultName, problem: str, row: PoolRow) -> PoolFault:
     return PoolFault(name, problem, row.line, row.field, row.topic, row.docno)
+
+
+SOURCES = ("source", "slots", "documents", "alone", "deepest", "passed over", "dry topics")
+
+
+def pool_text(pool: Pool) -> str:
+    """A table of the sources, and sentences on replacements and hubs."""
+    rows = [
+        (
+            each["source"],
+            each["n_slots"],
+            each["n_documents"],
+            each["n_alone"],
+            each["deepest_rank"],
+            sum(each["replacements"].values()),
+            each["n_dry_topics"],
+        )
+        for each in pool.report["sources"]
+    ]
+    return text_report([text_table(SOURCES, rows), "\n".join(_sentences(pool.report))])
+
+
+def _sentences(report: dict[str, Any]) -> Iterator[str]:
+    candidates = report["candidates"]
+    least, most = candidates["least"], candidates["most"]
+    each = count_of(least, "candidate") if least == most else f"{least} to {most} candidates"
+    documents = count_of(report["n_documents"], "document")
+    yield f"{count_of(report['n_topics'], 'target')}, {each} each, {documents} in all."
+    for source in report["sources"]:
+        if n := source["n_unlisted"]:
+            yield f"{source['source']} lists nothing for {count_of(n, 'target')}."
+    if n := report["n_topics_short"]:
+        yield f"{count_of(n, 'target')} with fewer than {candidates['planned']} candidates."
+    if n := report["n_topics_with_quotas_unmet"]:
+        yield f"{count_of(n, 'target')} for which a source's list ended before its quota was met."
+    for reason, n in report["replacements"].items():
+        yield f"{count_of(n, 'document')} passed over: {REASONS[reason]}."
+    hubs = report["hubness"]
+    yield (
+        f"{count_of(hubs['n_hubs'], 'hub')} in at least {hubs['hub_share']:.0%} of the pools: "
+        f"{hubs['hub_slots']:.1%} of the slots; {hubs['anti_hubs']:.1%} of the catalogue in none."
+    )
+
+
+def lint_text(lint: PoolLint) -> str:
+    """A table of the faults by name."""
+    rows = [
+        (
+            name,
+            "not checked" if count["n"] is None else count["n"],
+            "" if count["n_topics"] is None else count["n_topics"],
+            "allowed" if count["allowed"] else "",
+            FAULTS[name],
+        )
+        for name, count in lint.counts().items()
+    ]
+    return text_table(("fault", "n", "topics", "", "what it is"), rows)

@@ -1,4 +1,4 @@
-"""Pools as files: CSV with a row a slot, and JSON with everything."""
+"""Pools as files: written as CSV or JSON, read in long and wide tables."""
 
 from __future__ import annotations
 

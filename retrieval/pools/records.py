@@ -179,7 +179,6 @@ class Pool:
         return replace(self, report=report)
 
     def record(self) -> dict[str, Any]:
-        """As `pool_candidates --json` prints it."""
         return {
             "plan": self.plan.record() if self.plan else None,
             "sources": [asdict(source) for source in self.sources],

@@ -1,4 +1,4 @@
-"""Targets drawn at random from strata of a column, each with the probability of being drawn."""
+"""Targets drawn at random from strata of a column, or of how difficult they are predicted to be."""
 
 from __future__ import annotations
 
@@ -78,7 +78,6 @@ class TargetSample:
                 yield f"no target of stratum {each.stratum} was drawn: it stands for nothing"
 
     def record(self) -> dict[str, Any]:
-        """As `sample_targets --json` prints it."""
         return {
             "column": self.column,
             "signature": self.signature,

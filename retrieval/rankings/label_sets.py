@@ -1,4 +1,4 @@
-"""Several assessors' grades of the same topics as sets of labels, and sets derived of them."""
+"""Several assessors' grades as sets of labels, sets derived of them, and how far they agree."""
 
 from __future__ import annotations
 

@@ -196,7 +196,6 @@ class QrelsComparison:
     notes: tuple[str, ...] = field(default=())
 
     def record(self) -> dict[str, Any]:
-        """As `compare_qrels --json` prints it."""
         one = self.settings
         primary = one.evaluation.primary or one.evaluation.measures
         return {

@@ -1,4 +1,4 @@
-"""What a collection's report rests on: one evaluation, and the results that belong to it."""
+"""What a collection's report rests on, and what may not be concluded of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all results of a test collection share: they are computed from its files."""
+"""What all results of a test collection share: settings, and the files they are computed from."""
 
 from __future__ import annotations
 

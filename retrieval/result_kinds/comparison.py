@@ -15,7 +15,7 @@ from results.kinds import Chart, Chosen, Computed, Given, register_kind
 from results.models import Result
 from results.settings import Inputs
 from results.tables import Count, Estimate, PValue, Record, Row, Table, Text, Value, sentence
-from retrieval.charts.rankings import MOST_DRAWN, means_chart
+from retrieval.charts.results import MOST_DRAWN, means_chart
 from retrieval.collection_files import assessors_grades, opened_files
 from retrieval.evaluation_records import few_runs_sentence
 from retrieval.exceptions import RunsUnfit

@@ -15,7 +15,7 @@ from results.kinds import Chart, Chosen, Computed, Given, register_kind
 from results.models import Result
 from results.settings import Inputs
 from results.tables import Estimate, PValue, Row, Table, Text, Value, sentence
-from retrieval.charts.rankings import means_chart
+from retrieval.charts.results import means_chart
 from retrieval.collection_files import opened_files
 from retrieval.evaluation_records import SIGNIFICANT, few_runs_sentence
 from retrieval.exceptions import RunsUnfit

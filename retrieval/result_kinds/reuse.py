@@ -13,7 +13,7 @@ from results.kinds import Chart, Chosen, Computed, Given, register_kind
 from results.models import Result
 from results.settings import Inputs
 from results.tables import Count, Estimate, Record, Row, Table, Text, Value, YesNo, sentence
-from retrieval.charts.collections import depths_chart, left_out_chart
+from retrieval.charts.results import depths_chart, left_out_chart
 from retrieval.exceptions import RunsUnfit
 from retrieval.models import Collection, ResultType
 from retrieval.result_kinds.base import ReuseSettings, RunsKind

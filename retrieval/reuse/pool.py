@@ -1,4 +1,4 @@
-"""What each run brought to a pool, what each depth did, and where relevant documents came from."""
+"""A pool by its runs and their groups: what each brought, what each depth did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a collection's reuse: its pool, who brought what, and what leaving out does."""
+"""What is known of a collection's reuse, and of a machine's labels beside people's."""
 
 from __future__ import annotations
 
@@ -76,7 +76,6 @@ class Source:
     prevalence: Share
 
     def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --reusability --json` prints it."""
         share = self.prevalence
         return plain_values(
             {
@@ -129,7 +128,6 @@ class LeftOut:
         return [row for row in self.effects if row.is_left_out and row.measure == measure]
 
     def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --reusability --json` prints it."""
         effects = [plain_values(vars(row) | {"measure": row.measure.name}) for row in self.effects]
         return vars(self) | {"runs": list(self.runs), "effects": effects}
 
@@ -161,7 +159,6 @@ class Expectation:
         )
 
     def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --reusability --json` prints it."""
         one = self.estimate
         row = {
             "measure": self.measure.name,
@@ -219,7 +216,6 @@ class Reusability:
         return not self.has_provenance and self.share_in_qrels < LEAST_IN_QRELS
 
     def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --reusability --json` prints it."""
         return {
             "qrels": self.qrels,
             "pool_depth": self.pool_depth,
@@ -272,7 +268,6 @@ class CalibratedMean:
     reason: str | None = None
 
     def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --machine --json` prints it."""
         row: dict[str, Any] = {"run": self.run, "measure": self.measure.name}
         for name, one in (("machine", self.machine), ("people", self.people)):
             row |= {
@@ -315,7 +310,6 @@ class SharedModelBias:
     tau_without: float
 
     def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --machine --json` prints it."""
         one = self.difference
         row = {
             "measure": self.measure.name,
@@ -349,7 +343,6 @@ class MachineComparison:
     notes: tuple[str, ...] = field(default=())
 
     def record(self) -> dict[str, Any]:
-        """As `evaluate_runs --machine --json` prints it."""
         return vars(self) | {
             "sharing": list(self.sharing),
             "estimates": [row.record() for row in self.estimates],

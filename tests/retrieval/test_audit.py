@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from retrieval.answers.audit import audit_text
 from retrieval.audit.collection import audit_collection, recognise
 from retrieval.audit.records import CLEANED, UNEXPLAINED, AuditedFile, Finding
-from retrieval.audit.text import audit_text
 from retrieval.exceptions import NothingToAudit
 
 POOLS = (

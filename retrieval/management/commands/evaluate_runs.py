@@ -10,8 +10,7 @@ from annotation.readers.report import FileReadings
 from presentation.progress import bar
 from results.shown import ShownResult
 from retrieval.evaluation import evaluate_runs
-from retrieval.evaluation_records import Evaluation, Settings
-from retrieval.evaluation_tables import evaluation_text
+from retrieval.evaluation_records import Evaluation, Settings, evaluation_text
 from retrieval.management.options import (
     add_evaluation_options,
     evaluation_readings,

@@ -7,18 +7,17 @@ from annotation.management.plain_table import natural, positive
 from annotation.readers.report import FileReadings
 from presentation.files import require_writable, write_whole
 from presentation.progress import bar
-from retrieval.management.options import with_readings
-from retrieval.management.sources import (
+from retrieval.management.options import (
     add_source_arguments,
     named_catalogue,
     named_number,
     read_sources,
+    with_readings,
 )
 from retrieval.pools.catalogue import Catalogue, alternatives_lines, names_alone
 from retrieval.pools.construction import make_pool, require_candidates
-from retrieval.pools.lint import FaultName, lint_pool
+from retrieval.pools.lint import FaultName, lint_pool, lint_text, pool_text
 from retrieval.pools.pool_files import table_of, write_pool
-from retrieval.pools.pool_text import lint_text, pool_text
 from retrieval.pools.records import Pool, PoolPlan, Target
 from retrieval.pools.sources import RunSource, Source
 from retrieval.pools.targets import read_targets, targets_of_runs

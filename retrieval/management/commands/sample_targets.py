@@ -12,8 +12,12 @@ from presentation.files import require_writable, write_whole
 from presentation.progress import bar
 from presentation.text_tables import text_report, text_table
 from retrieval.exceptions import SampleUnfit
-from retrieval.management.options import with_readings
-from retrieval.management.sources import add_source_arguments, named_catalogue, read_sources
+from retrieval.management.options import (
+    add_source_arguments,
+    named_catalogue,
+    read_sources,
+    with_readings,
+)
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RunSource
 from retrieval.pools.target_samples import (
