@@ -25,10 +25,9 @@ from annotation.access import give_to_team
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, PUBLISH, REVIEW, jobs_of
 from benchmarks.big_study import build_items
-from benchmarks.faults.hostile_line import HostileLine, hostile_line
 from benchmarks.faults.loop_checks import faults_of, n_double_messages
 from benchmarks.faults.people import Crowd, Person, press_at_once
-from benchmarks.faults.site import Site
+from benchmarks.faults.site import HostileLine, Site, hostile_line
 from encryption import encrypt
 from hits.collect import collect_batch
 from hits.connections import client_of

@@ -25,7 +25,7 @@ from stats.inference.preferences_with_ties import abilities_with_ties
 from stats.inference.tie_likelihood import Game, TieLikelihood, maximum, precision_of
 from stats.inference.two_systems import ordered_comparison
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 OF_ANNOTATORS, OF_ITEMS, OF_RATINGS = 0.5, 0.7, 1.0
 """By how much an annotator, an item and a rating favor one of two systems (standard deviations)."""
 AHEAD = 0.8

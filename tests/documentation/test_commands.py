@@ -67,8 +67,16 @@ def _module_fault(module: str, text: str) -> str | None:
     origin = Path(spec.origin)
     files = origin.parent.glob("*.py") if origin.name == "__init__.py" else [origin]
     source = "".join(path.read_text("utf-8") for path in files)
-    unknown = [option for option in OPTION.findall(text) if f'"{option}"' not in source]
+    if "parse_options(" in source:
+        source += (ROOT / "benchmarks/commands.py").read_text("utf-8")
+    unknown = [option for option in OPTION.findall(text) if not _declares(source, option)]
     return f"{module} has no {', '.join(unknown)}" if unknown else None
+
+
+def _declares(source: str, option: str) -> bool:
+    """Whether code adds an option, or gives it to `benchmarks.commands.parse_options`."""
+    name = option.removeprefix("--").replace("-", "_")
+    return f'"{option}"' in source or re.search(rf'\b{name}(": |=)\(', source) is not None
 
 
 def _parse_fault(name: str, words: list[str]) -> str | None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.model_servers import servers, tiny_models
+from benchmarks import judge_servers
+from benchmarks.model_servers import tiny_models
 from metrics.scorers.errors import EndpointRefusedError
 from metrics.scorers.judges.capabilities import probe
 from metrics.scorers.judges.client import Client
@@ -27,35 +28,35 @@ WEIGHTED = replace(SAMPLED, distribution="logprobs")
 @pytest.fixture(scope="module")
 def without_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """``transformers serve``."""
-    if missing := servers.missing(servers.TRANSFORMERS_NEEDS):
+    if missing := judge_servers.missing(judge_servers.TRANSFORMERS_NEEDS):
         pytest.skip(f"transformers serve needs {', '.join(missing)}")
     folder = tmp_path_factory.mktemp("transformers")
     model = tiny_models.save(folder / "tiny")
-    with servers.transformers_server(model, folder / "log") as client:
+    with judge_servers.transformers_server(model, folder / "log") as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def with_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """llama.cpp's own server."""
-    if missing := servers.missing(servers.LLAMA_NEEDS):
+    if missing := judge_servers.missing(judge_servers.LLAMA_NEEDS):
         pytest.skip(f"llama.cpp's server needs {', '.join(missing)}")
     folder = tmp_path_factory.mktemp("llama")
     tiny_models.write(str(folder / "tiny.gguf"))
-    with servers.llama_server(folder / "tiny.gguf", folder / "log") as client:
+    with judge_servers.llama_server(folder / "tiny.gguf", folder / "log") as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def with_echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """llama-cpp-python's server."""
-    python = servers.llama_python()
+    python = judge_servers.llama_python()
     if not python:
         pytest.skip("llama-cpp-python is not here; LLAMA_SERVER_PYTHON may name a Python with it")
     folder = tmp_path_factory.mktemp("llama_python")
     model = folder / "tiny.gguf"
     tiny_models.write(str(model))
-    with servers.llama_python_server(python, model, folder / "log") as client:
+    with judge_servers.llama_python_server(python, model, folder / "log") as client:
         yield client
 
 
