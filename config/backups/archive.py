@@ -20,7 +20,7 @@ from django.db import connection
 from django.db.models import BinaryField, Field, JSONField, Model
 from django.utils.duration import duration_string
 
-from config.exceptions import BackupRefused, BackupUnreadable
+from error_codes import CodedError
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -253,3 +253,23 @@ def _parameter(field: "Field[Any, Any]", value: Any) -> Any:
         # JSON's own null: the column takes no other.
         return connection.ops.adapt_json_value(None, field.encoder)
     return field.get_db_prep_save(field.to_python(value), connection)
+
+
+class SiteError(CodedError):
+    """Something an operator can mend; its text says what and how."""
+
+
+class BackupRefused(SiteError):
+    """The database is not in a state of which a backup is of use."""
+
+
+class BackupUnreadable(SiteError):
+    """The file is no backup, or is damaged."""
+
+
+class RestoreRefused(SiteError):
+    """The backup must not be written into this site."""
+
+
+class RestoreFailed(SiteError):
+    """What was restored is not what the backup holds."""

@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounts.audit import chain_faults
 from accounts.models import AuditChain
 from config.backups.archive import (
+    BackupRefused,
     Manifest,
     StoredTable,
     columns,
@@ -23,7 +24,6 @@ from config.backups.archive import (
     write_manifest,
     write_table,
 )
-from config.exceptions import BackupRefused
 from encryption import UndecryptableSecret, decrypt, encrypt
 from marketplace.money.reconciliation import audit
 

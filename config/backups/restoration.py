@@ -13,8 +13,11 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 
 from config.backups.archive import (
+    BackupUnreadable,
     Digest,
     Manifest,
+    RestoreFailed,
+    RestoreRefused,
     StoredTable,
     columns,
     opened_archive,
@@ -23,7 +26,6 @@ from config.backups.archive import (
     write_rows,
 )
 from config.backups.creation import LEFT_OUT, key_error
-from config.exceptions import BackupUnreadable, RestoreFailed, RestoreRefused
 from config.new_database import is_empty, make_tables
 
 # What migrating and running workers put into a site that nobody has used.

@@ -23,9 +23,17 @@ from accounts.teams import create_team
 from annotation.agreement import study_agreement
 from annotation.frames import judgment_frame
 from annotation.models import Study
-from config.backups.archive import columns, decode, encode, read_lines
+from config.backups.archive import (
+    BackupRefused,
+    BackupUnreadable,
+    RestoreFailed,
+    RestoreRefused,
+    columns,
+    decode,
+    encode,
+    read_lines,
+)
 from config.backups.creation import encrypted_columns, make_backup, stored_models
-from config.exceptions import BackupRefused, BackupUnreadable, RestoreFailed, RestoreRefused
 from marketplace.models import AccessKey, ClockShift, LedgerEntry, Notification
 from marketplace.money.reconciliation import audit
 from marketplace.people.access_keys import secret_of

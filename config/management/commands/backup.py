@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from config.backups.archive import BackupRefused
 from config.backups.creation import make_backup, undecryptable_secrets, write_keys
-from config.exceptions import BackupRefused
 
 
 class Command(BaseCommand):
