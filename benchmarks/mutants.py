@@ -237,7 +237,7 @@ MUTANTS = (
     ),
     Mutant(
         "publishing: tokens trusted for thirty hours",
-        "hits/publish.py",
+        "hits/publications.py",
         "TOKEN_TRUSTED_FOR = timedelta(hours=20)",
         "TOKEN_TRUSTED_FOR = timedelta(hours=30)",
         "tests/hits/test_publish.py",

@@ -19,7 +19,7 @@ from benchmarks.simulation import LEAST_SHARED, shares
 from hits.crowd.replay import crowd_names, replay_group
 from hits.crowd.simulated import SimulatedAnswers
 from hits.models import Batch
-from hits.qualifications import countries_of
+from hits.requirements import countries_of
 from simulation.catalogue import Attributes, Catalogue
 from simulation.dialogue_log import DialogueLog
 from simulation.drawn_products import drawing, title

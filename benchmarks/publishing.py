@@ -85,8 +85,8 @@ def commit() -> str:
 
 
 def _steps(options: argparse.Namespace, marketplace: Marketplace) -> list[Step]:
+    from hits.decisions import decide
     from hits.models import Assignment, Hit
-    from hits.review import decide
 
     batch = _planned(options.hits)
     collect = _job("collect_study", batch)
@@ -111,7 +111,7 @@ def _steps(options: argparse.Namespace, marketplace: Marketplace) -> list[Step]:
 def _planned(n_hits: int) -> Any:
     from accounts.models import User
     from benchmarks.big_study import build_items
-    from hits.launch_plans import draft_batch, plan_batch
+    from hits.plans import draft_batch, plan_batch
 
     owner = User.objects.create_superuser("benchmark", password=None)
     study, _items = build_items(owner, n_items=n_hits)

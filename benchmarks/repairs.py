@@ -25,7 +25,7 @@ REPAIRS = (
     ),
     Mutant(
         "launch: the second does not look for the first",
-        "hits/launch_plans.py",
+        "hits/plans.py",
         "if earlier := _earlier_batch(draft, beside, part):",
         "if (earlier := _earlier_batch(draft, beside, part)) and not draft:",
         "tests/hits/test_launch_plans.py",
@@ -33,7 +33,7 @@ REPAIRS = (
     ),
     Mutant(
         "sending: what others sent is counted too",
-        "hits/review.py",
+        "hits/decisions.py",
         "if not set_status(assignment=assignment, status=status):",
         "if set_status(assignment=assignment, status=status) is None:",
         "tests/hits/test_at_the_same_moment.py",
@@ -89,7 +89,7 @@ REPAIRS = (
     ),
     Mutant(
         "answers: one without its body is whole",
-        "hits/responses.py",
+        "hits/endpoints.py",
         "    if member not in answer:\n        return False",
         "    if member not in answer:\n        return True",
         CUT_ANSWERS,
@@ -137,7 +137,7 @@ REPAIRS = (
     ),
     Mutant(
         "countries: any code will do",
-        "hits/qualifications.py",
+        "hits/requirements.py",
         "    if code in _country_codes():\n        return None",
         "    if code:\n        return None",
         "tests/hits/test_exclusions.py",
@@ -145,7 +145,7 @@ REPAIRS = (
     ),
     Mutant(
         "exports: submissions without comments",
-        "hits/exports.py",
+        "hits/study_files.py",
         '    "comment": "comment",\n',
         "",
         "tests/hits/test_exports.py",

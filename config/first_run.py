@@ -22,8 +22,8 @@ from config.samples import (
     load_sample_studies,
     work_on_samples,
 )
+from hits.connections import enrol_requester, enrol_worker
 from hits.endpoints import AccessKey, connect, translated_errors
-from hits.enrolment import enrol_requester, enrol_worker
 from hits.exceptions import MarketplaceRefused
 from hits.loop import Marketplace
 from presentation.progress import Reporter, without_bars

@@ -31,11 +31,10 @@ from annotation.study_files import (
     file_names,
     study_download,
 )
+from hits.connections import enrol_requester
 from hits.crowd.replay import ReplayResult, crowd_names, replay_group
 from hits.crowd.simulated import SimulatedAnswers
-from hits.enrolment import enrol_requester
-from hits.local_site import served_site
-from hits.loop import Marketplace, run_loop
+from hits.loop import Marketplace, run_loop, served_site
 from hits.models import Batch
 from metrics.study_scores import named_scorer, score_study
 from presentation.files import write_whole

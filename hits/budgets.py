@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce, Round
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
+from accounts.models import Team, User
 from annotation.models import Study
 from hits.costs import cost_of_assignment, cost_of_practice
 from hits.exceptions import OverBudget
@@ -28,9 +29,6 @@ from hits.models import (
     PracticeHit,
 )
 
-if TYPE_CHECKING:
-    from accounts.models import Team, User
-
 NOTHING = Decimal(0)
 SIZE_OF_HIT = Coalesce(F("hit__max_assignments"), F("hit__batch__max_assignments"))
 
@@ -43,7 +41,6 @@ class Commitment:
     usd: Decimal
 
     def is_within(self, budget: Budget) -> bool:
-        """Whether the budget of a team, a study or a batch holds it."""
         study = self.batch.study
         if budget.team_id is not None:
             return study.team_id == budget.team_id
@@ -73,20 +70,13 @@ def commitments(batches: QuerySet[Batch]) -> list[Commitment]:
     for (pk, size), n_assignments in _assignments(list(by_key)).items():
         sums[pk] += n_assignments * cost_of_assignment(by_key[pk], size)
     practised = [pk for pk, batch in by_key.items() if getattr(batch, "has_practice", False)]
-    for hit in _practice(practised) if practised else ():
+    practice = PracticeHit.objects.filter(batch__in=practised).order_by()
+    # Less those that are withdrawn.
+    practice = practice.exclude(hit_id="", batch__closed_at__isnull=False)
+    for hit in practice if practised else ():
         n = hit.max_assignments if hit.n_answers is None else hit.n_answers
         sums[hit.batch_id] += n * cost_of_practice(by_key[hit.batch_id], hit)
     return [Commitment(by_key[pk], usd) for pk, usd in sums.items()]
-
-
-def _practice(batches: list[int]) -> QuerySet[PracticeHit]:
-    """Practice HITs that may have to be paid."""
-    is_withdrawn = Q(hit_id="", batch__closed_at__isnull=False)
-    return PracticeHit.objects.filter(batch__in=batches).exclude(is_withdrawn).order_by()
-
-
-def _room(budget: Budget, rows: Iterable[Commitment]) -> Room:
-    return Room(budget, sum((one.usd for one in rows if one.is_within(budget)), NOTHING))
 
 
 def _assignments(batches: list[int]) -> dict[tuple[int, int], int]:
@@ -109,8 +99,6 @@ def _assignments(batches: list[int]) -> dict[tuple[int, int], int]:
 
 @dataclass(frozen=True)
 class Room:
-    """A budget and what is committed of it."""
-
     budget: Budget
     committed_usd: Decimal
 
@@ -138,29 +126,25 @@ def rooms_of(study: Study, batches: Iterable[int] = (), *, is_locking: bool = Fa
     """Each budget with what is committed of it; locked, for who is about to commit more."""
     rows = budgets_of(study, batches)
     budgets = list(rows.select_for_update(of=("self",)) if is_locking else rows)
-    if not budgets:
-        return []
-    return _rooms(study, budgets)
+    return _rooms(budgets)
 
 
 def rooms_by_study(studies: Sequence[Study]) -> list[Room]:
-    """The budgets of studies and of their teams, with what is committed of each."""
     teams = {study.team_id for study in studies if study.team_id is not None}
     scope = Q(study__in=[study.pk for study in studies]) | Q(team__in=teams)
     budgets = list(Budget.objects.filter(scope).select_related("team", "study").order_by("pk"))
-    if not budgets:
-        return []
+    return _rooms(budgets)
+
+
+def _rooms(budgets: list[Budget]) -> list[Room]:
     of_budgets = Q(study__team__in=[budget.team_id for budget in budgets if budget.team_id])
     of_budgets |= Q(study__in=[budget.study_id for budget in budgets if budget.study_id])
-    rows = commitments(Batch.objects.filter(of_budgets))
-    return [_room(budget, rows) for budget in budgets]
-
-
-def _rooms(study: Study, budgets: list[Budget]) -> list[Room]:
-    is_team_wide = any(budget.team_id for budget in budgets)
-    scope = Q(study__team=study.team_id) if is_team_wide else Q(study=study.pk)
-    rows = commitments(Batch.objects.filter(scope))
-    return [_room(budget, rows) for budget in budgets]
+    of_budgets |= Q(pk__in=[budget.batch_id for budget in budgets if budget.batch_id])
+    rows = commitments(Batch.objects.filter(of_budgets)) if budgets else []
+    return [
+        Room(budget, sum((one.usd for one in rows if one.is_within(budget)), NOTHING))
+        for budget in budgets
+    ]
 
 
 def require_within_budgets(*, study: Study, extra_usd_by_batch: Mapping[int, Decimal]) -> None:

@@ -1,33 +1,41 @@
 """Changes to a batch that is out: more assignments, more time, an end.
 
 What is intended is stored (`Hit.max_assignments`, `Batch.expires_at`, `Batch.closed_at`), and then
-sent by `hits.change_dispatch`.
+sent by `hits.changes`.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.db.models import F, Value
+from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.audit import record
+from accounts.models import User
+from annotation.models import Study
 from hits.budgets import require_within_budgets
+from hits.calls import match_published, sole_publisher
 from hits.costs import MANY_ASSIGNMENTS, Estimate, cost_of_assignment, cost_of_practice
-from hits.exceptions import ChangeUnfit
+from hits.endpoints import translated_errors
+from hits.exceptions import ChangeUnfit, MarketplaceRefused
+from hits.limits import earning, run_time
 from hits.models import YEAR_SECONDS, Batch, Hit, HitRecordQuerySet, PracticeHit
+from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
-    from accounts.models import User
-    from annotation.models import Study
+    from mypy_boto3_mturk.client import MTurkClient
+    from mypy_boto3_mturk.type_defs import HITTypeDef
 
 
 NOTHING_MORE = Estimate(0, 0, Decimal("0.00"), Decimal("0.00"))
@@ -87,14 +95,18 @@ def add_assignments(
 
 def missing_assignments(batch: Batch) -> MissingAssignments:
     """Assignments that rejected, unreadable and expired work has left missing."""
-    is_over = expiry_of(batch) <= timezone.now()
+    is_over = batch.offered_until <= timezone.now()
     n_needed = batch.max_assignments + batch.n_added
     published = Hit.objects.of(batch).published()
-    counts = published.counts_of_lacking(n_needed, can_still_come=not is_over)
+    lacking = Q(n_usable__lt=n_needed)
+    if not is_over:
+        # More can still come on those of which all that came counts.
+        lacking &= Q(n_taken__gt=F("n_usable"))
+    counts = published.counts_of_answers(lacking)
     hits = Hit.objects.select_related("batch").in_bulk(counts)
     gaps, priced = [], []
     for hit in sorted(hits.values(), key=lambda one: one.pk):
-        n_taken, n_usable = counts[hit.pk]
+        n_taken, n_usable, _n_rejected = counts[hit.pk]
         if (n := _n_missing(hit, n_taken, n_usable, is_over=is_over)) > 0:
             gaps.append((hit.pk, n_taken, n))
             # Of a HIT that is over, all that it has left is on offer again.
@@ -115,11 +127,11 @@ def missing_after_rejections(study: Study) -> list[tuple[Batch, int]]:
     """The study's open batches that lack assignments because some were rejected, and how many;
     what else they lack, as expired ones, is not counted."""
     hits = Hit.objects.published().filter(batch__study=study, batch__closed_at=None)
-    counts = hits.counts_of_rejected()
+    counts = hits.counts_of_answers(Q(n_rejected__gt=0))
     missing: Counter[Batch] = Counter()
     for hit in Hit.objects.select_related("batch__study").filter(pk__in=counts).order_by("pk"):
         n_taken, n_usable, n_rejected = counts[hit.pk]
-        is_over = expiry_of(hit.batch) <= timezone.now()
+        is_over = hit.batch.offered_until <= timezone.now()
         n = min(_n_missing(hit, n_taken, n_usable, is_over=is_over), n_rejected)
         missing[hit.batch] += max(n, 0)
     return [(batch, n) for batch, n in missing.items() if n]
@@ -129,7 +141,6 @@ def missing_after_rejections(study: Study) -> list[tuple[Batch, int]]:
 def repost_missing(
     *, batch: Batch, expires_at: datetime, expected: Estimate, actor: User | None
 ) -> None:
-    """Intend the missing assignments, and time in which to do them."""
     current = _locked_batch(batch)
     gap = missing_assignments(current)
     if not gap.hits:
@@ -279,7 +290,7 @@ def _require_future(batch: Batch, expires_at: datetime) -> None:
         raise ChangeUnfit(
             _("The new end must lie in the future, within a year."), code="not_in_future"
         )
-    present = expiry_of(batch)
+    present = batch.offered_until
     if present > now and expires_at < present:
         raise ChangeUnfit(
             _("A marketplace cannot make HITs expire earlier than on {at}, only now.").format(
@@ -287,12 +298,6 @@ def _require_future(batch: Batch, expires_at: datetime) -> None:
             ),
             code="before_expiry",
         )
-
-
-def expiry_of(batch: Batch) -> datetime:
-    """When the last of the batch's HITs expire, as far as we know."""
-    started_at = batch.publishing_started_at or timezone.now()
-    return batch.expires_at or started_at + timedelta(seconds=batch.lifetime_seconds)
 
 
 def _record(action: str, batch: Batch, actor: User | None, **details: object) -> None:
@@ -303,3 +308,125 @@ def _record(action: str, batch: Batch, actor: User | None, **details: object) ->
         subject=f"{batch.study.slug}, batch {batch.pk}",
         details={name: str(value) for name, value in details.items()},
     )
+
+
+# The marketplace rounds times to the second.
+SAME_TIME = timedelta(seconds=2)
+GONE = "Disposed"
+
+
+@dataclass(frozen=True)
+class ChangesResult:
+    n_assignments_added: int = 0
+    n_expiries_set: int = 0
+    n_gone: int = 0
+
+    def __add__(self, other: ChangesResult) -> ChangesResult:
+        mine, theirs = asdict(self), asdict(other)
+        return ChangesResult(**{name: mine[name] + theirs[name] for name in mine})
+
+    def __str__(self) -> str:
+        added, expiries, gone = self.n_assignments_added, self.n_expiries_set, self.n_gone
+        parts = [
+            ngettext("{n} assignment added", "{n} assignments added", added).format(n=added),
+            ngettext("{n} expiry set", "{n} expiries set", expiries).format(n=expiries),
+        ]
+        if gone:
+            parts.append(
+                ngettext("{n} HIT is no longer there", "{n} HITs are no longer there", gone).format(
+                    n=gone
+                )
+            )
+        return f"{', '.join(parts)}."
+
+
+@run_time()
+def apply_changes(
+    *, batch: Batch, client: MTurkClient, progress: Progress = silently
+) -> ChangesResult:
+    """Bring the marketplace's HITs to what is intended of them, by then: what is changed while
+    this goes on is sent too."""
+    n_added = n_expiries = n_gone = 0
+    for hit in _awaiting_change(batch, client, progress):
+        with translated_errors():
+            there = client.get_hit(HITId=hit.hit_id)["HIT"]
+        if there["HITStatus"] == GONE:
+            n_gone += 1
+        else:
+            n_added += _add_assignments(client, hit, there)
+            n_expiries += _set_expiry(client, hit, there)
+        Hit.objects.filter(pk=hit.pk).update(
+            confirmed_assignments=hit.n_assignments, expiry_confirmed_at=hit.batch.expires_at
+        )
+    n_expiries += _expire_practice(batch, client)
+    return ChangesResult(n_added, n_expiries, n_gone)
+
+
+def _expire_practice(batch: Batch, client: MTurkClient) -> int:
+    """Practice is on offer as long as the batch's own HITs."""
+    n_expiries = 0
+    for hit in PracticeHit.objects.of(batch).awaiting_expiry().select_related("batch"):
+        with translated_errors():
+            there = client.get_hit(HITId=hit.hit_id)["HIT"]
+        if there["HITStatus"] != GONE:
+            n_expiries += _set_expiry(client, hit, there)
+        PracticeHit.objects.filter(pk=hit.pk).update(expiry_confirmed_at=hit.batch.expires_at)
+    return n_expiries
+
+
+def _awaiting_change(batch: Batch, client: MTurkClient, progress: Progress) -> Iterator[Hit]:
+    """HITs that are to be changed, until there are none."""
+    while True:
+        batch.refresh_from_db(fields=["closed_at"])
+        if batch.closed_at:
+            _find_unrecorded(batch, client)
+        keys = list(Hit.objects.of(batch).awaiting_change().values_list("pk", flat=True))
+        if not keys:
+            return
+        hits = (Hit.objects.select_related("batch").get(pk=key) for key in keys)
+        yield from earning(progress)(hits, len(keys))
+
+
+def _find_unrecorded(batch: Batch, client: MTurkClient) -> None:
+    """Nobody publishes a closed batch any more, so that HITs whose answers were lost would stay on
+    offer unknown. Who is publishing it notices that it is closed, and is waited for."""
+    unpublished = (rows.of(batch).unpublished() for rows in (Hit.objects, PracticeHit.objects))
+    if batch.publishing_started_at and any(rows.exists() for rows in unpublished):
+        with sole_publisher(batch):
+            match_published(batch=batch, client=client)
+
+
+def _add_assignments(client: MTurkClient, hit: Hit, there: HITTypeDef) -> int:
+    n_more = hit.n_assignments - there["MaxAssignments"]
+    if n_more <= 0:
+        return 0
+    content = f"{hit.requester_annotation}:{hit.n_assignments}"
+    try:
+        with translated_errors():
+            client.create_additional_assignments_for_hit(
+                HITId=hit.hit_id,
+                NumberOfAdditionalAssignments=n_more,
+                UniqueRequestToken=hashlib.sha256(content.encode()).hexdigest(),
+            )
+    except MarketplaceRefused:
+        # The same request may have got through whose answer was lost, or another process's.
+        with translated_errors():
+            now_there = client.get_hit(HITId=hit.hit_id)["HIT"]["MaxAssignments"]
+        if now_there < hit.n_assignments:
+            raise
+    return n_more
+
+
+def _set_expiry(client: MTurkClient, hit: Hit | PracticeHit, there: HITTypeDef) -> int:
+    expires_at, now = hit.batch.expires_at, timezone.now()
+    if expires_at is None:
+        return 0
+    is_over = expires_at <= now
+    if is_over and there["Expiration"] <= now:
+        return 0
+    # A marketplace never moves an expiry to an earlier time that is still to come.
+    if not is_over and there["Expiration"] >= expires_at - SAME_TIME:
+        return 0
+    with translated_errors():
+        client.update_expiration_for_hit(HITId=hit.hit_id, ExpireAt=expires_at)
+    return 1

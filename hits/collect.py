@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
-from hits.calls import calls_at_once
+from hits.calls import HitAnswers, calls_at_once, fetch_answers, require_possible
 from hits.exceptions import MarketplaceSlow
 from hits.exclusions import send_exclusions
 from hits.foreign_records import AssignmentRecord
-from hits.hit_answers import HitAnswers, fetch_answers, require_possible
 from hits.models import Assignment, Batch, Hit, HitRecordQuerySet, Worker
-from hits.practice_results import collect_practice
+from hits.practice import collect_practice
 from hits.submissions import read_assignments, set_status
 from presentation.counts import count_of
 from presentation.progress import Progress, silently
@@ -67,7 +66,7 @@ def collect_batch(
     """Store every assignment of the batch's open HITs, and make submissions of them.
 
     Interrupted, it leaves what it has; the next one goes on with the HITs that are left.
-    So does one whose calls have used up their time (hits.call_limits), if any HIT was looked at.
+    So does one whose calls have used up their time (hits.limits), if any HIT was looked at.
     Who asks for what is there now says `since` when: HITs that were looked at before may have
     answers that nobody saw.
     With `only_awaited` it leaves out HITs that are complete and wait for our decision, on which

@@ -2,35 +2,160 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+import requests
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from urllib3.exceptions import HTTPError
 
 from accounts.audit import record
+from accounts.models import Team, User
 from accounts.teams import may_connect_this_site
 from encryption import UndecryptableSecret, decrypt, encrypt
-from hits.addresses import require_outside
 from hits.endpoints import AccessKey, connect, local_key, translated_errors
-from hits.enrolment import enrol_requester
-from hits.exceptions import ConnectionUnfit, ProfileUnknown
+from hits.exceptions import (
+    ConnectionUnfit,
+    MarketplaceRefused,
+    MarketplaceUnreachable,
+    ProfileUnknown,
+)
 from hits.foreign_records import amount_usd
-from hits.marketplaces import marketplace_at
+from hits.limits import bounded_session
+from hits.marketplaces import THIS_SITE, marketplace_at, profile_problem, require_outside
 from hits.models import Connection
-from hits.profiles import THIS_SITE, profile_problem
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
 
-    from accounts.models import Team, User
+
+PREFIX = "/marketplace-api/v1"
+TIMEOUT_SECONDS = (10, 60)
+# The headers that sign a POST of a body to an address.
+Signature = Callable[[str, bytes], dict[str, str]]
+
+
+@dataclass(frozen=True)
+class JsonAnswer:
+    """What came back; `content` is None where that is no whole JSON object."""
+
+    address: str
+    status: int
+    is_json: bool
+    content: dict[str, Any] | None
+
+    @property
+    def error(self) -> str:
+        return str((self.content or {}).get("error", self.content))
+
+
+def post_json(
+    site_url: str, path: str, content: dict[str, Any], *, signature: Signature
+) -> JsonAnswer:
+    """POST to a marketplace; a redirect is not followed."""
+    address = site_url.rstrip("/") + PREFIX + path
+    body = json.dumps(content).encode()
+    headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"} | signature(
+        address, body
+    )
+    try:
+        with (
+            bounded_session() as session,
+            session.post(
+                address,
+                data=body,
+                headers=headers,
+                timeout=TIMEOUT_SECONDS,
+                allow_redirects=False,
+                stream=True,
+            ) as response,
+        ):
+            # Not unpacked: a small answer could become a huge one.
+            answer_body = response.raw.read(decode_content=False)
+    except (requests.RequestException, HTTPError) as error:
+        raise MarketplaceUnreachable(
+            _("No marketplace answers at {address}: {error}").format(address=address, error=error),
+            code="no_answer",
+        ) from error
+    is_json = "json" in response.headers.get("Content-Type", "")
+    return JsonAnswer(address, response.status_code, is_json, _json_object(answer_body))
+
+
+def _json_object(body: bytes) -> dict[str, Any] | None:
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def enrol_requester(
+    *, site_url: str, name: str, display_name: str = "", test_funds_usd: Decimal | None = None
+) -> AccessKey:
+    """A new key for the requester of this name, who is enrolled first where unknown; participants
+    read the display name instead, where there is one."""
+    optional = {"test_funds_usd": f"{test_funds_usd:f}" if test_funds_usd else ""}
+    optional["display_name"] = display_name
+    given = {key: value for key, value in optional.items() if value}
+    content = _post_signed(site_url, "/requesters", {"name": name} | given)
+    return AccessKey(content["access_key_id"], content["secret_access_key"])
+
+
+def enrol_worker(*, site_url: str, username: str, password: str) -> str:
+    content = _post_signed(site_url, "/workers", {"username": username, "password": password})
+    return str(content["worker_id"])
+
+
+def _post_signed(site_url: str, path: str, content: dict[str, str]) -> dict[str, Any]:
+    answer = post_json(site_url, path, content, signature=_signature)
+    if answer.content is None:
+        raise MarketplaceUnreachable(
+            _("What answers at {address} is not an Assay marketplace (HTTP {status}).").format(
+                address=answer.address, status=answer.status
+            ),
+            code="not_assay",
+        )
+    if answer.status != HTTPStatus.CREATED:
+        raise MarketplaceRefused(_code(answer.status), answer.error)
+    return answer.content
+
+
+def _signature(address: str, body: bytes) -> dict[str, str]:
+    secret = settings.MARKETPLACE_OPERATOR_SECRET
+    return signed_headers(secret=secret, path=urlsplit(address).path, body=body)
+
+
+def signed_headers(*, secret: str, path: str, body: bytes) -> dict[str, str]:
+    """The headers of a POST to this path with this body, for once and for the next minutes."""
+    timestamp, nonce = str(int(time.time())), secrets.token_urlsafe(24)
+    lines = ["POST", path, timestamp, nonce, hashlib.sha256(body).hexdigest()]
+    signature = hmac.new(secret.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
+    return {
+        "X-Assay-Timestamp": timestamp,
+        "X-Assay-Nonce": nonce,
+        "X-Assay-Signature": signature,
+    }
+
+
+def _code(status: int) -> str:
+    names = {401: "InvalidSignature", 409: "NameTaken"}
+    return names.get(status, f"HTTP {status}")
 
 
 def site_connection(profile: str = THIS_SITE) -> Connection:
-    """The site's own connection of this profile, whose key is in the environment."""
     if problem := profile_problem(profile):
         raise ProfileUnknown(problem, code=problem.code)
     connection, _is_new = Connection.objects.get_or_create(
@@ -61,7 +186,6 @@ def connection_of_name(name: str) -> Connection:
 
 
 def client_of(connection: Connection) -> MTurkClient:
-    """A boto3 client that speaks for the connection's requester."""
     if connection.team_id is None:
         return connect(connection.name)
     require_outside(connection.endpoint_url)
@@ -69,7 +193,6 @@ def client_of(connection: Connection) -> MTurkClient:
 
 
 def access_key_of(connection: Connection) -> AccessKey:
-    """The key to a marketplace."""
     if connection.team_id is None:
         return local_key()
     try:
@@ -79,12 +202,10 @@ def access_key_of(connection: Connection) -> AccessKey:
 
 
 def endpoint_of(connection: Connection) -> str:
-    """The address of a marketplace."""
     return connection.endpoint_url or str(settings.MARKETPLACE_ENDPOINT_URL)
 
 
 def balance_usd(client: MTurkClient) -> Decimal:
-    """What the requester's account has available."""
     with translated_errors():
         answer = client.get_account_balance()
     return amount_usd(answer["AvailableBalance"], "AvailableBalance")
@@ -142,11 +263,13 @@ def connect_this_site(
 def require_may_connect_this_site(team: Team, actor: User) -> None:
     """ConnectionUnfit if the site does not let this user make the team a requester."""
     if not may_connect_this_site(team, actor):
-        text = _(
-            "Only operators of this site connect this team to its marketplace. "
-            "Ask one of them to do so."
+        raise ConnectionUnfit(
+            _(
+                "Only operators of this site connect this team to its marketplace. "
+                "Ask one of them to do so."
+            ),
+            code="operators_only",
         )
-        raise ConnectionUnfit(text, code="operators_only")
 
 
 @transaction.atomic
@@ -175,8 +298,10 @@ def _store_connection(connection: Connection, actor: User) -> Connection:
     except ValidationError as error:
         raise ConnectionUnfit(" ".join(error.messages)) from error
     except IntegrityError as error:
-        message = _("This team has a connection named “{name}” already.")
-        raise ConnectionUnfit(message.format(name=connection.name), code="name_taken") from error
+        raise ConnectionUnfit(
+            _("This team has a connection named “{name}” already.").format(name=connection.name),
+            code="name_taken",
+        ) from error
     return connection
 
 

@@ -1,18 +1,27 @@
-"""What goes to workers, or concerns them, beside money: messages, blocks and notes."""
+"""What goes to workers, or concerns them, beside money: messages, blocks, notes, appeals."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.audit import record
+from accounts.models import Team, User
+from annotation.models import Study
+from hits import requester_api
+from hits.decisions import CONTROL_CHARACTERS
 from hits.endpoints import translated_errors
 from hits.exceptions import DecisionRefused, MarketplaceRefused
+from hits.foreign_records import appeal_records
+from hits.limits import earning
 from hits.models import (
+    Appeal,
     Assignment,
     Connection,
     DeliveryState,
@@ -21,14 +30,11 @@ from hits.models import (
     WorkerBlock,
     WorkerNote,
 )
-from hits.review import CONTROL_CHARACTERS
-from hits.run_limits import earning
 from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
 
-    from accounts.models import Team, User
 
 LONGEST_SUBJECT, LONGEST_TEXT = 200, 4096
 # Where a marketplace says that a message was not passed on, and nothing else.
@@ -51,7 +57,6 @@ def validate_text(text: str, *, name: str, most: int = LONGEST_TEXT) -> None:
 def request_message(
     *, assignment: Assignment, subject: str, text: str, sent_by: User | None
 ) -> Message:
-    """Write down a message to the worker of an assignment."""
     validate_text(subject, name=_("A subject"), most=LONGEST_SUBJECT)
     validate_text(text, name=_("A message"))
     return Message.objects.create(
@@ -180,3 +185,72 @@ def note_worker(*, team: Team, worker: Worker, text: str, author: User) -> Worke
     note = WorkerNote.objects.create(team=team, worker=worker, text=text.strip(), author=author)
     record(team=team, actor=author, action="worker.note", subject=worker.worker_id)
     return note
+
+
+def connections_with_rejections() -> list[Connection]:
+    """Those with a rejection so new that it may be appealed and overridden."""
+    rejections = Assignment.objects.overridable().filter(appeal=None)
+    keys = rejections.order_by().values("hit__batch__connection")
+    return list(Connection.objects.filter(pk__in=keys))
+
+
+def fetch_appeals(*, connection: Connection) -> int:
+    """Store the appeals that are new to us; return how many. Other marketplaces have none."""
+    answer = requester_api.post(connection, "/appeals", {})
+    if answer is None:
+        return 0
+    return sum(_is_new(connection, values) for values in appeal_records(answer))
+
+
+def _is_new(connection: Connection, values: dict[str, Any]) -> bool:
+    of_connection = Assignment.objects.filter(hit__batch__connection=connection)
+    assignment = of_connection.filter(assignment_id=values.pop("assignment_id")).first()
+    if assignment is None:
+        return False
+    state = DeliveryState.CONFIRMED if values["answer"] else DeliveryState.INTENDED
+    return Appeal.objects.get_or_create(assignment=assignment, defaults=values | {"state": state})[
+        1
+    ]
+
+
+@transaction.atomic
+def answer_appeal(*, appeal: Appeal, answer: str, actor: User, study: Study) -> None:
+    """Write down the answer to an appeal, to be sent; the first one stands."""
+    validate_text(answer, name=_("An answer"))
+    rows = Appeal.objects.filter(pk=appeal.pk, answer="")
+    if not rows.update(answer=answer.strip(), answered_by=actor, answered_at=timezone.now()):
+        raise DecisionRefused(_("The appeal is answered already."), code="answered_already")
+    details = {"assignment": appeal.assignment.assignment_id, "answer": answer.strip()}
+    record(
+        team=study.team, actor=actor, action="appeal.answer", subject=study.slug, details=details
+    )
+
+
+def send_answers(*, study: Study) -> int:
+    """Send the answers that were written; the marketplace takes the same one again.
+
+    What it refused of an answer stays with the answer; where it refused the requester, as for a
+    key that holds no longer, the answer waits.
+    """
+    n_sent = 0
+    unsent = Appeal.objects.of(study).unsent()
+    for appeal in unsent.select_related("assignment__hit__batch__connection"):
+        problem = _answer_problem(appeal)
+        state = DeliveryState.REFUSED if problem else DeliveryState.CONFIRMED
+        rows = Appeal.objects.of(study).unsent().filter(pk=appeal.pk)
+        if rows.update(state=state, problem=problem) and not problem:
+            n_sent += 1
+    return n_sent
+
+
+def _answer_problem(appeal: Appeal) -> str:
+    """Why the marketplace did not take an answer; empty where it did."""
+    connection = appeal.assignment.hit.batch.connection
+    content = {"assignment_id": appeal.assignment.assignment_id, "answer": appeal.answer}
+    try:
+        answer = requester_api.post(connection, "/appeals/answer", content)
+    except MarketplaceRefused as refusal:
+        if refusal.code != str(HTTPStatus.BAD_REQUEST.value):
+            raise
+        return refusal.message
+    return "" if answer is not None else _("The marketplace knows no answers to appeals.")

@@ -1,29 +1,166 @@
-"""Decisions that a reviewer prepares, keeps and takes back, until they are sent together."""
+"""Decisions that a reviewer prepares, one by one or by a rule, keeps and takes back, until they are
+sent together; and what sending them costs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.db.models import Count, Min, Q
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.models import User
+from annotation.flags import store_evidence
+from annotation.models import EvidenceVersion, Study
 from hits.contacts import LONGEST_SUBJECT
 from hits.contacts import validate_text as require_text
-from hits.draft_costs import NOTHING, paid_part
+from hits.costs import cost_of_assignment
+from hits.decisions import validate_feedback
 from hits.exceptions import DecisionRefused, PaymentRefused
-from hits.models import Assignment, DraftDecision, Recruitment
-from hits.participations import items_of_participation
-from hits.payments import validate_bonus, validate_part
-from hits.review import validate_feedback
-
-if TYPE_CHECKING:
-    from accounts.models import User
-    from annotation.models import Study
-    from hits.models import Batch
+from hits.models import (
+    PART,
+    Assignment,
+    AssignmentRecordQuerySet,
+    Batch,
+    Connection,
+    DraftDecision,
+    Payment,
+    Recruitment,
+)
+from hits.participant_status import items_of_participation
+from hits.payments import bonus_fee_usd, bonus_purpose, validate_bonus, validate_part
 
 Action = DraftDecision.Action
+NOTHING = Decimal(0)
+PAYING = (Action.BONUS, Action.OVERRIDE)
+"""What costs more than was held when the HIT was published; a part is less than its reward."""
+
+
+def price_usd(assignment: Assignment) -> Decimal:
+    """What approving an assignment costs: its reward and the fee."""
+    hit, batch = assignment.hit, assignment.hit.batch
+    return cost_of_assignment(batch, hit.max_assignments or batch.max_assignments)
+
+
+@dataclass(frozen=True)
+class PaidPart:
+    amount_usd: Decimal
+    with_reward_usd: Decimal
+
+
+def paid_part(assignment: Assignment) -> PaidPart | None:
+    """The part of the reward that was paid or is on its way, which an override adds to: no
+    marketplace takes a bonus back."""
+    payment = assignment.payments.standing().filter(purpose=PART).first()
+    if payment is None:
+        return None
+    reward_usd = assignment.hit.batch.reward_usd
+    return PaidPart(payment.amount_usd, payment.amount_usd + reward_usd)
+
+
+def cost_usd(draft: DraftDecision) -> Decimal:
+    """What sending a decision spends, fees included."""
+    assignment, amount_usd = draft.assignment, draft.amount_usd or NOTHING
+    if draft.action in (Action.APPROVE, Action.OVERRIDE):
+        return price_usd(assignment)
+    if draft.action in (Action.PART_PAY, Action.BONUS):
+        return amount_usd + bonus_fee_usd(assignment, amount_usd)
+    return NOTHING
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All that a reviewer is about to send: how many of each kind, and what it costs."""
+
+    drafts: Sequence[DraftDecision]
+    numbers: dict[str, int]
+    costs_usd: dict[str, Decimal]
+    elsewhere_usd: Decimal
+    connections: Sequence[Connection] = field(default_factory=list)
+
+    @property
+    def total_usd(self) -> Decimal:
+        return sum(self.costs_usd.values(), NOTHING)
+
+    @property
+    def extra_usd_by_batch(self) -> dict[int, Decimal]:
+        """What it spends on each batch beyond what was held for the assignments."""
+        sums: dict[int, Decimal] = {}
+        for draft in self.drafts:
+            if draft.action in PAYING:
+                key = draft.assignment.hit.batch_id
+                sums[key] = sums.get(key, NOTHING) + cost_usd(draft)
+        return sums
+
+    @property
+    def digest(self) -> str:
+        """Names exactly these decisions, so that no others are sent in their place."""
+        content = ",".join(f"{draft.pk}" for draft in self.drafts)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class RecruiterPay:
+    """What approvals have a recruiter pay to participants, who are approved as a whole."""
+
+    n_participants: int
+    rewards: Decimal
+    currency: str
+
+
+def recruiter_pay(drafts: Iterable[DraftDecision]) -> list[RecruiterPay]:
+    """What these decisions have recruiters pay at most, by currency; fees are theirs to say."""
+    approved = {
+        (draft.assignment.hit.batch_id, draft.assignment.worker_id)
+        for draft in drafts
+        if draft.action in (Action.APPROVE, Action.OVERRIDE)
+        and draft.assignment.hit.batch.is_recruited
+    }
+    keys = {worker for _batch, worker in approved}
+    done = Assignment.objects.filter(hit__batch__in={batch for batch, _worker in approved})
+    done = done.filter(worker__in=keys, status=Assignment.Status.APPROVED)
+    # Whoever was approved for another item is paid for all of them already.
+    approved -= set(done.values_list("hit__batch", "worker"))
+    if not approved:
+        return []
+    studies = Recruitment.objects.filter(batch__in={batch for batch, _worker in approved})
+    studies = studies.exclude(state__in=Recruitment.OVER)
+    # The last of a batch is the one that its participants came by, but for earlier ones.
+    last = {one.batch_id: one for one in studies.select_related("recruiter").order_by("pk")}
+    sums: dict[str, list[Decimal]] = {}
+    for batch, _worker in approved:
+        if (study := last.get(batch)) is not None:
+            sums.setdefault(study.recruiter.currency, []).append(study.reward)
+    return [RecruiterPay(len(each), sum(each, NOTHING), code) for code, each in sums.items()]
+
+
+def summary_of(drafts: Iterable[DraftDecision]) -> Summary:
+    rows = sorted(drafts, key=lambda draft: draft.pk)
+    costs: Counter[str] = Counter()
+    elsewhere_usd, connections = NOTHING, {}
+    for draft in rows:
+        cost, connection = cost_usd(draft), draft.assignment.hit.batch.connection
+        costs[draft.action] += cost  # type: ignore[assignment]
+        connections[connection.pk] = connection
+        if not connection.is_on_this_site:
+            elsewhere_usd += cost
+    numbers = Counter(draft.action for draft in rows)
+    in_order = [action.value for action in Action if numbers[action]]
+    return Summary(
+        drafts=rows,
+        numbers={action: numbers[action] for action in in_order},
+        costs_usd={action: Decimal(costs[action]) for action in in_order},
+        elsewhere_usd=elsewhere_usd,
+        connections=list(connections.values()),
+    )
+
+
 # What a decision on one item of a participant contradicts on another.
 OPPOSITE = {
     Action.APPROVE: (Assignment.Status.REJECTED, Action.REJECT),
@@ -73,8 +210,12 @@ def validate_draft(draft: DraftDecision) -> None:
         )
     if action == Action.OVERRIDE:
         possible = Assignment.objects.overridable().filter(pk=assignment.pk).exists()
-        message = _("Only a rejection of the last 30 days can be overridden.")
-        require_possible(assignment, possible, message, "override_too_late")
+        require_possible(
+            assignment,
+            possible,
+            _("Only a rejection of the last 30 days can be overridden."),
+            "override_too_late",
+        )
         _require_known_part(draft)
     if action in (Action.APPROVE, Action.REJECT, Action.PART_PAY, Action.OVERRIDE):
         needs_text = action in (Action.REJECT, Action.PART_PAY)
@@ -192,3 +333,99 @@ def study_drafts(study: Study) -> list[DraftDecision]:
         "reviewer",
     )
     return list(drafts.defer("assignment__answer_xml", "assignment__hit__item__context"))
+
+
+def unflagged_assignments(study: Study, *, hours: float) -> list[Assignment]:
+    """Those that wait longer than so many hours, were read and measured, and have no flag."""
+    read = _undecided_since(study, hours).exclude(submission=None)
+    return list(read.filter(submission__flag_reason="", submission__evidence__is_flagged=False))
+
+
+def held_back(study: Study, *, hours: float) -> list[Assignment]:
+    """Those that wait as long, and that `unflagged_assignments` leaves to a person."""
+    taken = Q(submission__flag_reason="", submission__evidence__is_flagged=False)
+    return list(_undecided_since(study, hours).exclude(taken))
+
+
+def measure_holds(study: Study) -> None:
+    """Measure the submissions, unless that was done for the judgments as they are: what is held
+    for a person is known then."""
+    newest = EvidenceVersion.objects.of(study).newest()
+    if newest is None or newest.judgments_version != study.judgments_version:
+        store_evidence(study)
+
+
+def fast_assignments(study: Study, *, divisor: float) -> list[Assignment]:
+    """Those that took less than this part of the median time, by the page's time or by the time
+    since accepting. Whoever fills in several pages and then submits them together did not work
+    fast, though little time passes between the submissions."""
+    version = EvidenceVersion.objects.of(study).newest()
+    if version is None or version.typical_seconds is None:
+        return []
+    limit = version.typical_seconds / divisor
+    is_fast = Q(submission__seconds__lt=limit) | Q(submission__active_seconds__lt=limit)
+    return list(_waiting(study).filter(is_fast, submission__evidence__seconds__lt=limit))
+
+
+def frequent_workers(study: Study, *, least_approved: int, reason: str) -> list[Assignment]:
+    """The first approved assignment of each worker who has so many, and no bonus for this yet."""
+    approvals = Assignment.objects.filter(
+        hit__batch__study=study, status=Assignment.Status.APPROVED
+    )
+    payments = Payment.objects.of(study).standing().filter(purpose=bonus_purpose(reason))
+    counts = approvals.order_by().values("worker").annotate(n=Count("*"))
+    workers = counts.filter(n__gte=least_approved).exclude(
+        worker__in=payments.values("assignment__worker")
+    )
+    firsts = workers.annotate(first=Min("pk")).values("first")
+    return list(_with_all(Assignment.objects.filter(pk__in=firsts).order_by("pk")))
+
+
+def _undecided_since(study: Study, hours: float) -> AssignmentRecordQuerySet:
+    return _undecided(study).filter(submitted_at__lte=timezone.now() - timedelta(hours=hours))
+
+
+def _waiting(study: Study) -> AssignmentRecordQuerySet:
+    return _undecided(study).exclude(submission=None)
+
+
+def _undecided(study: Study) -> AssignmentRecordQuerySet:
+    waiting = Assignment.objects.undecided().filter(hit__batch__study=study)
+    return _with_all(waiting.order_by("submitted_at", "pk"))
+
+
+def _with_all(rows: AssignmentRecordQuerySet) -> AssignmentRecordQuerySet:
+    """With what their rows display, and without the answers as they came."""
+    rows = rows.defer("answer_xml", "submission__raw")
+    return rows.select_related(
+        "hit__batch__connection",
+        "hit__item",
+        "worker",
+        "submission__annotator",
+        "submission__evidence__version",
+    ).prefetch_related(
+        "submission__check_answers__placed", "submission__annotator__quality_flags__other"
+    )
+
+
+def draft_all(
+    *,
+    reviewer: User,
+    assignments: Sequence[Assignment],
+    action: Action,
+    text: str = "",
+    subject: str = "",
+    amount_usd: Decimal | None = None,
+) -> list[DraftDecision]:
+    """Draft the same decision for each, as a rule's preview or a program listed them."""
+    return [
+        draft_decision(
+            reviewer=reviewer,
+            assignment=assignment,
+            action=action,
+            text=text,
+            subject=subject,
+            amount_usd=amount_usd,
+        )
+        for assignment in assignments
+    ]

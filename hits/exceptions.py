@@ -33,15 +33,12 @@ HitsError
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING
+from typing import Any
 
 from django.utils.translation import gettext as _
 
 from accounts.roles import Permission
 from error_codes import CorrectableError
-
-if TYPE_CHECKING:
-    from hits.models import Assignment
 
 REQUEST_ERRORS = ("RequestError", "ValidationException")
 MOMENTARY_ERRORS = ("ThrottlingException", "Throttling", "ServiceFault", "ServiceUnavailable")
@@ -95,7 +92,6 @@ class MarketplaceRefused(HitsError):
 
     @property
     def is_momentary(self) -> bool:
-        """Whether the same request may go well a little later."""
         return any(map(self.has_code, MOMENTARY_ERRORS))
 
 
@@ -113,8 +109,10 @@ class MarketplaceFault(HitsError):
     """The marketplace answered with what cannot be; nothing of the answer is stored."""
 
     def __init__(self, problem: str, *, code: str = "") -> None:
-        text = _("The marketplace's answer cannot be right: {problem}.")
-        super().__init__(text.format(problem=problem), code=code)
+        super().__init__(
+            _("The marketplace's answer cannot be right: {problem}.").format(problem=problem),
+            code=code,
+        )
 
 
 class NothingPublished(HitsError):
@@ -153,8 +151,9 @@ class AnswerUnreadable(HitsError):
     """What came back is not an answer to the item."""
 
     def __init__(self, problem: str, *, code: str = "") -> None:
-        text = _("The answer cannot be read: {problem}.")
-        super().__init__(text.format(problem=problem), code=code)
+        super().__init__(
+            _("The answer cannot be read: {problem}.").format(problem=problem), code=code
+        )
 
 
 class AlreadyJudged(HitsError):
@@ -168,9 +167,7 @@ class FeedbackUnfit(HitsError):
 class AssignmentRefused(HitsError):
     """Something that one assignment cannot have; its text names the assignment, if any."""
 
-    def __init__(
-        self, message: str, *, assignment: Assignment | None = None, code: str = ""
-    ) -> None:
+    def __init__(self, message: str, *, assignment: Any = None, code: str = "") -> None:
         self.message, self.assignment = message, assignment
         named = f"{assignment.assignment_id}: " if assignment else ""
         super().__init__(f"{named}{message}", code=code)

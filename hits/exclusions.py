@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 
+from accounts.models import User
 from annotation.access import record_in
 from annotation.models import Study
 from annotation.protocols.records import Qualifications
+from hits.calls import create_type
 from hits.endpoints import translated_errors
 from hits.exceptions import BatchUnfit, MarketplaceRefused
+from hits.limits import earning
 from hits.models import Assignment, Batch, DeliveryState, Exclusion, Worker, WorkerClearance
-from hits.qualification_types import create_type
-from hits.run_limits import earning
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
-
-    from accounts.models import User
 
 Reason = Exclusion.Reason
 WORKER_ID = re.compile(r"[A-Z0-9]{1,64}")
@@ -57,7 +56,6 @@ def exclude_workers(
 
 
 def listed_workers(batch: Batch) -> list[str]:
-    """The ids of the workers on the batch's own list."""
     rows = Exclusion.objects.of(batch).filter(reason=Reason.LISTED)
     return list(rows.values_list("worker__worker_id", flat=True))
 

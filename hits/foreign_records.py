@@ -25,24 +25,12 @@ EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo
 
 @dataclass(frozen=True)
 class AssignmentRecord:
-    """An assignment as a marketplace describes it."""
-
     assignment_id: str
     worker_id: str
     status: Assignment.Status
     answer_xml: str
     accepted_at: datetime
     submitted_at: datetime
-
-
-@dataclass(frozen=True)
-class AppealRecord:
-    """An appeal as a marketplace describes it."""
-
-    assignment_id: str
-    reason: str
-    appealed_at: datetime
-    answer: str
 
 
 def assignment_record(hit: Hit | PracticeHit, content: Mapping[str, Any]) -> AssignmentRecord:
@@ -63,7 +51,6 @@ def assignment_record(hit: Hit | PracticeHit, content: Mapping[str, Any]) -> Ass
 
 
 def assignment_status(content: Mapping[str, Any]) -> Assignment.Status:
-    """Whether an assignment waits, or how it was decided."""
     try:
         return Assignment.Status(str(content.get("AssignmentStatus")))
     except ValueError:
@@ -72,24 +59,22 @@ def assignment_status(content: Mapping[str, Any]) -> Assignment.Status:
         ) from None
 
 
-def appeal_records(content: Mapping[str, Any]) -> list[AppealRecord]:
-    """The appeals of an answer that lists them."""
+def appeal_records(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = content.get("appeals")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise MarketplaceFault(_("it sent no list of appeals"), code="not_a_list")
     return [
-        AppealRecord(
-            assignment_id=identifier(row, "assignment_id"),
-            reason=text_of(row, "reason", most=LONGEST_TEXT),
-            appealed_at=time_of(row.get("appealed_at"), "appealed_at"),
-            answer=text_of(row, "answer", most=LONGEST_TEXT),
-        )
+        {
+            "assignment_id": identifier(row, "assignment_id"),
+            "reason": text_of(row, "reason", most=LONGEST_TEXT),
+            "appealed_at": time_of(row.get("appealed_at"), "appealed_at"),
+            "answer": text_of(row, "answer", most=LONGEST_TEXT),
+        }
         for row in rows
     ]
 
 
 def identifier(content: Mapping[str, Any], name: str) -> str:
-    """An id that a marketplace gave."""
     value = text_of(content, name, most=LONGEST_ID)
     if not value:
         raise MarketplaceFault(_("{name} is missing").format(name=name), code="missing")
@@ -110,7 +95,6 @@ def amount_usd(value: Any, name: str) -> Decimal:
 
 
 def count(value: Any, name: str) -> int:
-    """A number of things."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_COUNTED:
         raise MarketplaceFault(
             _("{name} is not a number of things").format(name=name), code="not_a_number"
@@ -130,7 +114,6 @@ def text_of(content: Mapping[str, Any], name: str, *, most: int | None = None) -
 
 
 def time_of(value: Any, name: str) -> datetime:
-    """A time of this century."""
     try:
         at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         at = at.astimezone(UTC)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -21,43 +21,104 @@ from annotation.study_jobs import (
     COLLECT,
     COLLECT_NEW,
     CONNECT,
+    CONNECT_RECRUITER,
     MEASURE,
     PUBLISH,
+    RECRUIT,
     REVIEW,
     jobs_of,
     request_study_job,
     study_of,
 )
-from hits.appeals import connections_with_rejections, fetch_appeals, send_answers
-from hits.call_limits import call_time, repeated_later
-from hits.change_dispatch import ChangesResult, apply_changes
-from hits.collect import CollectionResult, awaited_hits, collect_batch
-from hits.connection_requests import connect_in_background, forget_secrets
-from hits.connections import client_of, note_outcome
-from hits.crowd.batches import answer_in_background
-from hits.deletion import DELETE_STUDY, delete_study
-from hits.devices import fetch_shared_devices
-from hits.exceptions import HitsError
-from hits.launch_checks import check_launch
-from hits.models import Batch, Connection, Hit, PracticeHit
-from hits.publications import (
-    batches_with_a_wave_due,
-    publish_in_background,
-    request_publication,
+from hits.account_requests import (
+    connect_in_background,
+    connect_recruiter_in_background,
+    forget_secrets,
 )
-from hits.recruiting_jobs import connect_recruiter, follow_recruiters, recruit_participants
-from hits.review_dispatch import ReviewResult, send_review
-from hits.run_limits import run_time
+from hits.archive import DELETE_STUDY, delete_study
+from hits.changes import ChangesResult, apply_changes
+from hits.collect import CollectionResult, awaited_hits, collect_batch
+from hits.connections import client_of, note_outcome
+from hits.contacts import connections_with_rejections, fetch_appeals, send_answers
+from hits.crowd.batches import answer_in_background
+from hits.decisions import ReviewResult
+from hits.exceptions import HitsError
+from hits.limits import call_time, repeated_later, run_time
+from hits.models import Batch, Connection, Hit, PracticeHit
+from hits.participant_bonuses import BONUSES
+from hits.participant_status import (
+    connections_to_follow,
+    follow_decisions,
+    forget_submissions,
+    store_standing,
+)
+from hits.publications import batches_with_a_wave_due, publish_in_background, request_publication
+from hits.readiness import check_launch
+from hits.recruited_batches import note_done_since, recruit_in_background
+from hits.recruiter_api import fetch_standing
+from hits.requester_api import fetch_shared_devices
+from hits.sending import send_review
 from hits.statements import fetch_statement, refresh_statements
 from work.exceptions import JobPostponed
 from work.execution import RunningJob
 from work.models import Job
 from work.registry import INTERACTIVE, MARKETPLACE, SCORING, register
 
-# Registered where they are.
-__all__ = ["connect_recruiter", "follow_recruiters", "recruit_participants"]
-
 logger = logging.getLogger(__name__)
+# A recruiter is called by the marketplace as often.
+FOLLOW_EVERY_SECONDS = 60
+CALL_SECONDS = 60
+
+
+@register(
+    RECRUIT,
+    label=gettext_lazy("Recruiting"),
+    queue=INTERACTIVE,
+    refusals=(HitsError,),
+    kept=BONUSES,
+)
+def recruit_participants(running: RunningJob) -> str:
+    with repeated_later(), call_time(CALL_SECONDS):
+        return recruit_in_background(running)
+
+
+@register(
+    CONNECT_RECRUITER,
+    label=gettext_lazy("Connecting the recruiter"),
+    queue=INTERACTIVE,
+    refusals=(HitsError,),
+)
+def connect_recruiter(running: RunningJob) -> str:
+    with repeated_later(), call_time(CALL_SECONDS):
+        return connect_recruiter_in_background(running)
+
+
+@register(
+    "follow_recruiters",
+    label=gettext_lazy("Looking how recruiting stands"),
+    queue=MARKETPLACE,
+    every_seconds=FOLLOW_EVERY_SECONDS,
+)
+def follow_recruiters(running: RunningJob) -> str:
+    connections = connections_to_follow()
+    forget_submissions(connections)
+    for connection in connections:
+        try:
+            with call_time(CALL_SECONDS):
+                store_standing(connection, fetch_standing(connection))
+                follow_decisions(connection)
+                note_done_since(connection)
+        except HitsError as refusal:
+            # Closed accounts and marketplaces that are away hold up no other connection.
+            logger.warning("Recruiting over connection %s is unknown: %s", connection.pk, refusal)
+        except (OperationalError, InterfaceError):  # our own database is away
+            raise
+        except Exception:  # what a marketplace has said that nobody thought of is of it alone
+            logger.exception("Recruiting over connection %s is unknown", connection.pk)
+    n = len(connections)
+    return ngettext("{n} connection looked at.", "{n} connections looked at.", n).format(n=n)
+
+
 REFUSALS = (AnnotationError, HitsError)
 APPLY_CHANGES = "apply_changes"
 # A marketplace is asked this often at most, once for each HIT that something is to come for.
@@ -82,7 +143,6 @@ def collect(running: RunningJob) -> str:
     DELETE_STUDY, label=gettext_lazy("Deleting the study"), queue=INTERACTIVE, refusals=REFUSALS
 )
 def delete(running: RunningJob) -> str:
-    """Delete a study for good."""
     delete_study(study=study_of(running), actor=running.job.requested_by)
     return _("The study is deleted.")
 
@@ -112,7 +172,6 @@ def check_pages_and_account(running: RunningJob) -> str:
     CONNECT, label=gettext_lazy("Connecting the marketplace"), queue=INTERACTIVE, refusals=REFUSALS
 )
 def connect(running: RunningJob) -> str:
-    """Connect a team to a marketplace."""
     with call_time(PERIODIC_CALL_SECONDS):
         return connect_in_background(running)
 
@@ -124,7 +183,6 @@ def connect(running: RunningJob) -> str:
     every_seconds=FORGET_EVERY_SECONDS,
 )
 def forget_request_secrets(running: RunningJob) -> str:
-    """Take keys out of requests for connections that have ended."""
     n = forget_secrets()
     return ngettext("{n} key forgotten.", "{n} keys forgotten.", n).format(n=n)
 
@@ -136,7 +194,6 @@ def forget_request_secrets(running: RunningJob) -> str:
     every_seconds=LOOK_EVERY_SECONDS,
 )
 def publish_waves(running: RunningJob) -> str:
-    """Request the publication of every wave whose turn it is."""
     batches = batches_with_a_wave_due()
     for batch in batches:
         request_publication(batch=batch)
@@ -148,7 +205,6 @@ def publish_waves(running: RunningJob) -> str:
     COLLECT_NEW, label=gettext_lazy("Collecting new answers"), queue=MARKETPLACE, refusals=REFUSALS
 )
 def collect_new(running: RunningJob) -> str:
-    """Collect what came in for the HITs of a study on which something is to come."""
     batches = Batch.objects.of(study_of(running)).started().select_related("connection")
     # What was begun is tried again where a marketplace was away for a moment.
     is_repeated = running.job.attempts > 1
@@ -164,7 +220,6 @@ def collect_new(running: RunningJob) -> str:
     MEASURE, label=gettext_lazy("Measuring submissions"), queue=INTERACTIVE, refusals=REFUSALS
 )
 def measure(running: RunningJob) -> str:
-    """Measure a study's submissions, for the flags of the review desk."""
     version = store_evidence(study_of(running))
     n = version.n_submissions
     return ngettext("{n} submission measured.", "{n} submissions measured.", n).format(n=f"{n:,}")
@@ -214,7 +269,6 @@ def _awaits_change(batch: Batch) -> bool:
     every_seconds=LOOK_EVERY_SECONDS,
 )
 def collect_all(running: RunningJob) -> str:
-    """Request a collection for every study that something is to come for."""
     batches = Batch.objects.started().select_related("study", "connection")
     studies = {
         batch.study for batch in batches if _is_due(batch) and not _connection_failed_lately(batch)
@@ -325,7 +379,6 @@ def _report(running: RunningJob, n_new: int) -> str:
 # As long as scoring can be, and waited for as little.
 @register(ANSWER_BY_CROWD, label=gettext_lazy("Simulated crowd"), queue=SCORING, refusals=REFUSALS)
 def answer_by_crowd(running: RunningJob) -> str:
-    """Have a simulated crowd answer a batch, and collect what it answered."""
     batches = Batch.objects.of(study_of(running)).select_related("study", "connection")
     batch = batches.get(pk=running.arguments["batch"])
     message = answer_in_background(running, batch)
@@ -335,7 +388,6 @@ def answer_by_crowd(running: RunningJob) -> str:
 
 @register(REVIEW, label=gettext_lazy("Sending decisions"), queue=INTERACTIVE, refusals=REFUSALS)
 def review(running: RunningJob) -> str:
-    """Send what was decided about a study's work, and paid, and written to workers."""
     study = study_of(running)
     # What was sent is confirmed or looked up the next time.
     with repeated_later(), run_time():

@@ -8,8 +8,42 @@ from urllib.parse import SplitResult, urlsplit
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from error_codes import CodedText
 from hits.exceptions import ConnectionUnfit, MarketplaceUnreachable
-from hits.profiles import AMAZON_HOSTS, PROFILES, THIS_SITE, amazon_closed
+from work.addresses import checked_addresses
+
+THIS_SITE = "local"
+PROFILES = (THIS_SITE,)
+# What connections of former studies are called, and where they led.
+AMAZON = ("sandbox", "production")
+AMAZON_HOSTS = (
+    "mturk-requester.us-east-1.amazonaws.com",
+    "mturk-requester-sandbox.us-east-1.amazonaws.com",
+)
+
+
+def profile_problem(name: str) -> CodedText | None:
+    """Return why there is no such marketplace and what to use instead, or None."""
+    if name in PROFILES:
+        return None
+    if name in AMAZON:
+        return CodedText(amazon_closed(), code="amazon_closed")
+    profiles = ", ".join(PROFILES)
+    return CodedText(
+        _("There is no marketplace profile '{profile}'. Profiles: {profiles}.").format(
+            profile=name, profiles=profiles
+        ),
+        code="unknown_profile",
+    )
+
+
+def amazon_closed() -> str:
+    return _(
+        "Amazon closed Mechanical Turk on 2026-09-30. Use this site's own marketplace (profile "
+        "local) or a connection to another Assay's; programs with Amazon's address in their code "
+        "are led there by `python manage.py mturk_bridge`."
+    )
+
 
 PORTS = {"http": 80, "https": 443}
 THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]")
@@ -90,3 +124,33 @@ def _name(parts: SplitResult) -> str:
     """The host; with its port where the host alone would be the name of a profile."""
     netloc = _netloc(parts)
     return f"{netloc}:{PORTS[parts.scheme]}" if netloc in PROFILES else netloc
+
+
+def require_outside(endpoint_url: str) -> None:
+    """Refuse addresses inside the site's own network, which a team has no business to call.
+
+    It says so early and in words. What holds is that each connection is made to what
+    `outside_addresses` returns then (hits.limits): a name's owner may let it lead elsewhere
+    by the time it is looked up again.
+    """
+    outside_addresses(endpoint_url)
+
+
+def outside_addresses(endpoint_url: str) -> list[str]:
+    """The addresses to connect to, looked up once; none where any will do."""
+    host = urlsplit(endpoint_url).hostname or ""
+    if not host or marketplace_at(endpoint_url).name == THIS_SITE:
+        return []
+    try:
+        addresses = checked_addresses(host)
+    except OSError as error:
+        raise MarketplaceUnreachable(
+            _("There is no marketplace at “{host}”: {error}.").format(host=host, error=error),
+            code="unknown_host",
+        ) from error
+    if addresses is None:
+        raise ConnectionUnfit(
+            _("“{host}” is an address inside this site's own network.").format(host=host),
+            code="internal_address",
+        )
+    return addresses

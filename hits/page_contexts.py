@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation.models import Item
 from annotation.protocols.markdown import markdown_html
-from annotation.protocols.records import Consent, ProtocolDocument, ProtocolQuestion
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.scales import range_of, value_condition
 from annotation.protocols.validation import NAMED_FIELD
 
@@ -29,11 +29,14 @@ def scope_of(question: ProtocolQuestion) -> str:
 
 
 def page_context(document: ProtocolDocument, item: Item) -> dict[str, Any]:
-    """What the template shows of the protocol, beside the item."""
     return {
         "protocol": document,
         "instructions": markdown_html(document.instructions),
-        "consent": document.consent and _consent_context(document.consent),
+        "consent": document.consent
+        and {
+            "information": markdown_html(document.consent.information),
+            "statement": document.consent.statement,
+        },
         "examples": [
             {"example": each, "scores": _scores(document, each.scores)}
             for each in document.examples
@@ -68,13 +71,11 @@ def question_context(
 
 
 def worded(wording: str, item: Item) -> str:
-    """The wording with the item's own {condition} and {reference} in it."""
     fields = {"condition": item.condition, "reference": item.reference}
     return NAMED_FIELD.sub(lambda match: fields.get(match[1], match[0]), wording)
 
 
 def task_of(document: ProtocolDocument) -> dict[str, Any]:
-    """What the page's script, or a program that acts as a worker, needs to know to answer."""
     reason = document.reason
     return {
         "questions": [_task_question(question, document) for question in document.questions],
@@ -122,13 +123,6 @@ def consent_fingerprint(document: ProtocolDocument) -> str | None:
         return None
     text = f"{document.consent.information}\n{document.consent.statement}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _consent_context(consent: Consent) -> dict[str, Any]:
-    return {
-        "information": markdown_html(consent.information),
-        "statement": consent.statement,
-    }
 
 
 def _scores(document: ProtocolDocument, scores: Mapping[str, float]) -> list[dict[str, Any]]:

@@ -13,8 +13,105 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
-from hits.answer_schema import schema_script
 from hits.page_texts import RIGHT_TO_LEFT, page_language
+
+Schema = dict[str, Any]
+LONGEST_TEXT = 20_000
+MOST_SPELLED_OUT = 16
+
+
+def schema_script(task: dict[str, Any]) -> SafeString:
+    """The element that carries the schema; `<` is escaped, as `json_script` does it."""
+    text = json.dumps(answer_schema(task), separators=(",", ":"), ensure_ascii=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04X}")
+    return mark_safe(f'<script type="application/schema+json" data-field="answer">{text}</script>')
+
+
+def answer_schema(task: dict[str, Any]) -> Schema:
+    keys = task["candidates"]
+    reason = task["reason"]
+    least = reason["least_length"] if reason["rule"] == "page" else 0
+    properties: Schema = {
+        "version": {"const": 1},
+        "item": {"const": task["item"]},
+        "order": {
+            "type": "array", "items": {"enum": keys}, "uniqueItems": True,
+            "minItems": len(keys), "maxItems": len(keys),
+        },
+        "judgments": _judgments_schema(task),
+        "justification": {"type": "string", "minLength": least, "maxLength": LONGEST_TEXT},
+        "comment": {"type": "string", "maxLength": LONGEST_TEXT},
+    }  # fmt: skip
+    required = ["version", "item", "order", "judgments"] + (["justification"] if least else [])
+    if task["consent"]:
+        properties["consent"] = {
+            "type": "object", "required": ["text", "at"],
+            "properties": {"text": {"const": task["consent"]}, "at": {"type": "string"}},
+        }  # fmt: skip
+        required.append("consent")
+    if reason["rule"] == "choice" and reason["least_length"]:
+        text = {"type": "string", "minLength": reason["least_length"]}
+        properties["reasons"] = {
+            "type": "array",
+            "items": {"required": ["candidate", "text"], "properties": {"text": text}},
+        }
+    return {"type": "object", "required": required, "properties": properties}
+
+
+def _judgments_schema(task: dict[str, Any]) -> Schema:
+    """Each row as its question has it; of every question that always appears one for each
+    candidate, which is spelled out where that takes little room, and else counted."""
+    rows = [_row_schema(question, task["candidates"]) for question in task["questions"]]
+    needed = [
+        {"contains": {"required": ["value"], "properties": {
+            "question": {"const": question["name"]}, "candidate": {"const": key},
+            "value": {"not": {"const": None}},
+        }}, "maxContains": 1}
+        for question in task["questions"]
+        if question.get("required", True) and "when" not in question
+        for key in (task["candidates"] if _is_of_candidate(question) else [None])
+    ]  # fmt: skip
+    needs = {"allOf": needed} if len(needed) <= MOST_SPELLED_OUT else {"minItems": len(needed)}
+    return {"type": "array", "items": {"anyOf": rows}, **needs}
+
+
+def _is_of_candidate(question: dict[str, Any]) -> bool:
+    return bool(question.get("about", "candidate") == "candidate")
+
+
+def _row_schema(question: dict[str, Any], keys: list[str]) -> Schema:
+    properties = {
+        "question": {"const": question["name"]},
+        "candidate": {"enum": keys} if _is_of_candidate(question) else {"const": None},
+        "value": {"anyOf": [{"const": None}, _value_schema(question, keys)]},
+    }
+    return {"type": "object", "required": ["candidate", "question"], "properties": properties}
+
+
+def _value_schema(question: dict[str, Any], keys: list[str]) -> Schema:
+    match question["kind"]:
+        case "short_text" | "long_text":
+            most = question["most_length"] or LONGEST_TEXT
+            return {"type": "string", "minLength": question["least_length"], "maxLength": most}
+        case "categories":
+            return {
+                "type": "array", "uniqueItems": True, "items": {"enum": list(range(question["n"]))},
+                "minItems": question["least"], "maxItems": question["most"],
+            }  # fmt: skip
+        case "preference":
+            return {"enum": [*keys, "tie"] if question["ties"] else keys}
+        case "best_worst":
+            ends = {"best": {"enum": keys}, "worst": {"enum": keys}}
+            return {"type": "object", "required": ["best", "worst"], "properties": ends}
+        case "ranking":
+            group = {"type": "array", "items": {"enum": keys}, "minItems": 1}
+            group |= {} if question["ties"] else {"maxItems": 1}
+            return {"type": "array", "items": group, "minItems": 1, "maxItems": len(keys)}
+    is_whole = question["kind"] not in ("number", "line") or question.get("whole")
+    bounds = {"minimum": question["min"], "maximum": question["max"]}
+    return {"type": "integer" if is_whole else "number"} | bounds
+
 
 # Which of the widgets in templates/worker_page/widgets/ a question of each kind is.
 WIDGETS = {
@@ -173,7 +270,6 @@ def _has_context(context: dict[str, Any]) -> bool:
 
 
 def _has_more_context(context: dict[str, Any]) -> bool:
-    """Whether anything belongs to the context beside its text."""
     display, item = context["protocol"].display, context["item"]
     is_about = bool(
         (display.reference and item.reference) or (display.condition and item.condition)
@@ -216,13 +312,11 @@ def script(parts: tuple[str, ...]) -> SafeString:
 
 @cache
 def style(kind: str, *others: str) -> SafeString:
-    """The page's style, with that of its other parts that have one."""
     parts = ("page", kind, *others)
     return mark_safe("".join(_slim_style(f"worker_page/{part}.css") for part in parts))
 
 
 def _slim_script(name: str) -> str:
-    """Without its indentation, its comments and the spaces around punctuation."""
     source = re.sub(r"\n\s*//.*", "", f"\n{render_to_string(name)}")
     source = re.sub(r"\s*\n\s*", "\n", source).strip()
     return SPACED.sub(lambda match: match["text"] or match["sign"] or "", source)

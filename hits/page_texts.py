@@ -255,7 +255,6 @@ TABLES = MappingProxyType({"de": GERMAN, "ar": ARABIC})
 
 
 def page_language(language: str) -> str:
-    """The language the page has its own words in, for a study in this one."""
     base = language.split("-")[0].lower()
     return base if base in TABLES else SOURCE
 

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Collection
+from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from hits.calls import listed
 from hits.costs import CENT, SCHEDULES
+from hits.decisions import CONTROL_CHARACTERS, ReviewResult, advice_on
 from hits.endpoints import translated_errors
 from hits.exceptions import MarketplaceRefused, PaymentRefused
 from hits.foreign_records import amount_usd
-from hits.listings import listed
+from hits.limits import earning, run_time
 from hits.models import PART, Assignment, Batch, DeliveryState, Payment
-from hits.recruited_bonuses import require_unrequested
-from hits.review import CONTROL_CHARACTERS
-from hits.run_limits import earning, run_time
-from presentation.counts import count_of
+from hits.participant_bonuses import plain_reason, require_unrequested
+from hits.recruiter_api import RefusedBonus
 from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from datetime import datetime
-
-    from django.contrib.auth.base_user import AbstractBaseUser
     from mypy_boto3_mturk.client import MTurkClient
-
-    from hits.recruiting_records import RefusedBonus
 
 LARGEST_USD = Decimal("10000.00")
 LONGEST_REASON = 4096
@@ -40,7 +36,7 @@ CONFIRMED, REFUSED = DeliveryState.CONFIRMED, DeliveryState.REFUSED
 
 def bonus_purpose(reason: str) -> str:
     """The same for the same reason, so that one assignment gets one bonus for it, whoever asks."""
-    return f"bonus:{hashlib.sha256(_plain(reason).encode()).hexdigest()[:24]}"
+    return f"bonus:{hashlib.sha256(plain_reason(reason).encode()).hexdigest()[:24]}"
 
 
 def validate_bonus(amount_usd: Decimal, reason: str) -> None:
@@ -77,7 +73,6 @@ def validate_part(assignment: Assignment, amount_usd: Decimal, reason: str) -> N
 
 
 def bonus_fee_usd(assignment: Assignment, amount_usd: Decimal) -> Decimal:
-    """What the marketplace charges on top of a bonus for this assignment."""
     return SCHEDULES[assignment.hit.batch.connection.fees].bonus_fee_usd(amount_usd)
 
 
@@ -115,25 +110,10 @@ def request_payment(
     return Payment.objects.get(pk=payment.pk) if is_again else None
 
 
-@dataclass(frozen=True)
-class PaymentsResult:
-    """What one run paid, and what the marketplace would not pay."""
-
-    n_paid: int = 0
-    paid_usd: Decimal = Decimal(0)
-    n_refused: int = 0
-
-    def __str__(self) -> str:
-        report = f"{count_of(self.n_paid, 'payment')}, ${self.paid_usd:.2f}"
-        if self.n_refused:
-            report += f"; {self.n_refused} refused by the marketplace (see the review page)"
-        return f"{report}."
-
-
 @run_time()
 def send_payments(
     *, batch: Batch, client: MTurkClient, progress: Progress = silently
-) -> PaymentsResult:
+) -> ReviewResult:
     """Pay what was written down for a batch's assignments.
 
     A part of a reward waits until the rejection is confirmed. Processes that send at once pay
@@ -149,7 +129,7 @@ def send_payments(
             outcome = _send_payment(client, payment)
             counts[outcome] += 1
             paid_usd += payment.amount_usd + payment.fee_usd if outcome == CONFIRMED else 0
-    return PaymentsResult(n_paid=counts[CONFIRMED], paid_usd=paid_usd, n_refused=counts[REFUSED])
+    return ReviewResult(n_paid=counts[CONFIRMED], paid_usd=paid_usd, n_refused=counts[REFUSED])
 
 
 def _send_payment(client: MTurkClient, payment: Payment) -> str:
@@ -169,7 +149,7 @@ def _send_payment(client: MTurkClient, payment: Payment) -> str:
         # Of its own success, after a lost answer or another process's, it may be refused too.
         if refusal.has_code("DuplicateRequest") or _is_paid_there(client, payment):
             return _confirm(payment)
-        return _refuse(payment, _advice(refusal))
+        return _refuse(payment, advice_on(refusal))
     return _confirm(payment)
 
 
@@ -222,7 +202,7 @@ def _is_paid_there(client: MTurkClient, payment: Payment) -> bool:
     )
     n_there = sum(
         amount_usd(bonus["BonusAmount"], "BonusAmount") == payment.amount_usd
-        and _plain(bonus["Reason"]) == _plain(payment.reason)
+        and plain_reason(bonus["Reason"]) == plain_reason(payment.reason)
         for bonus in bonuses
     )
     return n_there > n_known
@@ -244,15 +224,3 @@ def _confirm(payment: Payment) -> str:
 def _refuse(payment: Payment, problem: str) -> str:
     is_ours = Payment.objects.unsent().filter(pk=payment.pk).update(state=REFUSED, problem=problem)
     return REFUSED if is_ours else ""
-
-
-def _advice(refusal: MarketplaceRefused) -> str:
-    """What the marketplace said, and what to do about it."""
-    if refusal.has_code("InsufficientFunds"):
-        return _("The account has too little money. Add funds to it, then try again.")
-    return refusal.message
-
-
-def _plain(reason: str) -> str:
-    """As a marketplace may store it."""
-    return " ".join(reason.split())

@@ -7,21 +7,24 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
+from django.db.models import Count, Max, Min, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.models import Protocol
-from annotation.protocols.practice import n_attempts
+from annotation.models import Item, Protocol, Study
+from annotation.protocols.practice import n_attempts, practised_keys
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
+from annotation.protocols.validation import ITEM_FIELDS, NAMED_FIELD
 from hits.budgets import Room, over_budget_message
 from hits.costs import CENT, MANY_ASSIGNMENTS, Estimate, price_items
 from hits.exclusions import excludes_workers
-from hits.launch_checks import Funds, PageCheck
-from hits.launch_plans import version_warning
 from hits.models import Batch
 from hits.models.batches import MOST_WAVES, TOO_MANY_WAVES
 from hits.orders import LATIN_SQUARE
+from hits.plans import version_warning
 from hits.qualification_tests import size_errors
-from hits.qualifications import MOST_REQUIREMENTS, requirements_of, requires_languages
+from hits.readiness import Funds, PageCheck
+from hits.requirements import MOST_REQUIREMENTS, requirements_of, requires_languages
 from hits.wages import Duration, practice_duration, reward_for, wage_of
 
 MOST_LISTED = 10
@@ -49,7 +52,6 @@ class Finding:
 
 
 def fault(message: str, field: str = "", item_id: int | None = None, code: str = "") -> Finding:
-    """Something that holds the launch."""
     return Finding(Level.FAULT, message, field, item_id, code=code)
 
 
@@ -96,11 +98,16 @@ def _empty_page_findings(check: PageCheck) -> Iterator[Finding]:
         yield fault(text % {"n": n}, item_id=check.first_empty, code="nothing_to_judge")
         return
     for item_id, key in check.blanks[:MOST_LISTED]:
-        text = _("Item “%(key)s” has no text and no picture: nothing is on its page.")
-        yield fault(text % {"key": key}, item_id=item_id, code="empty_page")
+        yield fault(
+            _("Item “%(key)s” has no text and no picture: nothing is on its page.") % {"key": key},
+            item_id=item_id,
+            code="empty_page",
+        )
     if (n_more := check.n_blanks - MOST_LISTED) > 0:
-        more = ngettext("One more page is empty.", "%(n)s more pages are empty.", n_more)
-        yield fault(more % {"n": f"{n_more:,}"})
+        yield fault(
+            ngettext("One more page is empty.", "%(n)s more pages are empty.", n_more)
+            % {"n": f"{n_more:,}"}
+        )
     if check.n_empty and not check.n_blanks:
         text = ngettext(
             "%(n)s response has no text and no picture. Workers read “(empty response)” there.",
@@ -110,14 +117,12 @@ def _empty_page_findings(check: PageCheck) -> Iterator[Finding]:
         message = text % {"n": f"{check.n_empty:,}"}
         yield Finding(Level.WARNING, message, item_id=check.first_empty, code="empty_responses")
     elif not check.n_empty and check.n_responses:
-        text = _("Every response has a text or a picture.")
-        yield pass_finding(text, code="filled_responses")
+        yield pass_finding(_("Every response has a text or a picture."), code="filled_responses")
 
 
 def connection_findings(
     draft: Batch, cost: Estimate | None, funds: Funds | None
 ) -> Iterator[Finding]:
-    """Of the connection, and of the money in its account."""
     if draft.connection.closed_at is not None:
         yield fault(_("This connection is closed. Choose another."), "connection")
         return
@@ -189,9 +194,11 @@ def practice_findings(
     yield pass_finding(text % {"n": n}, code="practice_first")
     reward = Decimal(str(practice.reward_usd)).quantize(CENT)
     if not reward:
-        warning = _("Practice is not paid.")
         yield Finding(
-            Level.WARNING, warning, protocol_field="practice-reward_usd", code="unpaid_practice"
+            Level.WARNING,
+            _("Practice is not paid."),
+            protocol_field="practice-reward_usd",
+            code="unpaid_practice",
         )
     duration = practice_duration(practice, duration)
     wage = wage_of(reward, duration)
@@ -216,18 +223,25 @@ def recruiter_findings(draft: Batch, has_recruiter: bool, *, n_ignored: int) -> 
     if has_recruiter:
         yield pass_finding(_("A recruiter finds and pays the participants: nothing is paid here."))
     else:
-        text = _("No recruiter is connected over this marketplace: connect one first.")
-        yield fault(text, "connection")
+        yield fault(
+            _("No recruiter is connected over this marketplace: connect one first."), "connection"
+        )
     qualifications = draft.document.qualifications
     if qualifications.tests or qualifications.practice is not None:
-        text = _("Participants of a recruiter take no tests and do not practise first.")
-        yield Finding(Level.FAULT, text, protocol_field="title")
-    if n_ignored:
-        text = _(
-            "Countries, languages, approval rates, Masters and waves are not asked of "
-            "participants: choose whom you want at the recruiter."
+        yield Finding(
+            Level.FAULT,
+            _("Participants of a recruiter take no tests and do not practise first."),
+            protocol_field="title",
         )
-        yield Finding(Level.WARNING, text, "is_recruited")
+    if n_ignored:
+        yield Finding(
+            Level.WARNING,
+            _(
+                "Countries, languages, approval rates, Masters and waves are not asked of "
+                "participants: choose whom you want at the recruiter."
+            ),
+            "is_recruited",
+        )
 
 
 def version_findings(
@@ -239,7 +253,6 @@ def version_findings(
 
 
 def budget_findings(rooms: Iterable[Room], cost: Estimate | None) -> Iterator[Finding]:
-    """Of each budget that holds."""
     for room in rooms:
         if cost is not None and cost.total_usd > room.left_usd:
             yield fault(over_budget_message(room, cost.total_usd), "budget_usd")
@@ -248,24 +261,26 @@ def budget_findings(rooms: Iterable[Room], cost: Estimate | None) -> Iterator[Fi
 
 
 def pay_findings(draft: Batch, duration: Duration, floor_usd: Decimal | None) -> Iterator[Finding]:
-    """Of the pay for an hour, held against the team's floor."""
     if draft.reward_usd == 0:
         yield Finding(Level.WARNING, _("This work is not paid."), "reward_usd")
     if floor_usd is None:
         return
     wage = wage_of(draft.reward_usd, duration)
     if wage.typical_usd >= floor_usd:
-        text = _("The pay is not under the team's floor of $%(floor).2f an hour.")
-        yield pass_finding(text % {"floor": floor_usd})
+        yield pass_finding(
+            _("The pay is not under the team's floor of $%(floor).2f an hour.")
+            % {"floor": floor_usd}
+        )
         return
-    text = _("$%(wage).2f an hour is under the team's floor of $%(floor).2f.")
-    message = text % {"wage": wage.typical_usd, "floor": floor_usd}
+    message = _("$%(wage).2f an hour is under the team's floor of $%(floor).2f.") % {
+        "wage": wage.typical_usd,
+        "floor": floor_usd,
+    }
     enough = reward_for(floor_usd, duration)
     yield Finding(Level.WARNING, message, "reward_usd", reward_usd=enough)
 
 
 def term_findings(draft: Batch, n_items: int) -> Iterator[Finding]:
-    """Of what the HITs offer and require."""
     n_requirements = len(requirements_of(draft)) + (
         excludes_workers(draft) and not draft.exclusion_type_id
     )
@@ -273,15 +288,21 @@ def term_findings(draft: Batch, n_items: int) -> Iterator[Finding]:
     n_requirements += len(qualifications.tests) - len(draft.test_type_ids)
     n_requirements += qualifications.practice is not None and not draft.practice_type_id
     if n_requirements > MOST_REQUIREMENTS:
-        text = _("%(n)s requirements are more than the 10 that a marketplace takes.")
-        yield fault(text % {"n": n_requirements}, "countries")
+        yield fault(
+            _("%(n)s requirements are more than the 10 that a marketplace takes.")
+            % {"n": n_requirements},
+            "countries",
+        )
     else:
         yield pass_finding(_("A marketplace takes these requirements of workers."))
     if draft.n_waves > MOST_WAVES:
         yield fault(TOO_MANY_WAVES % {"most": MOST_WAVES}, "wave_size")
     if draft.lifetime_seconds < draft.assignment_duration_seconds:
-        text = _("The HITs are on offer for less time than one of them may take.")
-        yield Finding(Level.WARNING, text, "days")
+        yield Finding(
+            Level.WARNING,
+            _("The HITs are on offer for less time than one of them may take."),
+            "days",
+        )
     if (saving_usd := wave_saving_usd(draft, n_items)) >= CENT:
         text = _("Ten assignments or more cost a higher fee. Waves of nine save $%(usd).2f.")
         yield Finding(Level.WARNING, text % {"usd": saving_usd}, "wave_size")
@@ -299,3 +320,89 @@ def wave_saving_usd(draft: Batch, n_items: int, wave_size: int = MANY_ASSIGNMENT
         wave_size=wave_size,
     )
     return undivided_usd - price_items(in_waves, n_items=n_items).total_usd
+
+
+def item_findings(study: Study, document: ProtocolDocument) -> Iterator[Finding]:
+    """Of the items that are judged; each finding with the field of the protocol's form."""
+    yield from _instruction_findings(document)
+    named = [
+        (f"q{index}-wording", question, name)
+        for index, question in enumerate(document.questions)
+        for name in dict.fromkeys(NAMED_FIELD.findall(question.wording))
+        if name in ITEM_FIELDS
+    ]
+    compared = [
+        (f"q{index}-kind", question)
+        for index, question in enumerate(document.questions)
+        if question.kind == "preference"
+    ]
+    if not named and not compared:
+        return
+    items = study.items.exclude(key__in=practised_keys(document))
+    counts = items.aggregate(
+        n=Count("pk"), **{name: Count("pk", filter=Q(**{name: ""})) for name in ITEM_FIELDS}
+    )
+    for field, question, name in named:
+        if counts[name]:
+            yield _wording_finding(field, question, name, counts[name], counts["n"])
+    others = _without_two(items) if compared else None
+    if others and others["n"]:
+        for field, question in compared:
+            yield _preference_finding(field, question, others)
+
+
+def _instruction_findings(document: ProtocolDocument) -> Iterator[Finding]:
+    """Of names that stay as they are written: items have one text each, instructions have none."""
+    for name in dict.fromkeys(NAMED_FIELD.findall(document.instructions)):
+        if name in ITEM_FIELDS:
+            text = _(
+                "The instructions name {%(name)s}, which workers will read as it is written: only "
+                "the wording of a question has an item's own text there."
+            )
+            yield Finding(
+                Level.WARNING,
+                text % {"name": name},
+                protocol_field="instructions",
+                code="name_in_instructions",
+            )
+
+
+def _wording_finding(
+    field: str, question: ProtocolQuestion, name: str, n_without: int, n_items: int
+) -> Finding:
+    values = {"question": question.heading, "name": name, "n": f"{n_without:,}"}
+    if n_without == n_items:
+        text = _(
+            "The wording of “%(question)s” names {%(name)s}, and no item has one: workers would be "
+            "asked about nothing. Change the wording, or add items that have one."
+        )
+        return Finding(Level.FAULT, text % values, protocol_field=field, code="name_of_nothing")
+    text = ngettext(
+        "The wording of “%(question)s” names {%(name)s}, and %(n)s item has none: nothing stands "
+        "there on its page.",
+        "The wording of “%(question)s” names {%(name)s}, and %(n)s items have none: nothing stands "
+        "there on their pages.",
+        n_without,
+    )
+    return Finding(Level.WARNING, text % values, protocol_field=field, code="name_lacking")
+
+
+def _without_two(items: QuerySet[Item]) -> dict[str, int]:
+    """How many items have not two responses, and how many those have, at least and at most."""
+    counted = items.order_by().annotate(n_candidates=Count("candidates"))
+    others = counted.exclude(n_candidates=2)
+    return others.aggregate(n=Count("pk"), least=Min("n_candidates"), most=Max("n_candidates"))
+
+
+def _preference_finding(field: str, question: ProtocolQuestion, others: dict[str, int]) -> Finding:
+    text = ngettext(
+        "“%(question)s” asks which is preferred, and %(n)s item has not two responses but %(k)s. "
+        "Workers choose one of them all: see that wording and instructions do not speak of two.",
+        "“%(question)s” asks which is preferred, and %(n)s items have not two responses but %(k)s. "
+        "Workers choose one of them all: see that wording and instructions do not speak of two.",
+        others["n"],
+    )
+    least, most = others["least"], others["most"]
+    k = str(least) if least == most else f"{least}–{most}"
+    values = {"question": question.heading, "n": f"{others['n']:,}", "k": k}
+    return Finding(Level.WARNING, text % values, protocol_field=field, code="not_two_responses")

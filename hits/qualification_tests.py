@@ -25,10 +25,10 @@ from annotation.protocols.records import (
     ProtocolQuestion,
     QualificationTest,
 )
+from hits.calls import create_type
 from hits.exceptions import BatchUnfit
 from hits.models import Batch
 from hits.page_texts import page_language, page_text
-from hits.qualification_types import create_type
 from presentation.counts import count_of
 
 if TYPE_CHECKING:
@@ -100,7 +100,6 @@ def create_tests(batch: Batch, client: MTurkClient) -> None:
 
 
 def requirements_of_tests(batch: Batch) -> list[dict[str, Any]]:
-    """What a batch's HITs require of the tests that were created for it."""
     tests = batch.document.qualifications.tests if batch.test_type_ids else ()
     return [
         {

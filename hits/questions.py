@@ -17,8 +17,8 @@ from annotation.models import Candidate, Item, Picture, PlacedCheck, Study
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
 from error_codes import InvalidValue
-from hits.answer_values import ShownCandidate
 from hits.exceptions import QuestionTooLarge
+from hits.judgments import ShownCandidate
 from hits.orders import LATIN_SQUARE, order_rows
 from hits.page_contexts import page_context, task_of
 from hits.page_rendering import page_html
@@ -76,7 +76,7 @@ def task_page(
     """The whole page of one item, with its pictures inside it wherever the question then fits.
 
     It is made by the study's newest protocol, unless another is given. A page of practice has its
-    right answers in it (`hits.practice_pages`).
+    right answers in it (`hits.graded_pages`).
     """
     prefetch_related_objects([item], "picture", "candidates__picture")
     document = document or current_document(item.study)
@@ -122,7 +122,6 @@ def require_questions(study: Study, document: ProtocolDocument) -> None:
 
 
 def question_of(page: str) -> str:
-    """Any page as HTMLQuestion XML."""
     return HTML_QUESTION.format(page.replace("]]>", "]]]]><![CDATA[>"))
 
 
@@ -142,7 +141,13 @@ def _render_page(
         "item": item,
         "picture": item.picture and address(item.picture),
         "candidates": [
-            _candidate_context(candidate, index, address) for index, candidate in candidates
+            {
+                "key": candidate.blind_key,
+                "letter": letter_at(index),
+                "text": candidate.text,
+                "picture": candidate.picture and address(candidate.picture),
+            }
+            for index, candidate in candidates
         ],
         "task": task | ({"practice": practice} if practice else {}),
         "practice": practice,
@@ -168,26 +173,16 @@ def _shuffle(item: Item, checks: Sequence[PlacedCheck]) -> list[tuple[int, Shown
 
 def letters_of(item: Item, checks: Sequence[PlacedCheck]) -> dict[str, str]:
     """Under which letter each candidate and check stands where the order is fixed."""
-    return {each.blind_key: _letter(index) for index, each in _shuffle(item, checks)}
+    return {each.blind_key: letter_at(index) for index, each in _shuffle(item, checks)}
 
 
-def _letter(index: int) -> str:
+def letter_at(index: int) -> str:
     return chr(ord("A") + index) if index < 26 else str(index + 1)
-
-
-def _candidate_context(candidate: ShownCandidate, index: int, address: Address) -> dict[str, Any]:
-    return {
-        "key": candidate.blind_key,
-        "letter": _letter(index),
-        "text": candidate.text,
-        "picture": candidate.picture and address(candidate.picture),
-    }
 
 
 def _task(
     item: Item, candidates: list[ShownCandidate], document: ProtocolDocument, first_slot: int
 ) -> dict[str, Any]:
-    """The item's own part of the task, beside the protocol's."""
     task = task_of(document) | {
         "version": 1,
         "item": str(item.pk),

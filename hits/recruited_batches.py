@@ -9,33 +9,38 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, F, Sum
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.audit import record
-from annotation.study_jobs import RECRUIT, jobs_of, request_study_job
-from hits import recruiter_accounts, recruiter_api
+from accounts.models import User
+from annotation.study_jobs import RECRUIT, jobs_of, request_study_job, subject_of
+from hits import account_requests, recruiter_api
 from hits.exceptions import HitsError, RecruitingRefused
-from hits.models import SIZE, Assignment, Batch, Hit, Recruiter, Recruitment
-from hits.recruited_bonuses import BONUS, checked_bonus, token_of
-from hits.recruited_standing import follow_batch
+from hits.models import (
+    SIZE,
+    Assignment,
+    Batch,
+    Connection,
+    Hit,
+    Recruiter,
+    RecruiterCall,
+    Recruitment,
+)
+from hits.models.recruiting import RecruitmentQuerySet
+from hits.participant_bonuses import BONUS, checked_bonus, token_of
+from hits.participant_status import follow_batch
 from work.exceptions import JobWaiting
-from work.models import Job
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from accounts.models import User
-    from hits.models.recruiting import RecruitmentQuerySet
-    from work.execution import RunningJob
-    from work.models import JobQuerySet
+from work.execution import RunningJob
+from work.models import Job, JobQuerySet
 
 State = Recruitment.State
 CENT = Decimal("0.01")
@@ -154,8 +159,12 @@ def request_change(
         )
     _require_nothing_under_way(locked.batch, is_under_way=locked.is_under_way)
     if action not in ANYTIME and action not in POSSIBLE.get(State(locked.state), ()):
-        text = _("The study is not in a state for this: {state}.")
-        raise RecruitingRefused(text.format(state=locked.get_state_display()), code="wrong_state")
+        raise RecruitingRefused(
+            _("The study is not in a state for this: {state}.").format(
+                state=locked.get_state_display()
+            ),
+            code="wrong_state",
+        )
     if action in WANTS_JUDGMENTS:
         _require_wanted(locked.batch)
     values = values or {}
@@ -189,7 +198,7 @@ def recruit_in_background(running: RunningJob) -> str:
         raise
     recruitment.refresh_from_db()
     if recruitment.is_under_way:
-        time.sleep(recruiter_accounts.PAUSE_SECONDS)
+        time.sleep(account_requests.PAUSE_SECONDS)
         raise JobWaiting
     if recruitment.problem:
         _note_sent(job, is_sent=False)  # whoever tries again has it sent again
@@ -352,36 +361,78 @@ def _note_refusal(recruitment: Recruitment, action: str, problem: str) -> None:
         rows.filter(state=State.REQUESTED).update(state=State.REFUSED)
 
 
+# What is said of actions that leave the study as it is.
+REPORTS = {
+    SETTLE: gettext_lazy("It is settled."),
+    BONUS: gettext_lazy("The bonus is written down; the recruiter pays it within a minute."),
+    ERASE: gettext_lazy("Who the participant is was erased at the marketplace; the answers stay."),
+    DEMOGRAPHICS: gettext_lazy(
+        "The recruiter is asked for demographics; the file has them in a minute."
+    ),
+}
+
+
 def _report(recruitment: Recruitment, action: str) -> str:
     cost = f"{displayed(recruitment.quoted_cost or Decimal(0))} {recruitment.recruiter.currency}"
     facts = {"places": f"{recruitment.quoted_places or 0:,}", "cost": cost}
     n = recruitment.quoted_places or 0
     if action == DRAFT:
-        text = ngettext(
+        return ngettext(
             "The draft has {places} place and costs {cost}.",
             "The draft has {places} places and costs {cost}.",
             n,
-        )
-        return text.format(**facts)
+        ).format(**facts)
     if action == PRICE:
-        text = ngettext(
+        return ngettext(
             "{places} place in all costs {cost} more.",
             "{places} places in all cost {cost} more.",
             n,
-        )
-        return text.format(**facts)
+        ).format(**facts)
     if action == PRICE_BONUS:
         text = _("A bonus of {bonus} costs {cost}, the recruiter's fees included.")
         currency = recruitment.recruiter.currency
         bonus = displayed(recruitment.quoted_bonus or Decimal(0))
         total = displayed(recruitment.quoted_bonus_cost or Decimal(0))
         return text.format(bonus=f"{bonus} {currency}", cost=f"{total} {currency}")
-    if action == SETTLE:
-        return _("It is settled.")
-    if action == BONUS:
-        return _("The bonus is written down; the recruiter pays it within a minute.")
-    if action == ERASE:
-        return _("Who the participant is was erased at the marketplace; the answers stay.")
-    if action == DEMOGRAPHICS:
-        return _("The recruiter is asked for demographics; the file has them in a minute.")
+    if action in REPORTS:
+        return str(REPORTS[action])
     return _("The study is: {state}.").format(state=recruitment.get_state_display().lower())
+
+
+# In which states of a study what was requested of it is done.
+DONE_IN = {
+    DRAFT: (State.DRAFT, State.ACTIVE, State.PAUSED, State.STOPPED),
+    PUBLISH: (State.ACTIVE, State.PAUSED, State.STOPPED),
+    PAUSE: (State.PAUSED,),
+    RESUME: (State.ACTIVE,),
+    STOP: (State.STOPPED,),
+    DISCARD: (State.DISCARDED,),
+}
+
+
+def note_done_since(connection: Connection) -> None:
+    """Have the latest request of each study, where it failed and is done by now, say so."""
+    rows = Recruitment.objects.filter(batch__connection=connection, is_under_way=False)
+    studies = {one.pk: one for one in rows.select_related("batch__study")}
+    subjects = {subject_of(one.batch.study) for one in studies.values()}
+    failed = Job.objects.of_kind(RECRUIT).filter(subject__in=subjects, state=Job.State.FAILED)
+    for job in failed:
+        study = studies.get(job.arguments["recruitment"])
+        if study is None or job.arguments["number"] != study.n_requests:
+            continue
+        if message := _done_since(study, job.arguments):
+            rows_of_it = Job.objects.filter(pk=job.pk, state=Job.State.FAILED)
+            rows_of_it.update(state=Job.State.DONE, message=message)
+
+
+def _done_since(study: Recruitment, arguments: Mapping[str, Any]) -> str:
+    """What became of it, in words; empty where it is not done."""
+    action = arguments["action"]
+    if action == SETTLE:
+        calls = RecruiterCall.objects.filter(recruitment=study, number=arguments["call"])
+        is_listed = calls.filter(is_uncertain=True).exists()
+        return "" if is_listed else _("Nothing of it is left to be settled.")
+    is_done = study.state in DONE_IN.get(action, ())
+    if action == PLACES:
+        is_done = study.places >= arguments["places"]
+    return _("It was done all the same, as was seen later.") if is_done else ""

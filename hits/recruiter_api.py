@@ -5,7 +5,9 @@ them is stored."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from http import HTTPStatus
 from typing import Any
@@ -16,22 +18,48 @@ from django.utils.translation import gettext as _
 from hits.exceptions import MarketplaceFault, MarketplaceRefused, RecruitingRefused
 from hits.foreign_records import count, identifier, text_of, time_of
 from hits.models import Batch, Connection, Recruitment
-from hits.recruiting_records import (
-    CallRecord,
-    ParticipationRecord,
-    RecruiterRecord,
-    RefusedBonus,
-    Standing,
-    StudyRecord,
-)
 from hits.requester_api import post
 
+
+@dataclass(frozen=True)
+class RefusedBonus:
+    """One that the recruiter would not pay, as for want of money."""
+
+    worker_id: str
+    request_token: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a marketplace says of recruiting: each list holds values for rows of ours.
+
+    `studies` are by the key of each, calls and participations with the `study` that they are of,
+    `withdrawn` ids of assignments whose answers were taken back by their participants. It says
+    nothing of what was sent after it was `asked_at`.
+    """
+
+    recruiters: Rows
+    studies: Mapping[str, dict[str, Any]]
+    calls: Rows
+    withdrawn: tuple[str, ...]
+    participations: Rows
+    refused_bonuses: tuple[RefusedBonus, ...]
+    asked_at: datetime
+
+
+State = Recruitment.State
+Rows = Sequence[dict[str, Any]]
 PREFIX = "/recruiting"
 MOST_AMOUNT = Decimal(1_000_000_000)
 MOST_DECIMALS = 4
 MOST_ROWS = 10_000
 MOST_REFUSED_BONUSES = 100_000
 KIND_WITH_AN_API = "prolific"
+AMOUNTS_OF_A_STUDY = (
+    *("quoted_cost", "quoted_bonus", "quoted_bonus_cost", "reward_there"),
+    "screen_out_reward_there",
+)
 # A time, and of those at the same time a number.
 AFTER = re.compile(
     r"2[0-9]{3}-[01][0-9]-[0-3][0-9]T[0-9:]{8}(?:\.[0-9]{1,6})?[+-][0-9:]{5}(?: [0-9]{1,19})?"
@@ -47,17 +75,26 @@ def fetch_standing(connection: Connection, *, prefix: str = "") -> Standing:
     """How recruiting stands, all of it or that of a batch's HITs."""
     asked_at = timezone.now()
     answer = _ask(connection, "", {"annotation_prefix": prefix} if prefix else {})
+    recruiters = [one for one in _rows(answer, "recruiters") if one.get("kind") == KIND_WITH_AN_API]
     return Standing(
-        tuple(
-            _recruiter(row)
-            for row in _rows(answer, "recruiters")
-            if row.get("kind") == KIND_WITH_AN_API
-        ),
-        tuple(_study(row) for row in _rows(answer, "studies")),
-        tuple(_call(row) for row in _rows(answer, "calls")),
+        [_recruiter(row) for row in recruiters],
+        {text_of(row, "request_token", most=64): _study(row) for row in _rows(answer, "studies")},
+        [_call(row) for row in _rows(answer, "calls")],
         _withdrawn(answer),
         # Marketplaces of earlier versions tell of none.
-        tuple(_participation(row) for row in _rows(answer, "participations", is_new=True)),
+        [
+            {
+                "study": identifier(row, "study"),
+                "worker_id": identifier(row, "worker_id"),
+                "state": text_of(row, "state", most=20),
+                "outcome": text_of(row, "outcome", most=20),
+                "reported": text_of(row, "reported", most=20),
+                "arrived_at": time_of(row["arrived_at"], "arrived_at")
+                if row.get("arrived_at")
+                else None,
+            }
+            for row in _rows(answer, "participations", is_new=True)
+        ],
         _refused_bonuses(answer),
         asked_at,
     )
@@ -88,7 +125,6 @@ def offer_token(
 
 
 def disconnect(connection: Connection, recruiter: str) -> None:
-    """Have a token forgotten."""
     _ask(connection, "/disconnect", {"recruiter": recruiter})
 
 
@@ -152,12 +188,10 @@ def pay_bonus(
 
 
 def ask_demographics(recruitment: Recruitment) -> None:
-    """Have the recruiter asked what a study's participants told it about themselves."""
     _ask(recruitment.batch.connection, "/demographics", {"study": recruitment.public_id})
 
 
 def erase_participant(recruitment: Recruitment, *, worker_id: str) -> None:
-    """Have erased who a participant is, who asked for it."""
     content = {"study": recruitment.public_id, "worker_id": worker_id}
     _ask(recruitment.batch.connection, "/erase", content)
 
@@ -205,62 +239,63 @@ def _rows(
     return rows[:most]
 
 
-def _recruiter(row: dict[str, Any]) -> RecruiterRecord:
-    return RecruiterRecord(
-        public_id=identifier(row, "recruiter"),
-        name=text_of(row, "name", most=100),
-        is_connected=row.get("is_connected") is True,
-        is_being_tried=row.get("is_being_tried") is True,
-        account=text_of(row, "account", most=200),
-        currency=text_of(row, "currency", most=3),
-        workspace=text_of(row, "workspace", most=64),
-        project=text_of(row, "project", most=64),
-        problem=text_of(row, "problem", most=10_000),
-    )
+def _recruiter(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "public_id": identifier(row, "recruiter"),
+        "name": text_of(row, "name", most=100),
+        "is_connected": row.get("is_connected") is True,
+        "is_being_tried": row.get("is_being_tried") is True,
+        "account": text_of(row, "account", most=200),
+        "currency": text_of(row, "currency", most=3),
+        "workspace": text_of(row, "workspace", most=64),
+        "project": text_of(row, "project", most=64),
+        "problem": text_of(row, "problem", most=10_000),
+    }
 
 
-def _study(row: dict[str, Any]) -> StudyRecord:
-    quoted = row.get("quoted_places")
-    return StudyRecord(
-        public_id=identifier(row, "study"),
-        key=text_of(row, "request_token", most=64),
-        state=text_of(row, "state", most=10),
-        is_posted=bool(text_of(row, "external_id", most=100)),
-        action=text_of(row, "action", most=10),
-        problem=text_of(row, "problem", most=10_000),
-        places=count(row.get("places"), "places"),
-        quoted_places=None if quoted is None else count(quoted, "quoted_places"),
-        quoted_cost=_amount(row, "quoted_cost"),
-        quoted_bonus=_amount(row, "quoted_bonus"),
-        quoted_bonus_cost=_amount(row, "quoted_bonus_cost"),
-        sessions=_counts(row, "sessions"),
-        outcomes=_counts(row, "outcomes"),
-        n_waiting=count(row.get("n_waiting"), "n_waiting"),
-        charges=_charges(row),
-        # Marketplaces of earlier versions tell neither.
-        unsent=_counts(row, "unsent") if "unsent" in row else {},
-        n_entered=count(row.get("n_entered", 0), "n_entered"),
-        free=None if row.get("free") is None else count(row["free"], "free"),
-        needed=None if row.get("needed") is None else count(row["needed"], "needed"),
-        reward_there=_amount(row, "reward_there"),
-        screen_out_reward_there=_amount(row, "screen_out_reward_there"),
-    )
+def _study(row: dict[str, Any]) -> dict[str, Any]:
+    """Values of a Recruitment. Marketplaces of earlier versions tell some of them not."""
+    action = text_of(row, "action", most=10)
+    values = {
+        "public_id": identifier(row, "study"),
+        "state": _study_state(row, is_under_way=bool(action)),
+        "is_under_way": bool(action),
+        "problem": text_of(row, "problem", most=10_000),
+        "sessions": _counts(row, "sessions"),
+        "outcomes": _counts(row, "outcomes"),
+        "charges": _charges(row),
+        "unsent": _counts(row, "unsent") if "unsent" in row else {},
+        "n_entered": count(row.get("n_entered", 0), "n_entered"),
+    }
+    values |= {name: count(row.get(name), name) for name in ("places", "n_waiting")}
+    for name in ("quoted_places", "free", "needed"):
+        values[name] = None if row.get(name) is None else count(row[name], name)
+    return values | {name: _amount(row, name) for name in AMOUNTS_OF_A_STUDY}
 
 
-def _call(row: dict[str, Any]) -> CallRecord:
-    return CallRecord(
-        number=count(row.get("call"), "call"),
-        study=identifier(row, "study"),
-        kind=text_of(row, "kind", most=20),
-        is_uncertain=row.get("state") == "uncertain",
-        amount=_amount(row, "amount"),
-        currency=text_of(row, "currency", most=3),
-        worker_id=identifier(row, "worker_id"),
-        submission_id=text_of(row, "submission_id", most=240),
-        problem=text_of(row, "problem", most=10_000),
-        shows_by=None if row.get("shows_by") is None else time_of(row["shows_by"], "shows_by"),
-        request_token=text_of(row, "request_token", most=100) if "request_token" in row else "",
-    )
+def _study_state(row: dict[str, Any], *, is_under_way: bool) -> str:
+    state, is_posted = text_of(row, "state", most=10), bool(text_of(row, "external_id", most=100))
+    if state == State.DRAFT and not is_posted:
+        return State.REQUESTED if is_under_way else State.REFUSED
+    if state == State.STOPPED and not is_posted:
+        return State.DISCARDED
+    return state if state in State.values else State.STOPPED
+
+
+def _call(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "number": count(row.get("call"), "call"),
+        "study": identifier(row, "study"),
+        "kind": text_of(row, "kind", most=20),
+        "is_uncertain": row.get("state") == "uncertain",
+        "amount": _amount(row, "amount"),
+        "currency": text_of(row, "currency", most=3),
+        "worker_id": identifier(row, "worker_id"),
+        "submission_id": text_of(row, "submission_id", most=240),
+        "problem": text_of(row, "problem", most=10_000),
+        "shows_by": None if row.get("shows_by") is None else time_of(row["shows_by"], "shows_by"),
+        "request_token": text_of(row, "request_token", most=100) if "request_token" in row else "",
+    }
 
 
 def _refused_bonuses(answer: dict[str, Any]) -> tuple[RefusedBonus, ...]:
@@ -282,24 +317,13 @@ def _refused_bonuses(answer: dict[str, Any]) -> tuple[RefusedBonus, ...]:
     return tuple(one for one in bonuses if one.request_token)
 
 
-def _participation(row: dict[str, Any]) -> ParticipationRecord:
-    return ParticipationRecord(
-        study=identifier(row, "study"),
-        worker_id=identifier(row, "worker_id"),
-        state=text_of(row, "state", most=20),
-        outcome=text_of(row, "outcome", most=20),
-        reported=text_of(row, "reported", most=20),
-        arrived_at=time_of(row["arrived_at"], "arrived_at") if row.get("arrived_at") else None,
-    )
-
-
-def _charges(row: dict[str, Any]) -> dict[str, Decimal]:
-    """What a study was charged by kind; a marketplace of before it was said says nothing."""
+def _charges(row: dict[str, Any]) -> dict[str, str]:
+    """What a study was charged by kind, as texts; marketplaces of earlier versions say nothing."""
     charges = row.get("charges", {})
     if not isinstance(charges, dict) or len(charges) > 20:
         raise MarketplaceFault(_("{name} are not numbers by name").format(name="charges"))
     amounts = {str(kind)[:20]: _amount(charges, kind) for kind in charges}
-    return {kind: amount for kind, amount in amounts.items() if amount is not None}
+    return {kind: f"{amount:f}" for kind, amount in amounts.items() if amount is not None}
 
 
 def _counts(row: dict[str, Any], name: str) -> dict[str, int]:

@@ -6,28 +6,30 @@ connection's access key. Other marketplaces have no such addresses: None is the 
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import random
 import time
 from functools import partial
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import requests
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from django.db import transaction
 from django.utils.translation import gettext as _
 from urllib3.exceptions import ReadTimeoutError
 
-from hits import marketplace_api
-from hits.addresses import require_outside
-from hits.call_limits import require_time_left
-from hits.connections import access_key_of, endpoint_of
+from hits.connections import PREFIX, access_key_of, endpoint_of, post_json
 from hits.endpoints import REGION, AccessKey
-from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
-from hits.models import Connection
-from hits.profiles import AMAZON
+from hits.exceptions import MarketplaceFault, MarketplaceRefused, MarketplaceUnreachable
+from hits.foreign_records import count, identifier
+from hits.limits import require_time_left
+from hits.marketplaces import AMAZON, require_outside
+from hits.models import Assignment, Batch, Connection, Recruitment, SharedDevice, Worker
 
 SERVICE = "mturk-requester"
 # Between attempts: whatever is asked here may be asked again.
@@ -55,7 +57,7 @@ def _post_once(connection: Connection, path: str, content: dict[str, Any]) -> di
     site_url = f"{parts.scheme}://{parts.netloc}"
     require_outside(connection.endpoint_url)
     signature = partial(signed_headers, access_key_of(connection))
-    answer = marketplace_api.post(site_url, path, content, signature=signature)
+    answer = post_json(site_url, path, content, signature=signature)
     if answer.status == HTTPStatus.NOT_FOUND:
         return None
     if answer.status >= 500 or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -79,7 +81,6 @@ def _post_once(connection: Connection, path: str, content: dict[str, Any]) -> di
 
 
 def signed_headers(key: AccessKey, address: str, body: bytes) -> dict[str, str]:
-    """The headers of a POST to this address with this body."""
     request = AWSRequest(
         method="POST",
         url=address,
@@ -89,3 +90,81 @@ def signed_headers(key: AccessKey, address: str, body: bytes) -> dict[str, str]:
     credentials = Credentials(key.access_key_id, key.secret_access_key)
     SigV4Auth(credentials, SERVICE, REGION).add_auth(request)
     return dict(request.headers.items())
+
+
+MOST_ROWS = 10_000
+MOST_OTHERS = 10
+
+
+def fetch_shared_devices(*, batch: Batch) -> int:
+    """Store anew which of a batch's workers shared a device; return how many."""
+    prefix = {"annotation_prefix": f"assay:{batch.key}:"}
+    answer = post(batch.connection, "/devices", prefix)
+    if answer is None:
+        return 0
+    listed = answer.get("shared_devices")
+    if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed):
+        raise MarketplaceFault(_("it sent no list of shared devices"), code="not_a_list")
+    workers = _workers_of(batch)
+    pseudonyms = _pseudonyms_of(batch)
+    rows = [_row(batch, row, workers, pseudonyms) for row in listed[:MOST_ROWS]]
+    known = [row for row in rows if row is not None]
+    with transaction.atomic():
+        SharedDevice.objects.filter(batch=batch).delete()
+        SharedDevice.objects.bulk_create(known, ignore_conflicts=True)
+    return len(known)
+
+
+def _row(
+    batch: Batch, row: dict[str, Any], workers: dict[str, Worker], pseudonyms: dict[str, str]
+) -> SharedDevice | None:
+    """One worker's; None of a worker of whom nothing is collected yet."""
+    worker = workers.get(identifier(row, "worker_id"))
+    others = row.get("others")
+    if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
+        raise MarketplaceFault(
+            _("the other workers of a device are not a list of ids"), code="not_ids"
+        )
+    if worker is None:
+        return None
+    return SharedDevice(
+        batch=batch,
+        worker=worker,
+        n_shared=count(row.get("n_shared"), "n_shared"),
+        n=count(row.get("n"), "n"),
+        n_others=count(row.get("n_others"), "n_others"),
+        others=[pseudonyms[each] for each in others[:MOST_OTHERS] if each in pseudonyms],
+    )
+
+
+def _workers_of(batch: Batch) -> dict[str, Worker]:
+    rows = Worker.objects.filter(assignments__hit__batch=batch).distinct()
+    return {worker.worker_id: worker for worker in rows}
+
+
+def _pseudonyms_of(batch: Batch) -> dict[str, str]:
+    read = Assignment.objects.of(batch).exclude(submission=None).order_by()
+    return dict(read.values_list("worker__worker_id", "submission__annotator__pseudonym"))
+
+
+SECONDS = 120
+PARTICIPANTS, JOIN, DEMOGRAPHICS = "participants", "join", "demographics"
+FILES = (PARTICIPANTS, JOIN, DEMOGRAPHICS)
+
+
+def file_address(recruitment: Recruitment, name: str, *, reader: str) -> str:
+    """Where the marketplace gives this file for two minutes; on this site, a path."""
+    connection = recruitment.batch.connection
+    key = access_key_of(connection)
+    path = f"{PREFIX}/recruiting/files/{recruitment.public_id}/{name}.csv"
+    values = {
+        "key": key.access_key_id,
+        "reader": reader,
+        "expires": str(int(time.time()) + SECONDS),
+    }
+    signed = "\n".join([path, *values.values()]).encode()
+    secret = key.secret_access_key.encode()
+    signature = hmac.new(secret, signed, hashlib.sha256).hexdigest()
+    parts = urlsplit(endpoint_of(connection))
+    site = "" if connection.is_on_this_site else f"{parts.scheme}://{parts.netloc}"
+    return f"{site}{path}?{urlencode(values | {'signature': signature})}"

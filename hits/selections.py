@@ -47,7 +47,6 @@ def least_sure(n_items: int, seed: int, *, run: int, question: int) -> dict[str,
 
 
 def item_list(keys: Iterable[str]) -> dict[str, Any]:
-    """A selection of items by their keys."""
     return {"keys": list(dict.fromkeys(keys))}
 
 

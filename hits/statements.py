@@ -13,32 +13,29 @@ from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.models import Candidate, Submission
-from annotation.models.judgments import PLAUSIBLY_TIMED
+from annotation.models import Candidate, Study, Submission
+from annotation.models.judgments import PLAUSIBLY_TIMED, SubmissionQuerySet
 from annotation.models.studies import counted
+from hits.costs import Spend, spend_of
 from hits.exceptions import MarketplaceFault
-from hits.expenses import Spend, spend_of
 from hits.foreign_records import amount_usd, count
-from hits.models import Appeal, Assignment, Batch, Hit, Statement
+from hits.models import Appeal, Assignment, Batch, Hit, Recruitment, Statement
 from hits.orders import LATIN_SQUARE, is_even
 from hits.requester_api import post
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from annotation.models import Study
-    from annotation.models.judgments import SubmissionQuerySet
 
 SECONDS_AN_HOUR = 3600
-SUMS_USD = ("rewards_usd", "fees_usd", "bonuses_usd", "bonus_fees_usd", "held_usd")
+SPENT_USD = ("rewards_usd", "fees_usd", "bonuses_usd", "bonus_fees_usd")
+SUMS_USD = (*SPENT_USD, "held_usd")
 COUNTS = ("accepted", "submitted", "approved", "rejected", "returned", "abandoned")
 QUARTILES = (25, 50, 75)
 
 
 @dataclass(frozen=True)
 class Quartiles:
-    """The middle half of what was measured."""
-
     first: float
     median: float
     third: float
@@ -47,8 +44,6 @@ class Quartiles:
 
 @dataclass(frozen=True)
 class OrderBalance:
-    """How many items have submissions, and how many of them have uneven orders."""
-
     n_items: int
     n_uneven: int
 
@@ -60,6 +55,7 @@ class BatchReport:
     `n_implausible` are those it is not made of. `statement` is None where the marketplace has none,
     as Amazon's. `orders` is None unless the protocol balances the order of candidates."""
 
+    batch: Batch
     n_published: int
     n_collected: int
     n_approved: int
@@ -80,7 +76,7 @@ class BatchReport:
         """What the marketplace has taken beyond our record; zero where the ledgers agree."""
         if self.statement is None:
             return None
-        return spend_there(self.statement).total_usd - self.spend.total_usd
+        return self.statement.total_usd - self.spend.total_usd
 
     @property
     def dropout_share(self) -> float | None:
@@ -111,6 +107,7 @@ def batch_report(batch: Batch) -> BatchReport:
     submissions = Submission.objects.filter(assignment__hit__batch=batch).timed()
     seconds, paid_seconds = _seconds(submissions)
     return BatchReport(
+        batch=batch,
         **counts,
         **beside.get(),
         seconds=_quartiles(seconds),
@@ -127,25 +124,13 @@ def batch_report(batch: Batch) -> BatchReport:
 def order_balance(batch: Batch) -> OrderBalance | None:
     """Of submissions that are not rejected; None unless the protocol balances orders.
 
-    Read once for each version of the study's judgments.
+    Counted once for each version of the study's judgments: a page would otherwise read every order
+    at each request. Quality checks are left out.
     """
     if batch.document.order.policy != LATIN_SQUARE:
         return None
-    key = f"orders:{batch.pk}:{batch.study.judgments_version}"
-    balance: OrderBalance | None = cache.get_or_set(key, lambda: _order_balance(batch))
-    return balance
-
-
-def _order_balance(batch: Batch) -> OrderBalance | None:
-    """Of submissions that are not rejected, counted once per version of the study's judgments: the
-    page would otherwise read every order at each request. Quality checks are left out."""
-    if batch.document.order.policy != LATIN_SQUARE:
-        return None
     key = f"order-balance:{batch.pk}:{batch.study.judgments_version}"
-    balance: OrderBalance | None = cache.get(key)
-    if balance is None:
-        balance = _counted_orders(batch)
-        cache.set(key, balance)
+    balance: OrderBalance | None = cache.get_or_set(key, lambda: _counted_orders(batch))
     return balance
 
 
@@ -157,16 +142,6 @@ def _counted_orders(batch: Batch) -> OrderBalance:
     for item, order in rows.order_by().values_list("item", "shown_order").iterator():
         orders[item].append([key for key in order if (item, key) in keys])
     return OrderBalance(len(orders), sum(not is_even(each) for each in orders.values()))
-
-
-def spend_there(statement: Statement) -> Spend:
-    """What the marketplace says was paid."""
-    return Spend(
-        statement.rewards_usd,
-        statement.fees_usd,
-        statement.bonuses_usd,
-        statement.bonus_fees_usd,
-    )
 
 
 def fetch_statement(*, batch: Batch) -> Statement | None:
@@ -188,8 +163,11 @@ def fetch_statement(*, batch: Batch) -> Statement | None:
 def refresh_statements(*, study: Study) -> None:
     """Fetch anew the statements that payments of ours have left behind."""
     for batch in Batch.objects.of(study).started().select_related("connection"):
-        stored = Statement.objects.filter(batch=batch).first()
-        if stored is not None and spend_there(stored) != spend_of(batch):
+        stored, ours = (
+            Statement.objects.filter(batch=batch).values(*SPENT_USD).first(),
+            spend_of(batch),
+        )
+        if stored is not None and stored != {name: getattr(ours, name) for name in SPENT_USD}:
             fetch_statement(batch=batch)
 
 
@@ -210,3 +188,14 @@ def _quartiles(values: NDArray[np.float64]) -> Quartiles | None:
         return None
     first, median, third = np.percentile(values, QUARTILES)
     return Quartiles(float(first), float(median), float(third), len(values))
+
+
+def list_batches(study: Study) -> list[tuple[Batch, BatchReport]]:
+    started = Batch.objects.of(study).started().select_related("connection")
+    return [(batch, batch_report(batch)) for batch in started.order_by("pk")]
+
+
+def list_recruitments(study: Study) -> list[Recruitment]:
+    rows = Recruitment.objects.of(study).exclude(public_id="")
+    rows = rows.exclude(state__in=[*Recruitment.OVER, Recruitment.State.DRAFT])
+    return list(rows.select_related("batch", "recruiter").order_by("pk"))

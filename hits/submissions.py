@@ -14,9 +14,7 @@ from accounts.audit import record
 from annotation.flags import count_judgments_change
 from annotation.models import Annotator, CheckAnswer, Judgment, Submission, WrittenAnswer
 from annotation.submission_imports import pseudonym
-from hits.answers import Answer, read_answer
-from hits.checked_pages import checks_on
-from hits.crowd.marks import is_proved
+from hits.answers import Answer, is_proved, read_answer
 from hits.exceptions import AlreadyJudged, AnswerUnreadable
 from hits.models import Assignment, AssignmentRecordQuerySet, Batch, Message, Payment
 
@@ -112,7 +110,7 @@ def _read_assignment(assignment: Assignment) -> bool:
     """Make a submission of an assignment, or write down why not; True if it was made."""
     try:
         hit = assignment.hit
-        checks = checks_on(hit)
+        checks = hit.placed_checks
         answer = read_answer(assignment.answer_xml, hit.item, hit.batch.document, checks)
         _write_submission(assignment, answer)
     except (AnswerUnreadable, AlreadyJudged) as problem:

@@ -10,20 +10,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from statistics import median, quantiles
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.cache import cache
+from django.db.models import Count, Max, Sum
+from django.db.models.functions import Length
+from django.utils.translation import gettext as _
 
-from annotation.models import Study, Submission
-from annotation.models.judgments import PLAUSIBLY_TIMED
+from annotation.models import Candidate, Question, Study, Submission
+from annotation.models.judgments import PLAUSIBLY_TIMED, SubmissionQuerySet
 from annotation.protocols.fields import ITEM, KINDS
+from annotation.protocols.records import Practice, ProtocolQuestion
 from annotation.protocols.versions import current_document
-from hits.texts import StudyTexts, study_texts
+from hits.models import Batch
 
-if TYPE_CHECKING:
-    from annotation.models.judgments import SubmissionQuerySet
-    from annotation.protocols.records import Practice, ProtocolQuestion
-    from hits.models import Batch
+
+@dataclass(frozen=True)
+class StudyTexts:
+    """The counts of a study's items and candidates, and its questions, in three statements."""
+
+    study: Study
+    of_items: dict[str, Any]
+    of_candidates: dict[str, Any]
+    questions: list[Question]
+
+
+def study_texts(study: Study) -> StudyTexts:
+    """Read the counts; a text that changes without changing its length is not noticed."""
+    same = {"n": Count("*"), "last": Max("pk"), "n_pictures": Count("picture")}
+    items = study.items.aggregate(**same, n_characters=Sum(Length("context")))
+    candidates = Candidate.objects.filter(item__study=study.pk)
+    of_candidates = candidates.aggregate(**same, n_characters=Sum(Length("text")))
+    questions = sorted(study.questions.all(), key=lambda one: one.pk)
+    return StudyTexts(study, items, of_candidates, questions)
+
 
 CENT = Decimal("0.01")
 # A word in six characters: five and the space, as typists count.
@@ -55,8 +75,6 @@ SLOW = Pace(20, 150, 10, 4, 120, reads_instructions=True)
 
 @dataclass(frozen=True)
 class PageSize:
-    """What a page of a study holds, on average."""
-
     n_words: float
     n_instruction_words: float
     n_answers: float
@@ -69,7 +87,6 @@ class PageSize:
         return self.n_answers + self.n_ticks
 
     def seconds(self, pace: Pace) -> float:
-        """How long somebody of this pace takes for a page."""
         n_words = self.n_words + (self.n_instruction_words if pace.reads_instructions else 0)
         answering_seconds = (
             self.n_answers * pace.answer_seconds + self.n_ticks * pace.choice_seconds
@@ -98,8 +115,6 @@ class Duration:
 
 @dataclass(frozen=True)
 class Wage:
-    """What a reward comes to in an hour."""
-
     typical_usd: Decimal
     least_usd: Decimal
     most_usd: Decimal
@@ -126,7 +141,6 @@ def page_size(texts: StudyTexts) -> PageSize:
 
 
 def _n_answers(question: ProtocolQuestion, n_candidates: float) -> float:
-    """How many answers a page asks for on one question."""
     if question.kind == "best_worst":
         return 2
     is_one = question.kind == "preference" or (
@@ -136,7 +150,6 @@ def _n_answers(question: ProtocolQuestion, n_candidates: float) -> float:
 
 
 def estimated_duration(texts: StudyTexts) -> Duration:
-    """How long a HIT of the study may take."""
     page = page_size(texts)
     typical, quick, slow = (page.seconds(pace) for pace in (TYPICAL, QUICK, SLOW))
     stated = current_document(texts.study).time.estimate_seconds
@@ -234,3 +247,11 @@ def reward_for(hourly_usd: Decimal, duration: Duration) -> Decimal:
     """The least reward that pays a typical worker so much an hour."""
     exact = hourly_usd * Decimal(duration.typical_seconds) / 3600
     return exact.quantize(CENT, ROUND_UP)
+
+
+def duration_words(seconds: float) -> str:
+    """Minutes and seconds, in words."""
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return _("%(s)s s") % {"s": rest}
+    return _("%(m)s min %(s)s s") % {"m": minutes, "s": rest}

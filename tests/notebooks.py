@@ -130,7 +130,7 @@ def main() -> None:
         django.setup()
         from django.conf import settings
 
-        from hits.local_site import prepare_database, served_site
+        from hits.loop import prepare_database, served_site
 
         prepare_database()
         with ExitStack() as stack:
@@ -148,7 +148,7 @@ def _prepare_site(url: str) -> str:
     from accounts.models import User
     from annotation.access import give_to_team
     from config.samples import load_sample_studies
-    from hits.enrolment import enrol_requester
+    from hits.connections import enrol_requester
     from hits.loop import Marketplace, run_loop
     from metrics.study_scores import named_scorer, score_study
 

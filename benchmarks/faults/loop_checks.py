@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from decimal import Decimal
 
 from django.db.models import Count
@@ -11,9 +12,9 @@ from django.db.models import Count
 from accounts.audit import chain_faults
 from accounts.models import AuditChain, AuditEntry
 from annotation.models import Judgment, Submission
+from hits.decisions import OUTCOMES
 from hits.models import Assignment, Batch, DeliveryState, Hit, Message, Payment
-from hits.review import OUTCOMES
-from hits.statements import batch_report, spend_there
+from hits.statements import SPENT_USD, batch_report
 from marketplace.models import Assignment as Work
 from marketplace.models import BonusPayment, Requester, WorkerMessage
 from marketplace.models import Hit as PublishedHit
@@ -144,8 +145,9 @@ def _of_money(batch: Batch, deposit_usd: Decimal) -> Iterator[str]:
     if report.statement is None:
         yield "The marketplace gave no statement."
         return
-    if report.spend != spend_there(report.statement):
-        yield f"Spent here: {report.spend}; there: {spend_there(report.statement)}."
+    there = {name: getattr(report.statement, name) for name in SPENT_USD}
+    if asdict(report.spend) != there:
+        yield f"Spent here: {report.spend}; there: {there}."
     total_usd = report.spend.total_usd
     requester = Requester.objects.get()
     available_usd = ledger.balance_of(ledger.available_account(requester))

@@ -32,8 +32,7 @@ from encryption import encrypt
 from hits.collect import collect_batch
 from hits.connections import client_of
 from hits.crowd.simulated import SimulatedAnswers
-from hits.draft_costs import paid_part, summary_of
-from hits.drafts import Action, draft_decision, drafts_of
+from hits.drafts import Action, draft_decision, drafts_of, paid_part, summary_of
 from hits.exceptions import HitsError
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch, Connection, DeliveryState, Hit, Message, Payment

@@ -23,21 +23,12 @@ from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import Conflict
 from console.api.job_records import JobSerializer
 from console.api.operations import lists, page, writes
-from hits.appeals import answer_appeal
-from hits.contacts import LONGEST_TEXT, note_worker
-from hits.draft_costs import price_usd
-from hits.drafts import study_drafts
+from hits.contacts import LONGEST_TEXT, answer_appeal, note_worker
+from hits.drafts import price_usd, study_drafts
 from hits.exclusions import clear_workers
 from hits.models import Appeal, Assignment
-from hits.pages.review_desk import (
-    LISTS,
-    WAITING,
-    QueueRow,
-    desk_facts,
-    listed_assignments,
-    queue_of,
-)
-from hits.review_dispatch import request_sending
+from hits.pages.desk import LISTS, WAITING, QueueRow, desk_facts, listed_assignments, queue_of
+from hits.sending import request_sending
 
 # Who reads lists of workers is named in the audit log once in so long.
 OPENING = timedelta(minutes=30)
@@ -121,7 +112,6 @@ class _Queue:
         self.study, self.user, self.list_name, self.is_named = study, user, list_name, is_named
 
     def count(self) -> int:
-        """How long the list is."""
         return listed_assignments(self.study, self.list_name).count()
 
     def __getitem__(self, rows: slice) -> Sequence[QueueRow]:
@@ -199,8 +189,9 @@ class Clearance(Endpoint):
         study = self.study(slug, Permission.REVIEW)
         worker = assignment_of(study, assignment_id).worker
         clear_workers(study=study, workers=[worker], cleared_by=self.person)
-        text = _("The worker may go on as soon as answers are collected again.")
-        return Response({"detail": text})
+        return Response(
+            {"detail": _("The worker may go on as soon as answers are collected again.")}
+        )
 
 
 class AppealSerializer(serializers.ModelSerializer[Appeal]):

@@ -20,10 +20,9 @@ from annotation.study_jobs import COLLECT, request_study_job
 from console.api.endpoint import Endpoint, Input
 from console.api.job_records import JobSerializer
 from console.api.operations import reads, writes
-from hits.changes import expiry_of
 from hits.models import Batch, Hit
 from hits.models.batches import SIZE, BatchQuerySet
-from hits.pages.batch_changes import (
+from hits.pages.changes import (
     CHANGES,
     Change,
     ConfirmationForm,
@@ -32,14 +31,15 @@ from hits.pages.batch_changes import (
     make_change,
     needs_amount,
 )
-from hits.statements import BatchReport, batch_report, spend_there
+from hits.statements import BatchReport, batch_report
 
 
 def usd(**options: Any) -> Any:
-    """A field of an amount of money."""
     return serializers.DecimalField(**{"max_digits": 12, "decimal_places": 2} | options)
 
 
+# Of a report, what is null for who may not see money.
+MONEY = ("hourly_usd", "spend", "statement", "difference_usd")
 # Of a price that somebody asks for, however absurd the terms.
 LONGEST_PRICE = 30
 
@@ -77,7 +77,7 @@ class BatchSerializer(serializers.ModelSerializer[Batch]):
         ]
 
     def get_expires_at(self, batch: Batch) -> str:
-        return expiry_of(batch).isoformat()
+        return batch.offered_until.isoformat()
 
     def get_reward_usd(self, batch: Batch) -> str | None:
         return f"{batch.reward_usd:.2f}" if _may_see_money(self) else None
@@ -113,7 +113,7 @@ class StatementSerializer(SpendSerializer):
 
 class BatchReportSerializer(serializers.Serializer[Any]):
     batch = BatchSerializer()
-    n_assignments = serializers.IntegerField(help_text="Of its HITs, as intended.")
+    n_assignments = serializers.SerializerMethodField(help_text="Of its HITs, as intended.")
     n_approved = serializers.IntegerField()
     n_rejected = serializers.IntegerField()
     n_undecided = serializers.IntegerField()
@@ -128,6 +128,13 @@ class BatchReportSerializer(serializers.Serializer[Any]):
     )
     difference_usd = usd(allow_null=True, help_text="Zero where the ledgers agree.")
 
+    def get_n_assignments(self, report: BatchReport) -> int:
+        return Hit.objects.of(report.batch).aggregate(n=Sum(SIZE, default=0))["n"]
+
+    def to_representation(self, instance: BatchReport) -> dict[str, Any]:
+        content: dict[str, Any] = super().to_representation(instance)
+        return content if _may_see_money(self) else content | dict.fromkeys(MONEY)
+
 
 class OneBatch(Endpoint):
     @reads("get_batch", BatchReportSerializer)
@@ -136,41 +143,17 @@ class OneBatch(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        batch = _batch(self.study(slug), batch_id)
-        content = _report(batch, may_see_money=Permission.VIEW_MONEY in self.permissions)
-        return Response(BatchReportSerializer(content, context={"request": request}).data)
+        report = batch_report(_batch(self.study(slug), batch_id))
+        return Response(BatchReportSerializer(report, context={"request": request}).data)
 
 
 def batches_of(study: Study) -> BatchQuerySet:
-    """A study's batches with all that is read of them."""
     rows = Batch.objects.of(study).select_related("study__team", "connection", "protocol")
     return rows.progressing()
 
 
 def _batch(study: Study, batch_id: int) -> Batch:
     return get_object_or_404(batches_of(study), pk=batch_id)
-
-
-def _report(batch: Batch, *, may_see_money: bool) -> dict[str, Any]:
-    report: BatchReport = batch_report(batch)
-    names = ("n_approved", "n_rejected", "n_undecided", "n_unreadable", "n_workers", "seconds")
-    content: dict[str, Any] = {name: getattr(report, name) for name in names}
-    content |= {"batch": batch, "dropout_share": report.dropout_share}
-    content["n_assignments"] = Hit.objects.of(batch).aggregate(n=Sum(SIZE))["n"] or 0
-    money: dict[str, Any] = dict.fromkeys(("hourly_usd", "spend", "statement", "difference_usd"))
-    if may_see_money:
-        money = {name: getattr(report, name) for name in money}
-        if report.statement is not None:
-            money["statement"] = _sums(spend_there(report.statement)) | {
-                "held_usd": report.statement.held_usd,
-                "fetched_at": report.statement.fetched_at,
-            }
-    return content | money
-
-
-def _sums(spend: Any) -> dict[str, Any]:
-    names = ("rewards_usd", "fees_usd", "bonuses_usd", "bonus_fees_usd", "total_usd")
-    return {name: getattr(spend, name) for name in names}
 
 
 class ChangeInput(Input):
@@ -258,7 +241,6 @@ def _valid(change: Change, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _confirmation(batch: Batch, preview: Preview, body: dict[str, Any]) -> ConfirmationForm:
-    """As the page has it, filled in with what was sent."""
     typed = body.get("confirm_usd")
     names = ("n_added", "expected_assignments", "expected_usd")
     data = {name: str(body[name]) for name in names}

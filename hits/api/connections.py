@@ -61,10 +61,8 @@ class BudgetInput(Input):
     )
 
 
-class BudgetSerializer(serializers.Serializer[Any]):
-    cap_usd = serializers.DecimalField(
-        max_digits=10, decimal_places=2, allow_null=True, help_text="Null: no cap."
-    )
+class BudgetSerializer(BudgetInput):
+    """What may be spent; the same that is sent to change it."""
 
 
 class TeamBudget(Endpoint):
@@ -74,8 +72,7 @@ class TeamBudget(Endpoint):
 
         Access: members of the team who may see money.
         """
-        team, _permissions = self.team(slug, Permission.VIEW_MONEY)
-        return _cap(Budget.objects.filter(team=team).first())
+        return self.answer(team=self.team(slug, Permission.VIEW_MONEY)[0])
 
     @writes("set_budget", BudgetInput, BudgetSerializer)
     def put(self, request: Request, slug: str) -> Response:
@@ -83,20 +80,25 @@ class TeamBudget(Endpoint):
 
         Access: those who may manage the team.
         """
-        team, _permissions = self.team(slug, Permission.MANAGE)
-        cap_usd = self.input(BudgetInput)["cap_usd"]
-        set_budget(team=team, cap_usd=cap_usd, actor=self.person)
-        return _cap(Budget.objects.filter(team=team).first())
+        return self.set(team=self.team(slug, Permission.MANAGE)[0])
+
+    def set(self, **subject: Any) -> Response:
+        set_budget(**subject, **self.input(BudgetInput), actor=self.person)
+        return self.answer(**subject)
+
+    def answer(self, **subject: Any) -> Response:
+        budget = Budget.objects.filter(**subject).first()
+        return Response(BudgetSerializer({"cap_usd": budget.cap_usd if budget else None}).data)
 
 
-class StudyBudget(Endpoint):
+class StudyBudget(TeamBudget):
     @reads("get_study_budget", BudgetSerializer)
     def get(self, request: Request, slug: str) -> Response:
         """What may be spent on the study in all.
 
         Access: those who may see money.
         """
-        return _cap(Budget.objects.filter(study=self.study(slug, Permission.VIEW_MONEY)).first())
+        return self.answer(study=self.study(slug, Permission.VIEW_MONEY))
 
     @writes("set_study_budget", BudgetInput, BudgetSerializer)
     def put(self, request: Request, slug: str) -> Response:
@@ -104,11 +106,4 @@ class StudyBudget(Endpoint):
 
         Access: those who may manage the study.
         """
-        study = self.study(slug, Permission.MANAGE)
-        cap_usd = self.input(BudgetInput)["cap_usd"]
-        set_budget(study=study, cap_usd=cap_usd, actor=self.person)
-        return _cap(Budget.objects.filter(study=study).first())
-
-
-def _cap(budget: Budget | None) -> Response:
-    return Response(BudgetSerializer({"cap_usd": budget.cap_usd if budget else None}).data)
+        return self.set(study=self.study(slug, Permission.MANAGE))

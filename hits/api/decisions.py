@@ -22,18 +22,10 @@ from hits.api.assignments import (
 )
 from hits.api.batches import usd
 from hits.contacts import LONGEST_SUBJECT, LONGEST_TEXT
-from hits.draft_costs import Summary, summary_of
-from hits.drafts import Action, drafts_of, undo_draft
+from hits.drafts import Action, Summary, draft_all, drafts_of, summary_of, undo_draft
 from hits.models import Assignment, DraftDecision
-from hits.pages.decision_rules import (
-    RULES,
-    Rule,
-    draft_by,
-    rule_preview,
-)
-from hits.record_drafts import DraftsResult, record_drafts
-from hits.review_dispatch import request_sending, retry_refused
-from hits.review_rules import draft_all
+from hits.pages.rules import RULES, Rule, draft_by, rule_preview
+from hits.sending import DraftsResult, record_drafts, request_sending, retry_refused
 
 MOST_ASSIGNMENTS = 1000
 # What needs more than the right to review.
@@ -138,8 +130,9 @@ def _assignments(study: Study, keys: list[int]) -> list[Assignment]:
     of_study = Assignment.objects.filter(hit__batch__study=study)
     rows = of_study.select_related("hit__batch__connection", "worker").in_bulk(keys)
     if missing := [key for key in keys if key not in rows]:
-        text = _("The study has no assignment {key}.").format(key=missing[0])
-        raise serializers.ValidationError({"assignments": [text]})
+        raise serializers.ValidationError(
+            {"assignments": [_("The study has no assignment {key}.").format(key=missing[0])]}
+        )
     return [rows[key] for key in sorted(rows)]
 
 

@@ -24,16 +24,9 @@ from hits.api.batches import (
     usd,
 )
 from hits.models import Batch
-from hits.pages.launch_form import (
-    LISTED,
-    SAMPLE,
-    THE_REST,
-)
-from hits.pages.launch_view import LaunchView
-from hits.pages.launches import (
-    Press,
-    launch,
-)
+from hits.pages.launch import Press, launch_batch
+from hits.pages.pricing import LaunchView
+from hits.pages.terms import LISTED, SAMPLE, THE_REST
 from hits.preflight import Level
 
 if TYPE_CHECKING:
@@ -136,39 +129,21 @@ class FindingSerializer(serializers.Serializer[Any]):
     )
 
 
-class LaunchTermsSerializer(serializers.Serializer[Any]):
+class LaunchTermsSerializer(LaunchTermsInput):
     """All terms, to be sent back as they are."""
 
-    how = serializers.CharField()
-    n_items = serializers.IntegerField()
-    keys = serializers.ListField(child=serializers.CharField())
-    reward_usd = serializers.DecimalField(max_digits=8, decimal_places=2)
-    is_recruited = serializers.BooleanField()
-    max_assignments = serializers.IntegerField()
     connection = serializers.IntegerField(source="connection.pk")
-    title = serializers.CharField()
-    description = serializers.CharField()
-    keywords = serializers.CharField()
-    minutes = serializers.IntegerField()
-    days = serializers.IntegerField()
-    approval_days = serializers.IntegerField()
-    round = serializers.IntegerField()
-    of_round = serializers.IntegerField(allow_null=True)
-    seed = serializers.IntegerField()
-    wave_size = serializers.IntegerField(allow_null=True)
-    needs_masters = serializers.BooleanField()
-    countries = serializers.ListField(child=serializers.CharField())
-    languages = serializers.ListField(child=serializers.CharField())
-    min_approval = serializers.IntegerField(allow_null=True)
-    min_approved = serializers.IntegerField(allow_null=True)
-    max_per_worker = serializers.IntegerField(allow_null=True)
-    excluded_rounds = serializers.ListField(child=serializers.IntegerField())
+    part = serializers.IntegerField()
     excluded_workers = serializers.SerializerMethodField(
         help_text="Null, which means the same when sent back, where one named none and may not "
         "see workers."
     )
-    budget_usd = serializers.DecimalField(max_digits=10, decimal_places=2, allow_null=True)
-    part = serializers.IntegerField()
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        for field in fields.values():
+            field.required = True
+        return fields
 
     def get_excluded_workers(self, terms: dict[str, Any]) -> list[str] | None:
         named: list[str] = terms["excluded_workers"]
@@ -250,7 +225,7 @@ class Batches(Endpoint):
         total, confirmed = terms.pop("total_usd"), terms.pop("confirm_usd", None)
         view = _view(self, study, terms, is_final=True)
         amount = "" if confirmed is None else f"{confirmed:.2f}"
-        launched = launch(view, Press(total=f"{total:.2f}", amount=amount))
+        launched = launch_batch(view, Press(total=f"{total:.2f}", amount=amount))
         if launched is None:
             raise _refusal(view)
         stored = batches_of(study).get(pk=launched.batch.pk)
@@ -266,7 +241,6 @@ def _view(
     again: Batch | None = None,
     is_final: bool = False,
 ) -> LaunchView:
-    """As the page has it, with these terms in its form."""
     start = LaunchView(study, endpoint.person, again=again)
     if not start.connections:
         raise Conflict(_("The study's team has no open connection to a marketplace."))
@@ -281,7 +255,6 @@ def _view(
 
 
 def _text(name: str, value: Any) -> Any:
-    """A term as the form takes it."""
     if isinstance(value, list):
         return ("\n" if name in LINES else ", ").join(map(str, value))
     if isinstance(value, Decimal):
@@ -290,7 +263,6 @@ def _text(name: str, value: Any) -> Any:
 
 
 def _refusal(view: LaunchView) -> Exception:
-    """All that holds a launch, by the term that mends it."""
     if not view.faults:
         return Conflict(
             _("The pages and the account are being looked at. Preview again in a moment."),

@@ -21,8 +21,7 @@ from annotation.protocols.templates import template_names
 from console.api.endpoint import Endpoint, Filters, Input, address_of
 from console.api.job_records import JobSerializer
 from console.api.operations import lists, page, reads, writes
-from hits.archive import archive_study, restore_study
-from hits.deletion import remove_study
+from hits.archive import archive_study, remove_study, restore_study
 
 
 class NewStudyInput(Input):
@@ -37,7 +36,6 @@ class NewStudyInput(Input):
     copy_of = serializers.SlugField(required=False, help_text="A study's short name.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Begun with one or the other."""
         if ("template" in attrs) == ("copy_of" in attrs):
             raise serializers.ValidationError("Send either template or copy_of.")
         return attrs
@@ -135,7 +133,6 @@ class OneStudy(Endpoint):
         return accepted(request, study, job) if job else Response(status=HTTPStatus.NO_CONTENT)
 
     def answer(self, slug: str) -> Response:
-        """The study as it is now."""
         return Response(StudySerializer(self.study(slug), context={"request": self.request}).data)
 
 

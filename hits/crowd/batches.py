@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
@@ -12,23 +11,19 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.audit import record
+from accounts.models import User
 from hits.archive import require_current
-from hits.changes import expiry_of
 from hits.connections import client_of
-from hits.crowd.faults import FaultyAnswers, faulty_names
 from hits.crowd.replay import CrowdPractice, ReplayResult, crowd_names, crowd_practice, replay_group
-from hits.crowd.simulated import SimulatedAnswers
+from hits.crowd.simulated import FaultyAnswers, SimulatedAnswers, faulty_names
 from hits.exceptions import ChangeUnfit
 from hits.marketplaces import is_marketplace_here
 from hits.models import Batch, Hit
-from hits.practice_results import collect_practice
+from hits.practice import collect_practice
 from hits.qualification_tests import right_choices
-from hits.qualifications import countries_of
+from hits.requirements import countries_of
 from presentation.progress import Progress, silently
-
-if TYPE_CHECKING:
-    from accounts.models import User
-    from work.execution import RunningJob
+from work.execution import RunningJob
 
 SEED = 0
 # Beside those whom every HIT needs, so that not everybody answers everything.
@@ -44,7 +39,6 @@ def may_simulate(batch: Batch) -> bool:
 
 
 def crowd_size(batch: Batch) -> int:
-    """How many simulated workers it takes to answer all of a batch, with one to spare."""
     n_needed = batch.max_assignments + batch.n_added
     if batch.max_per_worker:
         n_assignments = Hit.objects.of(batch).published().count() * n_needed
@@ -70,7 +64,7 @@ def require_possible(batch: Batch) -> None:
     """ChangeUnfit where no simulated worker could accept a HIT of this batch."""
     if not may_simulate(batch):
         raise ChangeUnfit(_("No simulated crowd is offered for this batch."), code="no_crowd")
-    if expiry_of(batch) <= timezone.now():
+    if batch.offered_until <= timezone.now():
         raise ChangeUnfit(
             _("The batch has expired: extend it first, or nobody can accept HITs."), code="expired"
         )
@@ -85,7 +79,6 @@ def simulate_answers(
     faulty: Sequence[str] = (),
     progress: Progress = silently,
 ) -> ReplayResult:
-    """Let simulated workers, of whom some have these faults, answer what a batch has open."""
     faults = faulty_names(faulty, seed=seed)
     careful = SimulatedAnswers(batch.study, seed=seed)
     return replay_group(

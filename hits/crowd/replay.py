@@ -24,8 +24,6 @@ AnswerKey = tuple[str | None, str]
 
 
 class AnswerSource(Protocol):
-    """Where the answers of a crowd come from."""
-
     def answer(self, worker: str, page: dict[str, Any]) -> dict[str, Any]:
         """What this worker would post for a page: the JSON of its `answer` field."""
         ...
@@ -77,7 +75,6 @@ class RecordedAnswers:
         }
 
     def plan(self, batch: Batch) -> dict[str, list[str]]:
-        """The open HITs that each recorded worker is to do, by the worker's name in the record."""
         open_hits = Hit.objects.of(batch).collectable()
         hits = dict(open_hits.values_list("item__key", "hit_id"))
         work: dict[str, list[str]] = {}
@@ -163,30 +160,15 @@ class ReplayResult:
 
 
 def replay_plan(
-    *,
-    plan: dict[str, list[str]],
-    source: AnswerSource,
-    site_url: str,
-    prefix: str = "",
-    countries: Sequence[str] = (),
-    tests: Tests = NO_TESTS,
-    practice: CrowdPractice | None = None,
-    progress: Progress = silently,
+    *, plan: dict[str, list[str]], source: AnswerSource, site_url: str, **options: Any
 ) -> ReplayResult:
-    """Let each worker do the HITs planned for them, in order, once they passed the tests and
-    practice."""
-    n_submitted = 0
-    homes = _homes(plan, countries)
-    workers = {name: _worker(site_url, prefix + name, tests, homes[name]) for name in plan}
-    n_practised = practice.let(workers) if practice else 0
+    """Let each worker do the HITs planned for them, in order; options as of `replay_group`."""
     steps = [(name, hit_id) for name, hits in plan.items() for hit_id in hits]
-    for name, hit_id in progress(steps, len(steps)):
-        task = workers[name].accept(hit_id)
-        if task is not None:
-            workers[name].submit(task, source.answer(name, task.page))
-            n_submitted += 1
-    n_gone = len(steps) - n_submitted
-    return ReplayResult(len(workers), n_submitted, n_gone, n_practised, _refusal(workers))
+
+    def accept(workers: Mapping[str, CrowdWorker]) -> Iterable[tuple[str, Task | None]]:
+        return ((name, workers[name].accept(hit_id)) for name, hit_id in steps)
+
+    return _replay(plan, accept, source, site_url, total=len(steps), **options)
 
 
 def crowd_names(n_workers: int, *, seed: int) -> list[str]:
@@ -201,25 +183,47 @@ def replay_group(
     source: AnswerSource,
     site_url: str,
     total: int,
+    **options: Any,
+) -> ReplayResult:
+    """Let workers take turns at whatever the group has next, until there is nothing left, once
+    they passed the `tests` and the `practice`; they live in these `countries`."""
+
+    def accept(workers: Mapping[str, CrowdWorker]) -> Iterable[tuple[str, Task | None]]:
+        return _turns(workers, hit_type_id)
+
+    return _replay(names, accept, source, site_url, total=total, **options)
+
+
+def _replay(
+    names: Iterable[str],
+    accept: Callable[[Mapping[str, CrowdWorker]], Iterable[tuple[str, Task | None]]],
+    source: AnswerSource,
+    site_url: str,
+    *,
+    total: int,
+    prefix: str = "",
     countries: Sequence[str] = (),
     tests: Tests = NO_TESTS,
     practice: CrowdPractice | None = None,
     progress: Progress = silently,
 ) -> ReplayResult:
-    """Let workers take turns at whatever the group has next, until there is nothing left, once
-    they passed the tests and practice."""
-    homes = _homes(names, countries)
-    workers = {name: _worker(site_url, name, tests, homes[name]) for name in names}
+    # In turns; nowhere where a batch takes everybody.
+    homes = zip(names, cycle(countries or [""]), strict=False)
+    workers = {name: _worker(site_url, prefix + name, tests, home) for name, home in homes}
     n_practised = practice.let(workers) if practice else 0
-    tasks = _turns(workers, hit_type_id)
-    n_submitted = 0
-    for name, task in progress(tasks, total):
+    n_submitted = n_gone = 0
+    for name, task in progress(accept(workers), total):
+        if task is None:
+            n_gone += 1
+            continue
         workers[name].submit(task, source.answer(name, task.page))
         n_submitted += 1
-    return ReplayResult(len(workers), n_submitted, 0, n_practised, _refusal(workers))
+    # What the site said to the first worker whom it gave nothing.
+    refusal = next((worker.refusal for worker in workers.values() if worker.refusal), "")
+    return ReplayResult(len(workers), n_submitted, n_gone, n_practised, refusal)
 
 
-def _turns(workers: dict[str, CrowdWorker], hit_type_id: str) -> Iterable[tuple[str, Task]]:
+def _turns(workers: Mapping[str, CrowdWorker], hit_type_id: str) -> Iterable[tuple[str, Task]]:
     queue = list(workers)
     while queue:
         for name in list(queue):
@@ -228,18 +232,6 @@ def _turns(workers: dict[str, CrowdWorker], hit_type_id: str) -> Iterable[tuple[
                 queue.remove(name)
             else:
                 yield name, task
-
-
-def _homes(names: Iterable[str], countries: Sequence[str]) -> dict[str, str]:
-    """Where each worker lives, in turns; nowhere where a batch takes everybody."""
-    if not countries:
-        return dict.fromkeys(names, "")
-    return dict(zip(names, cycle(countries), strict=False))
-
-
-def _refusal(workers: Mapping[str, CrowdWorker]) -> str:
-    """What the site said to the first worker whom it gave nothing."""
-    return next((worker.refusal for worker in workers.values() if worker.refusal), "")
 
 
 def _worker(site_url: str, name: str, tests: Tests, country: str) -> CrowdWorker:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.utils import timezone
 
 from annotation.models import Candidate, Item, PlacedCheck, Study
 from annotation.protocols.scales import ValueCondition
-from hits.comparisons import TIE
 from hits.crowd.replay import AnswerKey, form_answer
+from hits.judgments import TIE
 from hits.page_contexts import ALL
 
 REASONS_OF_PRODUCTS = (
@@ -44,7 +45,9 @@ class SimulatedAnswers:
 
     def __init__(self, study: Study, *, seed: int, noise: float = 0.15) -> None:
         self.seed, self.noise = seed, noise
-        self.reasons = REASONS_OF_PRODUCTS if _shows_products(study) else REASONS_OF_RESPONSES
+        pictures = Candidate.objects.filter(item__study=study, picture__isnull=False)
+        is_of_products = study.kind == Study.Kind.ALTERNATIVES or pictures.exists()
+        self.reasons = REASONS_OF_PRODUCTS if is_of_products else REASONS_OF_RESPONSES
         items = study.items.prefetch_related("candidates")
         self.texts = {
             (str(item.pk), candidate.blind_key): (item, candidate)
@@ -107,7 +110,6 @@ class SimulatedAnswers:
     def _qualities(
         self, page: dict[str, Any], names: tuple[str, ...], bias: float
     ) -> dict[str, float]:
-        """How good each candidate is, as this annotator sees it, from the best on."""
         worker, question, item, _ = names
         seen = {
             key: self._share((worker, question, item, self._key(item, key)), key, bias)
@@ -144,7 +146,6 @@ class SimulatedAnswers:
         return value if check.kind == "repeat" else low + (value - low) / 2 - 1
 
     def _seconds(self, worker: str, *texts: str) -> float:
-        """Each has a pace, and takes more or less time than that for a judgment."""
         pace = self._random(worker, "pace").uniform(3, 12)
         return round(pace * self._random(worker, *texts, "time").lognormvariate(0, 0.4), 1)
 
@@ -180,16 +181,7 @@ class SimulatedAnswers:
         return random.Random(":".join((str(self.seed), *names)))
 
 
-def _shows_products(study: Study) -> bool:
-    """Whether what is judged is alternatives to a target or has pictures, and not text alone."""
-    return (
-        study.kind == Study.Kind.ALTERNATIVES
-        or Candidate.objects.filter(item__study=study, picture__isnull=False).exists()
-    )
-
-
 def right_values(page: dict[str, Any]) -> dict[AnswerKey, float]:
-    """What a page of practice says is right."""
     rows = page.get("practice", {}).get("answers", ())
     return {(row["candidate"], row["question"]): row["value"] for row in rows}
 
@@ -212,7 +204,6 @@ def _subjects(
 
 
 def _comparison(question: dict[str, Any], qualities: dict[str, float]) -> Any:
-    """The answer to a comparison, of candidates from the best to the worst."""
     ordered = list(qualities)
     if question["kind"] == "best_worst":
         return {"best": ordered[0], "worst": ordered[-1]}
@@ -244,3 +235,69 @@ def _shared_words(candidate: Candidate, item: Item) -> float:
     target = set((item.reference or item.context).lower().split())
     words = set(candidate.text.lower().split())
     return len(target & words) / len(target | words) if target | words else 0.0
+
+
+FAULTS = (
+    *("random", "straight_line", "fast", "copy_paste", "machine_like"),
+    *("colluding", "late"),
+)
+HOUR_SECONDS = 3600
+PASTED = "It is quite similar in style and colour and so I would choose it again."
+MACHINE_LIKE = (
+    "Overall, the response effectively conveys a coherent tone while also addressing the context.",
+    "Furthermore, it aligns well with the request and maintains a nuanced, balanced style.",
+    "This option is both clear and coherent; it ensures continuity and showcases key details.",
+    "In contrast, it demonstrates a comprehensive grasp of the topic, making it suitable.",
+)
+
+
+def faulty_names(faults: Sequence[str], *, seed: int) -> dict[str, str]:
+    """The accounts of bad workers with their faults; colluding ones are two."""
+    names = {}
+    for fault in faults:
+        for part in ("-a", "-b") if fault == "colluding" else ("",):
+            names[f"crowd-{seed}-{fault.replace('_', '-')}{part}"] = fault
+    return names
+
+
+class FaultyAnswers:
+    def __init__(self, source: SimulatedAnswers, faults: dict[str, str], *, seed: int) -> None:
+        self.source, self.faults, self.seed = source, faults, seed
+        self._worked_seconds: defaultdict[str, float] = defaultdict(float)
+
+    def answer(self, worker: str, page: dict[str, Any]) -> dict[str, Any]:
+        fault = self.faults.get(worker, "")
+        # The second account of a pair has what the first one's person says.
+        person = f"{worker[:-2]}-a" if fault == "colluding" else worker
+        rng = random.Random(f"{self.seed}:{worker}:{page['item']}")
+        answer = self.source.answer(person, page, self._change(worker, person, rng))
+        seconds = answer["active_seconds"] or 0.0
+        self._worked_seconds[worker] += seconds
+        if fault == "fast":
+            answer["active_seconds"] = seconds / 50
+        elif fault in ("copy_paste", "machine_like"):
+            _write_reasons(answer, PASTED if fault == "copy_paste" else rng.choice(MACHINE_LIKE))
+            is_written = bool(answer["justification"] or answer["reasons"])
+            answer["pasted"] = is_written and fault == "copy_paste"
+        return answer
+
+    def _change(self, worker: str, person: str, rng: random.Random) -> Change | None:
+        fault = self.faults.get(worker, "")
+        is_late = fault == "late" and self._worked_seconds[worker] > HOUR_SECONDS
+        if fault == "random" or is_late:
+            return lambda low, high, _: rng.randint(low, high)
+        if fault == "straight_line":
+            place = random.Random(f"{self.seed}:{worker}").uniform(0.3, 0.7)
+            return lambda low, high, _: round(low + place * (high - low))
+        if fault == "colluding" and worker != person:
+            # On short scales a step is no small change.
+            return lambda low, high, value: value + (rng.randint(-1, 1) if high - low > 20 else 0)
+        return None
+
+
+def _write_reasons(answer: dict[str, Any], reason: str) -> None:
+    """Again and again, until each is no shorter than what stood there."""
+    for holder, name in ((answer, "justification"), *((r, "text") for r in answer["reasons"])):
+        if holder[name]:
+            n = max(len(holder[name]) // len(reason) + 1, 1)
+            holder[name] = " ".join([reason] * n)

@@ -4,22 +4,87 @@ It knows HTTP and HTML only. It signs up, opens a HIT, accepts it, reads the pag
 frame and posts the form.
 """
 
+from __future__ import annotations
+
 import hashlib
 import hmac
 import json
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import requests
 
-from hits.crowd.marks import simulation_mark
-from hits.crowd.pages import Form, Page
+from hits.answers import simulation_mark
 from hits.exceptions import CrowdStuck
 from hits.orders import SLOT, shown_order
+
+UNSENT = {"submit", "button", "image", "reset"}
+
+
+@dataclass
+class Form:
+    action: str
+    classes: frozenset[str]
+    fields: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def asks_for_password(self) -> bool:
+        return any("password" in name for name in self.fields)
+
+
+class Page(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.forms: list[Form] = []
+        self.frame: str | None = None
+        self.task: str | None = None
+        self.notices: list[str] = []
+        self._in_form = self._in_task = False
+        self._notice_tag, self._depth = "", 0
+        self.feed(html)
+        self.close()
+
+    def form(self, name: str) -> Form | None:
+        """The form of that class, such as `accept`."""
+        return next((form for form in self.forms if name in form.classes), None)
+
+    @property
+    def notice(self) -> str:
+        return " ".join(" ".join(self.notices).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if self._depth:
+            self._depth += tag == self._notice_tag
+        elif "notice" in values.get("class", "").split():
+            self._notice_tag, self._depth = tag, 1
+        if tag == "form":
+            classes = frozenset(values.get("class", "").split())
+            self.forms.append(Form(values.get("action", ""), classes))
+            self._in_form = True
+        elif tag == "input" and self._in_form and values.get("type") not in UNSENT:
+            self.forms[-1].fields[values.get("name", "")] = values.get("value", "")
+        elif tag == "iframe" and values.get("id") == "task":
+            self.frame = values.get("src")
+        elif tag == "script" and values.get("id") == "task":
+            self._in_task, self.task = True, ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_form = self._in_form and tag != "form"
+        self._in_task = self._in_task and tag != "script"
+        self._depth -= bool(self._depth) and tag == self._notice_tag
+
+    def handle_data(self, data: str) -> None:
+        if self._depth:
+            self.notices.append(data)
+        if self._in_task:
+            self.task = (self.task or "") + data
+
 
 # Not for this worker, such as practice that was passed; or not there.
 GONE = (403, 404, 409, 410)
@@ -96,7 +161,6 @@ class CrowdWorker:
         return self._open(page) if is_accepted else None
 
     def live_in(self, country: str) -> None:
-        """State a country in the profile, which HITs may ask for."""
         page = self._get("/worker/profile/")
         form = next((one for one in Page(page.text).forms if "subdivision" in one.fields), None)
         if form is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import ArgumentTypeError
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -11,11 +12,23 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
 from hits.budgets import require_within_budgets
+from hits.decisions import ReviewResult
 from hits.exceptions import AssignmentsUnknown, PaymentRefused
-from hits.management.numbers import dollars
 from hits.models import Assignment, AssignmentRecordQuerySet, Batch
-from hits.review_dispatch import ReviewResult, send_review
+from hits.sending import send_review
+from presentation.numbers import read_usd
 from presentation.progress import bar
+
+
+def dollars(text: str) -> Decimal:
+    """An amount of money in whole cents, above nothing."""
+    try:
+        amount = read_usd(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+    if not amount:
+        raise ArgumentTypeError(f"'{text}' is not an amount from 0.01 on")
+    return amount
 
 
 class ReviewCommand(BaseCommand):
@@ -32,7 +45,6 @@ class ReviewCommand(BaseCommand):
         self.stdout.write(json.dumps(content) if as_json else text)
 
     def send(self, study: Study, *, as_json: bool, problems: Sequence[str] = ()) -> None:
-        """Send everything that was decided, and report it."""
         result = send_review(study=study, reporter=bar)
         self.report_result(result, as_json=as_json, problems=problems)
 
@@ -44,7 +56,6 @@ class ReviewCommand(BaseCommand):
 
 
 def add_spend_argument(parser: CommandParser) -> None:
-    """For commands that may spend elsewhere than on this site."""
     parser.add_argument(
         "--spend",
         type=dollars,

@@ -4,37 +4,36 @@ The marketplace's record is the truth for answers and money; a row lost here can
 collected again. What is to be paid, sent or blocked there is a row here first.
 """
 
-from hits.models.assignments import (
-    MOST_PROBLEM,
-    Assignment,
-    AssignmentRecordQuerySet,
-    Worker,
-)
 from hits.models.batches import (
+    MOST_PROBLEM,
     SIZE,
     YEAR_SECONDS,
+    Assignment,
+    AssignmentRecordQuerySet,
     Batch,
     BatchQuerySet,
     Hit,
     HitRecordQuerySet,
+    Worker,
     new_batch_key,
 )
 from hits.models.connections import Connection
-from hits.models.devices import SharedDevice
-from hits.models.exclusions import Exclusion, ExclusionQuerySet, WorkerClearance
-from hits.models.payments import (
+from hits.models.practice import PracticeAnswer, PracticeHit, PracticeResult
+from hits.models.recruiting import Participation, Recruiter, RecruiterCall, Recruitment
+from hits.models.reviews import (
     PART,
+    Appeal,
     Budget,
     DeliveryState,
+    DraftDecision,
     Message,
     Payment,
+    RejectionReason,
+    Statement,
     WorkerBlock,
     WorkerNote,
 )
-from hits.models.practice import PracticeAnswer, PracticeHit, PracticeResult
-from hits.models.recruiting import Participation, Recruiter, RecruiterCall, Recruitment
-from hits.models.reviews import Appeal, DraftDecision, RejectionReason
-from hits.models.statements import Statement
+from hits.models.workers import Exclusion, ExclusionQuerySet, SharedDevice, WorkerClearance
 
 __all__ = [
     "MOST_PROBLEM",

@@ -1,23 +1,24 @@
-"""Batches of HITs: what was published of a study, where and for how much."""
+"""Batches of HITs: what was published of a study, where and for how much; what workers handed in,
+and what was decided about it."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Self
 
-from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Count, F, Min, Q
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Item, ItemSample, Protocol, Study
+from annotation.models import Item, ItemSample, PlacedCheck, Protocol, Study, Submission
 from annotation.models.studies import counted
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
@@ -69,7 +70,7 @@ class BatchQuerySet(models.QuerySet["Batch"]):
         return self.annotate(
             n_hits=counted(Hit.objects.all(), "batch"),
             n_published=counted(Hit.objects.published(), "batch"),
-            n_collected=counted(apps.get_model("hits.Assignment").objects.all(), "hit__batch"),
+            n_collected=counted(Assignment.objects.all(), "hit__batch"),
         )
 
 
@@ -203,7 +204,6 @@ class Batch(models.Model):
 
     @property
     def document(self) -> ProtocolDocument:
-        """What its workers see."""
         if self.protocol is None:
             return current_document(self.study)
         return read_document(self.protocol.document)
@@ -212,6 +212,12 @@ class Batch(models.Model):
     def is_of_all_items(self) -> bool:
         """Whether items imported later become HITs of it too, when it is published again."""
         return not self.selection
+
+    @property
+    def offered_until(self) -> datetime:
+        """When the last of its HITs expire, as far as we know."""
+        started_at = self.publishing_started_at or timezone.now()
+        return self.expires_at or started_at + timedelta(seconds=self.lifetime_seconds)
 
     def clean(self) -> None:
         """Refuse HITs beyond number; that there are none is said of the field."""
@@ -254,35 +260,13 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         rows = self.published().annotate(n_here=n_here, n_due=Count("assignments", filter=due))
         return rows.filter(Q(n_here__lt=n_needed) | Q(n_due__gt=0))
 
-    def counts_of_lacking(
-        self, n_needed: int, *, can_still_come: bool
-    ) -> dict[int, tuple[int, int]]:
-        """The keys of those with fewer submissions that count than are wanted: how many assignments
-        came in, and how many of them are submissions and not rejected.
-
-        While more can still come, only those of which some that came do not count.
-        """
-        usable = Q(assignments__submission__isnull=False) & ~Q(assignments__status="Rejected")
-        lacks = Q(n_usable__lt=n_needed)
-        if can_still_come:
-            lacks &= Q(n_taken__gt=F("n_usable"))
-        # By key alone: grouped by all that a HIT has, they take twice as long.
-        rows = (
-            self.order_by()
-            .values("pk")
-            .annotate(
-                n_taken=Count("assignments__hit"),
-                n_usable=Count("assignments__hit", filter=usable),
-            )
-        )
-        counts = rows.filter(lacks).values_list("pk", "n_taken", "n_usable")
-        return {pk: (n_taken, n_usable) for pk, n_taken, n_usable in counts}
-
-    def counts_of_rejected(self) -> dict[int, tuple[int, int, int]]:
-        """The keys of those with rejected assignments: how many came in, how many of them are
-        submissions and not rejected, and how many are rejected."""
+    def counts_of_answers(self, such: Q) -> dict[int, tuple[int, int, int]]:
+        """By their keys how many assignments came in (`n_taken`), how many of them are submissions
+        and not rejected (`n_usable`), and how many are rejected (`n_rejected`): of those HITs whose
+        counts are such."""
         is_rejected = Q(assignments__status="Rejected")
         usable = Q(assignments__submission__isnull=False) & ~is_rejected
+        # By key alone: grouped by all that a HIT has, they take twice as long.
         rows = (
             self.order_by()
             .values("pk")
@@ -292,9 +276,7 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
                 n_rejected=Count("assignments__hit", filter=is_rejected),
             )
         )
-        counts = rows.filter(n_rejected__gt=0).values_list(
-            "pk", "n_taken", "n_usable", "n_rejected"
-        )
+        counts = rows.filter(such).values_list("pk", "n_taken", "n_usable", "n_rejected")
         return {pk: (taken, usable, rejected) for pk, taken, usable, rejected in counts}
 
     def awaiting_change(self) -> HitRecordQuerySet:
@@ -370,12 +352,15 @@ class Hit(models.Model):
 
     @property
     def n_assignments(self) -> int:
-        """How many it is to have."""
         return self.max_assignments or self.batch.max_assignments
 
     @property
+    def placed_checks(self) -> list[PlacedCheck]:
+        rows = self.item.placed_checks.all()
+        return [row for row in rows if row.protocol_id == self.batch.protocol_id]
+
+    @property
     def first_slot(self) -> int:
-        """How many assignments the batch's earlier waves have of the same item."""
         return (self.wave - 1) * self.batch.wave_assignments(1)
 
     @property
@@ -388,3 +373,129 @@ class Hit(models.Model):
         """What the marketplace keeps with the HIT, and gives back in ListHITs."""
         wave = f":{self.wave}" if self.wave > 1 else ""
         return f"assay:{self.batch.key}:{self.item_id}{wave}"
+
+
+# By Amazon's rules.
+OVERRIDABLE_FOR = timedelta(days=30)
+# Characters of what a marketplace says when it refuses.
+MOST_PROBLEM = 500
+
+
+class Worker(models.Model):
+    """A person's account on a marketplace. Studies know the annotator, by pseudonym."""
+
+    marketplace = models.CharField(max_length=255)
+    worker_id = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["marketplace", "worker_id"], name="worker_once_a_marketplace"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.worker_id
+
+
+class AssignmentRecordQuerySet(models.QuerySet["Assignment"]):
+    def of(self, batch: Batch) -> AssignmentRecordQuerySet:
+        return self.filter(hit__batch=batch)
+
+    def unread(self) -> AssignmentRecordQuerySet:
+        """Kept, and not yet made a submission of."""
+        return self.filter(submission=None)
+
+    def unreadable(self) -> AssignmentRecordQuerySet:
+        """Those of the unread that no submission could be made of; each says why."""
+        return self.unread().exclude(problem="")
+
+    def undecided(self) -> AssignmentRecordQuerySet:
+        """Submitted, with neither a decision made nor one on its way."""
+        return self.filter(status=Assignment.Status.SUBMITTED, decision="")
+
+    def held(self) -> AssignmentRecordQuerySet:
+        """Those that the protocol or contradictory times hold for a person, as was measured."""
+        return self.filter(submission__evidence__is_held=True)
+
+    def decided_but_unsent(self) -> AssignmentRecordQuerySet:
+        """Without those that the marketplace refused; each of them says why."""
+        unsent = self.filter(status=Assignment.Status.SUBMITTED, decision_problem="")
+        return unsent.exclude(decision="")
+
+    def overridden_but_unsent(self) -> AssignmentRecordQuerySet:
+        """Rejected, to be approved all the same."""
+        return self.filter(
+            status=Assignment.Status.REJECTED,
+            decision=Assignment.Decision.OVERRIDE,
+            decision_problem="",
+        )
+
+    def overridable(self) -> AssignmentRecordQuerySet:
+        """Rejected, submitted within the 30 days in which that can be taken back."""
+        late = timezone.now() - OVERRIDABLE_FOR
+        rejections = self.filter(status=Assignment.Status.REJECTED, submitted_at__gt=late)
+        return rejections.exclude(decision=Assignment.Decision.OVERRIDE, decision_problem="")
+
+    def refused(self) -> AssignmentRecordQuerySet:
+        """Those whose decision the marketplace refused; each says why."""
+        # The few that there are, by their index; "not equal to nothing" would read them all.
+        return self.filter(decision_problem__gt="")
+
+
+class Assignment(models.Model):
+    """What a worker handed in, verbatim, and what was made of it."""
+
+    class Status(models.TextChoices):
+        SUBMITTED = "Submitted"
+        APPROVED = "Approved"
+        REJECTED = "Rejected"
+
+    class Decision(models.TextChoices):
+        APPROVE = "approve"
+        REJECT = "reject"
+        OVERRIDE = "override"
+
+    hit = models.ForeignKey(Hit, on_delete=models.PROTECT, related_name="assignments")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
+    assignment_id = models.CharField(max_length=64, db_index=True)
+    status = models.CharField(max_length=16, choices=Status)
+    answer_xml = models.TextField()
+    accepted_at = models.DateTimeField()
+    submitted_at = models.DateTimeField()
+    decision = models.CharField(max_length=8, choices=Decision, blank=True)
+    feedback = models.CharField(max_length=1024, blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decision_problem = models.CharField(
+        max_length=MOST_PROBLEM,
+        blank=True,
+        db_index=True,
+        help_text="Why the marketplace refused the decision.",
+    )
+    problem = models.TextField(blank=True, help_text="Why no submission could be made of it.")
+    reading_note = models.TextField(blank=True, help_text="What was amended as it was read.")
+    submission = models.OneToOneField(
+        Submission, on_delete=models.SET_NULL, null=True, blank=True, related_name="assignment"
+    )
+
+    objects = AssignmentRecordQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["hit", "submitted_at", "pk"]
+        # Each marketplace gives its own ids: one may name what another has named already.
+        constraints = [
+            models.UniqueConstraint(fields=["hit", "assignment_id"], name="assignment_once_a_hit")
+        ]
+        # What came of a HIT is counted on most pages of a study: by the index alone.
+        indexes = [
+            models.Index(
+                fields=["hit", "status", "decision", "submitted_at", "worker", "submission"],
+                name="what_came_of_a_hit",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.assignment_id

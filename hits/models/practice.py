@@ -13,9 +13,8 @@ from django.db.models import Count, F, Q
 from django.db.models.functions import Coalesce
 
 from annotation.models import Item, Study
-from hits.models.assignments import Assignment, Worker
-from hits.models.batches import Batch
-from hits.models.payments import DeliveryState
+from hits.models.batches import Assignment, Batch, Worker
+from hits.models.reviews import DeliveryState
 
 IS_PAID = Q(answers__status=Assignment.Status.APPROVED)
 
@@ -90,7 +89,6 @@ class PracticeHit(models.Model):
 
     @property
     def n_assignments(self) -> int:
-        """How many it is to have."""
         return self.max_assignments
 
     @property

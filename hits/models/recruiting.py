@@ -89,7 +89,6 @@ class Recruiter(models.Model):
 
     @property
     def n_open(self) -> int:
-        """How many of its studies participants may be let in by."""
         return sum(one.is_live for one in self.recruitments.all())
 
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.roles import Permission
+from annotation.access import record_in
 from annotation.models import Study
-from annotation.pages.study import (
-    study_for,
-    study_page,
-)
-from annotation.study_jobs import ANSWER_BY_CROWD, jobs_of
-from console.access import person
-from hits.changes import expiry_of, missing_assignments
+from annotation.pages.study import study_for, study_page
+from annotation.study_jobs import ANSWER_BY_CROWD, COLLECT, jobs_of, request_study_job
+from console.access import may, person
+from console.tables import page_of
+from hits.changes import missing_assignments
 from hits.exceptions import HitsError
 from hits.jobs import APPLY_CHANGES
 from hits.models import Batch
-from hits.pages.batch_changes import (
+from hits.pages.changes import (
     CHANGES,
     Change,
     ConfirmationForm,
@@ -32,12 +32,48 @@ from hits.pages.batch_changes import (
     make_change,
     needs_amount,
 )
-from hits.pages.recruit_view import RecruitView
-from hits.practice_reports import practice_report
-from hits.statements import BatchReport, batch_report, spend_there
+from hits.pages.participants import RecruitView
+from hits.practice import practice_report
+from hits.progress import is_offered_here, progress_of, unreadable_assignments
+from hits.recruited_batches import batches_without_study
+from hits.statements import BatchReport, batch_report
 
 if TYPE_CHECKING:
     from annotation.models.studies import CountedStudy
+
+
+@require_safe
+def answers(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: whoever has a role in the study."""
+    study = study_for(request, slug)
+    unreadable = unreadable_assignments(study).select_related("worker", "hit__item")
+    page = page_of(request, unreadable)
+    _record_view(request, study, len(page))
+    batches = Batch.objects.of(study).select_related("connection").progressing()
+    context = {
+        "progress": progress_of(study),
+        "page": page,
+        "batches": batches,
+        "is_offered_here": is_offered_here(batches),
+        "undrafted": batches_without_study(batches),
+        "job": jobs_of(study).of_kind(COLLECT, ANSWER_BY_CROWD).first(),
+    }
+    return study_page(request, study, "hits/answers", context)
+
+
+def _record_view(request: HttpRequest, study: Study, n_workers: int) -> None:
+    if n_workers and may(request, Permission.VIEW_WORKERS) and request.method == "GET":
+        details = {"page": "answers", "n_workers": n_workers}
+        record_in(study, actor=person(request), action="worker.view", details=details)
+
+
+@require_POST
+def collect(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit."""
+    study = study_for(request, slug, Permission.EDIT)
+    request_study_job(study=study, kind=COLLECT, requested_by=person(request))
+    messages.success(request, _("Collecting in the background; this page follows it."))
+    return redirect("console:answers", slug)
 
 
 @require_safe
@@ -61,7 +97,7 @@ def batch_page(
         "money": _money_rows(report),
         "is_under_floor": _is_under_floor(study, report),
         "now": timezone.now(),
-        "expires_at": expiry_of(row),
+        "expires_at": row.offered_until,
         "missing": missing_assignments(row),
         "changes": changes_offered(row),
         "job": _last_job(study, row),
@@ -151,8 +187,7 @@ class _ChangePage:
 
 
 def _money_rows(report: BatchReport) -> list[dict[str, Any]]:
-    here = report.spend
-    there = spend_there(report.statement) if report.statement else None
+    here, there = report.spend, report.statement
     labels = {
         "rewards_usd": _("Rewards"),
         "fees_usd": _("Fees on rewards"),

@@ -2,32 +2,168 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
+from django import forms
+from django.conf import settings
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.models import Team
-from accounts.roles import Permission
+from accounts.models import Membership, Team, User
+from accounts.roles import PERMISSIONS, Permission
+from accounts.teams import may_connect_this_site, may_create_teams
 from console.access import person, team_for
-from console.forms import problems_of
-from hits.budgets import set_budget
-from hits.connection_requests import connection_jobs, request_connection
-from hits.connections import close_connection
-from hits.endpoints import AccessKey
-from hits.expenses import charges_of
-from hits.models import Budget, Connection, Recruiter
-from hits.pages.connection_forms import (
-    BudgetForm,
-    ConnectionForm,
-    RecruiterForm,
+from console.forms import UsdField, problems_of
+from hits.account_requests import (
+    TEST_FUNDS_USD,
+    connection_jobs,
+    recruiter_jobs,
+    request_connection,
+    request_end,
+    request_recruiter,
+    request_this_site,
 )
-from hits.pages.launch import connect_site as request_site
-from hits.pages.launch import connecting_context
-from hits.recruiter_accounts import recruiter_jobs
+from hits.budgets import set_budget
+from hits.connections import close_connection
+from hits.costs import charges_of
+from hits.endpoints import AccessKey
+from hits.exceptions import HitsError
+from hits.models import Budget, Connection, Recruiter
+from work.models import Job
+
+# The notice that says how connecting a recruiter ended.
+REFUSED_ID = "connecting-recruiter"
+MAY_EDIT = [role for role, permissions in PERMISSIONS.items() if Permission.EDIT in permissions]
+
+
+class StudyTeamForm(forms.Form):
+    """One of a person's teams, or the name of a new one if they may create teams."""
+
+    team = forms.ModelChoiceField(
+        Team.objects.none(),
+        label=gettext_lazy("Team"),
+        required=False,
+        empty_label=gettext_lazy("a new team"),
+    )
+    name = forms.CharField(
+        label=gettext_lazy("Name of the new team"), max_length=80, required=False
+    )
+
+    def __init__(self, user: User, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(
+            data,
+            initial={"name": (_("%(user)s's team") % {"user": user.get_username()})},
+            label_suffix="",
+        )
+        teams = Membership.objects.filter(user=user, role__in=MAY_EDIT).values("team")
+        rows = Team.objects.filter(pk__in=teams)
+        self.fields["team"].queryset = rows  # type: ignore[attr-defined]
+        self.fields["team"].initial = rows.first()
+        if not may_create_teams(user):
+            del self.fields["name"]
+            self.fields["team"].required = True
+            self.fields["team"].empty_label = None  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        if not data.get("team") and not (data.get("name") or "").strip():
+            raise ValidationError(_("Choose a team, or name a new one."))
+        return data
+
+
+class BudgetForm(forms.Form):
+    """The most that something may cost; empty for no budget."""
+
+    cap_usd = UsdField(label=gettext_lazy("Budget, $"), max_digits=10, required=False)
+
+
+class ConnectionForm(forms.Form):
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=40)
+    endpoint_url = forms.URLField(
+        label=gettext_lazy("Address"),
+        assume_scheme="https",
+        help_text=gettext_lazy("Such as https://marketplace.example.org/requester"),
+    )
+    access_key_id = forms.CharField(label=gettext_lazy("Access key"), max_length=128)
+    secret_access_key = forms.CharField(
+        label=gettext_lazy("Secret key"),
+        max_length=256,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("Stored encrypted, and never displayed again."),
+    )
+    fees = forms.ChoiceField(
+        label=gettext_lazy("Fees"),
+        choices=Connection.Fees.choices,
+        help_text=gettext_lazy("Those of this site are known, whatever is chosen."),
+    )
+
+
+class RecruiterForm(forms.Form):
+    connection = forms.ModelChoiceField(
+        Connection.objects.none(), label=gettext_lazy("Marketplace"), empty_label=None
+    )
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=100, initial="Prolific")
+    token = forms.CharField(
+        label=gettext_lazy("API token"),
+        max_length=500,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("The marketplace keeps it encrypted; it is never displayed again."),
+    )
+    workspace = forms.RegexField(
+        "^[A-Za-z0-9]+$",
+        label=gettext_lazy("Workspace"),
+        max_length=64,
+        help_text=gettext_lazy("Its id, the last part of its address at Prolific."),
+    )
+    project = forms.RegexField(
+        "^[A-Za-z0-9]+$",
+        label=gettext_lazy("Project"),
+        max_length=64,
+        required=False,
+        help_text=gettext_lazy("The id of the project for new studies. Empty: the first."),
+    )
+
+    def __init__(
+        self, team: Team, data: Mapping[str, Any] | None = None, *, last: Job | None = None
+    ) -> None:
+        """`last` is the last try: where it failed, all but the token is proposed again."""
+        super().__init__(data, label_suffix="", auto_id="id_recruiter_%s")
+        usable = Connection.objects.of(team).usable()
+        self.fields["connection"].queryset = usable  # type: ignore[attr-defined]
+        self.fields["connection"].initial = usable.first()
+        if (
+            data is None
+            and last
+            and last.state == Job.State.FAILED
+            and "ends" not in last.arguments
+        ):
+            self._propose_again(last)
+
+    def _propose_again(self, last: Job) -> None:
+        kept = ("connection", "name", "workspace", "project")
+        self.initial.update({name: last.arguments[name] for name in kept})
+        if not (field := _refused_field(last)):
+            return
+        attributes = {
+            "aria-invalid": "true",
+            "aria-describedby": f"{REFUSED_ID} id_recruiter_{field}_helptext",
+        }
+        self.fields[field].widget.attrs.update(attributes)
+
+
+def _refused_field(last: Job) -> str:
+    """The field whose value the refusal names; the token itself is in none."""
+    named = (one for one in ("workspace", "project") if last.arguments[one])
+    named = (one for one in named if last.arguments[one] in last.message)
+    return next(named, "token" if "token" in last.message else "")
 
 
 @require_safe
@@ -45,7 +181,6 @@ def connections_page(
     form: ConnectionForm | None = None,
     recruiter_form: RecruiterForm | None = None,
 ) -> HttpResponse:
-    """The page, with the form that was filled in wrongly."""
     budget = Budget.objects.filter(team=team).first()
     rows = list(Connection.objects.of(team))
     recruiter_job = recruiter_jobs(team).first()
@@ -65,7 +200,6 @@ def connections_page(
 
 
 def _recruiters(team: Team) -> list[tuple[Recruiter, Decimal, Decimal]]:
-    """The team's, each with what it has paid participants and what it sets aside of more."""
     rows = Recruiter.objects.of(team).select_related("connection")
     rows = rows.prefetch_related("recruitments")
     return [(one, *charges_of(one)) for one in rows]
@@ -130,3 +264,41 @@ def team_budget(request: HttpRequest, slug: str) -> HttpResponse:
     else:
         messages.error(request, problems_of(form))
     return redirect("console:connections", slug)
+
+
+@require_POST
+def connect_recruiter(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: managers of the team. The token is tried in the background."""
+    team, permissions = team_for(request, slug, Permission.MANAGE)
+    form = RecruiterForm(team, request.POST)
+    if not form.is_valid():
+        return connections_page(request, team, permissions, recruiter_form=form)
+    request_recruiter(**form.cleaned_data, actor=person(request))
+    return redirect("console:connections", slug)
+
+
+@require_POST
+def disconnect_recruiter(request: HttpRequest, slug: str, recruiter_id: int) -> HttpResponse:
+    """Access: managers of the team."""
+    team, _permissions = team_for(request, slug, Permission.MANAGE)
+    recruiter = get_object_or_404(Recruiter.objects.of(team), pk=recruiter_id)
+    request_end(recruiter=recruiter, actor=person(request))
+    return redirect("console:connections", slug)
+
+
+def connecting_context(team: Team, user: User) -> dict[str, Any]:
+    return {
+        "may_connect_this_site": may_connect_this_site(team, user),
+        "connecting": connection_jobs(team).first(),
+        "test_funds_usd": TEST_FUNDS_USD if settings.MARKETPLACE_TEST_FUNDS else None,
+    }
+
+
+def request_site(request: HttpRequest, team: Team) -> None:
+    """Request the connection of a team to this site's marketplace, or show why not."""
+    try:
+        request_this_site(
+            team=team, name=_("This site"), with_test_funds=True, actor=person(request)
+        )
+    except HitsError as error:
+        messages.error(request, str(error), extra_tags=error.code)

@@ -17,17 +17,9 @@ from annotation.access import loaded_permissions
 from annotation.models import Study
 from console.stages import DONE, LATER, NEEDS_YOU, SIGNS
 from hits.budgets import Room, rooms_by_study
-from hits.changes import expiry_of
-from hits.expenses import paid_by_recruiters, spend_by_batch
-from hits.pages.batch_standings import (
-    BatchStanding,
-    batch_standings,
-)
-from hits.pages.home_decisions import (
-    HomeDecision,
-    Material,
-    waiting_decisions,
-)
+from hits.costs import paid_by_recruiters, spend_by_batch
+from hits.pages.urgent import HomeDecision, Material, waiting_decisions
+from hits.progress import BatchStanding, batch_standings
 
 MOST_DECISIONS = 20
 MOST_TEAM_BUDGETS = 3
@@ -74,7 +66,6 @@ class Home:
 
     @property
     def team_rooms(self) -> list[Room]:
-        """The budgets of the teams, for the line at the top."""
         return [room for room in self.rooms if room.scope == "team"][:MOST_TEAM_BUDGETS]
 
     def decisions(self) -> list[HomeDecision]:
@@ -86,45 +77,28 @@ class Home:
 
     def rows(self, studies: Sequence[Study]) -> list[StudyRow]:
         """Those of the studies, which must come from `counted()`, as rows of the list."""
-        of_study: dict[int, list[BatchStanding]] = {}
+        of_study: dict[int, list[BatchStanding]] = defaultdict(list)
         for standing in self.standings:
-            of_study.setdefault(standing.batch.study_id, []).append(standing)
+            of_study[standing.batch.study_id].append(standing)
         spends = spend_by_batch([one.batch for one in self.standings])
-        sums: dict[int, Decimal] = defaultdict(Decimal)
-        for standing in self.standings:
-            sums[standing.batch.study_id] += spends[standing.batch.pk].total_usd
-        paid_there = self._paid_there(studies)
-        return [
-            _row(
-                study,
-                of_study.get(study.pk, []),
-                self._spent_usd(study, sums),
-                paid_there.get(study.pk, {}),
-            )
-            for study in studies
-        ]
-
-    def _paid_there(self, studies: Sequence[Study]) -> Mapping[int, Mapping[str, Decimal]]:
-        shown = {study.pk for study in studies}
+        has_money = {key for key, may in self.permissions.items() if Permission.VIEW_MONEY in may}
         recruited = {one.batch.study_id for one in self.standings if one.batch.is_recruited}
-        mine = {key for key in shown & recruited if Permission.VIEW_MONEY in self.permissions[key]}
-        return paid_by_recruiters(mine) if mine else {}
-
-    def _spent_usd(self, study: Study, sums: Mapping[int, Decimal]) -> Decimal | None:
-        may = Permission.VIEW_MONEY in self.permissions[study.pk]
-        return sums.get(study.pk) if may else None
-
-
-def _row(
-    study: Study,
-    standings: list[BatchStanding],
-    spent_usd: Decimal | None,
-    paid_there: Mapping[str, Decimal],
-) -> StudyRow:
-    n_offered = sum(one.n_offered for one in standings)
-    n_collected = sum(one.n_collected for one in standings)
-    state, stage = _stage(study, standings, is_complete=n_collected >= n_offered)
-    return StudyRow(study, state, stage, n_collected, n_offered, spent_usd, paid_there)
+        paying = {study.pk for study in studies} & has_money & recruited
+        paid_there = paid_by_recruiters(paying) if paying else {}
+        rows = []
+        for study in studies:
+            standings = of_study[study.pk]
+            spent = [spends[one.batch.pk].total_usd for one in standings]
+            n_offered = sum(one.n_offered for one in standings)
+            n_collected = sum(one.n_collected for one in standings)
+            state, stage = _stage(study, standings, is_complete=n_collected >= n_offered)
+            row = StudyRow(
+                *(study, state, stage, n_collected, n_offered),
+                spent_usd=sum(spent, Decimal(0)) if spent and study.pk in has_money else None,
+                paid_there=paid_there.get(study.pk, {}),
+            )
+            rows.append(row)
+        return rows
 
 
 def _stage(study: Study, standings: list[BatchStanding], *, is_complete: bool) -> tuple[str, str]:
@@ -140,6 +114,6 @@ def _stage(study: Study, standings: list[BatchStanding], *, is_complete: bool) -
     if is_complete:
         return DONE, _("Done")
     is_over = all(
-        one.batch.closed_at or expiry_of(one.batch) <= timezone.now() for one in standings
+        one.batch.closed_at or one.batch.offered_until <= timezone.now() for one in standings
     )
     return (NEEDS_YOU, _("Incomplete")) if is_over else ("active", _("Collecting"))

@@ -20,12 +20,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.exceptions import AnnotationError, DraftChanged
-from annotation.models import Item
-from annotation.pages.study import (
-    study_for,
-    study_page,
-)
+from annotation.models import Item, Study
+from annotation.pages.study import study_for, study_page
 from annotation.protocols.documents import plain_document, read_document
+from annotation.protocols.practice import PATH, practice_faults, practice_source_faults
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.templates import (
     MOST_CHARACTERS,
@@ -41,40 +39,31 @@ from annotation.protocols.versions import (
     numbered_version,
     save_draft,
 )
-from console.access import (
-    may,
-    person,
-)
-from hits.pages.check_form import (
-    change_checks,
-    is_of_checks,
-)
-from hits.pages.check_view import (
-    in_stored_order,
-    previewed_check,
-)
-from hits.pages.practice_form import (
-    change_practice,
-    is_of_practice,
-)
-from hits.pages.practice_preview import practice_preview
-from hits.pages.protocol_form import (
-    change_questions,
-    document_of,
-    unread_numbers,
-)
-from hits.pages.protocol_view import (
-    ProtocolView,
-    view_of,
-)
-from hits.pages.qualification_test_form import (
-    change_tests,
-    is_of_tests,
-)
+from console.access import may, person
+from hits.graded_pages import practice_page
+from hits.pages.admission import change_practice, change_tests, is_of_practice, is_of_tests
+from hits.pages.checks import change_checks, in_stored_order, is_of_checks, previewed_check
+from hits.pages.questionnaire import change_questions, document_of, unread_numbers
+from hits.pages.sections import ProtocolView, view_of
 from hits.questions import task_page
 
 if TYPE_CHECKING:
     from annotation.models.studies import CountedStudy
+
+
+def practice_preview(study: Study, document: ProtocolDocument, number: str) -> str:
+    """The page of that number, from 0; nothing where there is none, ValueError where something is
+    wrong with it."""
+    practice = document.qualifications.practice
+    n = len(practice.items) if practice else 0
+    if not number.isdecimal() or len(number) > 2 or int(number) >= n:
+        return ""
+    faults = [*practice_faults(document), *practice_source_faults(study, document)]
+    if any(fault.path[:4] == (*PATH, "items", int(number)) for fault in faults):
+        raise ValueError(_("This page of practice is shown once its faults are mended."))
+    page = practice_page(study, document, int(number))
+    return task_page(page.item, document, practice=page.record())
+
 
 # As a form names the draft that was there before the last one that replaced it.
 REPLACED = "replaced"
@@ -100,15 +89,12 @@ def protocol(request: HttpRequest, slug: str) -> HttpResponse:
         "open_test": request.GET.get("test", ""),
         "open_practice": request.GET.get("practice", ""),
         "placed": previewed_check(view.document, item, request.GET.get("placed")),
-        "may_edit": _may_edit(request, study) and not view.is_frozen,
+        "may_edit": (may(request, Permission.EDIT) and study.archived_at is None)
+        and not view.is_frozen,
         "was_replaced": _session_key(study) in request.session,
         "writer": token_hex(8),
     }
     return study_page(request, study, "hits/protocol", context)
-
-
-def _may_edit(request: HttpRequest, study: CountedStudy) -> bool:
-    return may(request, Permission.EDIT) and study.archived_at is None
 
 
 def _view(request: HttpRequest, study: CountedStudy) -> ProtocolView:
@@ -171,7 +157,6 @@ def _not_saved(request: HttpRequest, study: CountedStudy, changed: DraftChanged)
 
 
 def _changed(document: ProtocolDocument, action: str) -> tuple[str, tuple[ProtocolDocument, int]]:
-    """What a button's action is about, and the document after it."""
     if is_of_checks(action):
         return "check", change_checks(document, action)
     if is_of_practice(action):
@@ -182,7 +167,6 @@ def _changed(document: ProtocolDocument, action: str) -> tuple[str, tuple[Protoc
 
 
 def _saved(request: HttpRequest, study: CountedStudy, view: ProtocolView) -> HttpResponse:
-    """What a page that stays open is given after its draft was saved."""
     view.unread = unread_numbers(request.POST.dict())
     item, _next_item = view.item(request.POST.get("previewed_item"))
     placed = previewed_check(view.document, item, request.POST.get("previewed_check"))
@@ -224,8 +208,9 @@ def freeze_draft(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, str(error), extra_tags=error.code)
     else:
         request.session.pop(_session_key(study), None)
-        text = _("Version %(n)d is frozen. The next launch is of it.")
-        messages.success(request, text % {"n": version.number})
+        messages.success(
+            request, _("Version %(n)d is frozen. The next launch is of it.") % {"n": version.number}
+        )
     return redirect("console:protocol", slug)
 
 

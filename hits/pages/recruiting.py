@@ -16,16 +16,10 @@ from console.access import person
 from error_codes import CodedText
 from hits.exceptions import HitsError
 from hits.models import RecruiterCall, Recruitment
-from hits.pages.batches import (
-    batch_of,
-    batch_page,
-)
-from hits.pages.recruit_forms import OfferForm
-from hits.pages.recruit_view import (
-    RecruitView,
-    action_form,
-    action_values,
-)
+from hits.pages.batches import batch_of, batch_page
+from hits.pages.offers import OfferForm
+from hits.pages.participants import RecruitView, action_form, action_values
+from hits.participant_bonuses import BONUS
 from hits.recruited_batches import (
     DEMOGRAPHICS,
     DISCARD,
@@ -41,8 +35,7 @@ from hits.recruited_batches import (
     request_change,
     request_draft,
 )
-from hits.recruited_bonuses import BONUS
-from hits.recruited_files import FILES, file_address
+from hits.requester_api import FILES, file_address
 
 # Of those that a recruiter refused, what can be tried once more, as when there is money again.
 SENT_AGAIN = ("approve", "reject")

@@ -43,16 +43,12 @@ from annotation.study_jobs import (
 from console.job_permissions import JobAccess, register_job_access
 from console.stages import ACTIVE, DONE, LATER, NEEDS_YOU
 from hits.costs import latest_assignment_price
-from hits.exports import (
-    marketplace_ids,
-    public_submission_rows,
-)
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch
-from hits.pages.annotator_work import desk_work
-from hits.pages.progress import progress_in
-from hits.progress import progress_counts
-from hits.study_facts import list_batches, list_recruitments
+from hits.pages.desk import desk_work
+from hits.progress import progress_counts, progress_in
+from hits.statements import list_batches, list_recruitments
+from hits.study_files import marketplace_ids, public_submission_rows
 from work.models import Job
 
 if TYPE_CHECKING:
@@ -86,8 +82,9 @@ def _answers(study: CountedStudy, facts: Facts) -> State:
         return (DONE if is_complete else ACTIVE), _("%(n)s of %(total)s") % counts
     if not study.n_judgments:
         return LATER, ""
-    detail = ngettext("%(n)s judgment", "%(n)s judgments", study.n_judgments)
-    return DONE, detail % {"n": f"{study.n_judgments:,}"}
+    return DONE, ngettext("%(n)s judgment", "%(n)s judgments", study.n_judgments) % {
+        "n": f"{study.n_judgments:,}"
+    }
 
 
 def _review(study: CountedStudy, facts: Facts) -> State:
@@ -101,10 +98,18 @@ def _review(study: CountedStudy, facts: Facts) -> State:
 def _progress_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
     progress = progress_in(facts)
     if progress.n_hits:
-        basis = _("of %(total)s") % {"total": f"{progress.n_hits:,}"}
-        yield Figure(_("HITs published"), f"{progress.n_published:,}", basis, "launch")
-        basis = _("of %(total)s on offer") % {"total": f"{progress.n_offered:,}"}
-        yield Figure(_("Assignments collected"), f"{progress.n_collected:,}", basis, "answers")
+        yield Figure(
+            _("HITs published"),
+            f"{progress.n_published:,}",
+            (_("of %(total)s") % {"total": f"{progress.n_hits:,}"}),
+            "launch",
+        )
+        yield Figure(
+            _("Assignments collected"),
+            f"{progress.n_collected:,}",
+            (_("of %(total)s on offer") % {"total": f"{progress.n_offered:,}"}),
+            "answers",
+        )
 
 
 register_figures(20, _progress_figures)

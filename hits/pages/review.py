@@ -16,54 +16,143 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.audit import record
 from accounts.roles import Permission
 from annotation.models import Study
-from annotation.pages.study import (
-    study_for,
-    study_page,
-)
+from annotation.pages.study import study_for, study_page
 from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
-from console.access import (
-    may,
-    person,
-    require_spending,
-)
+from console.access import may, person, require_spending
 from console.forms import problems_of
-from hits.appeals import answer_appeal
-from hits.contacts import note_worker
-from hits.draft_costs import paid_part, price_usd, summary_of
-from hits.drafts import Action, draft_decision, study_drafts, undo_draft
+from hits.contacts import answer_appeal, note_worker
+from hits.decisions import withdraw_refused
+from hits.drafts import (
+    Action,
+    draft_decision,
+    drafts_of,
+    paid_part,
+    price_usd,
+    recruiter_pay,
+    study_drafts,
+    summary_of,
+    undo_draft,
+)
 from hits.exceptions import AssignmentRefused, HitsError
 from hits.exclusions import clear_workers
 from hits.models import Appeal, Assignment, DeliveryState, Message, Payment
-from hits.pages.annotator_work import desk_work
-from hits.pages.effort_notes import effort_note
-from hits.pages.participants import participant_note
-from hits.pages.progress import progress_of
-from hits.pages.rating_strips import rated_candidates
-from hits.pages.review_desk import (
+from hits.pages.decision_forms import DecisionTextForm, NoteForm, SendForm, reasons_of
+from hits.pages.desk import (
     LISTS,
     WAITING,
     DeskFacts,
     QueueRow,
     desk_facts,
+    desk_work,
     listed_assignments,
     queue_of,
     waiting_work,
     written_answers,
 )
-from hits.pages.review_dispatch import (
-    begin_sending,
-    desk_address,
-)
-from hits.pages.review_forms import (
-    DecisionTextForm,
-    NoteForm,
-    reasons_of,
-)
-from hits.pages.worker_records import record_of
+from hits.pages.evidence import effort_note, rated_candidates
+from hits.pages.participants import participant_note
+from hits.pages.workers import record_of
+from hits.progress import progress_of
+from hits.sending import record_drafts, request_sending, retry_refused
 from work.models import Job
 
 if TYPE_CHECKING:
     from annotation.models.studies import CountedStudy
+
+
+def desk_address(study: Study, **query: Any) -> str:
+    """Where the review desk is: its list, the submission it opens with."""
+    values = {name: value for name, value in query.items() if value}
+    return reverse("console:review", args=[study.slug], query=values)
+
+
+@require_safe
+def send(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review. The summary of what they decided."""
+    study = study_for(request, slug, Permission.REVIEW)
+    summary = summary_of(drafts_of(study, person(request)))
+    actions = [
+        (Action(action).label, n, summary.costs_usd[action])
+        for action, n in summary.numbers.items()
+    ]
+    form = SendForm(initial={"digest": summary.digest}, label_suffix="")
+    context = {
+        "summary": summary,
+        "actions": actions,
+        "form": form,
+        "section": "review",
+        "has_participants": any(each.assignment.hit.batch.is_recruited for each in summary.drafts),
+        "recruiter_pay": recruiter_pay(summary.drafts),
+    }
+    return study_page(request, study, "hits/review_send", context)
+
+
+@require_POST
+def send_progress(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review; what costs more than was held, those who may spend."""
+    study = study_for(request, slug, Permission.REVIEW)
+    form = SendForm(request.POST)
+    if not form.is_valid():
+        messages.error(
+            request,
+            _("Nothing was sent. {why}").format(why=problems_of(form)),
+            extra_tags="not_sent",
+        )
+    elif _record_form(request, study, form):
+        return redirect(desk_address(study))
+    return redirect("console:review-send", slug)
+
+
+def _record_form(request: HttpRequest, study: Study, form: SendForm) -> bool:
+    """Write down what is to be sent and request the job that sends it; say what was refused."""
+    values = form.cleaned_data
+    try:
+        result = record_drafts(
+            reviewer=person(request),
+            study=study,
+            digest=values["digest"],
+            typed_usd=values["typed_usd"],
+        )
+    except HitsError as refused:
+        messages.error(
+            request, _("Nothing was sent. {why}").format(why=refused), extra_tags="not_sent"
+        )
+        return False
+    for problem in result.problems:
+        messages.warning(request, problem)
+    if result.n_recorded:
+        begin_sending(request, study)
+    return True
+
+
+def begin_sending(request: HttpRequest, study: Study) -> None:
+    request_sending(study=study, requested_by=person(request))
+    messages.success(
+        request, _("Sending in the background; this page follows it."), extra_tags="sending"
+    )
+
+
+@require_POST
+def withdraw(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
+    """Access: those who may review. Take a refused decision back, and lead to its submission."""
+    study = study_for(request, slug, Permission.REVIEW)
+    one = get_object_or_404(Assignment, hit__batch__study=study, pk=assignment_id)
+    withdraw_refused(assignments=Assignment.objects.filter(pk=one.pk))
+    return redirect(desk_address(study, assignment=one.pk))
+
+
+@require_POST
+def retry(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review and spend."""
+    study = study_for(request, slug, Permission.REVIEW)
+    study_for(request, slug, Permission.SPEND)
+    try:
+        if retry_refused(study=study):
+            begin_sending(request, study)
+    except HitsError as refused:
+        messages.error(request, str(refused))
+    return redirect(desk_address(study))
+
 
 MOST_LISTED = 60
 # A desk that was opened is the same opening for so long.
@@ -104,7 +193,6 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _listing(study: Study, list_name: str, queue: list[QueueRow]) -> dict[str, Any]:
-    """One of the desk's lists, as far as it is shown, and how long it is."""
     progress = progress_of(study)
     n_queue = progress.n_undecided if list_name == WAITING else len(queue)
     context = {
@@ -120,7 +208,6 @@ def _listing(study: Study, list_name: str, queue: list[QueueRow]) -> dict[str, A
 
 
 def _jobs(request: HttpRequest, study: CountedStudy, facts: DeskFacts) -> dict[str, Any]:
-    """The jobs that send decisions and measure submissions."""
     newest = jobs_of(study).filter(kind__in=(REVIEW, MEASURE)).latest_of_each_kind()
     jobs = {job.kind: job for job in newest}
     return {
@@ -168,7 +255,6 @@ def _recorded(request: HttpRequest, page: HttpResponse, study: Study) -> HttpRes
 
 
 def _refusals(study: Study) -> list[dict[str, Any]]:
-    """What the marketplace refused, and why."""
     of_study = {"assignment__hit__batch__study": study}
     rows = [
         {
@@ -183,15 +269,26 @@ def _refusals(study: Study) -> list[dict[str, Any]]:
     payments = Payment.objects.filter(**of_study, state=DeliveryState.REFUSED)
     texts = Message.objects.filter(**of_study, state=DeliveryState.REFUSED)
     for payment in payments.select_related("assignment")[:20]:
-        what = _("Payment of ${amount}").format(amount=payment.amount_usd)
-        rows.append({"what": what, "about": payment.assignment, "why": payment.problem})
+        rows.append(
+            {
+                "what": _("Payment of ${amount}").format(amount=payment.amount_usd),
+                "about": payment.assignment,
+                "why": payment.problem,
+            }
+        )
     for text in texts.select_related("assignment")[:20]:
-        what = _("Message “{subject}”").format(subject=text.subject)
-        rows.append({"what": what, "about": text.assignment, "why": text.problem})
+        rows.append(
+            {
+                "what": _("Message “{subject}”").format(subject=text.subject),
+                "about": text.assignment,
+                "why": text.problem,
+            }
+        )
     answers = Appeal.objects.filter(**of_study, state=DeliveryState.REFUSED)
     for answer in answers.select_related("assignment")[:20]:
-        what = _("Answer to the appeal")
-        rows.append({"what": what, "about": answer.assignment, "why": answer.problem})
+        rows.append(
+            {"what": _("Answer to the appeal"), "about": answer.assignment, "why": answer.problem}
+        )
     return rows
 
 
@@ -295,8 +392,11 @@ def draft(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
         messages.error(request, _("Nothing was decided. {problem}").format(problem=problem))
         return redirect(desk_address(study, show=list_name, assignment=assignment_id, do=action))
     label, name = Action(action).label, assignment.hit.item.key
-    text = _("{label}: {name}, not sent yet.").format(label=label, name=name)
-    messages.success(request, text, extra_tags=f"drafted_{action}")
+    messages.success(
+        request,
+        _("{label}: {name}, not sent yet.").format(label=label, name=name),
+        extra_tags=f"drafted_{action}",
+    )
     following = _next(study, assignment, list_name)
     return redirect(desk_address(study, show=list_name, assignment=following))
 
@@ -341,8 +441,9 @@ def undo(request: HttpRequest, slug: str) -> HttpResponse:
         messages.warning(request, _("There is nothing to take back."))
         return redirect(desk_address(study))
     label = draft.get_action_display()
-    text = _("Taken back: {label}.").format(label=label)
-    messages.success(request, text, extra_tags="taken_back")
+    messages.success(
+        request, _("Taken back: {label}.").format(label=label), extra_tags="taken_back"
+    )
     return redirect(desk_address(study, assignment=draft.assignment_id))
 
 

@@ -7,8 +7,8 @@ from lazy_views import LazyPackage
 pages = LazyPackage("hits.pages")
 
 of_a_study: list[URLPattern | URLResolver] = [
-    path("rename/", pages.study_settings.rename, name="rename"),
-    path("delete/", pages.study_settings.delete, name="delete"),
+    path("rename/", pages.studies.rename, name="rename"),
+    path("delete/", pages.studies.delete, name="delete"),
     path("items/<int:item_id>/try/", pages.trials.try_item, name="try-item"),
     path("try/", pages.trials.try_first, name="try"),
     path("protocol/", pages.protocol.protocol, name="protocol"),
@@ -24,7 +24,7 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("launch/connect/", pages.launch.connect, name="launch-connect"),
     path("launch/budget/", pages.launch.budget, name="study-budget"),
     path("publish/", pages.launch.former_address, name="former-publish"),
-    path("answers/", pages.answers.answers, name="answers"),
+    path("answers/", pages.batches.answers, name="answers"),
     path("batches/<int:batch_id>/", pages.batches.batch, name="batch"),
     path("batches/<int:batch_id>/recruit/", pages.recruiting.draft, name="recruit-draft"),
     path(
@@ -48,33 +48,33 @@ of_a_study: list[URLPattern | URLResolver] = [
         name="recruit-act",
     ),
     path("batches/<int:batch_id>/<slug:name>/", pages.batches.batch_change, name="batch-change"),
-    path("collect/", pages.answers.collect, name="collect"),
+    path("collect/", pages.batches.collect, name="collect"),
     path("review/", pages.review.review, name="review"),
     path("review/<int:assignment_id>/draft/", pages.review.draft, name="review-draft"),
     path("review/<int:assignment_id>/note/", pages.review.note, name="review-note"),
     path("review/<int:assignment_id>/clear/", pages.review.clear, name="review-clear"),
     path("review/<int:assignment_id>/appeal/", pages.review.appeal, name="review-appeal"),
     path("review/undo/", pages.review.undo, name="review-undo"),
-    path("review/send/", pages.review_dispatch.send, name="review-send"),
-    path("review/sending/", pages.review_dispatch.send_progress, name="review-sending"),
+    path("review/send/", pages.review.send, name="review-send"),
+    path("review/sending/", pages.review.send_progress, name="review-sending"),
     path(
         "review/<int:assignment_id>/withdraw/",
-        pages.review_dispatch.withdraw,
+        pages.review.withdraw,
         name="review-withdraw",
     ),
-    path("review/retry/", pages.review_dispatch.retry, name="review-retry"),
-    path("review/rules/", pages.review_rules.rules, name="review-rules"),
-    path("review/rules/draft/", pages.review_rules.draft_by_rule, name="review-rules-draft"),
-    path("review/reasons/", pages.review_rules.reasons, name="review-reasons"),
-    path("review/reasons/add/", pages.review_rules.add_reason, name="review-reason-add"),
+    path("review/retry/", pages.review.retry, name="review-retry"),
+    path("review/rules/", pages.rules.rules, name="review-rules"),
+    path("review/rules/draft/", pages.rules.draft_by_rule, name="review-rules-draft"),
+    path("review/reasons/", pages.rules.reasons, name="review-reasons"),
+    path("review/reasons/add/", pages.rules.add_reason, name="review-reason-add"),
     path(
         "review/reasons/<int:reason_id>/delete/",
-        pages.review_rules.delete_reason,
+        pages.rules.delete_reason,
         name="review-reason-delete",
     ),
     path("", pages.studies.study, name="study"),
     path("archive/", pages.studies.archive, name="archive"),
-    path("search/", pages.search.search, name="search"),
+    path("search/", pages.studies.search, name="search"),
     path("restore/", pages.studies.restore, name="restore"),
 ]
 
@@ -86,10 +86,10 @@ of_a_team: list[URLPattern | URLResolver] = [
     path(
         "marketplaces/<int:connection_id>/close/", pages.connections.close, name="connection-close"
     ),
-    path("recruiters/", pages.recruiters.connect, name="recruiter-connect"),
+    path("recruiters/", pages.connections.connect_recruiter, name="recruiter-connect"),
     path(
         "recruiters/<int:recruiter_id>/disconnect/",
-        pages.recruiters.disconnect,
+        pages.connections.disconnect_recruiter,
         name="recruiter-disconnect",
     ),
     path("budget/", pages.connections.team_budget, name="team-budget"),
@@ -98,6 +98,6 @@ of_a_team: list[URLPattern | URLResolver] = [
 of_the_site: list[URLPattern | URLResolver] = [
     path("trials/<str:token>", pages.trials.trial_page, name="trial-page"),
     path("trials/<str:token>/mturk/externalSubmit", pages.trials.trial_sent, name="trial-sent"),
-    path("letter-keys/", pages.review_rules.letter_keys, name="letter-keys"),
+    path("letter-keys/", pages.rules.letter_keys, name="letter-keys"),
     path("", pages.studies.studies, name="studies"),
 ]

@@ -12,14 +12,12 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def say(context: Context, text: str, **values: Any) -> str:
-    """A text of the worker's page in the language of its study, with its {values}."""
     translation = page_text(text, context["language"])
     return translation.format(**values) if values else translation
 
 
 @register.simple_tag(takes_context=True)
 def field(context: Context, question: dict[str, Any], candidate: int | None = None) -> SafeString:
-    """A question with its widget, of the candidate with this number, or of the whole item."""
     identity = question["id"] if candidate is None else f"{candidate}-{question['id']}"
     return field_html(
         question,

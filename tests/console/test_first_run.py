@@ -23,10 +23,9 @@ from config.first_run import (
     prepare_team,
 )
 from config.samples import Crowd, demonstrate
-from hits.enrolment import enrol_requester
+from hits.connections import enrol_requester
 from hits.exceptions import HitsError
-from hits.local_site import prepare_database, served_site
-from hits.loop import Marketplace
+from hits.loop import Marketplace, prepare_database, served_site
 from marketplace.models import Requester, WorkerAccount
 from tests.boto_clients import in_process_client
 
@@ -86,8 +85,7 @@ def test_a_database_that_is_up_to_date_is_left_alone(django_assert_max_num_queri
 def test_an_empty_embedded_database_gets_its_tables(tmp_path):
     path = tmp_path / "new.sqlite3"
     program = (
-        "import django; django.setup(); "
-        "from hits.local_site import prepare_database; prepare_database()"
+        "import django; django.setup(); from hits.loop import prepare_database; prepare_database()"
     )
     environment = os.environ | {
         "DATABASE_URL": f"sqlite:///{path}",

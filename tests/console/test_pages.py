@@ -16,7 +16,7 @@ from annotation.study_facts import (
 from console.glossary import CODE_NAMES
 from console.templatetags.numbers import interval
 from hits.models import Appeal, Assignment, Batch, Hit
-from hits.pages.search import MOST_FOUND
+from hits.pages.studies import MOST_FOUND
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
 from tests.codes import message_codes

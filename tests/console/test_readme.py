@@ -119,7 +119,7 @@ def free_port() -> int:
 PREPARATION = """
 from django.conf import settings
 from config.first_run import prepare_accounts, prepare_key
-from hits.local_site import served_site
+from hits.loop import served_site
 with served_site() as url:
     prepare_key(url)
     prepare_accounts(url, settings.SAMPLE_PASSWORD)

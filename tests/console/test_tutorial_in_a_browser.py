@@ -14,7 +14,7 @@ from config.first_run import (
     TEST_FUNDS_USD,
     prepare_samples,
 )
-from hits.enrolment import enrol_requester
+from hits.connections import enrol_requester
 from hits.loop import Marketplace
 from tests.browsers import PATIENCE_MS, opened_page, sign_in
 from tests.console.conftest import PASSWORD

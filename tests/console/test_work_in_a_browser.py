@@ -24,11 +24,11 @@ from annotation.protocols.versions import freeze, save_draft
 from annotation.readers.item_files import read_responses
 from config.samples import FOLDER
 from hits.collect import collect_batch
+from hits.connections import enrol_requester, enrol_worker
 from hits.endpoints import connect
-from hits.enrolment import enrol_requester, enrol_worker
-from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Batch
-from hits.publish import publish_batch
+from hits.plans import draft_batch, plan_batch
+from hits.publications import publish_batch
 from marketplace import clock
 from marketplace.models import Assignment, AssignmentDraft, ProblemReport
 from tests.accessibility import accessibility_problems

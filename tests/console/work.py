@@ -9,7 +9,7 @@ from django.test import override_settings
 from playwright.sync_api import Locator, expect
 
 from annotation.study_jobs import request_study_job
-from hits import recruiter_accounts
+from hits import account_requests
 from tests.browsers import PATIENCE_MS
 from work.models import Job
 
@@ -19,7 +19,7 @@ QUEUED = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []
 
 def work_off() -> None:
     """Do all jobs that wait; no other process does a part of one, so nothing pauses for it."""
-    with patch.object(recruiter_accounts, "PAUSE_SECONDS", 0):
+    with patch.object(account_requests, "PAUSE_SECONDS", 0):
         call_command("run_worker", until_empty=True)
 
 

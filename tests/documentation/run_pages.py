@@ -61,7 +61,7 @@ def site(template: Path, folder: Path) -> Iterator[None]:
     from django.db import connection, connections
 
     from config import first_run
-    from hits.local_site import served_site
+    from hits.loop import served_site
 
     database = folder / "page.sqlite3"
     connection.close()

@@ -6,17 +6,12 @@ from django.utils import timezone
 
 from accounts.models import User
 from hits import requester_api
-from hits.appeals import (
-    answer_appeal,
-    connections_with_rejections,
-    fetch_appeals,
-    send_answers,
-)
 from hits.collect import collect_batch
+from hits.contacts import answer_appeal, connections_with_rejections, fetch_appeals, send_answers
+from hits.decisions import REJECT, decide, send_decisions
 from hits.exceptions import DecisionRefused, MarketplaceUnreachable
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
-from hits.review import REJECT, decide, send_decisions
-from hits.review_dispatch import retry_refused
+from hits.sending import retry_refused
 from marketplace.models import Appeal as AppealThere
 from tests.codes import refused
 from tests.console.filled import add_assignment

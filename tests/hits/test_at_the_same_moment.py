@@ -10,10 +10,10 @@ from django.db import connection
 from accounts.models import User
 from annotation.models import Judgment, Submission
 from hits.collect import collect_batch
+from hits.decisions import decide, send_decisions
 from hits.drafts import draft_decision
 from hits.models import Assignment, Batch, DraftDecision, Hit
-from hits.publish import publish_batch
-from hits.review import decide, send_decisions
+from hits.publications import publish_batch
 from tests.annotation.studies import rating_study
 from tests.boto_clients import in_process_client
 from tests.hits.work import balance_of, batch_of, hand_in, hits_there, published_batch

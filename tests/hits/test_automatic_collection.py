@@ -10,8 +10,7 @@ from django.utils import timezone
 from annotation.models import Submission
 from annotation.study_jobs import COLLECT_NEW, request_study_job
 from hits import endpoints
-from hits.change_dispatch import apply_changes
-from hits.changes import close_batch
+from hits.changes import apply_changes, close_batch
 from hits.collect import awaited_hits
 from hits.models import Assignment, Batch, Connection, Hit
 from tests.hits.work import hand_in, hit_on, published_batch

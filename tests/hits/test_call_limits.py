@@ -9,10 +9,10 @@ from accounts.models import User
 from accounts.teams import create_team
 from annotation.study_jobs import COLLECT_NEW, request_study_job
 from encryption import encrypt
-from hits import call_limits, endpoints, requester_api
-from hits.call_limits import call_time
+from hits import endpoints, limits, requester_api
 from hits.connections import balance_usd, client_of
 from hits.exceptions import MarketplaceSlow, MarketplaceUnreachable
+from hits.limits import call_time
 from hits.models import Batch, Connection, Hit
 from tests.annotation.studies import rating_study
 from tests.console.filled import add_batch
@@ -74,7 +74,7 @@ def test_an_answer_that_drips_ends_with_the_time_there_is(connection, site, head
 
 @pytest.mark.parametrize("is_requester_api", [True, False])
 def test_an_answer_is_not_larger_than_it_may_be(connection, site, monkeypatch, is_requester_api):
-    monkeypatch.setattr(call_limits, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(limits, "MOST_BYTES", 10_000)
     monkeypatch.setattr(requester_api, "PAUSES_SECONDS", ())
     large = {"AvailableBalance": "1.00", "rest": "x" * 20_000}
     site.answers |= {"GetAccountBalance": large, "/appeals": large}

@@ -8,7 +8,7 @@ from hits.calls import calls_at_once
 from hits.endpoints import AccessKey, connect
 from hits.exceptions import MarketplaceRefused
 from hits.models import Hit
-from hits.publish import publish_batch
+from hits.publications import publish_batch
 from tests.annotation.studies import rating_study
 from tests.boto_clients import network_client
 from tests.codes import refused_naming

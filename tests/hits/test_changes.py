@@ -9,14 +9,13 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.teams import create_team
 from annotation.access import give_to_team
-from hits import publish
+from hits import publications
 from hits.budgets import rooms_of, set_budget
-from hits.change_dispatch import apply_changes
 from hits.changes import (
     add_assignments,
+    apply_changes,
     close_batch,
     expire_batch,
-    expiry_of,
     extend_batch,
     missing_assignments,
     price_of_extension,
@@ -24,10 +23,10 @@ from hits.changes import (
     repost_missing,
 )
 from hits.collect import collect_batch
+from hits.decisions import decide, send_decisions
 from hits.exceptions import BatchUnfit, ChangeUnfit, MarketplaceUnreachable, OverBudget
 from hits.models import Assignment, Batch, Hit
-from hits.publish import publish_batch
-from hits.review import decide, send_decisions
+from hits.publications import publish_batch
 from marketplace import clock
 from marketplace.models import Hit as MarketplaceHit
 from tests.codes import refused
@@ -126,7 +125,7 @@ def test_what_an_extension_opens_again_is_within_the_budgets(batch, client, ann)
 
 def test_a_batch_is_extended_also_once_it_expired_but_not_beyond_a_year(batch, client):
     start = Batch.objects.get().publishing_started_at
-    assert expiry_of(batch) == start + timedelta(seconds=batch.lifetime_seconds)
+    assert batch.offered_until == start + timedelta(seconds=batch.lifetime_seconds)
     for days, code in ((-1, "not_in_future"), (3, "before_expiry"), (400, "not_in_future")):
         with refused(ChangeUnfit, code):
             extend_batch(batch=batch, expires_at=in_days(days), actor=None)
@@ -146,7 +145,7 @@ def test_a_batch_is_extended_also_once_it_expired_but_not_beyond_a_year(batch, c
 
 
 def test_closing_ends_a_publication_that_is_under_way(study, client, monkeypatch):
-    monkeypatch.setattr(publish, "UNWRITTEN_SECONDS", -1)
+    monkeypatch.setattr(publications, "UNWRITTEN_SECONDS", -1)
     batch = batch_of(study)
 
     def closed_meanwhile(hits, total):

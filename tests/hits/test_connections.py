@@ -8,7 +8,7 @@ from cryptography.fernet import Fernet
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from encryption import UndecryptableSecret, decrypt
-from hits.connection_requests import request_connection
+from hits.account_requests import request_connection
 from hits.connections import (
     balance_usd,
     client_of,

@@ -18,17 +18,14 @@ from annotation.protocols.documents import read_document
 from annotation.protocols.templates import read_protocol, template_names
 from annotation.readers.drafts import JudgmentDraft, SubmissionDraft
 from hits.answers import Answer, read_answer
-from hits.checked_pages import checks_on
 from hits.collect import collect_batch
-from hits.crowd.faults import FAULTS, PASTED, FaultyAnswers, faulty_names
-from hits.crowd.pages import Page
 from hits.crowd.replay import RecordedAnswers, crowd_names, replay_group, replay_plan
-from hits.crowd.simulated import SimulatedAnswers
-from hits.crowd.worker import CrowdWorker
+from hits.crowd.simulated import FAULTS, PASTED, FaultyAnswers, SimulatedAnswers, faulty_names
+from hits.crowd.worker import CrowdWorker, Page
 from hits.exceptions import CrowdStuck
-from hits.exports import submission_rows
 from hits.models import Hit
 from hits.questions import task_page
+from hits.study_files import submission_rows
 from marketplace.models import Assignment as MarketplaceAssignment
 from marketplace.models import WorkerAccount
 from tests.annotation.studies import alternatives_study, rating_study
@@ -252,7 +249,7 @@ def pages(db):
     """The study, and the tasks of its pages with their checks."""
     batch = batch_of(checked_study(*CHECKS, n_items=10))
     return batch.study, [
-        json.loads(Page(task_page(hit.item, batch.document, checks_on(hit))).task or "null")
+        json.loads(Page(task_page(hit.item, batch.document, hit.placed_checks)).task or "null")
         for hit in Hit.objects.of(batch)
     ]
 

@@ -6,14 +6,14 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Submission
-from hits import collect, responses
+from hits import collect, endpoints
 from hits.collect import RESUMED_WITHIN, collect_batch
 from hits.costs import estimate, require_funds
+from hits.decisions import decide, send_decisions
 from hits.endpoints import AccessKey, connect
 from hits.exceptions import MarketplaceUnreachable
 from hits.models import Assignment, Hit
-from hits.publish import publish_batch
-from hits.review import decide, send_decisions
+from hits.publications import publish_batch
 from tests.annotation.studies import rating_study
 from tests.codes import refused
 from tests.hits import cutting_proxy as cuts
@@ -37,7 +37,7 @@ EVERY_CUT = [
 
 @pytest.fixture(autouse=True)
 def short_delays(monkeypatch):
-    monkeypatch.setattr(responses, "LONGEST_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(endpoints, "LONGEST_DELAY_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_a_line_that_cuts_everything_is_given_up_in_words(batch_with_work, proxy
     with refused(MarketplaceUnreachable, "cut_short") as unreachable:
         collect_batch(batch=batch_with_work, client=lab)
     assert f"{proxy.url}/requester" in str(unreachable.value)
-    assert proxy.calls[LIST] == responses.MOST_ATTEMPTS
+    assert proxy.calls[LIST] == endpoints.MOST_ATTEMPTS
 
 
 @pytest.mark.slow

@@ -7,11 +7,11 @@ import pytest
 
 from annotation.flags import store_evidence
 from annotation.models import AnnotatorFlag, Candidate, SubmissionEvidence
+from hits.answers import simulation_mark
 from hits.collect import collect_batch
-from hits.crowd.marks import simulation_mark
+from hits.drafts import fast_assignments, unflagged_assignments
 from hits.models import Assignment, Hit
-from hits.pages.decision_rules import draft_by
-from hits.review_rules import fast_assignments, unflagged_assignments
+from hits.pages.rules import draft_by
 from marketplace.hits.assignments import accept_hit, answer_document, submit_answer
 from marketplace.models import Hit as MarketplaceHit
 from tests.annotation.importing import command_output

@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 from botocore.config import Config
 
-from hits import endpoints, marketplace_api
+from hits import connections, endpoints
 from hits.connections import balance_usd
 from hits.endpoints import AccessKey, connect, translated_errors
 from hits.exceptions import (
@@ -174,7 +174,7 @@ def secure_site(tmp_path, monkeypatch):
 def call(is_requester_api, address):
     if is_requester_api:
         return balance_usd(connect(key=KEY, endpoint_url=f"{address}/requester"))
-    return marketplace_api.post(address, "/appeals", {}, signature=lambda _address, _body: {})
+    return connections.post_json(address, "/appeals", {}, signature=lambda _address, _body: {})
 
 
 both = pytest.mark.parametrize("is_requester_api", [True, False])

@@ -10,14 +10,13 @@ from django.core.management import call_command
 from annotation.models import Study
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import save_draft
-from hits import qualifications
 from hits.collect import collect_batch
 from hits.exceptions import BatchUnfit, MarketplaceUnreachable
 from hits.exclusions import send_exclusions
-from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Batch, Exclusion, Hit
-from hits.publish import publish_batch
-from hits.qualifications import country_error, has_languages, requirements
+from hits.plans import draft_batch, plan_batch
+from hits.publications import publish_batch
+from hits.requirements import country_error, has_languages, requirements
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import QualificationType
 from tests.annotation.studies import alternatives_study
@@ -106,7 +105,7 @@ def test_languages_are_required_of_workers_who_say_that_they_know_them(study, cl
     assert may_take(ann, hit_on(batch, "d0"))
     assert not may_take(bob, hit_on(batch, "d1"))
     assert has_languages(client)
-    with patch.object(qualifications, "ANY_LANGUAGE", "ASSAYLANGUAGEQQQ"):
+    with patch("hits.requirements.ANY_LANGUAGE", "ASSAYLANGUAGEQQQ"):
         assert not has_languages(client)  # as a marketplace that has no such qualification
 
 

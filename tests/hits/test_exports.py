@@ -10,8 +10,8 @@ from django.core.management import call_command
 from annotation.exceptions import AnnotationError
 from annotation.models import Submission
 from hits.collect import collect_batch
-from hits.exports import NAMES, submission_rows
 from hits.models import Assignment, Worker
+from hits.study_files import NAMES, submission_rows
 from presentation.files import FileUnwritable
 from presentation.row_files import row_csv, row_jsonl
 from presentation.spreadsheets import from_cell

@@ -8,13 +8,13 @@ from accounts.models import User
 from accounts.teams import create_team
 from annotation.models import Submission
 from encryption import encrypt
-from hits.appeals import fetch_appeals
 from hits.collect import collect_batch
 from hits.connections import client_of
+from hits.contacts import fetch_appeals
+from hits.decisions import REJECT, decide, send_decisions
 from hits.exceptions import MarketplaceFault
 from hits.foreign_records import amount_usd, appeal_records
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
-from hits.review import REJECT, decide, send_decisions
 from hits.statements import fetch_statement
 from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import rating_study

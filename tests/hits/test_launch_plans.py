@@ -16,9 +16,9 @@ from annotation.frames import sample_design
 from annotation.models import Item, ItemSample, SampledItem
 from hits.budgets import rooms_of, set_budget
 from hits.exceptions import BatchUnfit, LaunchedMeanwhile, OverBudget
-from hits.launch_plans import add_hits, draft_batch, plan_batch
 from hits.models import Batch, Hit
-from hits.publish import publish_batch
+from hits.plans import add_hits, draft_batch, plan_batch
+from hits.publications import publish_batch
 from hits.selections import ALL_ITEMS, REST, draw, item_list, least_sure, of_round, sample
 from metrics.models import ScoringRun
 from metrics.stored_scores import write_scores

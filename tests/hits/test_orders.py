@@ -14,17 +14,16 @@ from annotation.models import Judgment, Submission
 from annotation.protocols.columns import document_of_rows
 from annotation.protocols.records import Order
 from annotation.protocols.versions import save_draft
-from hits.checked_pages import checks_on
 from hits.collect import collect_batch
-from hits.exports import submission_rows
-from hits.launch_checks import Funds
+from hits.decisions import REJECT, decide, send_decisions
+from hits.drafts import unflagged_assignments
 from hits.models import Assignment, Batch, Hit
 from hits.orders import balanced_orders, is_even, order_rows, shown_order
 from hits.preflight import order_findings
 from hits.questions import task_page
-from hits.review import REJECT, decide, send_decisions
-from hits.review_rules import unflagged_assignments
+from hits.readiness import Funds
 from hits.statements import OrderBalance, batch_report
+from hits.study_files import submission_rows
 from marketplace.documents.questions import parse_question
 from marketplace.hits.assignments import accept_hit, give_up, return_assignment, submit_assignment
 from marketplace.models import Assignment as Taken
@@ -181,7 +180,7 @@ def test_quality_checks_do_not_disturb_the_balance():
     batch = batch_of(checked_study(*CHECKS, n_items=10, order=Order(policy="latin_square")))
     n_checked = 0
     for hit in Hit.objects.of(batch):
-        checks = checks_on(hit)
+        checks = hit.placed_checks
         task = task_of(task_page(hit.item, batch.document, checks))
         orders = [shown_order(task, "3X", slot) for slot in range(2)]
         own = {each.blind_key for each in hit.item.candidates.all()}

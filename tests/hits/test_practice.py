@@ -12,20 +12,18 @@ from annotation.protocols.documents import read_document
 from annotation.protocols.versions import save_draft
 from hits import preflight, qualification_tests
 from hits.budgets import commitments
-from hits.change_dispatch import apply_changes
-from hits.changes import close_batch
+from hits.calls import match_published
+from hits.changes import apply_changes, close_batch
 from hits.collect import collect_batch
-from hits.costs import estimate
+from hits.costs import estimate, spend_of
 from hits.crowd.replay import crowd_practice, replay_group
 from hits.crowd.simulated import SimulatedAnswers
 from hits.exceptions import BatchUnfit, MarketplaceUnreachable
-from hits.expenses import spend_of
-from hits.exports import submission_rows
-from hits.hit_creation import match_published
+from hits.graded_pages import practice_page
 from hits.models import Batch, Hit, PracticeAnswer, PracticeHit, PracticeResult
-from hits.practice_pages import practice_page
 from hits.progress import progress_counts
-from hits.publish import publish_batch
+from hits.publications import publish_batch
+from hits.study_files import submission_rows
 from marketplace import clock
 from marketplace.exceptions import MarketplaceError
 from marketplace.hits.assignments import find_next

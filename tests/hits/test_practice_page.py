@@ -16,8 +16,8 @@ from annotation.protocols.records import (
     Qualifications,
 )
 from annotation.protocols.versions import freeze, save_draft
+from hits.graded_pages import PracticePage, practice_page
 from hits.page_texts import TABLES
-from hits.practice_pages import PracticePage, practice_page
 from hits.questions import task_page
 from tests.accessibility import accessibility_problems
 from tests.hits.frames import Frame, counts, frame_of, send

@@ -12,8 +12,8 @@ from annotation.study_jobs import PUBLISH, jobs_of
 from hits.collect import collect_batch
 from hits.connections import close_connection, connect_marketplace
 from hits.endpoints import AccessKey
-from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Batch, Connection, Hit
+from hits.plans import draft_batch, plan_batch
 from hits.publications import request_publication
 from hits.selections import REST
 from marketplace.models import Requester

@@ -7,6 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Candidate, Item, Study
+from hits.calls import SILENT_FOR, Publisher, match_published
 from hits.connections import site_connection
 from hits.exceptions import (
     BatchUnfit,
@@ -14,12 +15,10 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     QuestionTooLarge,
 )
-from hits.hit_creation import match_published
-from hits.item_faults import CHUNK
-from hits.launch_plans import draft_batch
 from hits.models import Batch, Connection, Hit
-from hits.publish import publish_batch
-from hits.publishers import SILENT_FOR, Publisher
+from hits.plans import draft_batch
+from hits.publications import publish_batch
+from hits.readiness import CHUNK
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.models import Requester
 from marketplace.money.deposits import deposit
@@ -245,7 +244,7 @@ def test_a_publisher_that_was_killed_is_waited_for_only_so_long(study, client, m
     assert not Publisher(batch).claim()
     long_silent = timezone.now() - SILENT_FOR - timedelta(seconds=1)
     Batch.objects.update(publisher_seen_at=long_silent)
-    monkeypatch.setattr("hits.publishers.RENEWED_EVERY", timedelta(0))
+    monkeypatch.setattr("hits.calls.RENEWED_EVERY", timedelta(0))
     seen_at = []
 
     def progress(hits, total):

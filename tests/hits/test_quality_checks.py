@@ -35,20 +35,16 @@ from annotation.study_files import (
     study_download,
 )
 from hits import requester_api
-from hits.checked_pages import checks_on
 from hits.collect import collect_batch
-from hits.devices import fetch_shared_devices
+from hits.drafts import unflagged_assignments
 from hits.exceptions import MarketplaceFault
 from hits.exclusions import clear_workers
 from hits.models import Assignment, Batch, Exclusion, Hit, Worker, WorkerClearance
-from hits.pages.launch_form import second_round
-from hits.pages.review_desk import (
-    desk_facts,
-    queue_of,
-)
-from hits.pages.worker_records import record_of
+from hits.pages.desk import desk_facts, queue_of
+from hits.pages.terms import second_round
+from hits.pages.workers import record_of
 from hits.questions import task_page
-from hits.review_rules import unflagged_assignments
+from hits.requester_api import fetch_shared_devices
 from marketplace.exceptions import MarketplaceError
 from tests.annotation.importing import command_output
 from tests.annotation.studies import alternatives_study, rating_study
@@ -83,7 +79,7 @@ def checked_study(*checks: Check, n_items: int = 4, **fields):
 
 def answer(hit: Hit, value_of) -> str:
     """The answer of a page to a worker who gives each of its candidates this value."""
-    shown = [*hit.item.candidates.all(), *checks_on(hit)]
+    shown = [*hit.item.candidates.all(), *hit.placed_checks]
     rows = [
         {"candidate": each.blind_key, "question": LINE.name, "value": value_of(each), "seconds": 2}
         for each in shown
@@ -133,8 +129,8 @@ def test_checks_are_placed_on_their_share_of_the_pages_and_stay_there(client):
     assert [sum(row[1] == number for row in placed) for number in range(4)] == [5, 5, 5, 5]
     assert max([row[0] for row in placed].count(f"d{n}") for n in range(10)) == 2  # spread
     for hit in Hit.objects.of(batch):
-        page = task_page(hit.item, batch.document, checks_on(hit))
-        assert all(check.blind_key in page and check.text in page for check in checks_on(hit))
+        page = task_page(hit.item, batch.document, hit.placed_checks)
+        assert all(check.blind_key in page and check.text in page for check in hit.placed_checks)
         assert not [kind for kind in ("gold", "degraded", "instructed") if kind in page]
     again = published_batch(hit.item.study, client, round=2)
     assert placed_on(again) == placed  # the same version, the same pages

@@ -23,10 +23,11 @@ from annotation.study_jobs import RECRUIT
 from benchmarks.fake_prolific.operations import move_study
 from benchmarks.fake_prolific.server import FakeProlific
 from hits import payments, recruited_batches, recruiter_api, submissions
-from hits.archive import unfinished_work
+from hits.account_requests import request_end, request_recruiter
+from hits.archive import delete_study, unfinished_work
 from hits.collect import collect_batch
 from hits.connections import client_of, connect_this_site
-from hits.deletion import delete_study
+from hits.decisions import decide, send_decisions
 from hits.exceptions import (
     MarketplaceFault,
     MarketplaceSlow,
@@ -34,7 +35,6 @@ from hits.exceptions import (
     PaymentRefused,
     RecruitingRefused,
 )
-from hits.launch_plans import draft_batch, plan_batch
 from hits.models import (
     Assignment,
     Batch,
@@ -46,8 +46,16 @@ from hits.models import (
     Recruitment,
 )
 from hits.models.recruiting import CHARGES
+from hits.participant_bonuses import BONUS, bonuses_of
+from hits.participant_status import (
+    connections_to_follow,
+    follow_batch,
+    follow_decisions,
+    store_standing,
+)
 from hits.payments import bonus_purpose, request_payment, send_payments
-from hits.publish import publish_batch
+from hits.plans import draft_batch, plan_batch
+from hits.publications import publish_batch
 from hits.recruited_batches import (
     DEMOGRAPHICS,
     DISCARD,
@@ -63,12 +71,7 @@ from hits.recruited_batches import (
     request_change,
     request_draft,
 )
-from hits.recruited_bonuses import BONUS, bonuses_of
-from hits.recruited_decisions import follow_decisions
-from hits.recruited_files import file_address
-from hits.recruited_standing import connections_to_follow, follow_batch, store_standing
-from hits.recruiter_accounts import request_end, request_recruiter
-from hits.review import decide, send_decisions
+from hits.requester_api import file_address
 from hits.statements import batch_report, fetch_statement
 from marketplace.models import (
     AccessKey,
@@ -350,7 +353,7 @@ def test_its_files_are_read_at_the_marketplace_by_an_address_for_minutes(
     assert Client().get(address).status_code == 403
     key.requester.owners.add(ada)
     assert Client().get(address).status_code == 200
-    monkeypatch.setattr("hits.recruited_files.SECONDS", -1)
+    monkeypatch.setattr("hits.requester_api.SECONDS", -1)
     assert Client().get(file_address(drafted, "join", reader="ada")).status_code == 403
     assert MarketplaceEntry.objects.filter(action="study.export_join").count() == 2
 
@@ -1019,15 +1022,15 @@ def test_answers_taken_back_while_they_are_read_or_paid_leave_nothing(
     collect_batch(batch=batch, client=client_of(connection))
     facts = {"amount_usd": Decimal("0.50"), "purpose": bonus_purpose("Careful")}
     request_payment(assignment=Assignment.objects.first(), reason="Careful", **facts)
-    is_first, checks_on = payments._is_first_attempt, submissions.checks_on
+    is_first, read = payments._is_first_attempt, submissions.read_answer
 
     def delete_before_sending(payment):
         submissions.delete_withdrawn(Assignment.objects.filter(pk=payment.assignment_id))
         return is_first(payment)
 
-    def delete_before_reading(hit):
+    def delete_before_reading(*answer):
         submissions.delete_withdrawn(Assignment.objects.all())
-        return checks_on(hit)
+        return read(*answer)
 
     RecruiterConnection.objects.update(settings={"currency": "USD"})
     monkeypatch.setattr(payments, "_is_first_attempt", delete_before_sending)
@@ -1036,7 +1039,7 @@ def test_answers_taken_back_while_they_are_read_or_paid_leave_nothing(
     assert not Payment.objects.exists()
     assert Assignment.objects.count() == 2
     Submission.objects.all().delete()
-    monkeypatch.setattr(submissions, "checks_on", delete_before_reading)
+    monkeypatch.setattr(submissions, "read_answer", delete_before_reading)
     assert submissions.read_assignments(batch=batch) == 0
     assert not Assignment.objects.exists()
     assert not Submission.objects.exists()

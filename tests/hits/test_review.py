@@ -11,6 +11,15 @@ from django.utils import timezone
 from accounts.models import User
 from hits.budgets import commitments
 from hits.collect import store_assignment
+from hits.costs import spend_of
+from hits.decisions import (
+    APPROVE,
+    REJECT,
+    ReviewResult,
+    decide,
+    send_decisions,
+    withdraw_refused,
+)
 from hits.endpoints import AccessKey, connect
 from hits.exceptions import (
     FeedbackUnfit,
@@ -18,11 +27,9 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     PaymentRefused,
 )
-from hits.expenses import spend_of
 from hits.foreign_records import assignment_record
 from hits.models import PART, Assignment, Batch, DeliveryState, Payment
 from hits.payments import bonus_purpose, request_payment, send_payments
-from hits.review import APPROVE, REJECT, DecisionsResult, decide, send_decisions, withdraw_refused
 from marketplace import clock
 from marketplace.models import BonusPayment
 from tests.boto_clients import ENDPOINT_URL
@@ -57,7 +64,7 @@ def test_what_was_approved_elsewhere_or_by_time_is_taken_over(batch, client, is_
         for assignment in Assignment.objects.all():
             client.approve_assignment(AssignmentId=assignment.assignment_id)
         approve(batch)
-    assert send_decisions(batch=batch, client=client) == DecisionsResult(n_decided_before=3)
+    assert send_decisions(batch=batch, client=client) == ReviewResult(n_decided_before=3)
     assert list(statuses(client)) == [APPROVED] * 3
     assert balance_of(client) == ("7.00", "0.00")
 
@@ -137,7 +144,7 @@ def test_an_answer_older_than_a_decision_does_not_take_it_back(batch, keys, clie
     approve(batch)
     wire.fail("ApproveAssignment", answer_lost, at=2)
     sent = send_decisions(batch=batch, client=wire.client)
-    assert sent == DecisionsResult(n_approved=3, rewards_usd=Decimal(3))
+    assert sent == ReviewResult(n_approved=3, rewards_usd=Decimal(3))
     assert wire.calls["ApproveAssignment"] == 4
     assert not store_assignment(hit=hit, record=assignment_record(hit, older))
     assert list(statuses(client)) == [APPROVED] * 3
@@ -150,9 +157,9 @@ def test_what_contradicts_another_decision_is_a_refusal_and_can_be_decided_anew(
     first = Assignment.objects.filter(pk=Assignment.objects.of(batch)[0].pk)
     decide(assignments=first, decision=APPROVE)
     wire.fail("ApproveAssignment", refusal("AWS.MechanicalTurk.InvalidAssignmentState"))
-    assert send_decisions(batch=batch, client=wire.client) == DecisionsResult(n_refused=1)
+    assert send_decisions(batch=batch, client=wire.client) == ReviewResult(n_refused=1)
     assert first.get().decision_problem == "Not now."
-    assert send_decisions(batch=batch, client=wire.client) == DecisionsResult()
+    assert send_decisions(batch=batch, client=wire.client) == ReviewResult()
     assert withdraw_refused(assignments=first) == 1
     assert first.undecided().get().decision_problem == ""
     assert withdraw_refused(assignments=first) == 0

@@ -12,8 +12,9 @@ from accounts.teams import create_team
 from annotation.access import give_to_team
 from hits.budgets import commitments, set_budget
 from hits.contacts import note_worker, send_messages
-from hits.draft_costs import paid_part, summary_of
-from hits.drafts import Action, draft_decision, drafts_of, undo_draft
+from hits.costs import spend_of
+from hits.decisions import override
+from hits.drafts import Action, draft_decision, drafts_of, paid_part, summary_of, undo_draft
 from hits.exceptions import (
     DecisionRefused,
     FeedbackUnfit,
@@ -21,7 +22,6 @@ from hits.exceptions import (
     PaymentRefused,
     SummaryOutdated,
 )
-from hits.expenses import spend_of
 from hits.models import (
     Assignment,
     Batch,
@@ -33,9 +33,7 @@ from hits.models import (
     WorkerBlock,
     WorkerNote,
 )
-from hits.record_drafts import record_drafts
-from hits.review import override
-from hits.review_dispatch import retry_refused, send_review
+from hits.sending import record_drafts, retry_refused, send_review
 from marketplace import clock
 from marketplace.models import Assignment as Work
 from marketplace.models import BonusPayment, WorkerMessage

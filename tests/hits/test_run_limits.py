@@ -12,15 +12,15 @@ from accounts.models import User
 from accounts.teams import create_team
 from annotation.study_jobs import PUBLISH, REVIEW, request_study_job
 from encryption import encrypt
-from hits import run_limits
+from hits import limits
+from hits.calls import sole_publisher
 from hits.connections import client_of
+from hits.decisions import decide
 from hits.exceptions import MarketplaceSlow
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch, Connection, Hit, Payment
 from hits.payments import bonus_purpose, request_payment
-from hits.publish import publish_batch
-from hits.publishers import sole_publisher
-from hits.review import decide
+from hits.publications import publish_batch
 from tests.annotation.studies import rating_study
 from tests.codes import refused_naming
 from tests.console.filled import add_assignment, add_batch
@@ -97,8 +97,8 @@ class SlowMarketplace:
 
 @pytest.fixture
 def slow(monkeypatch):
-    monkeypatch.setattr(run_limits, "RUN_SECONDS", 0.5)
-    monkeypatch.setattr(run_limits, "SECONDS_EACH", 0.02)
+    monkeypatch.setattr(limits, "RUN_SECONDS", 0.5)
+    monkeypatch.setattr(limits, "SECONDS_EACH", 0.02)
     with foreign_site() as site:
         yield SlowMarketplace(site)
 
@@ -163,7 +163,7 @@ def test_a_slow_publication_ends_with_a_reason_and_goes_on_once(slow, connection
 @pytest.mark.slow
 def test_a_run_never_ends_in_the_middle_of_a_call(slow, connection, settings, monkeypatch):
     settings.MARKETPLACE_REQUESTS_AT_ONCE = 1
-    monkeypatch.setattr(run_limits, "RUN_SECONDS", 0.3)
+    monkeypatch.setattr(limits, "RUN_SECONDS", 0.3)
     slow.seconds = 0.8
     batch = batch_at(connection, n_published=0)
     with refused_naming(MarketplaceSlow, "1"):
@@ -196,7 +196,7 @@ def test_slow_changes_end_and_go_on_once(slow, connection):
 
 @pytest.mark.slow
 def test_what_goes_on_at_a_fair_pace_is_not_ended(slow, reviewed, monkeypatch):
-    monkeypatch.setattr(run_limits, "SECONDS_EACH", 0.5)
+    monkeypatch.setattr(limits, "SECONDS_EACH", 0.5)
     assert runs(request_study_job(study=reviewed.study, kind=REVIEW)) == []
 
 

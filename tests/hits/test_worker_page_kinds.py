@@ -21,8 +21,8 @@ from annotation.protocols.records import (
     Reason,
 )
 from annotation.protocols.versions import freeze, save_draft
-from hits.answer_schema import answer_schema
 from hits.answers import read_answer
+from hits.page_rendering import answer_schema
 from hits.page_texts import SOURCE, TABLES
 from hits.questions import html_question, task_page
 from marketplace.documents.answer_schemas import answer_errors, check_schema

@@ -10,9 +10,9 @@ from django.apps import apps
 
 from annotation.models import Study
 from hits.collect import collect_batch
-from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Batch, Hit
-from hits.publish import publish_batch
+from hits.plans import draft_batch, plan_batch
+from hits.publications import publish_batch
 from marketplace.models import WorkerAccount
 from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.hits.wire import wire_of

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from hits.enrolment import enrol_requester, enrol_worker, signed_headers
+from hits.connections import enrol_requester, enrol_worker, signed_headers
 from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
 from marketplace.api.enrolment import MAX_BODY_BYTES, WINDOW_SECONDS
 from marketplace.models import AccessKey as StoredKey

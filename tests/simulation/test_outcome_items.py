@@ -13,7 +13,7 @@ import pytest
 from annotation.models import Study
 from hits.crowd.replay import crowd_names, replay_group
 from hits.models import Batch
-from hits.qualifications import countries_of
+from hits.requirements import countries_of
 from marketplace.people.enrolment import issue_access_key
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueStudy, FinalItem, SimulatedOutcome

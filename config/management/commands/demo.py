@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.agreement import study_agreement
 from annotation.models import Judgment, Study, Submission
 from config.samples import Crowd, demonstrate
-from hits.local_site import prepare_database
+from hits.loop import prepare_database
 from presentation.counts import count_of
 from presentation.progress import bar
 from retrieval.exports.qrels import study_qrels

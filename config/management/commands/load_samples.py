@@ -7,8 +7,7 @@ from config.first_run import (
     prepare_key,
     prepare_samples,
 )
-from hits.local_site import served_site
-from hits.loop import Marketplace
+from hits.loop import Marketplace, served_site
 from presentation.progress import bar
 
 

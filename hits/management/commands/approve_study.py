@@ -4,9 +4,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from hits.connections import client_of
+from hits.decisions import APPROVE, decide, send_decisions
+from hits.drafts import measure_holds
 from hits.models import Assignment, AssignmentRecordQuerySet, Batch
-from hits.review import APPROVE, decide, send_decisions
-from hits.review_rules import measure_holds
 from presentation.counts import count_of
 from presentation.progress import bar
 
@@ -47,7 +47,6 @@ class Command(BaseCommand):
 
 
 def _readable(batch: Batch, with_held: bool) -> tuple[AssignmentRecordQuerySet, int]:
-    """What is approved, and how much of it all waits for a person."""
     readable = Assignment.objects.of(batch).undecided().exclude(submission=None)
     held = readable.held()
     return (readable, 0) if with_held else (readable.exclude(pk__in=held), held.count())
@@ -58,7 +57,6 @@ def _held_text(n_held: int) -> str:
 
 
 def _preview(batch: Batch, with_held: bool) -> dict[str, Any]:
-    """What approving a batch would pay."""
     assignments, n_held = _readable(batch, with_held)
     n = assignments.count() + _decided_before(batch)
     rewards_usd = f"{n * batch.reward_usd}"
@@ -75,7 +73,6 @@ def _preview(batch: Batch, with_held: bool) -> dict[str, Any]:
 
 
 def _approve(batch: Batch, with_held: bool) -> dict[str, Any]:
-    """What approving a batch came to."""
     assignments, n_held = _readable(batch, with_held)
     decide(assignments=assignments, decision=APPROVE)
     result = send_decisions(

@@ -4,9 +4,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study, Submission
-from hits.exports import submission_rows
 from hits.models import PracticeAnswer
-from hits.practice_exports import practice_answer_rows
+from hits.study_files import practice_answer_rows, submission_rows
 from presentation.counts import count_of
 from presentation.files import write_whole
 from presentation.row_files import FORMS

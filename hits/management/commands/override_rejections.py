@@ -3,7 +3,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from hits.draft_costs import paid_part, price_usd
+from hits.decisions import override
+from hits.drafts import paid_part, price_usd
 from hits.management.review_command import (
     ReviewCommand,
     add_spend_argument,
@@ -13,7 +14,6 @@ from hits.management.review_command import (
     study_with_batches,
 )
 from hits.models import Assignment
-from hits.review import override
 from presentation.counts import count_of
 
 

@@ -1,3 +1,6 @@
+"""Bonuses, as a table lists them or the command line names one."""
+
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -5,19 +8,49 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from hits.bonus_files import BonusLine, read_bonuses
-from hits.management.numbers import dollars
+from annotation.exceptions import ImportRefused
+from annotation.readers.tables import read_rows
+from hits.exceptions import BonusFileRefused
 from hits.management.review_command import (
     ReviewCommand,
     add_spend_argument,
     assignments_of_ids,
+    dollars,
     require_room,
     require_typed_amount,
     study_with_batches,
 )
-from hits.models import Assignment, Payment
 from hits.payments import bonus_fee_usd, bonus_purpose, request_payment, validate_bonus
 from presentation.counts import count_of
+from presentation.numbers import read_usd
+
+COLUMNS = ("assignment_id", "amount_usd", "reason")
+
+
+@dataclass(frozen=True)
+class BonusLine:
+    assignment_id: str
+    amount_usd: Decimal
+    reason: str
+
+
+def read_bonuses(path: Path) -> list[BonusLine]:
+    """Every line of the file, or BonusFileRefused with what is wrong and where."""
+    lines: dict[tuple[str, str], BonusLine] = {}
+    try:
+        for row in read_rows(path, COLUMNS):
+            try:
+                amount_usd = read_usd(row.required("amount_usd"))
+            except ValueError as error:
+                raise row.refuse(str(error), code="not_an_amount") from None
+            line = BonusLine(row.required("assignment_id"), amount_usd, row.text("reason").strip())
+            if lines.setdefault((line.assignment_id, line.reason), line) is not line:
+                raise row.refuse(
+                    "the file names this assignment twice for the same reason.", code="named_twice"
+                )
+    except ImportRefused as error:
+        raise BonusFileRefused(f"{error.statement} Nothing was paid.", code=error.code) from None
+    return list(lines.values())
 
 
 class Command(ReviewCommand):
@@ -70,7 +103,18 @@ class Command(ReviewCommand):
             self.report(f"{text}what was paid before. Nothing was paid.", content, as_json=json)
             return
         with transaction.atomic():
-            requests = [(line, _request_bonus(by_id[line.assignment_id], line)) for line in lines]
+            requests = [
+                (
+                    line,
+                    request_payment(
+                        assignment=by_id[line.assignment_id],
+                        purpose=bonus_purpose(line.reason),
+                        amount_usd=line.amount_usd,
+                        reason=line.reason,
+                    ),
+                )
+                for line in lines
+            ]
             require_typed_amount(
                 [
                     (payment.assignment, payment.amount_usd + payment.fee_usd)
@@ -87,12 +131,3 @@ class Command(ReviewCommand):
             if payment is None
         ]
         self.send(target, as_json=json, problems=problems)
-
-
-def _request_bonus(assignment: Assignment, line: BonusLine) -> Payment | None:
-    return request_payment(
-        assignment=assignment,
-        purpose=bonus_purpose(line.reason),
-        amount_usd=line.amount_usd,
-        reason=line.reason,
-    )

@@ -12,7 +12,9 @@ from annotation.models import Study
 from hits.connections import client_of, connection_of_name, site_connection
 from hits.costs import Estimate, estimate, require_funds
 from hits.exceptions import FundsMissing
-from hits.launch_plans import (
+from hits.marketplaces import THIS_SITE
+from hits.models import Batch
+from hits.plans import (
     Plan,
     batch_like,
     draft_batch,
@@ -20,10 +22,8 @@ from hits.launch_plans import (
     require_same_terms,
     version_warning,
 )
-from hits.models import Batch
-from hits.profiles import THIS_SITE
-from hits.publish import publish_batch
-from hits.qualifications import MINUTES_OF_A_HIT, country_error, protocol_terms, requirements
+from hits.publications import publish_batch
+from hits.requirements import MINUTES_OF_A_HIT, country_error, protocol_terms, requirements
 from hits.selections import ALL_ITEMS, of_round, sample
 from presentation.counts import count_of
 from presentation.numbers import read_usd

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from encryption import UndecryptableSecret
-from hits.connection_requests import reencrypt_connections
+from hits.account_requests import reencrypt_connections
 from presentation.counts import count_of
 
 

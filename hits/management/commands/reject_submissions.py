@@ -5,18 +5,18 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from hits.management.numbers import dollars
+from hits.decisions import REJECT, decide, validate_feedback
 from hits.management.review_command import (
     ReviewCommand,
     add_spend_argument,
     assignments_of_ids,
+    dollars,
     require_room,
     require_typed_amount,
     study_with_batches,
 )
 from hits.models import PART, Assignment
 from hits.payments import request_payment, validate_part
-from hits.review import REJECT, decide, validate_feedback
 from presentation.counts import count_of
 
 

@@ -6,9 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from hits.enrolment import enrol_requester
-from hits.local_site import prepare_database, served_site
-from hits.loop import Marketplace
+from hits.connections import enrol_requester
+from hits.loop import Marketplace, prepare_database, served_site
 from presentation.progress import bar
 from replications.lmstyle import SLUG, replay
 

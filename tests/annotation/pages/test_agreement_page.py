@@ -22,10 +22,7 @@ from annotation.models import (
 from annotation.protocols.versions import freeze
 from annotation.study_facts import AGREEMENT, compute
 from console.glossary import ALPHA
-from hits.pages.review_desk import (
-    desk_facts,
-    queue_of,
-)
+from hits.pages.desk import desk_facts, queue_of
 from tests.annotation.preferences import prefer, preferences, turns
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
 from tests.codes import codes_on

@@ -1,9 +1,13 @@
 """What an address of the console asks of the database: as much of a large study as of a small
 one, within the design's limits, and nothing over and over."""
 
+from __future__ import annotations
+
 from collections import Counter
+from decimal import Decimal
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -17,14 +21,16 @@ from annotation.study_facts import AGREEMENT, RESULTS, VALIDATION, compute
 from annotation.study_jobs import SCORE, jobs_of
 from benchmarks.big_study import build_study
 from benchmarks.pages import addresses, require_all_known
+from console.forms import WageFloorForm
+from error_codes import InvalidValue
+from hits.pages.changes import ConfirmationForm
+from hits.pages.connections import BudgetForm
+from hits.pages.decision_forms import BonusRuleForm, DecisionTextForm, SendForm
+from hits.pages.terms import LaunchForm
+from presentation.numbers import read_usd
 from tests.annotation.studies import doubt, rate, rating_study
-from tests.console.addresses import (
-    API_OF_A_STUDY,
-    PARTS,
-    SHOWN_OF_A_STUDY,
-    SIGNED_IN,
-    address,
-)
+from tests.codes import refused
+from tests.console.addresses import API_OF_A_STUDY, PARTS, SHOWN_OF_A_STUDY, SIGNED_IN, address
 from tests.console.filled import add_assignment, add_batch, add_scores, store_validation
 from tests.console.work import request_for_later
 
@@ -151,3 +157,29 @@ def test_sorting_filtering_and_turning_pages_cost_no_more(rosa, studies, name, q
         costs[n_items] = statements(rosa, where(name, study), **query)
     assert len(costs[SMALL]) <= len(costs[LARGE]) <= MOST_STATEMENTS
     assert max(Counter(costs[LARGE]).values()) <= MOST_REPEATS
+
+
+FIELDS = [
+    BudgetForm.base_fields["cap_usd"],
+    LaunchForm.base_fields["reward_usd"],
+    LaunchForm.base_fields["budget_usd"],
+    BonusRuleForm.base_fields["amount_usd"],
+    SendForm.base_fields["typed_usd"],
+    ConfirmationForm.base_fields["expected_usd"],
+    WageFloorForm.base_fields["wage_floor_usd"],
+]
+
+
+@pytest.mark.parametrize("field", [*FIELDS, None])
+def test_an_amount_is_plain_digits(field):
+    field = field or DecisionTextForm("bonus").fields["amount_usd"]
+    assert field.clean("3.50") == Decimal("3.50")
+    for text in ("1e3", "٣", "５.00", "-1", "1,000", "NaN", "0.005", "9" * 13):
+        with pytest.raises(ValidationError):
+            field.clean(text)
+
+
+@pytest.mark.parametrize("text", ["1e3", "٣", "５.00", "-1", "", "1.", ".5", "1.000", "9" * 13])
+def test_what_is_no_plain_amount_is_refused(text):
+    with refused(InvalidValue, "not_an_amount"):
+        read_usd(text)

@@ -27,15 +27,12 @@ from annotation.protocols.records import (
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, save_draft
 from annotation.study_jobs import PUBLISH, jobs_of
-from hits import qualifications
 from hits.budgets import set_budget
 from hits.collect import collect_batch
 from hits.connections import balance_usd, client_of, connect_this_site
 from hits.contacts import note_worker
 from hits.exceptions import LaunchedMeanwhile
 from hits.exclusions import listed_workers
-from hits.launch_checks import forget_funds
-from hits.launch_plans import plan_batch
 from hits.models import (
     Assignment,
     Batch,
@@ -46,10 +43,12 @@ from hits.models import (
     PracticeHit,
     Worker,
 )
-from hits.pages.launch_form import THE_REST
-from hits.pages.launch_view import LaunchView
-from hits.pages.launch_workers import workers_text
-from hits.qualifications import country_name, language_name, requirements
+from hits.pages.findings import workers_text
+from hits.pages.pricing import LaunchView
+from hits.pages.terms import THE_REST
+from hits.plans import plan_batch
+from hits.readiness import forget_funds
+from hits.requirements import country_name, language_name, requirements
 from hits.wages import duration_of
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.people.enrolment import create_worker
@@ -423,7 +422,7 @@ def test_languages_hold_the_launch_where_the_marketplace_has_none(rosa, study, c
     held = press(rosa, study, form | {"languages": "de, xx"})
     assert fault_fields(held) == {"languages"}
     forget_funds(connection.pk)
-    with patch.object(qualifications, "ANY_LANGUAGE", "ASSAYLANGUAGEQQQ"):
+    with patch("hits.requirements.ANY_LANGUAGE", "ASSAYLANGUAGEQQQ"):
         check_page(rosa, study)
         assert fault_fields(press(rosa, study, form)) == {"languages"}
     forget_funds(connection.pk)
@@ -882,10 +881,10 @@ def unfolded(answer):
     return before + rest.partition("</details>")[2]
 
 
-def ask(study, *, assignments, **qualifications):
+def ask(study, *, assignments, **requirements):
     """A protocol that asks so many workers, with these qualifications, for an item."""
     document = current_document(study)
-    who = replace(document.qualifications, **qualifications)
+    who = replace(document.qualifications, **requirements)
     completion = replace(document.completion, assignments_per_item=assignments)
     save_draft(study=study, document=replace(document, qualifications=who, completion=completion))
 

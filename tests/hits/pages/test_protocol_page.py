@@ -35,17 +35,11 @@ from annotation.protocols.records import (
 from annotation.protocols.templates import read_protocol, template_names, write_yaml
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import current_document, newest_version, save_draft
-from hits.pages.check_view import title_of
-from hits.pages.practice_form import change_practice
-from hits.pages.protocol_form import (
-    change_questions,
-    document_of,
-    field_of,
-    unread_numbers,
-)
-from hits.pages.protocol_labels import place_of
-from hits.pages.protocol_view import ProtocolView
-from hits.pages.qualification_test_form import change_tests
+from hits.pages.admission import change_practice, change_tests
+from hits.pages.checks import title_of
+from hits.pages.field_labels import place_of
+from hits.pages.questionnaire import change_questions, document_of, field_of, unread_numbers
+from hits.pages.sections import ProtocolView
 from tests.annotation.studies import rating_study, ticked_study
 from tests.codes import codes_on, message_codes
 from tests.console.pages import words_of

@@ -26,9 +26,9 @@ from hits.models import (
     RecruiterCall,
     Recruitment,
 )
-from hits.pages.launch_view import LaunchView
+from hits.pages.offers import even_share
 from hits.pages.participants import OUTCOMES
-from hits.pages.recruit_forms import even_share
+from hits.pages.pricing import LaunchView
 from hits.recruited_batches import batches_without_study
 from tests.annotation.studies import rating_study
 from tests.codes import codes_on, field_codes

@@ -14,7 +14,7 @@ from annotation.models import Item, Protocol, Study, Submission
 from annotation.protocols.versions import freeze
 from annotation.study_facts import AGREEMENT, compute
 from annotation.study_jobs import SCORE
-from hits import deletion
+from hits import archive
 from hits.models import Assignment, Batch, Budget, Hit
 from hits.submissions import set_status
 from tests.codes import codes_of, field_codes, message_codes
@@ -58,7 +58,7 @@ def test_a_study_has_another_name_under_the_same_address(rosa: Client, study: St
 def test_a_study_is_deleted_once_its_name_is_typed(
     rosa: Client, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deletion, "unfinished_work", lambda _study: [])
+    monkeypatch.setattr(archive, "unfinished_work", lambda _study: [])
     n_items = study.items.count()
     page = rosa.get(reverse("console:delete", args=["mine"]))
     assert page.context["contents"][0][1] == n_items
@@ -80,7 +80,7 @@ def test_a_study_is_deleted_once_its_name_is_typed(
 def test_the_audit_log_shows_the_deletion(
     rosa: Client, colleague: User, signed_in: Any, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deletion, "unfinished_work", lambda _study: [])
+    monkeypatch.setattr(archive, "unfinished_work", lambda _study: [])
     assert study.team
     set_role(team=study.team, user=colleague, role=Role.AUDITOR, actor=None)
     post(rosa, "delete", name="mine")
@@ -111,7 +111,7 @@ def test_spending_under_a_budget_is_not_forgotten(rosa: Client, study: Study) ->
 def test_a_large_study_is_deleted_in_the_background(
     rosa: Client, researcher: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hits.deletion.AT_ONCE_JUDGMENTS", 0)
+    monkeypatch.setattr("hits.archive.AT_ONCE_JUDGMENTS", 0)
     scored_study("mine", owner=researcher)
     assert message_codes(post(rosa, "delete", name="mine")) == ["deleting"]
     work_off()

@@ -25,7 +25,7 @@ from django.contrib.auth import get_user_model
 from django.core import mail
 from django.core.management import call_command
 
-from hits import marketplace_api
+from hits import connections
 from hits.endpoints import AccessKey
 from hits.requester_api import signed_headers
 from marketplace import clock
@@ -440,7 +440,7 @@ def secret_of(live_server, keys):
     def ask(**body):
         path = "/webhook-secret"
         signature = partial(signed_headers, key)
-        answer = marketplace_api.post(live_server.url, path, body, signature=signature)
+        answer = connections.post_json(live_server.url, path, body, signature=signature)
         return answer.content["secret"]
 
     return ask

@@ -1,0 +1,415 @@
+"""The Protocol page's parts for qualification tests and for practice on the study's own page: what
+was typed, what its buttons change, and each as a fold of the form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Study
+from annotation.protocols.faults import Fault
+from annotation.protocols.fields import ITEM
+from annotation.protocols.practice import PATH, PRACTISED_KINDS, TESTED_KINDS
+from annotation.protocols.records import (
+    GradedCase,
+    Practice,
+    PracticeCandidate,
+    PracticeItem,
+    ProtocolDocument,
+    ProtocolQuestion,
+    QualificationTest,
+)
+from annotation.protocols.scales import WRITTEN_KINDS, labelled_values
+
+Data = Mapping[str, str]
+MOST_TESTS = 3
+MOST_CASES = 50
+TITLES = ("Test", "Practice", "Second test")
+NUMBERS = ("pass_percent", "tolerance_percent", "allowed_seconds", "retry_after_seconds")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A part of the form that is folded away; the names of its fields begin with its `prefix`."""
+
+    letter: ClassVar[str]
+    index: int
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.letter}{self.index}-"
+
+    @property
+    def number(self) -> int:
+        return self.index + 1
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """The right value under a question; where its answers are words, one of the `choices`."""
+
+    name: str
+    value: float | None
+    choices: list[tuple[str, str]]
+
+    @property
+    def value_text(self) -> str:
+        return "" if self.value is None else f"{self.value:g}"
+
+
+def score_rows(
+    document: ProtocolDocument,
+    question: Sequence[ProtocolQuestion],
+    scores: Mapping[str, float | None],
+) -> list[ScoreRow]:
+    names = dict.fromkeys([*(each.name for each in question), *scores])
+    return [
+        ScoreRow(name, scores.get(name), value_choices(document.question(name), [scores.get(name)]))
+        for name in names
+    ]
+
+
+def value_choices(
+    question: ProtocolQuestion | None, values: Iterable[float | None]
+) -> list[tuple[str, str]]:
+    """The answers that are words, each with its value as a field sends it; none of a number."""
+    if question is None or question.kind not in WRITTEN_KINDS:
+        return []
+    words = {"yes": _("yes"), "no": _("no")} if question.kind != "category" else {}
+    known = {
+        f"{each:g}": words.get(label, label) for label, each in labelled_values(question).items()
+    }
+    # A value that is no answer stays until somebody chooses another.
+    others = {f"{value:g}" for value in values if value is not None} - set(known)
+    return [*((each, each) for each in sorted(others)), *known.items()]
+
+
+@dataclass(frozen=True)
+class CaseRow:
+    """A case with its scores; the last one is empty, to be filled in."""
+
+    prefix: str
+    case: GradedCase | None
+    scores: list[ScoreRow]
+
+
+@dataclass(frozen=True)
+class QualificationTestRow(Fold):
+    letter = "t"
+    test: QualificationTest
+    cases: list[CaseRow]
+    has_faults: bool
+
+
+def qualification_test_rows(
+    document: ProtocolDocument, faults: list[Fault]
+) -> list[QualificationTestRow]:
+    """Each test with its cases, and an empty case after them."""
+    tests = document.qualifications.tests
+    paths = [fault.path for fault in faults if fault.path[:2] == ("qualifications", "tests")]
+    wrong = {path[2] for path in paths if path[2:]}
+    return [
+        QualificationTestRow(index, test, _case_rows(document, index, test), index in wrong)
+        for index, test in enumerate(tests)
+    ]
+
+
+def _case_rows(document: ProtocolDocument, index: int, test: QualificationTest) -> list[CaseRow]:
+    question = [each for each in document.questions if each.kind in TESTED_KINDS]
+    rows = []
+    for number, case in enumerate([*test.cases, None][:MOST_CASES]):
+        scores = score_rows(document, question, case.scores if case else {})
+        rows.append(CaseRow(f"t{index}-case{number}-", case, scores))
+    return rows
+
+
+def tests_of(data: Data) -> dict[str, Any]:
+    """What the form says of tests; nothing where it has no part for them."""
+    if "n_tests" not in data:
+        return {}
+    return {"tests": [_test(data, n) for n in range(count_in(data, "n_tests", MOST_TESTS))]}
+
+
+def _test(data: Data, index: int) -> dict[str, Any]:
+    prefix = f"t{index}-"
+    values: dict[str, Any] = {"title": data.get(f"{prefix}title", "").strip()}
+    for name in NUMBERS:
+        number = number_of(data.get(f"{prefix}{name}", ""))
+        if number is not None:
+            values[name] = int(number)
+    values["feedback"] = f"{prefix}feedback" in data
+    n_cases = count_in(data, f"{prefix}n_cases", MOST_CASES)
+    cases = [_case(data, f"{prefix}case{number}-") for number in range(n_cases)]
+    values["cases"] = [case for case in cases if case["candidate"].strip()]
+    return values
+
+
+def _case(data: Data, prefix: str) -> dict[str, Any]:
+    case: dict[str, Any] = {
+        name: data.get(f"{prefix}{name}", "").replace("\r\n", "\n")
+        for name in ("context", "reference", "candidate", "explanation")
+    }
+    return case | {"scores": scores_of(data, f"{prefix}score-")}
+
+
+def scores_of(data: Data, start: str) -> dict[str, float]:
+    """Values of the fields that begin so, under what their questions are called by now; under
+    another name one is a fault to be seen."""
+    scores = {name: number_of(text) for name, text in texts_of(data, start).items()}
+    return {name: value for name, value in scores.items() if value is not None}
+
+
+def texts_of(data: Data, start: str) -> dict[str, str]:
+    """What is not blank of such fields, as text."""
+    names = {
+        was: data.get(f"{field.removesuffix('was')}name", "").strip() or was
+        for field, was in data.items()
+        if field.endswith("-was")
+    }
+    texts = {
+        names.get(was, was): text.replace("\r\n", "\n")
+        for was, text in (
+            (f.removeprefix(start), t) for f, t in data.items() if f.startswith(start)
+        )
+    }
+    return {name: text for name, text in texts.items() if text.strip()}
+
+
+def number_of(text: str) -> float | None:
+    """The number that was typed, if it is one a protocol can hold."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if abs(number) <= 1e9 else None
+
+
+def count_in(data: Data, name: str, most: int) -> int:
+    text = data.get(name, "")
+    return min(int(text[:6]) if text.isdecimal() else 0, most)
+
+
+# What the buttons do to the tests.
+
+
+def is_of_tests(action: str) -> bool:
+    return action.partition(":")[0].endswith("-test")
+
+
+def change_tests(document: ProtocolDocument, action: str) -> tuple[ProtocolDocument, int]:
+    """The document after an action such as `remove-test:0`, and the test that it is about."""
+    name, _colon, address = action.partition(":")
+    tests = list(document.qualifications.tests)
+    index = min(int(address[:2]) if address.isdecimal() else 0, max(len(tests) - 1, 0))
+    if name == "add-test" and len(tests) < MOST_TESTS:
+        taken = {test.title for test in tests}
+        tests.append(QualificationTest((), title=next(t for t in TITLES if t not in taken)))
+        index = len(tests) - 1
+    elif name == "remove-test" and tests:
+        del tests[index]
+        index = max(index - 1, 0)
+    qualifications = replace(document.qualifications, tests=tuple(tests))
+    return replace(document, qualifications=qualifications), index
+
+
+def field_of_test(path: tuple[str | int, ...]) -> str:
+    match path[2:]:
+        case (int(index), "cases", int(number), "scores", str(name)):
+            return f"t{index}-case{number}-score-{name}"
+        case (int(index), "cases", int(number), str(name), *_rest) if name != "scores":
+            return f"t{index}-case{number}-{name}"
+        case (int(index), "cases", *rest):
+            return f"t{index}-case{rest[0] if rest else 0}-candidate"
+        case (int(index), str(name)):
+            return f"t{index}-{name}"
+    return "add-test"
+
+
+MOST_PAGES = 20
+MOST_CANDIDATES = 50
+PRACTICE_NUMBERS = ("pass_percent", "tolerance_percent", "attempts", "most_workers")
+TEXTS = ("item", "context", "reference", "condition")
+# Before somebody writes another; a reward must be one, and nothing is launched unread.
+FIRST_REWARD_USD = 0.1
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    score: ScoreRow
+    feedback: str
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """A candidate with its expected answers; the last one is empty, to be filled in."""
+
+    prefix: str
+    candidate: PracticeCandidate | None
+    answers: list[AnswerRow]
+
+
+@dataclass(frozen=True)
+class PracticePageRow(Fold):
+    letter = "p"
+    item: PracticeItem
+    answers: list[AnswerRow]
+    candidates: list[CandidateRow]
+    keys: list[str]
+    has_faults: bool
+
+    @property
+    def title(self) -> str:
+        """What it is of: the study's item, or the beginning of what is written."""
+        texts = (self.item.item, self.item.context, *(each.text for each in self.item.candidates))
+        return next((text.strip()[:60] for text in texts if text.strip()), "")
+
+
+def practice_rows(
+    study: Study, document: ProtocolDocument, faults: Sequence[Fault]
+) -> list[PracticePageRow]:
+    """Each page of practice, with an empty candidate after its own."""
+    practice = document.qualifications.practice
+    if practice is None:
+        return []
+    wrong = {fault.path[3] for fault in faults if fault.path[:2] == PATH and fault.path[3:]}
+    keys: dict[str, list[str]] = {}
+    names = [each.item for each in practice.items if each.item]
+    rows = study.items.filter(key__in=names) if names else study.items.none()
+    for item, candidate in rows.order_by("candidates__position", "candidates__pk").values_list(
+        "key", "candidates__key"
+    ):
+        keys.setdefault(item, []).append(candidate)
+    return [
+        PracticePageRow(
+            index,
+            item,
+            _answer_rows(document, item, is_of_item=True),
+            list(_candidate_rows(document, index, item)),
+            keys.get(item.item, []),
+            index in wrong,
+        )
+        for index, item in enumerate(practice.items)
+    ]
+
+
+def _candidate_rows(
+    document: ProtocolDocument, index: int, item: PracticeItem
+) -> Sequence[CandidateRow]:
+    candidates: list[PracticeCandidate | None] = [*item.candidates, None]
+    return [
+        CandidateRow(
+            f"p{index}-c{number}-",
+            each,
+            _answer_rows(document, each or PracticeCandidate(), is_of_item=False),
+        )
+        for number, each in enumerate(candidates[:MOST_CANDIDATES])
+    ]
+
+
+def _answer_rows(
+    document: ProtocolDocument, holder: PracticeItem | PracticeCandidate, *, is_of_item: bool
+) -> list[AnswerRow]:
+    questions = [each for each in document.questions if _is_answered(each, is_of_item)]
+    scores = {**dict.fromkeys(holder.feedback), **holder.scores}
+    return [
+        AnswerRow(row, holder.feedback.get(row.name, ""))
+        for row in score_rows(document, questions, scores)
+    ]
+
+
+def _is_answered(question: ProtocolQuestion, is_of_item: bool) -> bool:
+    is_about_item = question.about == ITEM and not question.options.is_comparison
+    return question.kind in PRACTISED_KINDS and is_about_item is is_of_item
+
+
+def practice_in(data: Data) -> dict[str, Any]:
+    """What the form says of practice; nothing where it has no part for it."""
+    if "practice-n_pages" not in data:
+        return {}
+    values: dict[str, Any] = {"title": data.get("practice-title", "").strip()}
+    values["reward_usd"] = number_of(data.get("practice-reward_usd", ""))
+    for name in PRACTICE_NUMBERS:
+        number = number_of(data.get(f"practice-{name}", ""))
+        values[name] = None if number is None else int(number)
+    n_pages = count_in(data, "practice-n_pages", MOST_PAGES)
+    values["items"] = [_page(data, f"p{index}-") for index in range(n_pages)]
+    return {"practice": {name: each for name, each in values.items() if each is not None}}
+
+
+def _page(data: Data, prefix: str) -> dict[str, Any]:
+    page: dict[str, Any] = {name: _text(data, f"{prefix}{name}") for name in TEXTS}
+    page["item"] = page["item"].strip()
+    n = count_in(data, f"{prefix}n_candidates", MOST_CANDIDATES)
+    candidates = [_candidate(data, f"{prefix}c{number}-") for number in range(n)]
+    page["candidates"] = [each for each in candidates if any(each.values())]
+    return page | _practice_answers(data, prefix)
+
+
+def _candidate(data: Data, prefix: str) -> dict[str, Any]:
+    texts = {"candidate": _text(data, f"{prefix}candidate").strip()}
+    texts["text"] = _text(data, f"{prefix}text")
+    return texts | _practice_answers(data, prefix)
+
+
+def _practice_answers(data: Data, prefix: str) -> dict[str, Any]:
+    feedback = texts_of(data, f"{prefix}feedback-")
+    return {"scores": scores_of(data, f"{prefix}score-"), "feedback": feedback}
+
+
+def _text(data: Data, name: str) -> str:
+    """Nothing of what is blank: it is no candidate."""
+    text = data.get(name, "").replace("\r\n", "\n")
+    return text if text.strip() else ""
+
+
+# What the buttons do to practice.
+
+
+def is_of_practice(action: str) -> bool:
+    return action.partition(":")[0].endswith("-practice")
+
+
+def change_practice(document: ProtocolDocument, action: str) -> tuple[ProtocolDocument, int]:
+    """The document after an action such as `remove-page-practice:0`, and the page that it is
+    about."""
+    name, _colon, address = action.partition(":")
+    before = document.qualifications.practice
+    practice = before or Practice(FIRST_REWARD_USD, (PracticeItem(),))
+    pages = list(practice.items)
+    index = min(int(address[:2]) if address.isdecimal() else 0, max(len(pages) - 1, 0))
+    if name == "add-page-practice" and before is not None and len(pages) < MOST_PAGES:
+        pages.append(PracticeItem())
+        index = len(pages) - 1
+    elif name == "remove-page-practice" and pages:
+        del pages[index]
+        index = max(index - 1, 0)
+    after = None if name == "remove-practice" else replace(practice, items=tuple(pages))
+    qualifications = replace(document.qualifications, practice=after)
+    return replace(document, qualifications=qualifications), index
+
+
+def field_of_practice(path: tuple[str | int, ...]) -> str:
+    match path[2:]:
+        case ("items", int(index), "candidates", int(number), *rest):
+            return f"p{index}-c{number}-{_field_within(rest, 'text')}"
+        case ("items", int(index), "candidates"):
+            return f"p{index}-c0-text"
+        case ("items", int(index), *rest):
+            return f"p{index}-{_field_within(rest, 'item')}"
+        case (str(name), *_rest) if name != "items":
+            return f"practice-{name}"
+    return "add-page-practice"
+
+
+def _field_within(rest: Sequence[str | int], default: str) -> str:
+    match rest:
+        case ["scores", str(name), *_rest]:
+            return f"score-{name}"
+        case ["feedback", str(name), *_rest]:
+            return f"feedback-{name}"
+        case [str(name), *_rest] if name not in ("scores", "feedback"):
+            return name
+    return default

@@ -1,0 +1,366 @@
+"""Whose work an annotator's is: the worker, and where the review desk has it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from django.db.models import BooleanField, Case, Count, Exists, Min, OuterRef, Subquery, When
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from accounts.models import User
+from annotation.assignment_facts import DeskWork
+from annotation.evidence import CONTRADICTORY, FAR, FAST, PASTED, SAME, Flag
+from annotation.flags import flags_of
+from annotation.models import EvidenceVersion, Study, Submission, WrittenAnswer
+from annotation.models.studies import counted
+from annotation.pages.study import stage_facts
+from console.models import PagePreferences
+from hits.costs import cost_of_assignment
+from hits.drafts import price_usd
+from hits.models import (
+    Appeal,
+    Assignment,
+    AssignmentRecordQuerySet,
+    Batch,
+    DeliveryState,
+    DraftDecision,
+    Message,
+    Payment,
+    SharedDevice,
+)
+from hits.pages.evidence import (
+    NOTED,
+    Devices,
+    FlagNote,
+    annotator_notes,
+    check_notes,
+    device_notes,
+    devices_of,
+    measured_note,
+)
+
+if TYPE_CHECKING:
+    from annotation.models.studies import CountedStudy
+
+WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
+LISTS = (WAITING, REJECTED, APPROVED)
+FIRST_ROWS = slice(250)
+# No key is longer; a database refuses greater numbers.
+MOST_DIGITS = 18
+# What is looked at first: flagged by a person or by a measure, or not read at all.
+IS_FLAGGED = Case(
+    When(submission=None, then=True),
+    When(submission__flag_reason__gt="", then=True),
+    When(submission__evidence__is_flagged=True, then=True),
+    When(
+        Exists(
+            SharedDevice.objects.filter(batch=OuterRef("hit__batch"), worker=OuterRef("worker"))
+        ),
+        then=True,
+    ),
+    default=False,
+    output_field=BooleanField(),
+)
+
+
+@dataclass(frozen=True)
+class QueueRow:
+    assignment: Assignment
+    name: str
+    flags: Sequence[FlagNote]
+    drafts: Sequence[DraftDecision]
+    others: Sequence[DraftDecision]
+
+    @property
+    def approves_at(self) -> datetime:
+        delay = self.assignment.hit.batch.auto_approval_delay_seconds
+        return self.assignment.submitted_at + timedelta(seconds=delay)
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether anything keeps it from the rule that approves what has no flag."""
+        return any(flag.holds_back for flag in self.flags)
+
+    @property
+    def other_annotators(self) -> list[str]:
+        return list(dict.fromkeys(name for flag in self.flags for name in flag.annotators))
+
+    @property
+    def measured(self) -> str:
+        """What was measured, for a row without a flag."""
+        submission = self.assignment.submission
+        return measured_note(submission) if submission else ""
+
+    @property
+    def summary(self) -> str:
+        """The row's few words: what was decided about it, else what speaks against it."""
+        if self.drafts:
+            actions = ", ".join(str(draft.get_action_display()) for draft in self.drafts)
+            return _("{decisions}: not sent").format(decisions=actions)
+        if self.assignment.decision_problem:
+            return _("refused by the marketplace")
+        words = list(dict.fromkeys(flag.short for flag in self.flags))
+        submission = self.assignment.submission
+        if submission is not None and submission.comment:
+            words.append(_("left a comment"))
+        return ", ".join(words) or _("no flag")
+
+
+def listed_assignments(study: Study, list_name: str) -> AssignmentRecordQuerySet:
+    of_study = Assignment.objects.filter(hit__batch__study=study)
+    if list_name == REJECTED:
+        return of_study.filter(status=Assignment.Status.REJECTED)
+    if list_name == APPROVED:
+        return of_study.filter(status=Assignment.Status.APPROVED)
+    return of_study.undecided()
+
+
+def queue_of(
+    study: Study,
+    user: User,
+    list_name: str,
+    *,
+    facts: DeskFacts,
+    drafts: Sequence[DraftDecision],
+    is_named: bool,
+    rows: slice = FIRST_ROWS,
+    opened: str = "",
+) -> list[QueueRow]:
+    """Flagged work first, then what was handed in the longest ago, as far as the desk shows it.
+
+    `is_named` where the person may see the workers' ids. The assignment that is `opened` by its
+    key comes first where it lies farther on.
+    """
+    listed = (
+        listed_assignments(study, list_name)
+        .select_related(
+            *("submission__annotator", "submission__evidence__version", "worker", "appeal"),
+            *("hit__item__picture", "hit__batch__connection"),
+        )
+        .prefetch_related(*NOTED)
+    )
+    listed = listed.defer("answer_xml", "submission__raw", "hit__item__picture__content")
+    in_order = listed.annotate(is_flagged=IS_FLAGGED).order_by("-is_flagged", "submitted_at", "pk")
+    found = list(in_order[rows])
+    if opened.isdecimal() and all(str(one.pk) != opened for one in found):
+        found = [*in_order.filter(pk=opened[:MOST_DIGITS]), *found]
+    devices = devices_of(study) if facts.has_shared_devices else {}
+    by_assignment: dict[int, list[DraftDecision]] = defaultdict(list)
+    for draft in drafts:
+        by_assignment[draft.assignment_id].append(draft)
+    return [
+        QueueRow(
+            assignment=assignment,
+            name=name_of(assignment, may_view_workers=is_named),
+            flags=notes_on(assignment, devices),
+            drafts=[one for one in by_assignment[assignment.pk] if one.reviewer_id == user.pk],
+            others=[one for one in by_assignment[assignment.pk] if one.reviewer_id != user.pk],
+        )
+        for assignment in found
+    ]
+
+
+def name_of(assignment: Assignment, *, may_view_workers: bool) -> str:
+    """The worker's id for those who may see it; else the annotator's pseudonym."""
+    if may_view_workers:
+        return assignment.worker.worker_id
+    submission = assignment.submission
+    return submission.annotator.pseudonym if submission else "–"
+
+
+def notes_on(assignment: Assignment, devices: Devices) -> list[FlagNote]:
+    notes = []
+    if assignment.reading_note:
+        title, text = _("Amended as it was read"), assignment.reading_note
+        notes.append(FlagNote(_("amended"), title, text, holds_back=False))
+    if assignment.submission is None:
+        notes.append(FlagNote(_("not read"), _("Could not be read"), assignment.problem))
+        return notes
+    if reason := assignment.submission.flag_reason:
+        notes.append(FlagNote(_("flagged"), _("Flagged by a member of the team"), reason))
+    notes += annotator_notes(assignment.submission)
+    notes += device_notes(assignment, devices)
+    notes += check_notes(assignment.submission)
+    return [
+        *notes,
+        *(_note(flag, assignment.submission) for flag in flags_of(assignment.submission)),
+    ]
+
+
+def counted_reasons(assignments: Sequence[Assignment]) -> list[tuple[str, int]]:
+    """What holds assignments back from the rule, and how many, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for one in assignments:
+        reasons = {note.short for note in notes_on(one, {}) if note.holds_back}
+        counts.update(reasons or {_("not measured yet")})
+    return counts.most_common()
+
+
+def _note(flag: Flag, submission: Submission) -> FlagNote:
+    short, title, others = {
+        CONTRADICTORY: (
+            _("times contradict"),
+            _("The answer contradicts the measured times"),
+            _contradiction(flag, submission),
+        ),
+        FAST: (
+            _("fast"),
+            _("{seconds} for all of it").format(seconds=_duration(flag.value)),
+            _("The median of all submissions is {seconds}.").format(
+                seconds=_duration(flag.typical)
+            ),
+        ),
+        SAME: (
+            _("same rating"),
+            _("{percent} % of the ratings are the same").format(percent=_percent(flag.value)),
+            _("The median of all submissions is {percent} %.").format(
+                percent=_percent(flag.typical)
+            ),
+        ),
+        FAR: (
+            _("far from others"),
+            _("{percent} % of the scale from the others' mean").format(
+                percent=_percent(flag.value)
+            ),
+            _("The median of all submissions is {percent} %.").format(
+                percent=_percent(flag.typical)
+            ),
+        ),
+        PASTED: (_("pasted"), _("The reason was pasted"), ""),
+    }[flag.name]
+    hits = ngettext(
+        "Of {all} submission by workers who agree with the others and take their time, {n} is "
+        "flagged in the same way.",
+        "Of {all} submissions by workers who agree with the others and take their time, {n} are "
+        "flagged in the same way.",
+        flag.n_careful,
+    ).format(all=flag.n_careful, n=flag.n_careful_hit)
+    return FlagNote(short, title, f"{others} {hits}".strip())
+
+
+def _contradiction(flag: Flag, submission: Submission) -> str:
+    if submission.has_unproved_mark:
+        return _(
+            "It is marked as simulated, and does not come from this site’s simulated annotators."
+        )
+    return _(
+        "The worker had at most {measured} for it: since they accepted it, or since they submitted "
+        "another page. The answer reports more. Workers who fill in several pages and then submit "
+        "them together look the same."
+    ).format(measured=_duration(flag.value))
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return _("{m} min {s} s").format(m=minutes, s=rest) if minutes else f"{rest} s"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"
+
+
+def written_answers(submission: Submission) -> list[WrittenAnswer]:
+    return list(submission.written_answers.select_related("candidate"))
+
+
+@dataclass(frozen=True)
+class DeskFacts:
+    """What the desk says of a study beside its queue, counted with what its stages say."""
+
+    n_appeals: int
+    n_refused: int
+    is_without_letter_keys: bool
+    has_shared_devices: bool
+    measured_version: int | None
+    n_measured: int | None
+
+    @property
+    def has_letter_keys(self) -> bool:
+        """Whether single letters decide; until somebody switches them off, they do."""
+        return not self.is_without_letter_keys
+
+    def is_measured(self, study: Study) -> bool:
+        return self.measured_version == study.judgments_version
+
+    def n_unmeasured(self, study: CountedStudy) -> int:
+        """About how many submissions came since the flags were measured."""
+        return max(study.n_submissions - (self.n_measured or 0), 0)
+
+
+def desk_facts(study: Study, user: User) -> DeskFacts:
+    refused = {"state": DeliveryState.REFUSED}
+    path = "assignment__hit__batch__study"
+    newest = EvidenceVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
+    is_off = PagePreferences.objects.filter(user=user.pk, has_letter_keys=False)
+    counts = {
+        "n_appeals": counted(Appeal.objects.unanswered(), path),
+        "n_refused": counted(Assignment.objects.refused(), "hit__batch__study")
+        + counted(Payment.objects.filter(**refused), path)
+        + counted(Message.objects.filter(**refused), path)
+        + counted(Appeal.objects.filter(**refused), path),
+        "is_without_letter_keys": Exists(is_off),
+        "has_shared_devices": Exists(SharedDevice.objects.filter(batch__study=OuterRef("pk"))),
+        "measured_version": Subquery(newest.values("judgments_version")[:1]),
+        "n_measured": Subquery(newest.values("n_submissions")[:1]),
+    }
+    facts = stage_facts(study, **counts)
+    return DeskFacts(**{name: facts[name] for name in counts})
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """All that waits in a study: what approving it costs, and when the first approves itself."""
+
+    usd: Decimal
+    due: datetime | None
+
+
+def waiting_work(study: Study, queue: Sequence[QueueRow], n_waiting: int) -> Waiting:
+    """Of the rows of the queue where it has all that waits; else counted."""
+    if n_waiting <= len(queue):
+        usd = sum((price_usd(row.assignment) for row in queue), Decimal(0))
+        return Waiting(usd, min((row.approves_at for row in queue), default=None))
+    rows = Assignment.objects.undecided().filter(hit__batch__study=study).order_by()
+    groups = list(
+        rows.values_list("hit__batch", "hit__max_assignments").annotate(
+            n=Count("*"), first=Min("submitted_at")
+        )
+    )
+    # Most often every batch of which something waits is in the queue's first rows.
+    batches = {row.assignment.hit.batch_id: row.assignment.hit.batch for row in queue}
+    if missing := {batch for batch, *_ in groups} - set(batches):
+        batches |= Batch.objects.select_related("connection").in_bulk(missing)
+    usd, due = Decimal(0), []
+    for key, size, n, first in groups:
+        batch = batches[key]
+        usd += n * cost_of_assignment(batch, size or batch.wave_assignments(1))
+        due.append(first + timedelta(seconds=batch.auto_approval_delay_seconds))
+    return Waiting(usd, min(due, default=None))
+
+
+IN_WORDS: dict[str, Promise] = {
+    WAITING: gettext_lazy("%(n)s waiting"),
+    REJECTED: gettext_lazy("%(n)s rejected"),
+    APPROVED: gettext_lazy("%(n)s approved"),
+}
+
+
+def desk_work(study: Study, annotators: Collection[str]) -> dict[str, Sequence[DeskWork]]:
+    """By pseudonym, in the order of the desk's lists."""
+    work: defaultdict[str, list[DeskWork]] = defaultdict(list)
+    names = ("submission__annotator__pseudonym", "worker__worker_id")
+    for list_name in IN_WORDS:
+        listed = listed_assignments(study, list_name)
+        rows = listed.filter(submission__annotator__pseudonym__in=annotators)
+        counts = rows.order_by().values_list(*names).annotate(n=Count("pk"), first=Min("pk"))
+        for name, worker_id, n, first in counts:
+            words = str(IN_WORDS[list_name]) % {"n": f"{n:,}"}
+            work[name].append(DeskWork(list_name, n, first, worker_id, words))
+    return dict(work)

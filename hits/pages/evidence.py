@@ -1,0 +1,370 @@
+"""A submission's ratings, each on its line beside those of the others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Prefetch, Q
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from annotation.evidence import (
+    BLUR,
+    FAST_TYPING,
+    HIDE,
+    MOSTLY_HIDDEN,
+    NO_INPUT,
+    UNSEEN,
+    UNTYPED,
+    Effort,
+    measured_efforts,
+)
+from annotation.models import (
+    AnnotatorFlag,
+    Candidate,
+    CheckAnswer,
+    Item,
+    Judgment,
+    Question,
+    Study,
+    Submission,
+)
+from console.templatetags.numbers import p_text
+from hits.models import Assignment, SharedDevice
+from hits.questions import letter_at
+
+SIMULATED, CONTRADICTORY, UNRECORDED = "simulated", "contradictory", "unrecorded"
+UNUSUAL, CONSISTENT = "unusual", "consistent"
+TITLES: dict[str, str | Promise] = {
+    SIMULATED: gettext_lazy("Simulated: its times mean nothing"),
+    CONTRADICTORY: gettext_lazy("The answer contradicts the measured times"),
+    UNRECORDED: gettext_lazy("The page recorded nothing of the work"),
+    UNUSUAL: gettext_lazy("Unusual"),
+    CONSISTENT: gettext_lazy("Nothing unusual was recorded"),
+}
+SIGNS: dict[str, str | Promise] = {
+    NO_INPUT: gettext_lazy("No key, mouse or touch was recorded."),
+    UNTYPED: gettext_lazy("Less than half of the text was typed or pasted."),
+    FAST_TYPING: gettext_lazy("It was typed faster than people type."),
+    UNSEEN: gettext_lazy("Not all questions came into view."),
+    MOSTLY_HIDDEN: gettext_lazy("The page was hidden most of the time."),
+}
+
+
+@dataclass(frozen=True)
+class EffortNote:
+    """How a submission was worked on: one `level`, the signs that made it unusual, and facts."""
+
+    level: str
+    signs: Sequence[str]
+    facts: Sequence[str]
+
+    @property
+    def title(self) -> str:
+        return str(TITLES[self.level])
+
+    @property
+    def is_bad(self) -> bool:
+        return self.level in (CONTRADICTORY, UNUSUAL)
+
+
+def effort_note(study: Study, submission: Submission) -> EffortNote:
+    """What a person should know of the effort behind a submission. It decides nothing."""
+    # Its annotator's others say when the one before was submitted.
+    efforts = measured_efforts(study, annotator=submission.annotator_id)
+    effort = efforts[submission.pk]
+    signs = [] if effort.is_exempt else effort.signs
+    return EffortNote(
+        level=_level(effort, signs),
+        signs=[str(SIGNS[sign]) for sign in signs],
+        facts=_facts(effort),
+    )
+
+
+def _level(effort: Effort, signs: Sequence[str]) -> str:
+    if effort.is_exempt:
+        return SIMULATED
+    if effort.is_contradictory:
+        return CONTRADICTORY
+    if not effort.events:
+        return UNRECORDED
+    return UNUSUAL if signs else CONSISTENT
+
+
+def _facts(effort: Effort) -> list[str]:
+    return [*_times(effort), *(_events(effort) if effort.events else [])]
+
+
+def _times(effort: Effort) -> list[str]:
+    facts = []
+    total, server, active = effort.total_seconds, effort.server_seconds, effort.active_seconds
+    if total is not None:
+        facts.append(_("{s} s from accepting to submitting").format(s=_number(total)))
+    if server is not None and total is not None and server < total:
+        facts.append(_("{s} s since the worker submitted another page").format(s=_number(server)))
+    if active is not None:
+        facts.append(_("{s} s in sight, as the page reports").format(s=_number(active)))
+    return facts
+
+
+def _events(effort: Effort) -> list[str]:
+    facts, first, typing, seen = [], effort.first_input_seconds, effort.typing_ms, effort.seen
+    if first is not None:
+        facts.append(_("first input after {s} s").format(s=_number(first)))
+    facts.append(
+        _("{typed} characters typed, {pasted} pasted").format(
+            typed=effort.n_typed, pasted=effort.n_pasted
+        )
+    )
+    if typing is not None:
+        facts.append(
+            _("typing: {median} ms between characters (interquartile range {range} ms)").format(
+                median=typing[0], range=typing[1]
+            )
+        )
+    n_hidden, n_left = effort.counts[HIDE], effort.counts[BLUR]
+    hidden = ngettext("page hidden {n} time, {s} s", "page hidden {n} times, {s} s", n_hidden)
+    facts.append(hidden.format(n=n_hidden, s=_number(effort.hidden_seconds)))
+    facts.append(ngettext("focus lost {n} time", "focus lost {n} times", n_left).format(n=n_left))
+    if seen is not None:
+        facts.append(_("{seen} of {all} questions in view").format(seen=seen[0], all=seen[1]))
+    return facts
+
+
+def _number(seconds: float) -> str:
+    return f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.1f}"
+
+
+# Of assignments, what these notes are made of.
+NOTED = (
+    Prefetch("submission__check_answers", CheckAnswer.objects.select_related("placed")),
+    Prefetch("submission__annotator__quality_flags", AnnotatorFlag.objects.select_related("other")),
+)
+# By batch and worker.
+Devices = dict[tuple[int, int], SharedDevice]
+
+
+@dataclass(frozen=True)
+class FlagNote:
+    """A flag in words: its number, and what others did; whether it holds work back from the rule
+    that approves what has none. `annotators` are others that it is about, by their pseudonyms."""
+
+    short: str
+    title: str
+    text: str
+    holds_back: bool = True
+    annotators: Sequence[str] = ()
+
+
+def check_notes(submission: Submission) -> list[FlagNote]:
+    return [_check_note(each) for each in submission.check_answers.all() if each.is_failed]
+
+
+def _check_note(answer: CheckAnswer) -> FlagNote:
+    placed = answer.placed
+    title = {
+        "gold": _("Failed a check with a known answer"),
+        "repeat": _("Answered the same thing twice differently"),
+        "degraded": _("Did not rate a spoilt response lower"),
+        "instructed": _("Did not do what a response said"),
+        "known_alternative": _("Refused a known alternative"),
+        "known_other": _("Took what is not an alternative"),
+    }.get(placed.kind, placed.kind)
+    if answer.compared_value is not None:
+        text = _("{value} beside {other}.").format(
+            value=f"{answer.value:g}", other=f"{answer.compared_value:g}"
+        )
+    else:
+        text = _("{value}; right is {expected}, give or take {tolerance}.").format(
+            value=f"{answer.value:g}",
+            expected=f"{placed.expected or 0:g}",
+            tolerance=f"{placed.tolerance:g}",
+        )
+    return FlagNote(_("failed a check"), title, text)
+
+
+def measured_note(submission: Submission) -> str:
+    """What was measured of a submission without a flag: no flag says little where little was."""
+    evidence = getattr(submission, "evidence", None)
+    if evidence is None:
+        return _("It was not measured yet.")
+    parts = [
+        (evidence.seconds, _("its time")),
+        (evidence.same_share, _("how alike its ratings are")),
+        (evidence.distance, _("how far its ratings are from others’")),
+        (submission.justification or None, _("whether its reason was pasted")),
+    ]
+    measured = [words for value, words in parts if value is not None]
+    text = _("Nothing speaks against it in what was measured: {what}.")
+    if not measured:
+        text = _("There was nothing to measure.")
+    n = len(submission.check_answers.all())
+    checks = ngettext("Its quality check was passed.", "Its {n} quality checks were passed.", n)
+    if not n:
+        checks = _("It had no quality check.")
+    return f"{text.format(what=', '.join(measured))} {checks.format(n=n)}"
+
+
+def devices_of(study: Study) -> Devices:
+    rows = SharedDevice.objects.filter(batch__study=study)
+    return {(row.batch_id, row.worker_id): row for row in rows}
+
+
+def device_notes(assignment: Assignment, devices: Devices) -> list[FlagNote]:
+    row = devices.get((assignment.hit.batch_id, assignment.worker_id))
+    return [_device_note(row)] if row else []
+
+
+def _device_note(row: SharedDevice) -> FlagNote:
+    title = ngettext(
+        "{k} of {n} submissions came from a device of {others} other worker too",
+        "{k} of {n} submissions came from a device of {others} other workers too",
+        row.n_others,
+    ).format(k=row.n_shared, n=row.n, others=row.n_others)
+    parts = []
+    if row.others:
+        text = ngettext(
+            "In batch {batch} the other is annotator {names}, as this study calls the worker.",
+            "In batch {batch} the others are annotators {names}, as this study calls the workers.",
+            len(row.others),
+        )
+        parts.append(text.format(batch=row.batch_id, names=", ".join(row.others)))
+    parts.append(_("People who share a network and a kind of browser look the same."))
+    parts.append(_("It holds no work back."))
+    return FlagNote(
+        _("same device"), title, " ".join(parts), holds_back=False, annotators=row.others
+    )
+
+
+def annotator_notes(submission: Submission) -> list[FlagNote]:
+    return [_annotator_note(each) for each in submission.annotator.quality_flags.all()]
+
+
+def _annotator_note(flag: AnnotatorFlag) -> FlagNote:
+    short, sentence = {
+        "failed_checks": (_("failed checks"), _("{k} of {n} checks failed")),
+        "straight_lines": (_("straight lines"), _("{k} of {n} pages with one and the same rating")),
+        "too_fast": (_("too fast to read"), _("{k} of {n} pages faster than their words are read")),
+        "copied_reasons": (_("copied reasons"), _("{k} of {n} reasons copied")),
+        "machine_like": (_("machine-like reasons"), _("{k} of {n} reasons read like a machine’s")),
+        "colluding": (_("like another worker"), _("{k} of {n} ratings as another worker’s")),
+        "late_change": (_("changed later"), _("The last {k} of {n} pages are far from others’")),
+        "unrelated": (
+            _("unrelated to others"),
+            _("{n} answers agree with others’ no better than random ones"),
+        ),
+        "position": (
+            _("answers by position"),
+            _("{k} of {n} pages have their highest answer at the same position"),
+        ),
+        "contradictory_times": (
+            _("contradictory times"),
+            _("{k} of {n} answers contradict the measured times"),
+        ),
+    }[flag.name]
+    title = _("Worker: {what}").format(what=sentence.format(k=flag.n_hits, n=flag.n))
+    parts = []
+    if flag.other is not None:
+        parts.append(_("The other is {who}.").format(who=flag.other.pseudonym))
+    if flag.name == "unrelated":
+        text = _("Correlation with the others: {own}. Typical of the others: {others}.")
+        values = {"own": f"{flag.value or 0:.2f}", "others": f"{flag.expected or 0:.2f}"}
+        parts.append(text.format(**values))
+    elif flag.name == "position":
+        parts.append(
+            _("Expected if positions did not matter: {n}.").format(n=f"{flag.expected or 0:.1f}")
+        )
+    elif flag.expected is not None:
+        parts.append(_("Expected by others: {n}.").format(n=f"{flag.expected:.1f}"))
+    chance = _("Probability for an annotator like the others: p {p}.")
+    if flag.name == "position":
+        chance = _("Probability by chance: p {p}.")
+    parts.append(chance.format(p=p_text(flag.p_value)))
+    return FlagNote(short, title, " ".join(parts))
+
+
+# Where a line of 120 begins and ends, so that a dot at its end is whole.
+LINE_START, LINE_LENGTH = 6, 108
+
+
+@dataclass(frozen=True)
+class Dot:
+    x: float
+    is_other: bool
+
+
+@dataclass(frozen=True)
+class Strip:
+    question: Question
+    value: str
+    dots: Sequence[Dot]
+    others: str
+
+
+@dataclass(frozen=True)
+class RatedCandidate:
+    letter: str
+    candidate: Candidate
+    strips: Sequence[Strip]
+
+
+def rated_candidates(submission: Submission, item: Item) -> list[RatedCandidate]:
+    """The candidates of a submission in the order the worker saw."""
+    own_or_accepted = Q(submission=submission) | ~Q(submission__status=Submission.Status.REJECTED)
+    judgments = (
+        Judgment.objects.filter(
+            own_or_accepted, submission__item=item.pk, submission__round=submission.round
+        )
+        .select_related("question")
+        .order_by("question__position", "question", "pk")
+    )
+    mine: dict[tuple[int | None, int], Judgment] = {}
+    others: dict[tuple[int | None, int], list[float]] = defaultdict(list)
+    for one in judgments:
+        if one.submission_id == submission.pk:
+            mine[one.candidate_id, one.question_id] = one
+        else:
+            others[one.candidate_id, one.question_id].append(one.value)
+    position = {key: number for number, key in enumerate(submission.shown_order)}
+    candidates = item.candidates.select_related("picture").defer("picture__content")
+    in_order = sorted(
+        candidates, key=lambda one: (position.get(one.key, len(position)), one.position)
+    )
+    return [
+        RatedCandidate(
+            letter=letter_at(number),
+            candidate=candidate,
+            strips=[
+                _strip(judgment, sorted(others[pair]))
+                for pair, judgment in mine.items()
+                if pair[0] == candidate.pk
+            ],
+        )
+        for number, candidate in enumerate(in_order)
+    ]
+
+
+def _strip(judgment: Judgment, others: list[float]) -> Strip:
+    question = judgment.question
+    dots = [Dot(_x(question, value), True) for value in others]
+    values = ", ".join(_value(question, value) for value in others)
+    return Strip(
+        question=question,
+        value=_value(question, judgment.value),
+        dots=[*dots, Dot(_x(question, judgment.value), False)],
+        others=values or _("none yet"),
+    )
+
+
+def _x(question: Question, value: float) -> float:
+    share = (value - question.scale_min) / (question.scale_max - question.scale_min)
+    return round(LINE_START + LINE_LENGTH * share, 1)
+
+
+def _value(question: Question, value: float) -> str:
+    if question.categories and 0 <= value < len(question.categories):
+        return str(question.categories[int(value)])
+    return f"{value:g}"

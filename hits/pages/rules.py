@@ -1,0 +1,304 @@
+"""Deciding by rule, templates of reasons, and letter keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.audit import record
+from accounts.models import User
+from accounts.roles import Permission
+from accounts.teams import permissions_in_team
+from annotation.models import Study
+from annotation.pages.study import study_for, study_page
+from console.access import may, person, require_spending
+from console.forms import problems_of
+from console.models import PagePreferences
+from hits.drafts import (
+    Action,
+    Summary,
+    draft_all,
+    fast_assignments,
+    frequent_workers,
+    held_back,
+    summary_of,
+    unflagged_assignments,
+)
+from hits.exceptions import HitsError
+from hits.models import Assignment, Batch, DraftDecision, RejectionReason
+from hits.pages.decision_forms import (
+    ApproveRuleForm,
+    BonusRuleForm,
+    ReasonForm,
+    RejectRuleForm,
+    reasons_of,
+)
+from hits.pages.desk import counted_reasons, name_of, notes_on
+from hits.pages.evidence import devices_of
+
+if TYPE_CHECKING:
+    from annotation.models.studies import CountedStudy
+
+MOST_ASSIGNMENTS = 100_000
+
+
+@dataclass(frozen=True)
+class Rule:
+    title: str | Promise
+    form: type[forms.Form]
+    action: Action
+    explanation: str | Promise = ""
+
+
+RULES = {
+    "approve-unflagged": Rule(
+        gettext_lazy("Approve what has no flag"),
+        ApproveRuleForm,
+        Action.APPROVE,
+        gettext_lazy(
+            "It leaves to you what was flagged by hand, failed a check, was too fast, has times "
+            "that contradict each other, ratings much alike or far from others’, or a pasted "
+            "reason; all work of a worker who is flagged; and what was not read or not measured. "
+            "“Same device” and “amended” hold nothing back: such work is taken if nothing else "
+            "speaks against it."
+        ),
+    ),
+    "reject-fast": Rule(gettext_lazy("Reject what was too fast"), RejectRuleForm, Action.REJECT),
+    "bonus-workers": Rule(
+        gettext_lazy("A bonus for workers with many approved assignments"),
+        BonusRuleForm,
+        Action.BONUS,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class RulePreview:
+    """The assignments that a rule takes, what deciding so on them comes to, and the assignments
+    that wait as long and are left to a person."""
+
+    assignments: Sequence[Assignment]
+    summary: Summary
+    left: Sequence[Assignment] = ()
+
+
+def rule_preview(study: Study, name: str, values: dict[str, Any]) -> RulePreview:
+    assignments, action = _assignments_of(study, name, values), RULES[name].action
+    drafts = [
+        DraftDecision(
+            pk=number, assignment=assignment, action=action, amount_usd=values.get("amount_usd")
+        )
+        for number, assignment in enumerate(assignments)
+    ]
+    left = held_back(study, hours=values["hours"]) if name == "approve-unflagged" else []
+    return RulePreview(assignments, summary_of(drafts), left)
+
+
+def _assignments_of(study: Study, name: str, values: dict[str, Any]) -> list[Assignment]:
+    if name == "approve-unflagged":
+        return unflagged_assignments(study, hours=values["hours"])
+    if name == "reject-fast":
+        return fast_assignments(study, divisor=values["divisor"])
+    return frequent_workers(study, least_approved=values["least_approved"], reason=values["text"])
+
+
+@transaction.atomic
+def draft_by(
+    name: str,
+    *,
+    reviewer: User,
+    study: Study,
+    keys: Sequence[int],
+    values: dict[str, Any],
+) -> list[DraftDecision]:
+    """Draft for what a preview listed, except what the rule does not take any more."""
+    listed = set(keys[:MOST_ASSIGNMENTS])
+    assignments = [one for one in _assignments_of(study, name, values) if one.pk in listed]
+    rule = RULES[name]
+    return draft_all(
+        reviewer=reviewer,
+        assignments=assignments,
+        action=rule.action,
+        text=values.get("text", ""),
+        amount_usd=values.get("amount_usd"),
+    )
+
+
+@require_safe
+def rules(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review. With a rule's numbers, the assignments that it takes."""
+    study = study_for(request, slug, Permission.REVIEW)
+    name = request.GET.get("rule", "")
+    rule = RULES.get(name)
+    context: dict[str, Any] = {"section": "review", "rules": RULES, "name": name, "rule": rule}
+    if rule is not None:
+        has_numbers = len(request.GET) > 1
+        initial = {}
+        if rule.action == Action.REJECT:
+            is_participant = Batch.objects.of(study).filter(is_recruited=True).exists()
+            initial = {"text": reasons_of(study, is_participant=is_participant)[0][1]}
+        form = rule.form(request.GET if has_numbers else None, initial=initial, label_suffix="")
+        context["form"] = form
+        if has_numbers and form.is_valid():
+            context |= _preview(request, study, name, form.cleaned_data)
+            # The same fields again, which must not bear the same ids.
+            context["hidden_form"] = rule.form(request.GET, auto_id=False)
+    return study_page(request, study, "hits/review_rules", context)
+
+
+def _preview(
+    request: HttpRequest, study: Study, name: str, values: dict[str, Any]
+) -> dict[str, Any]:
+    preview = rule_preview(study, name, values)
+    may_view = may(request, Permission.VIEW_WORKERS)
+    devices = devices_of(study)
+    rows = [
+        {
+            "assignment": one,
+            "name": name_of(one, may_view_workers=may_view),
+            "flags": notes_on(one, devices),
+            "measures": getattr(one.submission, "evidence", None),
+        }
+        for one in preview.assignments
+    ]
+    keys = ",".join(str(one.pk) for one in preview.assignments)
+    left = {"n_left": len(preview.left), "left": counted_reasons(preview.left)}
+    is_recruited = any(one.hit.batch.is_recruited for one in preview.assignments)
+    of_participants = {"is_of_participants": is_recruited and not preview.summary.total_usd}
+    summed = {"rows": rows, "summary": preview.summary, "keys": keys, "is_previewed": True}
+    return left | of_participants | summed
+
+
+@require_POST
+def draft_by_rule(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review; what costs money, those who may spend."""
+    study = study_for(request, slug, Permission.REVIEW)
+    name = request.POST.get("rule", "")
+    rule = RULES.get(name)
+    if rule is None:
+        messages.error(request, _("Nothing was decided: choose a rule."))
+        return redirect("console:review-rules", slug)
+    if rule.action == Action.BONUS:
+        require_spending(request)
+    form = rule.form(request.POST)
+    if form.is_valid() and _is_drafted(request, study, name, form.cleaned_data):
+        return redirect("console:review-send", slug)
+    if form.errors:
+        messages.error(request, problems_of(form))
+    return redirect("console:review-rules", slug)
+
+
+def _is_drafted(request: HttpRequest, study: Study, name: str, values: dict[str, Any]) -> bool:
+    """Draft the rule's decision on the assignments that the preview listed; report what came."""
+    reviewer, keys = person(request), _keys(request)
+    try:
+        drafts = draft_by(name, reviewer=reviewer, study=study, keys=keys, values=values)
+    except HitsError as refused:
+        messages.error(request, _("Nothing was decided. {why}").format(why=refused))
+        return False
+    messages.success(request, _("{n} decided, not sent yet.").format(n=len(drafts)))
+    return True
+
+
+def _keys(request: HttpRequest) -> list[int]:
+    keys = request.POST.get("keys", "").split(",")
+    return [int(key) for key in keys if key.isdecimal() and len(key) < 19]
+
+
+@require_safe
+def reasons(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review."""
+    study = study_for(request, slug, Permission.REVIEW)
+    return _reasons_page(request, study, ReasonForm(label_suffix=""))
+
+
+def _reasons_page(request: HttpRequest, study: CountedStudy, form: ReasonForm) -> HttpResponse:
+    own = RejectionReason.objects.filter(team=study.team_id) if study.team_id else []
+    context = {
+        "section": "review",
+        "form": form,
+        "own": own,
+        "reasons": reasons_of(study),
+        "may_delete": _reviews_for_team(request, study),
+    }
+    return study_page(request, study, "hits/review_reasons", context)
+
+
+def _reviews_for_team(request: HttpRequest, study: Study) -> bool:
+    if study.team is None:
+        return False
+    return Permission.REVIEW in permissions_in_team(study.team, person(request))
+
+
+@require_POST
+def add_reason(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review, in a study of a team."""
+    study = study_for(request, slug, Permission.REVIEW)
+    form = ReasonForm(request.POST, label_suffix="")
+    if _is_stored(request, study, form):
+        return redirect("console:review-reasons", slug)
+    return _reasons_page(request, study, form)
+
+
+def _is_stored(request: HttpRequest, study: Study, form: ReasonForm) -> bool:
+    if study.team is None:
+        messages.error(request, _("Templates are a team's; this study has none."))
+        return True
+    if not form.is_valid():
+        return False
+    try:
+        with transaction.atomic():
+            form.instance.team = study.team
+            reason = form.save()
+            record(
+                team=study.team, actor=person(request), action="reason.set", subject=reason.title
+            )
+    except IntegrityError:
+        form.add_error("title", _("There is a template of this name already; delete it first."))
+        return False
+    messages.success(request, _("The template is stored."), extra_tags="reason_stored")
+    return True
+
+
+@require_POST
+def delete_reason(request: HttpRequest, slug: str, reason_id: int) -> HttpResponse:
+    """Access: those who may review for the template's team, not in this study alone."""
+    study = study_for(request, slug, Permission.REVIEW)
+    rows = RejectionReason.objects.filter(team=study.team_id) if study.team_id else None
+    reason = get_object_or_404(rows or RejectionReason.objects.none(), pk=reason_id)
+    if not _reviews_for_team(request, study):
+        raise PermissionDenied(_("The template is the team's; one of its reviewers can delete it."))
+    with transaction.atomic():
+        title = reason.title
+        reason.delete()
+        record(team=study.team, actor=person(request), action="reason.delete", subject=title)
+    messages.success(request, _("The template is deleted."))
+    return redirect("console:review-reasons", slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def letter_keys(request: HttpRequest) -> HttpResponse:
+    """Access: everyone signed in, for themselves."""
+    if request.method == "POST":
+        is_on = request.POST.get("letter_keys") == "on"
+        PagePreferences.objects.update_or_create(
+            user=person(request), defaults={"has_letter_keys": is_on}
+        )
+        text = _("Letter keys are on.") if is_on else _("Letter keys are off.")
+        code = "letter_keys_on" if is_on else "letter_keys_off"
+        messages.success(request, text, extra_tags=code)
+        return redirect("console:letter-keys")
+    is_off = PagePreferences.objects.filter(user=person(request), has_letter_keys=False).exists()
+    return render(request, "hits/letter_keys.html", {"is_on": not is_off})
