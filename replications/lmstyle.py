@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from annotation.imports import import_study
 from annotation.models import Study
-from annotation.readers.drafts import QuestionDraft, StudyDraft, SubmissionDraft
+from annotation.readers.drafts import StudyDraft, SubmissionDraft
 from annotation.readers.mturk_batch import read_mturk_batch
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
@@ -72,7 +72,15 @@ def replay(
     record = read_batch(folder)
     scores = _score_rows(data_file(folder, SCORES))
     study = import_study(
-        draft=replace(record, questions=_labelled(record.questions), submissions=()),
+        draft=replace(
+            record,
+            # Workers need words at the ends, which the recorded batch does not have.
+            questions=tuple(
+                replace(each, low_label=LOW, high_label=HIGH[each.name])
+                for each in record.questions
+            ),
+            submissions=(),
+        ),
         path=folder / BATCH,
         slug=SLUG,
         title="LMStyle Benchmark",
@@ -89,11 +97,6 @@ def replay(
     )
     _join_scores(study, record, scores)
     return table_replayed(study)
-
-
-def _labelled(questions: Iterable[QuestionDraft]) -> tuple[QuestionDraft, ...]:
-    """With words at the ends, which the recorded batch does not have and workers need."""
-    return tuple(replace(each, low_label=LOW, high_label=HIGH[each.name]) for each in questions)
 
 
 def _work(

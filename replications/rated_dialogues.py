@@ -358,7 +358,9 @@ def _geval(
             raise row.refuse("there is no response of that name.", "item_id", code="unknown_item")
         name = row.required("mode", longest=40), row.required("dim", longest=40)
         samples = _samples(row)
-        by_name.setdefault(name, {})[key] = _mean(samples)
+        by_name.setdefault(name, {})[key] = (
+            math.fsum(samples) / len(samples) if samples else math.nan
+        )
     for (mode, dimension), values in by_name.items():
         signature = f"imported|mode:{mode}|weights:sampled|file:{path.name}"
         yield ScoresDraft(f"geval_{dimension}", signature, values)
@@ -370,7 +372,3 @@ def _samples(row: Row) -> list[float]:
         raise row.refuse("expected a list of numbers.", "scores", code="not_list")
     inside = Row(row.path, row.line, {f"[{n}]": each for n, each in enumerate(samples)}, "scores")
     return [inside.number(name) for name in inside.fields if inside.text(name).strip()]
-
-
-def _mean(samples: Sequence[float]) -> float:
-    return math.fsum(samples) / len(samples) if samples else math.nan

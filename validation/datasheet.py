@@ -217,7 +217,9 @@ def _pay(facts: StudyFacts, *, with_money: bool) -> list[str | Table]:
 def _paid_by_recruiters(facts: StudyFacts) -> Table:
     rows: list[Row] = []
     for one in facts.recruitments:
-        charged = [_charged(one, kind) for kind in ("reward", "bonus", "screen_out")]
+        charged = [
+            Number(float(one.charges.get(kind, 0)), 2) for kind in ("reward", "bonus", "screen_out")
+        ]
         hourly = Number(float(one.reward) * 60 / one.minutes, 2)
         sessions = one.sessions
         rows.append(
@@ -242,10 +244,6 @@ def _paid_by_recruiters(facts: StudyFacts) -> Table:
         "bonuses and who was screened out cost is what the recruiter charged, fees included."
     )
     return Table("recruiters-pay", _("What recruiters paid"), columns, rows, note)
-
-
-def _charged(recruitment: Any, kind: str) -> Number:
-    return Number(float(recruitment.charges.get(kind, 0)), 2)
 
 
 def _paid_here(facts: StudyFacts) -> Table:

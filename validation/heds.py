@@ -105,10 +105,6 @@ def _definition(facts: StudyFacts) -> Iterator[Verbatim]:
         yield Verbatim(_("4.3.2 Definition given to evaluators"), facts.protocol.instructions)
 
 
-def _definition_text(facts: StudyFacts) -> str:
-    return _("The instructions, below this table") if facts.protocol.instructions else "N/A"
-
-
 def _table(name: str, title: str, filled: list[Filled]) -> Table:
     rows: list[Row] = list(filled)
     titles = (_("No."), _("Question"), _("Answer"))
@@ -302,7 +298,11 @@ def _criterion(facts: StudyFacts, question: ProtocolQuestion, is_tested: bool) -
         ("4.2.2", _("Absolute or relative"), _absolute(facts)),
         ("4.2.3", _("Intrinsic or extrinsic"), _(UNKNOWN)),
         ("4.3.1", _("Name of the criterion, as evaluators read it"), question.heading),
-        ("4.3.2", _("Definition given to evaluators"), _definition_text(facts)),
+        (
+            "4.3.2",
+            _("Definition given to evaluators"),
+            (_("The instructions, below this table") if facts.protocol.instructions else "N/A"),
+        ),
         ("4.3.3", _("Size of the scale"), size),
         ("4.3.4", _("Possible values"), values),
         ("4.3.5", _("How the instrument is presented"), _(presented)),

@@ -318,13 +318,9 @@ def _tests(level: str, coefficient: Coefficient, settings: Settings) -> list[Tes
     """Williams' test is for Pearson's r of points; pooled calibration is too slow to permute."""
     if coefficient == "acc_star" and level == "pooled":
         return []
-    with_williams = settings.williams and _is_of_points(level, coefficient)
+    with_williams = settings.williams and coefficient == "pearson" and level != "sample"
     of_points: list[Test] = ["williams"] if with_williams else []
     return [*of_points, *settings.permutation_tests]
-
-
-def _is_of_points(level: str, coefficient: Coefficient) -> bool:
-    return coefficient == "pearson" and level != "sample"
 
 
 Record = Mapping[str, Any]

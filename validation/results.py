@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain, product
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from annotation.study_facts import Raters
 from validation.analysis.records import (
@@ -27,8 +27,10 @@ from validation.analysis.records import (
     RatedPairRecord,
     RatedSystemRecord,
     Record,
+    ScoreSetRecord,
     SensitivityRecord,
     SystemRecord,
+    SystemScoreRecord,
     WorstRecord,
     plain,
 )
@@ -61,26 +63,17 @@ NAMES: dict[type[Any], str] = {kind: name for name, kind in KINDS.items()}
 R = TypeVar("R", bound=Record)
 
 
-class OfMetric(Protocol):
-    """Anything that bears a set of scores."""
-
-    @property
-    def metric(self) -> str: ...
-    @property
-    def signature(self) -> str: ...
-
-
-class OfPair(Protocol):
-    """Anything that bears two sets of scores."""
-
-    @property
-    def metric_a(self) -> str: ...
-    @property
-    def signature_a(self) -> str: ...
-    @property
-    def metric_b(self) -> str: ...
-    @property
-    def signature_b(self) -> str: ...
+MetricScoped = (
+    CorrelationRecord
+    | SensitivityRecord
+    | DisagreementRecord
+    | WorstRecord
+    | EstimatedMeanRecord
+    | EstimatedDifferenceRecord
+    | ScoreSetRecord
+    | SystemScoreRecord
+)
+PairScoped = ComparisonRecord | PlanRecord
 
 
 @dataclass(frozen=True)
@@ -214,10 +207,10 @@ class Results(ABC):
     def labels(self) -> dict[tuple[str, str], str]:
         return labels_of((one.metric, one.signature) for one in self.inputs.score_sets)
 
-    def label(self, record: OfMetric) -> str:
+    def label(self, record: MetricScoped) -> str:
         return self.labels.get((record.metric, record.signature), record.metric)
 
-    def pair_labels(self, record: OfPair) -> tuple[str, str]:
+    def pair_labels(self, record: PairScoped) -> tuple[str, str]:
         a, b = (record.metric_a, record.signature_a), (record.metric_b, record.signature_b)
         return self.labels.get(a, a[0]), self.labels.get(b, b[0])
 

@@ -5,7 +5,6 @@ Each is rows under a version: of agreement in `annotation`, of a validation in `
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from hashlib import sha256
 
 from annotation.agreement import judged_protocols
@@ -65,14 +64,11 @@ def _compute_validation(study: Study, progress: Progress) -> ValidationOutcome:
     made under several versions of the protocol, those of each."""
     numbers = judged_protocols(study, round=Settings().round)
     parts: list[int | None] = [None, *(numbers if len(numbers) > 1 else ())]
-    whole, *_ = [_stored_validation(study, number) for number in progress(parts, len(parts))]
-    return whole
-
-
-def _stored_validation(study: Study, protocol: int | None) -> ValidationOutcome:
-    version, reason = _validate(study, Settings(protocol=protocol))
-    name = VALIDATION if protocol is None else f"{OF_PROTOCOL}{protocol}"
-    return _store(study, name, version, reason)
+    outcomes = []
+    for number in progress(parts, len(parts)):
+        name = VALIDATION if number is None else f"{OF_PROTOCOL}{number}"
+        outcomes.append(_store(study, name, *_validate(study, Settings(protocol=number))))
+    return outcomes[0]
 
 
 def _compute_report(study: Study, progress: Progress) -> ValidationOutcome:
@@ -106,11 +102,10 @@ register_result(
         compute_human_results,
     ),
 )
-
-
-def _is_computed(name: str) -> Callable[[Study], bool]:
-    return lambda study: outcome_of(study, name) is not None
-
-
 for name, compute in ((VALIDATION, _compute_validation), (REPORT, _compute_report)):
-    register_result(name, StudyResult(_fingerprint, _is_computed(name), compute))
+    register_result(
+        name,
+        StudyResult(
+            _fingerprint, lambda study, name=name: outcome_of(study, name) is not None, compute
+        ),
+    )

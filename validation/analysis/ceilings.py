@@ -24,7 +24,7 @@ NO_SECOND_RATING = "no candidate has two ratings"
 OF_LABELS = "the human values are labels"
 PanelCeiling = tuple[CeilingRecord, Ceiling | None]
 """What is stored of a ceiling, and how it was found; None if it was not."""
-REASONS: dict[NoCeiling, str] = {
+REASONS: dict[NoCeiling | None, str] = {
     NoCeiling.NO_SECOND_RATING: NO_SECOND_RATING,
     NoCeiling.NO_HALVES: "half of the ratings of what is compared are all the same, or of one only",
     NoCeiling.TIED: "ratings are often equal, of which no ceiling of pairwise accuracy is known",
@@ -53,16 +53,17 @@ def panel_ceilings(panel: Panel, ratings: pd.DataFrame, settings: Settings) -> l
         "seed": settings.seed if several else None,
     }
     without = OF_LABELS if panel.is_labelled else NO_SECOND_RATING
-    named = {"question": panel.question, "scope": panel.scope, "by": panel.condition}
     found = ((measure, measured.get(measure)) for measure in _measures(settings))
     return [
         (
             CeilingRecord(
-                **named,
+                question=panel.question,
+                scope=panel.scope,
+                by=panel.condition,
                 level=level,
                 coefficient=coefficient,
                 **plain_values(_numbers(ceiling) | beside),
-                reason=without if ceiling is None else _reason(ceiling),
+                reason=without if ceiling is None else REASONS.get(ceiling.reason),
                 warning=None if ceiling is None or not ceiling.warning else str(ceiling.warning),
             ),
             ceiling,
@@ -145,7 +146,3 @@ def _numbers(ceiling: Ceiling | None) -> dict[str, Any]:
     }
     of_items = ceiling is not None and not isnan(ceiling.attainable_low)
     return numbers | {"n_units": ceiling.n_units if ceiling is not None and of_items else None}
-
-
-def _reason(ceiling: Ceiling) -> str | None:
-    return None if ceiling.reason is None else REASONS[ceiling.reason]

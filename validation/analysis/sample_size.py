@@ -9,7 +9,7 @@ curve that reaches `POWER` with that many annotators, None where none does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 from math import isnan
 from typing import TYPE_CHECKING, Any, cast
@@ -74,8 +74,10 @@ def _curve(
         systems=part.system,
         level=level,
         coefficient=coefficient,
-        n_items=_sizes(part.n_items),
-        n_annotators=_annotators(pilot.ratings_per_unit) if reliable else (),
+        n_items=sorted({max(2, round(times * part.n_items)) for times in TIMES_AS_MANY}),
+        n_annotators=[pilot.ratings_per_unit + more for more in ANNOTATORS_MORE]
+        if reliable
+        else (),
         reliability=pilot if reliable else None,
         alpha=settings.alpha,
         n_studies=max(2, settings.n_resamples),
@@ -126,14 +128,6 @@ def _reliability(
         n_splits=settings.n_splits or N_SPLITS,
         rng=settings.seed,
     )
-
-
-def _sizes(n_items: int) -> Sequence[int]:
-    return sorted({max(2, round(times * n_items)) for times in TIMES_AS_MANY})
-
-
-def _annotators(now: float) -> Sequence[float]:
-    return [now + more for more in ANNOTATORS_MORE]
 
 
 def _key(n_annotators: float) -> float | None:

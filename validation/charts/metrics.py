@@ -89,7 +89,10 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
     import altair as alt
 
     drawn = rows.assign(
-        explanation=[_explanation(reason) for reason in rows["reason"].fillna("").astype(str)]
+        explanation=[
+            (_("undefined: %(reason)s") % {"reason": reason})
+            for reason in rows["reason"].fillna("").astype(str)
+        ]
     )
     parts = list(dict.fromkeys(drawn["part"]))
     base = alt.Chart(drawn).encode(y=_metric_axis(drawn))
@@ -104,7 +107,7 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
             ),
         )
     title = statistic
-    if _has_intervals(rows):
+    if bool(rows["ci_low"].notna().any()):
         sentence = _("%(statistic)s, with its %(percent)s\u00a0%% interval")
         title = sentence % {"statistic": statistic, "percent": f"{100 * confidence:g}"}
     x = alt.X(
@@ -119,19 +122,11 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
     return alt.layer(*layers).properties(width="container", height=height, autosize=FILLING)
 
 
-def _explanation(reason: str) -> str:
-    return _("undefined: %(reason)s") % {"reason": reason}
-
-
 def _metric_axis(rows: pd.DataFrame) -> alt.Y:
     import altair as alt
 
     metrics = list(dict.fromkeys(rows["metric"]))
     return alt.Y("metric:N", title=None, sort=metrics, scale=alt.Scale(domain=metrics))
-
-
-def _has_intervals(rows: pd.DataFrame) -> bool:
-    return bool(rows["ci_low"].notna().any())
 
 
 def _reach(rows: pd.DataFrame) -> list[float]:

@@ -204,7 +204,7 @@ def powered_cells(
             for name in columns.sampling.values()
         }
         human = table.numbers(columns.human, is_optional=True)
-        keys = [table.units(columns.item)] if columns.item else [_numbered(len(table))]
+        keys = [table.units(columns.item)] if columns.item else [coded(map(str, range(len(table))))]
         if columns.system:
             keys.append(table.names(columns.system, "systems"))
         clusters = table.names(columns.cluster, "clusters") if columns.cluster else None
@@ -222,10 +222,6 @@ def powered_cells(
     numbers |= {name: settled[column] for name, column in columns.sampling.items()}
     frame = pd.DataFrame(cells | numbers)
     return frame if clusters is None else frame.assign(cluster=texts_of(clusters))
-
-
-def _numbered(n: int) -> Words:
-    return coded(map(str, range(n)))
 
 
 def other_column(name: str) -> str:

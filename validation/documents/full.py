@@ -133,7 +133,13 @@ SIGNATURES_ARE = gettext_noop(
 def appendix(tables: Sequence[Table], rules: str = "") -> Table:
     """Every number that has a signature, with where it stands; `rules` are written out once."""
     rows: list[Row] = [
-        (table.name, _row_name(row), _title(column), cell.text, _short(cell.signature, rules))
+        (
+            table.name,
+            _row_name(row),
+            (f"{column.group}, {column.title}" if column.group else column.title),
+            cell.text,
+            _short(cell.signature, rules),
+        )
         for table in tables
         for row in table.rows
         for column, cell in zip(table.columns, row, strict=True)
@@ -164,10 +170,6 @@ def _row_name(row: Row) -> str:
             break
         names.append(cell)
     return ", ".join(name for name in names if name)
-
-
-def _title(column: Column) -> str:
-    return f"{column.group}, {column.title}" if column.group else column.title
 
 
 def scores_table(results: Results) -> Table:

@@ -43,7 +43,13 @@ def lmstyle_correlations(
             source[0],
             results.labels[source[1:]],
             *(
-                _of_sample(results, records.get((*source, scope, by, coefficient)))
+                correlation(
+                    results,
+                    records.get((*source, scope, by, coefficient)),
+                    scale=100,
+                    decimals=1,
+                    with_interval=False,
+                )
                 for scope, by, _, coefficient in cells
             ),
         )
@@ -63,10 +69,6 @@ def lmstyle_correlations(
 
 def _source(row: CorrelationRecord) -> tuple[str, str, str]:
     return row.question, row.metric, row.signature
-
-
-def _of_sample(results: Results, record: CorrelationRecord | None) -> Number:
-    return correlation(results, record, scale=100, decimals=1, with_interval=False)
 
 
 def lmstyle_ratings(results: Results, with_interval: bool = False) -> Table:
@@ -100,11 +102,11 @@ def _human(results: Results, record: SystemRecord | None, with_interval: bool) -
     if record is None:
         return Number(None, reason="no judgment of the system there")
     mean = human_mean(results, record, decimals=1)
-    return mean if with_interval else _without_interval(mean)
-
-
-def _without_interval(number: Number) -> Number:
-    return Number(number.value, number.decimals, reason=number.reason, signature=number.signature)
+    return (
+        mean
+        if with_interval
+        else Number(mean.value, mean.decimals, reason=mean.reason, signature=mean.signature)
+    )
 
 
 def g_eval(results: Results, level: str) -> Table:
@@ -116,7 +118,12 @@ def g_eval(results: Results, level: str) -> Table:
     rows: list[Row] = [
         (
             results.labels[run],
-            *(_bare(results, records.get((question, *run, of))) for question, of in pairs),
+            *(
+                correlation(
+                    results, records.get((question, *run, of)), decimals=3, with_interval=False
+                )
+                for question, of in pairs
+            ),
             *(_average(results, records, run, of) for of in G_EVAL_COEFFICIENTS),
         )
         for run in sets
@@ -132,10 +139,6 @@ def g_eval(results: Results, level: str) -> Table:
         note="The greatest of a column is in bold. Average: the mean of the questions, where all "
         "are defined.",
     )
-
-
-def _bare(results: Results, record: CorrelationRecord | None) -> Number:
-    return correlation(results, record, decimals=3, with_interval=False)
 
 
 def _average(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -15,6 +14,7 @@ from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
     CorrelationRecord,
+    PanelRecord,
     PlanRecord,
     SensitivityRecord,
 )
@@ -58,16 +58,7 @@ NO_SHARE_INTERVAL = gettext_noop(
 )
 
 
-class Scoped(Protocol):
-    """Anything that is of all candidates, of a condition, or of their mean."""
-
-    @property
-    def scope(self) -> str: ...
-    @property
-    def by(self) -> str: ...
-
-
-def condition_text(record: Scoped) -> str:
+def condition_text(record: CorrelationRecord | PanelRecord) -> str:
     """What a record is of: all candidates, a condition, or the mean of the conditions."""
     return record.by or (MEAN_OF_CONDITIONS if record.scope == MEAN else EVERY)
 
@@ -274,7 +265,14 @@ def comparisons_table(results: Results, question: str) -> Table:
                 signed(results, "comparison.delta", record),
             ),
             *(p_cell(results, record, name) for name in ("p", "p_holm", "p_bh")),
-            *((_new_systems_cell(record), _new_systems_p(record)) if both else ()),
+            *(
+                (
+                    _new_systems_cell(record),
+                    P(record.new_systems_p_holm, reason_in_words(record.new_systems_reason)),
+                )
+                if both
+                else ()
+            ),
         )
         for record in records
     ]
@@ -323,10 +321,6 @@ def _new_systems_cell(record: ComparisonRecord) -> Number:
         *difference_within(record.delta, _new_systems_limits(record), record.coefficient),
         reason_in_words(record.new_systems_reason),
     )
-
-
-def _new_systems_p(record: ComparisonRecord) -> P:
-    return P(record.new_systems_p_holm, reason_in_words(record.new_systems_reason))
 
 
 def sensitivity_table(results: Results) -> Table:

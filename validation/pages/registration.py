@@ -50,32 +50,30 @@ if TYPE_CHECKING:
 MOST_QUESTIONS = 4
 
 
-def leader_figures(study: Study) -> Iterator[tuple[str, str, str]]:
-    """A label, the system, and its value with how sure that is; nothing is computed here."""
-    for question, standing in _standings(study):
-        if len(standing.systems) > 1 and (first := standing.systems[0]).mean is not None:
-            label = _("First, %(question)s") % {"question": question}
-            limits = standing.scale.interval(first)
-            value = f"{standing.scale.value(first.mean)} {limits}".strip()
-            yield label, first.system, f"{value}; {standing.sureness}"
-
-
-def _standings(study: Study) -> Iterator[tuple[str, Standing]]:
-    """Of all judgments together, question by question, as of the study's current results."""
+def leader_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
+    """The first system of each question with how sure that is, as far as it is computed."""
     version = current_human_results(study)
     if version is None:
         return
     results = StoredHumanResults(study, version)
     for one in results.questions[:MOST_QUESTIONS]:
-        scale = Scale(one.measure, one.scale_low, one.scale_high)
         part = (one.question, ALL, "")
+        scale = Scale(one.measure, one.scale_low, one.scale_high)
         systems, pairs = results.systems.get(part, []), results.pairs.get(part, [])
-        yield one.question, Standing(scale, systems, pairs)
+        if len(systems) > 1 and (first := systems[0]).mean is not None:
+            label = _("First, %(question)s") % {"question": one.question}
+            value = f"{scale.value(first.mean)} {scale.interval(first)}".strip()
+            rests_on = f"{value}; {Standing(scale, systems, pairs).sureness}"
+            yield Figure(label, first.system, rests_on, "results")
 
 
-def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
+def top_group_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
     """By question, the metrics that no test tells from the greatest, by the measure that the
     Metrics page begins with: label, value, and test."""
+    version = current_version(study)
+    if version is None:
+        return
+    results = StoredResults(version)
     for question, answer in islice(metrics_answers(results, has_ceilings=False), MOST_QUESTIONS):
         group = answer.best_records
         if not group:
@@ -86,11 +84,12 @@ def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
         )
         pairs = sum(row.p is not None for row in answer.comparisons)
         basis = [measure_name(first), interval(first), size_text(first)]
-        yield (
+        yield Figure(
             f"{which}, {question}: {names_of(results, group)}",
             coefficient(first.value),
             f"{', '.join(filter(None, basis))}{describe_tests(results.settings, pairs)}"
             f"{_few_items(first)}",
+            "validation",
         )
 
 
@@ -146,19 +145,8 @@ def _validation(study: CountedStudy, facts: Facts) -> State:
     return result_state(is_possible=is_possible, is_computed=facts[VALIDATION])
 
 
-def _leader_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
-    for label, value, rests_on in leader_figures(study):
-        yield Figure(label, value, rests_on, "results")
-
-
-def _metric_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
-    if (version := current_version(study)) is not None:
-        for label, value, rests_on in top_group_figures(StoredResults(version)):
-            yield Figure(label, value, rests_on, "validation")
-
-
-register_figures(40, _leader_figures)
-register_figures(60, _metric_figures)
+register_figures(40, leader_figures)
+register_figures(60, top_group_figures)
 register_counts(_result_counts)
 for stage in (
     StudyStage("results", gettext_lazy("Results"), ANSWER, 60, _results, Permission.VIEW_SYSTEMS),
