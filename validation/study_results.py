@@ -5,6 +5,7 @@ Each is rows under a version: of agreement in `annotation`, of a validation in `
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha256
 
 from annotation.agreement import judged_protocols
@@ -94,6 +95,10 @@ def _store(study: Study, name: str, version: Result | None, reason: str) -> Vali
     return ValidationOutcome.objects.update_or_create(study=study, name=name, defaults=values)[0]
 
 
+def _is_computed(name: str) -> Callable[[Study], bool]:
+    return lambda study: outcome_of(study, name) is not None
+
+
 register_result(
     RESULTS,
     StudyResult(
@@ -103,9 +108,4 @@ register_result(
     ),
 )
 for name, compute in ((VALIDATION, _compute_validation), (REPORT, _compute_report)):
-    register_result(
-        name,
-        StudyResult(
-            _fingerprint, lambda study, name=name: outcome_of(study, name) is not None, compute
-        ),
-    )
+    register_result(name, StudyResult(_fingerprint, _is_computed(name), compute))

@@ -17,10 +17,8 @@ from console.glossary import ALPHA
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
-from validation.analysis import Settings
 from validation.analysis.records import CorrelationRecord
 from validation.study_results import require_validation
-from validation.study_validation import study_report
 from validation.versions import StoredResults
 
 pytestmark = pytest.mark.django_db
@@ -93,18 +91,6 @@ def test_rejected_withdrawn_and_new_submissions_change_the_agreement_shown():
     assert alpha_of(other)["n_labels"] == before["n_labels"] - 2
 
 
-def test_rejecting_one_submission_instead_of_another_changes_the_agreement_shown():
-    study = rated_study()
-    set_status(REJECTED, annotator__pseudonym="Ann", item__key__in=["d0", "d2"])
-    first, second = study.items.get(key="d0"), study.items.get(key="d1")
-    before = {row.item_id for row in Submission.objects.filter(status=REJECTED)}
-    keys = fingerprint(study)
-    set_status(APPROVED, annotator__pseudonym="Ann", item=first)
-    set_status(REJECTED, annotator__pseudonym="Ann", item=second)
-    assert {row.item_id for row in Submission.objects.filter(status=REJECTED)} != before
-    assert fingerprint(study) != keys
-
-
 def test_a_doubted_submission_makes_the_results_anew():
     study = rated_study()
     before = fingerprint(study)
@@ -151,13 +137,6 @@ def test_studies_with_the_same_content_are_kept_apart():
     assert require_validation(first).version.subject == first
     assert "'second'" in require_validation(second).reason
     assert fingerprint(second) == before
-
-
-@pytest.mark.slow
-def test_correlations_are_those_of_the_study_and_lead_to_the_report_that_is_kept():
-    study = scored_study(conditions=("calm", "angry"))
-    assert tuple(rows_of(study)) == study_report(study).correlations
-    assert {row.level for row in rows_of(study)} == set(Settings.levels)
 
 
 def test_computing_tells_how_far_it_is():
