@@ -21,7 +21,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from metrics.scorers.checkpoints import locate
 from metrics.scorers.embedding import Embedding
-from metrics.scorers.random_words import WORDS
+from metrics.scorers.plain import WORDS
 from metrics.scorers.registry import build
 from metrics.scorers.scorer import Example
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from annotation.readers.policies import Reading
-from metrics.batches import Content, chunks, content_of, grouped
 from metrics.models import unread_text
 from metrics.score_files import (
     ScoreRow,
@@ -20,7 +19,7 @@ from metrics.score_files import (
 )
 from metrics.score_plans import Plan, estimated
 from metrics.scorers.scorer import Example, Score, Scorer, Scores
-from metrics.stored_scores import finite
+from metrics.stored_scores import Content, chunks, content_of, finite, grouped
 from metrics.study_judges import count_replies_in, prepare
 from metrics.study_scores import measured, signature_of
 from presentation.counts import count_of

@@ -9,8 +9,8 @@ from annotation.models import Upload
 from annotation.study_jobs import PLAN_SCORE, SCORE, study_of
 from annotation.uploads import JOBS
 from metrics.exceptions import MetricsError, NotScored, RunBusy
-from metrics.models_here import lacks_model
 from metrics.score_uploads import import_scores_upload, read_scores_upload
+from metrics.scorer_options import lacks_model
 from metrics.scoring_requests import plan_request, score_request
 from metrics.study_scores import Scored, named_scorer, score_study
 from work.exceptions import JobPostponed

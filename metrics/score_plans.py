@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from annotation.models import Candidate, Study
-from metrics.batches import chunks
 from metrics.exceptions import ModelUnfit, get_code
 from metrics.models import ScoringRun
 from metrics.scorers.errors import ScorerError
 from metrics.scorers.judges.budget import Estimate
-from metrics.scorers.judges.judge import EndpointJudge
+from metrics.scorers.judges.grade import EndpointJudge
 from metrics.scorers.scorer import Example, Scorer
+from metrics.stored_scores import chunks
 from metrics.study_judges import prepare
 from metrics.study_scores import (
     LOOKED_UP_AT_ONCE,

@@ -1,14 +1,21 @@
-"""The scorers that a person names on a command line, with their parameters."""
+"""The scorers named on a command line, with their parameters, and the models that are here."""
+
+from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
+
+from django.conf import settings
 
 from annotation.models import Study
 from metrics.exceptions import ParameterRefused
-from metrics.judge_versions import stored_settings
+from metrics.scorers.checkpoints import locate
+from metrics.scorers.errors import ModelUnavailableError
 from metrics.scorers.registry import defaults_of
 from metrics.scorers.scorer import Scorer
-from metrics.study_judges import Caps, is_judge, judges_client
+from metrics.scorers.style import PRESETS
+from metrics.study_judges import Caps, is_judge, judges_client, stored_settings
 from metrics.study_scores import named_scorer
 
 
@@ -66,3 +73,27 @@ def _value(metric: str, parameter: str, text: str) -> object:
         return json.loads(text)
     except ValueError:
         return text
+
+
+@cache
+def has_model(metric: str) -> bool:
+    """Whether the metric's model by default is on this server, where it takes one.
+
+    Known once for a process: a model comes with an operator, who starts the site anew.
+    """
+    defaults = defaults_of(metric)
+    if "model" not in defaults or (metric == "embedding" and settings.EMBEDDING_MODEL):
+        return True  # a model that the settings name may be fetched
+    model = defaults["model"]
+    if model is None:
+        return False
+    try:
+        locate(PRESETS.get(str(model), str(model)))
+    except ModelUnavailableError:
+        return False
+    return True
+
+
+def lacks_model(error: Exception) -> bool:
+    """Whether scoring was refused because a model is not on this server."""
+    return isinstance(error.__cause__, ModelUnavailableError)

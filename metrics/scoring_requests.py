@@ -18,13 +18,12 @@ from annotation.models import Study
 from annotation.study_jobs import PLAN_SCORE, SCORE, jobs_of, request_study_job
 from metrics.exceptions import ParameterRefused
 from metrics.judge_connections import endpoint_variables
-from metrics.judge_versions import stored_settings
 from metrics.models import JudgeConnection, ScoringRequest
 from metrics.score_plans import Plan, plan_scoring
 from metrics.scorers.judges.client import Client, client_from
 from metrics.scorers.judges.endpoint import limits_from
 from metrics.scorers.scorer import Scorer
-from metrics.study_judges import is_judge
+from metrics.study_judges import is_judge, stored_settings
 from metrics.study_scores import Scored, named_scorer, score_study
 
 if TYPE_CHECKING:

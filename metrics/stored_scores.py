@@ -1,17 +1,28 @@
-"""Scores as rows: what is stored of a value, and of values that were computed elsewhere."""
+"""Scores as rows, written in batches by the process that holds a run's lease."""
 
+from __future__ import annotations
+
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
 from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
 from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
 
 from annotation.flags import count_scores_change
 from annotation.models import Candidate, Study
 from error_codes import InvalidValue
-from metrics.batches import chunks
+from metrics.exceptions import RunBusy, RunTaken
 from metrics.models import Score, ScoringRun
 from metrics.scorers import scorer as scorers
+from metrics.scorers.scorer import Example
+from work.leases import Lease, heartbeat, lease_term, lock, new_token
+from work.models import lapsed
 
 
 def score_of(run: ScoringRun, candidate_id: int, score: scorers.Score, content: str = "") -> Score:
@@ -80,3 +91,90 @@ def write_scores(
 
 def _reason(value: float, known: str | None) -> str | None:
     return known or "not computed" if math.isnan(value) else None
+
+
+class RunLease(Lease):
+    """A run in the hands of one caller."""
+
+    def check(self) -> None:
+        """RunTaken where the run is in other hands."""
+        if self.is_lost:
+            raise RunTaken(f"{self.row}: the run was taken over; what was done is kept.")
+
+    def end(self, state: ScoringRun.State, error: str = "") -> None:
+        """Let go of the run, unless it is in other hands already."""
+        self.rows().update(state=state, error=error, lease_token="", leased_until=None)
+
+
+@contextmanager
+def leased(run: ScoringRun, *, n_before: int, n_total: int) -> Iterator[RunLease]:
+    """Hold a run while it is being scored; how that ends becomes its state."""
+    lease = _take(run, n_before, n_total)
+    try:
+        with heartbeat(lease):
+            yield lease
+    except BaseException as error:
+        lease.end(ScoringRun.State.FAILED, str(error) or type(error).__name__)
+        raise
+    lease.end(ScoringRun.State.DONE)
+
+
+@transaction.atomic
+def _take(run: ScoringRun, n_before: int, n_total: int) -> RunLease:
+    now = timezone.now()
+    is_free = ~Q(state=ScoringRun.State.RUNNING) | Q(leased_until=None) | lapsed(now)
+    free = lock(ScoringRun.objects.filter(is_free, pk=run.pk))
+    if free is None:
+        raise RunBusy(
+            f"{run.metric} is being scored already in study '{run.study.slug}'. Wait for it to "
+            "finish, or stop it; if its process was killed, try again in half a minute."
+        )
+    token = new_token()
+    ScoringRun.objects.filter(pk=run.pk).update(
+        state=ScoringRun.State.RUNNING,
+        error="",
+        lease_token=token,
+        leased_until=now + lease_term(),
+        n_before=n_before,
+        n_total=n_total,
+        started_at=now,
+    )
+    return RunLease(run, token)
+
+
+Key = TypeVar("Key", bound=Hashable)
+T = TypeVar("T")
+
+DIGITS = 32
+
+
+class Content(NamedTuple):
+    """What a scorer reads of an example, as a digest, and how much of it there is."""
+
+    digest: str
+    n_characters: int
+
+
+def content_of(example: Example) -> Content:
+    """The digest of an example's texts; whose response it is and to which item does not count."""
+    texts = (example.response, example.context, example.reference, example.condition)
+    digest = sha256(json.dumps(texts).encode()).hexdigest()[:DIGITS]
+    return Content(digest, sum(len(text or "") for text in texts))
+
+
+def grouped(contents: Iterable[tuple[Key, Content]]) -> list[tuple[Content, list[Key]]]:
+    """Each content once, with the keys that have it, the longest first.
+
+    The longest batch comes first because it is the one that may not fit into memory, and so
+    that the time left is over- and not underestimated.
+    """
+    keys: dict[Content, list[Key]] = {}
+    for key, content in contents:
+        keys.setdefault(content, []).append(key)
+    return sorted(keys.items(), key=lambda group: (-group[0].n_characters, group[0].digest))
+
+
+def chunks(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Consecutive parts of at most this size."""
+    for start in range(0, len(things), size):
+        yield things[start : start + size]

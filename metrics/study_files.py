@@ -1,11 +1,33 @@
 """The scores of a study as files."""
 
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
 from django.db.models import Exists
 from django.utils.translation import gettext_lazy as _
 
+from annotation.exports import CANDIDATE_ORDER, item_stretches
+from annotation.models import Study
 from annotation.study_files import Offer, RowDownload, register_table
-from metrics.exports import score_rows
-from metrics.models import ScoringRun
+from metrics.frames import COLUMNS
+from metrics.models import Score, ScoringRun
+from presentation.row_files import Kind, RowFile
+
+
+def score_rows(study: Study) -> RowFile:
+    """Every score with its signature, in the order of the frame."""
+    kinds: dict[str, Kind] = {**dict.fromkeys(COLUMNS, "text"), "value": "number"}
+    return RowFile(kinds, chain.from_iterable(_scores(study)))
+
+
+def _scores(study: Study) -> Iterator[list[tuple[Any, ...]]]:
+    for run in ScoringRun.objects.of(study).order_by("pk"):
+        for items in item_stretches(study):
+            scores = Score.objects.filter(run=run, candidate__item__in=items)
+            ordered = scores.order_by(*CANDIDATE_ORDER, "candidate")
+            yield list(ordered.values_list(*COLUMNS.values()))
+
 
 register_table(
     "scores",

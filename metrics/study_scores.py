@@ -13,19 +13,17 @@ from django.utils.translation import ngettext
 from annotation.flags import count_scores_change
 from annotation.models import Candidate, Study
 from annotation.score_settings import LONGEST_SIGNATURE
-from metrics.batches import Content, chunks, content_of, grouped
 from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, ParameterRefused, get_code
 from metrics.models import (
     Score,
     ScoringRun,
     unread_text,
 )
-from metrics.run_leases import RunLease, leased
 from metrics.scorers import scorer as scorers
 from metrics.scorers.errors import ScorerError
 from metrics.scorers.registry import SCORERS, build
 from metrics.scorers.scorer import Example, Scorer, Scores
-from metrics.stored_scores import score_of
+from metrics.stored_scores import Content, RunLease, chunks, content_of, grouped, leased, score_of
 from metrics.study_judges import (
     count_replies,
     is_judge,

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.models import Study
 from annotation.study_facts import simulation_notice
-from metrics.prompts import prompt_effects, system_scores
+from metrics.score_comparisons import prompt_effects, system_scores
 from presentation.documents import Document, Section
 from presentation.formats import FORMATS
 from results.models import Result

@@ -10,9 +10,9 @@ from annotation.dataset import DatasetTable, register_dataset_table
 from annotation.pages.study import register_counts
 from annotation.study_jobs import PLAN_SCORE, SCORE
 from console.job_permissions import JobAccess, register_job_access
-from metrics.exports import score_rows
 from metrics.models import ScoringRun
 from metrics.scoring_requests import asks_an_endpoint
+from metrics.study_files import score_rows
 from metrics.study_judges import is_judge
 from work.models import Job
 

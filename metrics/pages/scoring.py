@@ -7,30 +7,33 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
 from accounts.roles import Permission
-from annotation.models import Study
+from annotation.exceptions import AnnotationError
+from annotation.models import Study, Upload
 from annotation.pages.study import (
     study_for,
     study_page,
 )
-from console.access import person
-from metrics.exceptions import MetricsError
-from metrics.models import ScoringRequest
-from metrics.models_here import has_model
-from metrics.pages.offered_metrics import (
+from annotation.pages.upload_forms import FileForm
+from annotation.uploads import request_reading, store_upload
+from console.access import person, team_for
+from metrics.exceptions import MetricsError, ParameterRefused
+from metrics.judge_connections import close_judge_connection, connect_judge
+from metrics.models import JudgeConnection, ScoringRequest
+from metrics.pages.scoring_forms import (
+    JudgeConnectionForm,
+    JudgeForm,
+    ParametersForm,
     has_references,
     needing_references,
 )
-from metrics.pages.scoring_forms import (
-    JudgeForm,
-    ParametersForm,
-)
+from metrics.scorer_options import has_model
 from metrics.scorers.registry import SCORERS
 from metrics.scoring_requests import (
     confirm_request,
@@ -136,3 +139,53 @@ def scoring_confirm(request: HttpRequest, slug: str, request_id: int) -> HttpRes
     if confirm_request(request=row, actor=person(request)):
         messages.success(request, _("Scoring in the background; this page follows it."))
     return redirect("console:scoring-request", slug, row.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def add_scores(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may analyse the study."""
+    study = study_for(request, slug, Permission.ANALYSE)
+    form = FileForm(request.POST, request.FILES) if request.method == "POST" else FileForm()
+    if request.method == "POST" and form.is_valid():
+        try:
+            user = person(request)
+            file, content = form.cleaned_data["file"], Upload.Content.SCORES
+            upload = store_upload(file=file, uploaded_by=user, study=study, content=content)
+        except AnnotationError as refused:
+            form.add_error("file", ValidationError(str(refused), code=refused.code))
+        else:
+            request_reading(upload=upload, requested_by=user)
+            return redirect("console:upload", upload.token)
+    return study_page(request, study, "metrics/add_scores", {"form": form, "section": "validation"})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def judge_connections(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team who may see money; managers connect."""
+    is_post = request.method == "POST"
+    team, permissions = team_for(
+        request, slug, Permission.MANAGE if is_post else Permission.VIEW_MONEY
+    )
+    form = JudgeConnectionForm(request.POST if is_post else None, label_suffix="")
+    if is_post and form.is_valid():
+        try:
+            connect_judge(team=team, actor=person(request), **form.cleaned_data)
+        except ParameterRefused as refused:
+            form.add_error(None, ValidationError(str(refused), code=refused.code))
+        else:
+            messages.success(request, _("The connection is stored."))
+            return redirect("console:judge-connections", slug)
+    may_manage = Permission.MANAGE in permissions
+    rows = JudgeConnection.objects.of(team)
+    context = {"team": team, "connections": rows, "form": form, "may_manage": may_manage}
+    return render(request, "metrics/judge_connections.html", context)
+
+
+@require_POST
+def close(request: HttpRequest, slug: str, connection_id: int) -> HttpResponse:
+    """Access: managers of the team."""
+    team, _permissions = team_for(request, slug, Permission.MANAGE)
+    connection = get_object_or_404(JudgeConnection.objects.of(team), pk=connection_id)
+    close_judge_connection(connection=connection, actor=person(request))
+    return redirect("console:judge-connections", slug)

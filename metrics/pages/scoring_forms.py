@@ -5,22 +5,25 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 from decimal import Decimal
+from functools import cache
 from typing import Any, get_args
 
 from django import forms
+from django.db.models import Exists, OuterRef
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.models import Study
+from annotation.models import Item, Study
+from annotation.pages.study import stage_facts
 from console.forms import UsdField
 from metrics.exceptions import ParameterRefused
-from metrics.judge_versions import Settings, keep_judge, stored_settings
 from metrics.models import JudgeConnection, JudgeVersion, ScoringRequest
-from metrics.scorers.judges.geval_settings import GEvalSettings
+from metrics.scorer_options import has_model
+from metrics.scorers.judges.geval import PRESETS, GEvalSettings
 from metrics.scorers.judges.grade import GradeSettings
-from metrics.scorers.judges.presets import PRESETS
-from metrics.scorers.registry import SCORERS, defaults_of
+from metrics.scorers.registry import SCORERS, Description, available, defaults_of
+from metrics.study_judges import Settings, keep_judge, stored_settings
 
 OWN, DEFAULT = "own", "default"
 # Which files or models of the server a metric reads is its operator's business.
@@ -273,3 +276,31 @@ def _grade_fields() -> dict[str, forms.Field]:
 OWN_FIELDS = {"geval": _geval_fields, "judge": _grade_fields}
 NEEDED_OF_OWN = {"geval": ("aspect", "criteria", "low", "high"), "judge": ("user",)}
 CHANGEABLE = {"geval": ("n", "distribution"), "judge": ()}
+
+
+def has_references(study: Study) -> bool:
+    """Whether an item has a reference; asked for with what the page's stages say."""
+    references = Item.objects.filter(study=OuterRef("pk")).exclude(reference="").order_by()
+    facts = stage_facts(study, has_references=Exists(references))
+    return bool(facts["has_references"])
+
+
+@cache
+def metrics_on_offer() -> tuple[Description, ...]:
+    """The metrics a page may start: none that asks an endpoint, which may cost money.
+
+    Known once for a process, since describing them builds every scorer.
+    """
+    return tuple(metric for metric in available() if "endpoint" not in metric.requires)
+
+
+@cache
+def needing_references() -> frozenset[str]:
+    """Those on offer that compare a response with a reference."""
+    return frozenset(metric.name for metric in metrics_on_offer() if "reference" in metric.needs)
+
+
+@cache
+def lacking_models() -> tuple[str, ...]:
+    """Those on offer whose model this server does not have."""
+    return tuple(metric.name for metric in metrics_on_offer() if not has_model(metric.name))

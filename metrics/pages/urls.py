@@ -7,7 +7,7 @@ from lazy_views import LazyPackage
 pages = LazyPackage("metrics.pages")
 
 of_a_study: list[URLPattern | URLResolver] = [
-    path("scores/add/", pages.score_uploads.add_scores, name="add-scores"),
+    path("scores/add/", pages.scoring.add_scores, name="add-scores"),
     path("scores/new/", pages.scoring.scoring, name="scoring"),
     path(
         "scores/requests/<int:request_id>/", pages.scoring.scoring_request, name="scoring-request"
@@ -20,10 +20,10 @@ of_a_study: list[URLPattern | URLResolver] = [
 ]
 
 of_a_team: list[URLPattern | URLResolver] = [
-    path("judges/", pages.judge_connections.judge_connections, name="judge-connections"),
+    path("judges/", pages.scoring.judge_connections, name="judge-connections"),
     path(
         "judges/<int:connection_id>/close/",
-        pages.judge_connections.close,
+        pages.scoring.close,
         name="judge-connection-close",
     ),
 ]

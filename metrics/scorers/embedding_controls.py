@@ -12,7 +12,7 @@ import numpy as np
 
 from error_codes import InvalidValue
 from metrics.scorers.errors import NoScoreError
-from metrics.scorers.random_words import WORDS
+from metrics.scorers.plain import WORDS
 from metrics.scorers.scorer import Example, Scorer
 
 

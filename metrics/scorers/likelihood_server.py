@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from error_codes import CodedText
 from metrics.scorers.errors import EndpointError, EndpointRefusedError, PromptRefusedError
 from metrics.scorers.judges.client import Client
-from metrics.scorers.judges.replies import Token
+from metrics.scorers.judges.readings import Token
 from metrics.scorers.judges.samples import concurrently
 from metrics.scorers.likelihood import Likelihood
 

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError, CommandParser
 from annotation.management.plain_table import natural
 from annotation.readers.report import FileReading, FileReadings
 from error_codes import CodedText
-from metrics.management.numbers import once, share
+from metrics.management.options import once, share
 from presentation.counts import count_of
 from presentation.files import reason_of
 from presentation.progress import bar

@@ -6,7 +6,7 @@ from config.samples import (
     sample_metrics,
 )
 from metrics.models import ScoringRun
-from metrics.prompts import prompt_effects, system_scores
+from metrics.score_comparisons import prompt_effects, system_scores
 
 pytestmark = pytest.mark.django_db
 

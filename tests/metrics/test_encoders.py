@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from django.core.management import CommandError
 
-from metrics.encoders import encoder_bias, encoder_pairs
 from metrics.exceptions import NothingToScore
 from metrics.models import ScoringRun
+from metrics.score_comparisons import encoder_bias, encoder_pairs
 from metrics.scorers.embedding import Embedding
 from metrics.stored_scores import write_scores
 from metrics.study_scores import score_study

@@ -6,7 +6,7 @@ import pytest
 from metrics.exceptions import FileUnfit, ModelUnfit, ParameterRefused
 from metrics.models import JudgeVersion, Score, ScoringRun
 from metrics.scorers.judges.capabilities import DRAWN
-from metrics.scorers.judges.geval_settings import GEvalSettings
+from metrics.scorers.judges.geval import GEvalSettings
 from metrics.scorers.judges.grade import GradeSettings
 from presentation.files import FileUnwritable
 from tests.annotation.importing import command_output

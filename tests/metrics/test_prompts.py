@@ -9,7 +9,7 @@ from scipy import stats
 
 from metrics.exceptions import NotPaired
 from metrics.models import ScoringRun
-from metrics.prompts import prompt_effects, system_scores
+from metrics.score_comparisons import prompt_effects, system_scores
 from metrics.scorers.registry import build
 from metrics.stored_scores import write_scores
 from metrics.study_scores import score_study

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from metrics.exceptions import RunBusy, RunTaken
 from metrics.models import Score, ScoringRun
-from metrics.run_leases import RunLease, leased
+from metrics.stored_scores import RunLease, leased
 from metrics.study_scores import score_study
 from tests.annotation.studies import rating_study
 from tests.codes import refused_naming

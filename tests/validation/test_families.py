@@ -8,8 +8,8 @@ from math import nan
 import pytest
 
 from error_codes import InvalidValue
-from metrics.imports import import_scores
 from metrics.models import ScoringRun
+from metrics.score_files import import_scores
 from metrics.scorers.registry import build
 from metrics.study_scores import score_study
 from presentation.html import document_html

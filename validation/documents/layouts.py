@@ -192,7 +192,7 @@ Record = Mapping[str, Any]
 def lmstyle_scores(scores: Sequence[Record]) -> Table:
     """LMStyle's Table 2: the systems' mean scores by metric, over all responses and by condition.
 
-    `scores` are the records of `metrics.prompts.system_scores`.
+    `scores` are the records of `metrics.score_comparisons.system_scores`.
     """
     conditions = list(dict.fromkeys(row["condition"] for row in scores))
     titles = labels_of((row["metric"], row["signature"]) for row in scores)
@@ -234,7 +234,7 @@ def _score_mean(record: Record | None) -> Number:
 def e2e(effects: Sequence[Record], prompts: tuple[str, str]) -> Table:
     """E2E's comparison: each system under two prompts, by each metric, and what differs.
 
-    `effects` are the records of `metrics.prompts.prompt_effects`; a system of no name there
+    `effects` are the records of `metrics.score_comparisons.prompt_effects`; a system of no name there
     stands for all of them.
     """
     titles = labels_of((row["metric"], row["signature"]) for row in effects)

@@ -5,8 +5,14 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.management.plain_table import natural
 from annotation.models import Study
-from metrics.encoders import ENCODERS, EncoderBias, EncoderPair, encoder_bias, encoder_pairs
-from metrics.management.numbers import some_draws
+from metrics.management.options import some_draws
+from metrics.score_comparisons import (
+    ENCODERS,
+    EncoderBias,
+    EncoderPair,
+    encoder_bias,
+    encoder_pairs,
+)
 from metrics.scorer_options import chosen_scorers
 
 

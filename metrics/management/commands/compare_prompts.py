@@ -5,8 +5,8 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.management.plain_table import natural
 from annotation.models import Study
-from metrics.management.numbers import some_draws
-from metrics.prompts import ALL, PromptEffect, SystemScore, prompt_effects, system_scores
+from metrics.management.options import some_draws
+from metrics.score_comparisons import ALL, PromptEffect, SystemScore, prompt_effects, system_scores
 
 
 class Command(BaseCommand):

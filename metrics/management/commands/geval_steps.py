@@ -3,8 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from metrics.judge_versions import write_steps
-from metrics.study_judges import judges_client
+from metrics.study_judges import judges_client, write_steps
 
 
 class Command(BaseCommand):

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from metrics.judge_versions import KINDS, keep_judge, read_settings
+from metrics.study_judges import KINDS, keep_judge, read_settings
 
 
 class Command(BaseCommand):

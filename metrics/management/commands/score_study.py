@@ -5,8 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from metrics.management.caps import add_caps, caps_of
-from metrics.management.warnings_output import plain_warnings
+from metrics.management.options import add_caps, caps_of, plain_warnings
 from metrics.score_plans import plan_scoring
 from metrics.scorer_options import chosen_scorers
 from metrics.scorers.registry import SCORERS

@@ -22,8 +22,8 @@ from metrics.scorers.errors import (
 )
 from metrics.scorers.judges.budget import Budget, Usage, budget_from, estimated_tokens
 from metrics.scorers.judges.endpoint import Endpoint, Limits, endpoint_from, limits_from
-from metrics.scorers.judges.replies import Answer, read_answer
-from metrics.scorers.judges.throttle import Throttle
+from metrics.scorers.judges.readings import Answer, read_answer
+from metrics.scorers.judges.transport import Throttle
 
 if TYPE_CHECKING:
     from metrics.scorers.judges.transport import Transport

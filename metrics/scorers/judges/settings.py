@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Self, get_type_hints
 
 from error_codes import InvalidValue
-from metrics.scorers.judges.replies import UNSTORABLE
-from metrics.scorers.kinds import check_kinds
+from metrics.scorers.judges.readings import UNSTORABLE
+from metrics.scorers.scorer import check_kinds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

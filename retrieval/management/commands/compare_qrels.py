@@ -6,7 +6,7 @@ from typing import Any, get_args
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import positive
-from metrics.management.numbers import share, some_draws
+from metrics.management.options import share, some_draws
 from presentation.progress import bar
 from results.shown import ShownResult
 from retrieval.management.options import (

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import natural, positive
 from annotation.readers.report import FileReadings
-from metrics.management.numbers import number, share
+from metrics.management.options import number, share
 from retrieval.management.options import with_readings
 from retrieval.pilots import EqualCost, plans_at_equal_cost, read_pilot
 from retrieval.sizes import (

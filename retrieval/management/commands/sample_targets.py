@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import natural, positive
 from annotation.readers.report import FileReadings
-from metrics.management.numbers import share
+from metrics.management.options import share
 from presentation.documents import Number
 from presentation.files import require_writable, write_whole
 from presentation.progress import bar

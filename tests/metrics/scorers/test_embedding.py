@@ -17,7 +17,7 @@ from metrics.scorers.errors import (
     NoScoreError,
     TruncatedTextWarning,
 )
-from metrics.scorers.random_words import WORDS
+from metrics.scorers.plain import WORDS
 from metrics.scorers.rouge import Rouge
 from tests.codes import refused, refused_naming
 from tests.metrics.scorers.conftest import HOSTILE, cut_to, example, examples

@@ -11,8 +11,16 @@ from rouge_score.rouge_scorer import RougeScorer
 from error_codes import InvalidValue
 from metrics.scorers.bleu import Bleu, Chrf, Ter
 from metrics.scorers.errors import UntokenisedTextWarning
-from metrics.scorers.lcs import lcs_indices, lcs_length, positions
-from metrics.scorers.rouge import Overlap, Rouge, rouge_l, rouge_lsum, rouge_n
+from metrics.scorers.rouge import (
+    Overlap,
+    Rouge,
+    lcs_indices,
+    lcs_length,
+    positions,
+    rouge_l,
+    rouge_lsum,
+    rouge_n,
+)
 from metrics.scorers.scorer import Score
 from metrics.scorers.tokenization import characters, unicode_words
 from tests.codes import refused

@@ -11,7 +11,7 @@ from annotation.management.plain_table import (
     positive,
     reading_of,
 )
-from metrics.management.numbers import share
+from metrics.management.options import share
 from validation.conclusions.judges import judge_test_of_file
 
 

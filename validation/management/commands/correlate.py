@@ -12,7 +12,7 @@ from annotation.management.plain_table import (
     reading_of,
     values_by_column,
 )
-from metrics.management.numbers import draws, once, share, some_draws
+from metrics.management.options import draws, once, share, some_draws
 from presentation.progress import bar
 from stats.correlation import Resample, Undefined
 from stats.significance import Swap, Test

@@ -13,7 +13,7 @@ from annotation.management.plain_table import (
     reading_of,
     values_by_column,
 )
-from metrics.management.numbers import number
+from metrics.management.options import number
 from validation.conclusions.judges import DriftColumns, drift_of_file
 
 DRIFTED = 3

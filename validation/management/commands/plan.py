@@ -5,7 +5,7 @@ from typing import Any, get_args
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import positive
-from metrics.management.numbers import number, share
+from metrics.management.options import number, share
 from stats.inference import agreement_sizes, sample_sizes
 
 Formula = Callable[[dict[str, Any]], float]

@@ -12,7 +12,7 @@ from annotation.management.plain_table import (
     reading_of,
     values_by_column,
 )
-from metrics.management.numbers import share
+from metrics.management.options import share
 from stats.inference.looks import Spending
 from stats.inference.powered_correlations import PoweredCoefficient
 from validation.conclusions.prediction_powered import (

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.management.plain_table import natural
 from annotation.models import Study
 from annotation.study_facts import simulation_notice
-from metrics.management.numbers import draws, once, some_draws
+from metrics.management.options import draws, once, some_draws
 from presentation.files import require_writable, write_whole
 from stats.correlation import Level, Resample, RowCoefficient, Undefined
 from validation.analysis import Settings

@@ -12,12 +12,9 @@ from metrics.scorers.judges.budget import Budget, Prices
 from metrics.scorers.judges.capabilities import probe
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint
-from metrics.scorers.judges.geval import GEval
-from metrics.scorers.judges.geval_settings import GEvalSettings, with_steps
+from metrics.scorers.judges.geval import PRESETS, GEval, GEvalSettings, with_steps
 from metrics.scorers.judges.grade import Grade, GradeSettings
-from metrics.scorers.judges.presets import PRESETS
-from metrics.scorers.judges.readings import read_rating
-from metrics.scorers.judges.replies import Reply
+from metrics.scorers.judges.readings import Reply, read_rating
 from metrics.scorers.judges.samples import Sample
 from metrics.scorers.registry import build
 from metrics.scorers.scorer import Example

@@ -6,16 +6,16 @@ from time import process_time
 import pytest
 
 from error_codes import InvalidValue
-from metrics.scorers.judges.distributions import from_samples, from_tokens
+from metrics.scorers.judges.capabilities import capabilities_of, stored_capabilities
 from metrics.scorers.judges.endpoint import Endpoint
-from metrics.scorers.judges.probes import capabilities_of, stored_capabilities
 from metrics.scorers.judges.readings import (
+    Token,
     read_grade,
     read_grade_as_released,
     read_rating,
     read_rating_as_released,
 )
-from metrics.scorers.judges.replies import Token
+from metrics.scorers.judges.samples import from_samples, from_tokens
 from tests.codes import refused
 from tests.metrics.scorers.judges.foreign import chat
 

@@ -11,8 +11,7 @@ from benchmarks.model_servers import tiny_models
 from metrics.scorers.errors import EndpointRefusedError
 from metrics.scorers.judges.capabilities import probe
 from metrics.scorers.judges.client import Client
-from metrics.scorers.judges.geval import GEval
-from metrics.scorers.judges.geval_settings import GEvalSettings, with_steps
+from metrics.scorers.judges.geval import GEval, GEvalSettings, with_steps
 from metrics.scorers.judges.grade import Grade, GradeSettings
 from metrics.scorers.scorer import Example
 from tests.codes import refused
