@@ -234,8 +234,8 @@ def _score_mean(record: Record | None) -> Number:
 def e2e(effects: Sequence[Record], prompts: tuple[str, str]) -> Table:
     """E2E's comparison: each system under two prompts, by each metric, and what differs.
 
-    `effects` are the records of `metrics.score_comparisons.prompt_effects`; a system of no name there
-    stands for all of them.
+    `effects` are the records of `metrics.score_comparisons.prompt_effects`; a system of no
+    name there stands for all of them.
     """
     titles = labels_of((row["metric"], row["signature"]) for row in effects)
     records = {(row["metric"], row["signature"], row["system"]): row for row in effects}
