@@ -5,7 +5,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import positive
 from annotation.readers.report import FileReadings, ReadingReport
-from metrics.management.numbers import share
+from metrics.management.options import share
 from retrieval.management.options import named_catalogue, named_number, with_readings
 from retrieval.pools.lint import FAULTS, FaultName, lint_pool, lint_text
 from retrieval.pools.pool_files import PoolTable, read_pool_table, read_wide_table
