@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Max, QuerySet
+from django.db.models import Manager, Max
 
 from annotation.agreement import (
     AgreementReport,
+    QuestionAgreement,
     RoundAgreement,
     protocol_reports,
     round_agreement,
@@ -45,7 +47,6 @@ from annotation.models import (
 )
 from presentation.progress import Progress, silently
 from presentation.records import plain_records, plain_values
-from stats.agreement import Agreement
 from stats.libraries import pd
 
 FORM = 8
@@ -155,47 +156,33 @@ POSITION = (
 def agreement_records(version: AgreementVersion) -> dict[str, list[dict[str, Any]]]:
     """Every coefficient of every round, rounds against each other, versions of the protocol where
     there are several, the first round's kappas of pairs of annotators, and position effects."""
+    coefficients = _records(
+        version.coefficients, "round", "with_flagged", "question", "by", *COEFFICIENT
+    )
+    names = ("question", "level", "earlier", "later", "by", "n_pairs", *COEFFICIENT[1:])
+    between_rounds = _records(version.round_coefficients, *names)
+    by_protocol = _records(
+        version.protocol_coefficients, "round", "protocol", "question", *COEFFICIENT
+    )
+    pairs = version.pairs.filter(round=version.first_round, is_kappa=True)
     return {
-        "coefficients": _coefficients(version),
-        "between_rounds": _between_rounds(version),
-        "by_protocol": _by_protocol(version),
-        "pairs": _pairs(version),
-        "positions": list(_records(version.position_effects.all(), POSITION)),
+        "coefficients": [row | _signature(version, row, str(row["round"])) for row in coefficients],
+        "between_rounds": [
+            row | _signature(version, row, f"{row['earlier']}-{row['later']}")
+            for row in between_rounds
+        ],
+        "by_protocol": [
+            row | _signature(version, row, f"{row['round']}|protocol:{row['protocol']}")
+            for row in by_protocol
+        ],
+        "pairs": [dict(zip(PAIR, row, strict=True)) for row in pairs.values_list(*PAIR.values())],
+        "positions": list(_records(version.position_effects, *POSITION)),
     }
 
 
-def _coefficients(version: AgreementVersion) -> list[dict[str, Any]]:
-    names = ("round", "with_flagged", "question", "by", *COEFFICIENT)
-    return [
-        row | _signature(version, row, str(row["round"]))
-        for row in _records(version.coefficients.all(), names)
-    ]
-
-
-def _between_rounds(version: AgreementVersion) -> list[dict[str, Any]]:
-    names = ("question", "level", "earlier", "later", "by", "n_pairs", *COEFFICIENT[1:])
-    return [
-        row | _signature(version, row, f"{row['earlier']}-{row['later']}")
-        for row in _records(version.round_coefficients.all(), names)
-    ]
-
-
-def _by_protocol(version: AgreementVersion) -> list[dict[str, Any]]:
-    names = ("round", "protocol", "question", *COEFFICIENT)
-    rows = _records(version.protocol_coefficients.all(), names)
-    return [
-        row | _signature(version, row, f"{row['round']}|protocol:{row['protocol']}") for row in rows
-    ]
-
-
-def _records(rows: QuerySet[Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _records(rows: Manager[Any], *names: str) -> Iterator[dict[str, Any]]:
     columns = ("question__name" if name == "question" else name for name in names)
     return (dict(zip(names, row, strict=True)) for row in rows.values_list(*columns))
-
-
-def _pairs(version: AgreementVersion) -> list[dict[str, Any]]:
-    rows = version.pairs.filter(round=version.first_round, is_kappa=True)
-    return [dict(zip(PAIR, row, strict=True)) for row in rows.values_list(*PAIR.values())]
 
 
 def _signature(version: AgreementVersion, row: dict[str, Any], rounds: str) -> dict[str, str]:
@@ -257,102 +244,54 @@ class ComputedAgreement:
 
 
 def write_rows(version: AgreementVersion, computed: ComputedAgreement) -> None:
-    questions = {table.question.name: table.question for table in computed.tables}
-    for report in computed.reports:
-        _write(AgreementCoefficient, _coefficient_rows(version, report, questions))
-    _write(RoundCoefficient, _round_coefficients(version, computed.across, questions))
-    for number, report in computed.by_protocol:
-        rows = _protocol_coefficients(version, number, report, questions)
-        _write(ProtocolCoefficient, rows)
-    _write(JudgedQuestion, (_judged_question(version, table) for table in computed.tables))
+    _write_coefficients(version, computed)
     for table in computed.tables:
         key = {"version": version, "question": table.question, "round": table.round}
-        pairs, units = table.pairs, table.units[UNIT_COLUMNS]
-        is_kappa = {"is_kappa": pairs.is_kappa}
-        _write(UnitAgreement, (UnitAgreement(**key, **row) for row in plain_records(units)))
-        _write(
-            PairAgreement,
-            (PairAgreement(**key, **is_kappa, **row) for row in plain_records(pairs.rows)),
+        pairs = table.pairs
+        JudgedQuestion.objects.create(
+            **key,
+            n_flagged=table.n_flagged,
+            n_cannot_judge=table.n_cannot_judge,
+            n_units=len(table.units),
+            n_disputed=table.n_disputed,
+            n_annotators=pairs.n_annotators,
+            n_in_matrix=pairs.n_in_matrix,
+            pair_statistic=pairs.statistic,
+            annotator_statistic=STATISTICS.get(table.statistic, NO_STATISTIC),
         )
-        _write(
-            AnnotatorAgreement,
-            (AnnotatorAgreement(**key, **row) for row in plain_records(_annotator_rows(table))),
-        )
-        records = (plain_values(asdict(one)) for one in table.positions)
-        _write(PositionEffect, (PositionEffect(**key, **record) for record in records))
+        _write(UnitAgreement, plain_records(table.units[UNIT_COLUMNS]), **key)
+        _write(PairAgreement, plain_records(pairs.rows), **key, is_kappa=pairs.is_kappa)
+        _write(AnnotatorAgreement, plain_records(_annotator_rows(table)), **key)
+        _write(PositionEffect, (plain_values(asdict(one)) for one in table.positions), **key)
 
 
-def _write(model: type[models.Model], rows: Iterable[models.Model]) -> None:
+def _write(model: type[models.Model], records: Iterable[dict[str, Any]], **key: Any) -> None:
+    rows = (model(**key, **record) for record in records)
     model._default_manager.bulk_create(rows, batch_size=AT_ONCE)
 
 
-def _coefficient_rows(
-    version: AgreementVersion, report: AgreementReport, questions: dict[str, Question]
-) -> Iterator[AgreementCoefficient]:
-    for with_flagged, rows in ((True, report.questions), (False, report.unflagged)):
-        for row in rows:
-            for coefficient in row.coefficients:
-                yield AgreementCoefficient(
-                    version=version,
-                    question=questions[row.question],
-                    round=report.round,
-                    with_flagged=with_flagged,
-                    by=row.condition,
-                    **_columns(coefficient),
-                )
+def _write_coefficients(version: AgreementVersion, computed: ComputedAgreement) -> None:
+    questions = {table.question.name: table.question for table in computed.tables}
+    rows: dict[type[models.Model], list[dict[str, Any]]] = defaultdict(list)
 
+    def add(model: type[models.Model], row: QuestionAgreement | RoundAgreement, **key: Any) -> None:
+        key["question"] = questions[row.question]
+        rows[model] += [key | plain_values(asdict(each)) for each in row.coefficients]
 
-def _round_coefficients(
-    version: AgreementVersion, across: Iterable[RoundAgreement], questions: dict[str, Question]
-) -> Iterator[RoundCoefficient]:
-    for row in across:
-        for coefficient in row.coefficients:
-            yield RoundCoefficient(
-                version=version,
-                question=questions[row.question],
-                earlier=row.earlier,
-                later=row.later,
-                by=row.by,
-                n_pairs=row.n_pairs,
-                **_columns(coefficient),
-            )
-
-
-def _protocol_coefficients(
-    version: AgreementVersion,
-    number: int,
-    report: AgreementReport,
-    questions: dict[str, Question],
-) -> Iterator[ProtocolCoefficient]:
-    for row in report.questions:
-        for coefficient in () if row.condition else row.coefficients:
-            yield ProtocolCoefficient(
-                version=version,
-                question=questions[row.question],
-                round=report.round,
-                protocol=number,
-                **_columns(coefficient),
-            )
-
-
-def _columns(coefficient: Agreement) -> dict[str, Any]:
-    return plain_values(asdict(coefficient))
-
-
-def _judged_question(version: AgreementVersion, table: QuestionTables) -> JudgedQuestion:
-    return JudgedQuestion(
-        version=version,
-        question=table.question,
-        round=table.round,
-        n_flagged=table.n_flagged,
-        n_cannot_judge=table.n_cannot_judge,
-        n_units=len(table.units),
-        n_disputed=table.n_disputed,
-        n_annotators=table.pairs.n_annotators,
-        n_in_matrix=table.pairs.n_in_matrix,
-        pair_statistic=table.pairs.statistic,
-        annotator_statistic=STATISTICS.get(table.statistic, NO_STATISTIC),
-    )
+    for report in computed.reports:
+        for with_flagged, judged in ((True, report.questions), (False, report.unflagged)):
+            key = {"round": report.round, "with_flagged": with_flagged}
+            for question in judged:
+                add(AgreementCoefficient, question, by=question.condition, **key)
+    for row in computed.across:
+        key = {"earlier": row.earlier, "later": row.later}
+        add(RoundCoefficient, row, by=row.by, n_pairs=row.n_pairs, **key)
+    for number, report in computed.by_protocol:
+        for question in report.questions:
+            if not question.condition:
+                add(ProtocolCoefficient, question, round=report.round, protocol=number)
+    for model, records in rows.items():
+        _write(model, records, version=version)
 
 
 def _annotator_rows(table: QuestionTables) -> pd.DataFrame:

@@ -5,10 +5,13 @@ An undefined number is NULL, with its reason.
 
 from __future__ import annotations
 
+from typing import Self, TypeVar
+
 from django.db import models
 
 from annotation.models.studies import Candidate, Question, Study
 
+Row = TypeVar("Row", bound=models.Model)
 ALPHA = "krippendorff_alpha"
 LONGEST_NAME = 64
 # Those of an annotator; see `annotation.models.judgments`.
@@ -66,18 +69,44 @@ class AgreementVersion(models.Model):
         return f"agreement {self.version} of {self.study_id}"
 
 
-class UnitAgreementQuerySet(models.QuerySet["UnitAgreement"]):
-    def of(self, version: AgreementVersion) -> UnitAgreementQuerySet:
+class AgreementRowQuerySet(models.QuerySet[Row]):
+    def of(self, version: AgreementVersion) -> Self:
         return self.filter(version=version)
 
-    def judged(self, question: Question, round: int) -> UnitAgreementQuerySet:
+    def judged(self, question: Question, round: int) -> Self:
         return self.filter(question=question, round=round)
 
+
+class AgreementRow(models.Model):
+    """What a version says of one question in one round."""
+
+    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
+    round = models.PositiveSmallIntegerField()
+
+    class Meta:
+        abstract = True
+        ordering = ["pk"]
+
+
+class Estimate(models.Model):
+    value = _number()
+    se = _number()
+    ci_low = _number()
+    ci_high = _number()
+    observed = _number()
+    expected = _number()
+    reason = _optional_code()
+
+    class Meta:
+        abstract = True
+
+
+class UnitAgreementQuerySet(AgreementRowQuerySet["UnitAgreement"]):
     def disputed(self, threshold: float) -> UnitAgreementQuerySet:
         return self.filter(spread__gt=threshold)
 
 
-class UnitAgreement(models.Model):
+class UnitAgreement(AgreementRow):
     """The judgments of one candidate under one question in one round, of two annotators or more.
 
     `spread` is a share: of the scale, the distance of the lowest from the highest value; at the
@@ -85,9 +114,7 @@ class UnitAgreement(models.Model):
     """
 
     version = models.ForeignKey(AgreementVersion, on_delete=models.CASCADE, related_name="units")
-    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
     candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="+")
-    round = models.PositiveSmallIntegerField()
     n_judgments = models.PositiveIntegerField()
     mean = models.FloatField()
     low = models.FloatField()
@@ -97,7 +124,7 @@ class UnitAgreement(models.Model):
 
     objects = UnitAgreementQuerySet.as_manager()
 
-    class Meta:
+    class Meta(AgreementRow.Meta):
         # An order that an index gives, so that a page reads no more rows than it shows.
         ordering = ["agreement", "pk"]
         indexes = [
@@ -111,14 +138,12 @@ class UnitAgreement(models.Model):
         return f"{self.question_id}({self.candidate_id}), round {self.round}: {self.agreement}"
 
 
-class JudgedQuestion(models.Model):
+class JudgedQuestion(AgreementRow):
     """How much of a question was judged in a round, and how its annotators are compared."""
 
     version = models.ForeignKey(
         AgreementVersion, on_delete=models.CASCADE, related_name="questions"
     )
-    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
-    round = models.PositiveSmallIntegerField()
     n_flagged = models.PositiveIntegerField(help_text="Submissions of the round.")
     n_cannot_judge = models.PositiveIntegerField(
         default=0, help_text="Answers that say that nothing can be judged; in no coefficient."
@@ -130,8 +155,7 @@ class JudgedQuestion(models.Model):
     pair_statistic = models.CharField(max_length=LONGEST_NAME, blank=True)
     annotator_statistic = models.CharField(max_length=LONGEST_NAME)
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(AgreementRow.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=["version", "round", "question"], name="question_once_a_round_and_version"
@@ -142,26 +166,19 @@ class JudgedQuestion(models.Model):
         return f"{self.question_id}, round {self.round}: {self.n_units} units"
 
 
-class CoefficientFields(models.Model):
+class CoefficientFields(Estimate):
     """The fields of `stats.agreement.Agreement`, which says what they mean."""
 
     level = _optional_code()
     name = models.CharField(max_length=LONGEST_NAME)
-    value = _number()
-    se = _number()
-    ci_low = _number()
-    ci_high = _number()
     ci_method = models.CharField(max_length=LONGEST_NAME)
     confidence = models.FloatField()
-    observed = _number()
-    expected = _number()
     n_items = models.PositiveIntegerField()
     n_items_dropped = models.PositiveIntegerField()
     n_annotators = models.PositiveIntegerField()
     n_labels = models.PositiveIntegerField()
     n_pairable = models.PositiveIntegerField()
     prevalence = _number()
-    reason = _optional_code()
     n_resamples = models.PositiveIntegerField()
     seed = models.PositiveBigIntegerField(null=True)
     warnings = models.JSONField(default=list, help_text="What a reader should know, in words.")
@@ -173,30 +190,21 @@ class CoefficientFields(models.Model):
         return f"{self.name}: {self.value}"
 
 
-class AgreementCoefficientQuerySet(models.QuerySet["AgreementCoefficient"]):
-    def of(self, version: AgreementVersion) -> AgreementCoefficientQuerySet:
-        return self.filter(version=version)
-
-    def judged(self, question: Question, round: int) -> AgreementCoefficientQuerySet:
-        return self.filter(question=question, round=round)
-
+class AgreementCoefficientQuerySet(AgreementRowQuerySet["AgreementCoefficient"]):
     def alphas(self, round: int | models.F) -> AgreementCoefficientQuerySet:
         return self.filter(round=round, name=ALPHA).select_related("question")
 
 
-class AgreementCoefficient(CoefficientFields):
+class AgreementCoefficient(AgreementRow, CoefficientFields):
     version = models.ForeignKey(
         AgreementVersion, on_delete=models.CASCADE, related_name="coefficients"
     )
-    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
-    round = models.PositiveSmallIntegerField()
     with_flagged = models.BooleanField(help_text="Whether flagged submissions count in it.")
     by = models.CharField(max_length=64, blank=True, help_text="The condition; empty for all.")
 
     objects = AgreementCoefficientQuerySet.as_manager()
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(AgreementRow.Meta):
         indexes = [
             models.Index(fields=["version", "question", "round"], name="coefficient_of_question"),
             models.Index(fields=["version", "round", "name"], name="coefficient_by_name"),
@@ -218,20 +226,17 @@ class RoundCoefficient(CoefficientFields):
         indexes = [models.Index(fields=["version", "question"], name="rounds_of_question")]
 
 
-class ProtocolCoefficient(CoefficientFields):
+class ProtocolCoefficient(AgreementRow, CoefficientFields):
     version = models.ForeignKey(
         AgreementVersion, on_delete=models.CASCADE, related_name="protocol_coefficients"
     )
-    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
-    round = models.PositiveSmallIntegerField()
     protocol = models.PositiveSmallIntegerField(help_text="Number of the protocol's version.")
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(AgreementRow.Meta):
         indexes = [models.Index(fields=["version", "question"], name="protocols_of_question")]
 
 
-class PairAgreement(models.Model):
+class PairAgreement(AgreementRow, Estimate):
     """How well two annotators agree on one question in one round.
 
     At the nominal and ordinal levels every pair that shares candidates has Cohen's kappa; at the
@@ -239,23 +244,13 @@ class PairAgreement(models.Model):
     """
 
     version = models.ForeignKey(AgreementVersion, on_delete=models.CASCADE, related_name="pairs")
-    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
-    round = models.PositiveSmallIntegerField()
     annotator_a = models.CharField(max_length=LONGEST_PSEUDONYM)
     annotator_b = models.CharField(max_length=LONGEST_PSEUDONYM)
     is_kappa = models.BooleanField()
     in_matrix = models.BooleanField(help_text="Whether both are among those who judged most.")
     n_shared = models.PositiveIntegerField()
-    observed = _number()
-    expected = _number()
-    value = _number()
-    se = _number()
-    ci_low = _number()
-    ci_high = _number()
-    reason = _optional_code()
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(AgreementRow.Meta):
         indexes = [
             models.Index(
                 fields=["version", "question", "round", "in_matrix"], name="pair_of_question"
@@ -267,12 +262,10 @@ class PairAgreement(models.Model):
         return f"{self.annotator_a} and {self.annotator_b}: {self.value}"
 
 
-class AnnotatorAgreement(models.Model):
+class AnnotatorAgreement(AgreementRow):
     version = models.ForeignKey(
         AgreementVersion, on_delete=models.CASCADE, related_name="annotators"
     )
-    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
-    round = models.PositiveSmallIntegerField()
     annotator = models.CharField(max_length=LONGEST_PSEUDONYM)
     agreement = _number()
     reason = _optional_code()
@@ -282,8 +275,7 @@ class AnnotatorAgreement(models.Model):
     alpha_without = _number()
     alpha_change = _number()
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(AgreementRow.Meta):
         indexes = [
             models.Index(fields=["version", "question", "round"], name="annotator_of_question")
         ]
@@ -292,15 +284,13 @@ class AnnotatorAgreement(models.Model):
         return f"{self.annotator}: {self.agreement}"
 
 
-class PositionEffect(models.Model):
+class PositionEffect(AgreementRow):
     """What being shown first adds to an answer under a question, compared with being shown last:
     0 if positions do not matter. Of orders that were drawn at random."""
 
     version = models.ForeignKey(
         AgreementVersion, on_delete=models.CASCADE, related_name="position_effects"
     )
-    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
-    round = models.PositiveSmallIntegerField()
     annotator = models.CharField(
         max_length=LONGEST_PSEUDONYM, blank=True, help_text="Empty for all of them together."
     )
@@ -312,8 +302,7 @@ class PositionEffect(models.Model):
     ci_low = _number()
     ci_high = _number()
 
-    class Meta:
-        ordering = ["pk"]
+    class Meta(AgreementRow.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=["version", "round", "question", "annotator"],
