@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 
 from annotation.agreement_versions import agreement_fingerprint
 from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.models import StoredMapping, Study, Upload
+from annotation.models import Study, Upload
 from annotation.readers.drafts import ItemDraft, StudyDraft
 from annotation.readers.formats import FileFormat
 from annotation.readers.policies import Categories, Missing, Policies, Repeats
@@ -47,9 +47,11 @@ from annotation.readers.tool_exports.studies import (
 from annotation.readers.tool_exports.surveys import column_pattern
 from annotation.study_jobs import RESULT, request_study_job
 from annotation.uploads import (
-    columns_digest,
+    find_stored_mapping,
     keep_mapping,
     note_faults,
+    note_refusal,
+    require_no_faults,
     stored_file,
     write_upload,
 )
@@ -186,7 +188,7 @@ def read_labels(running: RunningJob) -> str:
                 chosen = _first_settings(upload, export.tool, first)
             upload.mapping = chosen.plain
             read = None if chosen.problems() else _read(export, chosen, faults)
-            upload.summary = _summary(read)
+            upload.summary = {} if read is None else _summary(read)
             if isinstance(read, StudyDraft):
                 report = read.report
     except ImportRefused as refused:
@@ -197,21 +199,15 @@ def read_labels(running: RunningJob) -> str:
 
 
 def _unread(upload: Upload, refused: ImportRefused) -> str:
-    faults = Faults()
-    faults.add(refused)
     upload.n_rows = None
-    note_faults(upload, faults, ReadingReport())
+    note_refusal(upload, refused, ReadingReport())
     return ""
 
 
 def _first_settings(upload: Upload, tool: str, first: Mapping[str, str]) -> LabelSettings:
-    digest = columns_digest(upload, tool)
-    stored = StoredMapping.objects.filter(
-        **StoredMapping.owner_of(upload), columns_digest=digest
-    ).first()
-    upload.is_mapping_known = stored is not None
+    stored = find_stored_mapping(upload, tool)
     if stored is not None:
-        return LabelSettings.of(stored.mapping)
+        return LabelSettings.of(stored)
     return LabelSettings(tool=tool, uses=guess_uses(first, tool))
 
 
@@ -251,9 +247,7 @@ def _read_entries(export: OpenExport, chosen: LabelSettings, faults: Faults) -> 
     return read
 
 
-def _summary(read: ReadExport | StudyDraft | None) -> dict[str, Any]:
-    if read is None:
-        return {}
+def _summary(read: ReadExport | StudyDraft) -> dict[str, Any]:
     return summary_of(read) if isinstance(read, ReadExport) else summary_of_pools(read)
 
 
@@ -359,15 +353,20 @@ def import_labels(running: RunningJob) -> str:
     try:
         with _opened(upload, chosen.tool, faults) as export:
             read = _read(export, chosen, faults)
-            _require_none(upload, faults)
+            require_no_faults(upload, faults)
             assert read is not None
             if isinstance(read, ReadExport):
                 read = read.draft(keep_names=chosen.keeps_names)
-            study, message = _write(upload, read, running)
+            with transaction.atomic():
+                imported = write_upload(upload, read, running)
+                keep_mapping(upload, chosen.tool)
+                message = str(imported)
+                running.complete(message)
     except ImportRefused as refused:
         faults.add(refused)
         note_faults(upload, faults)
         raise
+    study = Study.objects.get(pk=imported.study.pk)
     request_study_job(
         study=study,
         kind=RESULT,
@@ -376,21 +375,3 @@ def import_labels(running: RunningJob) -> str:
         basis=agreement_fingerprint(study),
     )
     return message
-
-
-def _require_none(upload: Upload, faults: Faults) -> None:
-    if n := faults.n:
-        note_faults(upload, faults)
-        text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
-        raise AnnotationError(
-            " ".join([text % {"n": f"{n:,}"}, _("Nothing was imported.")]), code="faults"
-        )
-
-
-def _write(upload: Upload, draft: StudyDraft, running: RunningJob) -> tuple[Study, str]:
-    with transaction.atomic():
-        imported = write_upload(upload, draft, running)
-        keep_mapping(upload, LabelSettings.of(upload.mapping).tool)
-        message = str(imported)
-        running.complete(message)
-    return Study.objects.get(pk=imported.study.pk), message

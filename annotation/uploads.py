@@ -191,14 +191,12 @@ def read_upload(running: RunningJob) -> str:
             profile = profile_table(table, passed=lambda blocks: progress(blocks, 0, len))
             upload.form, upload.has_pictures = table.form.plain, table.has_pictures
     except ImportRefused as refused:
-        faults = Faults()
-        faults.add(refused)
-        note_faults(upload, faults, report)
+        note_refusal(upload, refused, report)
         return ""
     upload.n_rows = profile.n_rows
     upload.columns = [vars(column) for column in profile.columns]
     upload.sample = [[row.line, row.fields, row.is_csv] for row in profile.sample]
-    upload.mapping, upload.is_mapping_known = _first_mapping(upload, profile)
+    upload.mapping = _first_mapping(upload, profile)
     note_faults(upload, profile.faults, report)
     n = profile.n_rows
     return ngettext("%(n)s row read.", "%(n)s rows read.", n) % {"n": f"{n:,}"}
@@ -216,23 +214,45 @@ def note_faults(upload: Upload, faults: Faults, report: ReadingReport | None = N
     upload.save()
 
 
-def _first_mapping(upload: Upload, profile: TableProfile) -> tuple[dict[str, Any], bool]:
-    """That of the last file of these columns, or else what their names suggest."""
+def note_refusal(
+    upload: Upload, refused: ImportRefused, report: ReadingReport | None = None
+) -> None:
+    faults = Faults()
+    faults.add(refused)
+    note_faults(upload, faults, report)
+
+
+def require_no_faults(upload: Upload, faults: Faults) -> None:
+    if n := faults.n:
+        note_faults(upload, faults)
+        text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
+        raise AnnotationError(
+            " ".join([text % {"n": f"{n:,}"}, _("Nothing was imported.")]), code="faults"
+        )
+
+
+def _first_mapping(upload: Upload, profile: TableProfile) -> dict[str, Any]:
     columns = [column["name"] for column in upload.columns]
-    owner = StoredMapping.owner_of(upload)
-    stored = StoredMapping.objects.filter(**owner, columns_digest=columns_digest(upload)).first()
+    stored = find_stored_mapping(upload)
     if stored is not None:
-        return ColumnMapping.of(stored.mapping).among(columns).plain, True
-    n_rows = upload.n_rows or 0
-    first = {column["name"]: column["first"] for column in upload.columns}
-    guessed = guess_mapping(
+        return ColumnMapping.of(stored).among(columns).plain
+    return guess_mapping(
         columns,
-        n_rows=n_rows,
+        n_rows=upload.n_rows or 0,
         n_distinct=profile.n_distinct,
-        first=first,
+        first={column["name"]: column["first"] for column in upload.columns},
         codes=profile.codes,
+    ).plain
+
+
+def find_stored_mapping(upload: Upload, *kind: str) -> dict[str, Any] | None:
+    """That of the last file of these columns, and of this kind."""
+    rows = StoredMapping.objects.filter(
+        **StoredMapping.owner_of(upload), columns_digest=columns_digest(upload, *kind)
     )
-    return guessed.plain, False
+    stored = rows.first()
+    upload.is_mapping_known = stored is not None
+    return stored.mapping if stored else None
 
 
 def columns_digest(upload: Upload, *kind: str) -> str:
@@ -265,16 +285,12 @@ def import_upload(running: RunningJob) -> str:
     with opened_upload(upload) as table:
         items = items_of(table, mapping, faults=faults, kind=upload.kind, passed=passed)
         leaves_out = running.arguments.get("leaves_out", False)
-        if (faults.n and not leaves_out) or not len(items):
+        if not leaves_out or not len(items):
+            require_no_faults(upload, faults)
+        if not len(items):
             note_faults(upload, faults)
-            n = faults.n
-            text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
-            raise AnnotationError(
-                " ".join([text % {"n": f"{n:,}"}, _("Nothing was imported.")])
-                if n
-                else _("The file makes no item. Nothing was imported."),
-                code="faults" if n else "no_items",
-            )
+            text = _("The file makes no item. Nothing was imported.")
+            raise AnnotationError(text, code="no_items")
         try:
             with transaction.atomic():
                 draft = mapped_study(items, kind=upload.kind, has_protocol=bool(upload.template))
@@ -283,9 +299,7 @@ def import_upload(running: RunningJob) -> str:
                 message = " ".join([str(imported), *_left_out(items)])
                 running.complete(message)
         except ImportRefused as refused:
-            faults = Faults()
-            faults.add(refused)
-            note_faults(upload, faults)
+            note_refusal(upload, refused)
             raise
     return message
 

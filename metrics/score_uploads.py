@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 
 from annotation.access import record_in
 from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.models import Candidate, StoredMapping, Study, Upload
+from annotation.models import Candidate, Study, Upload
 from annotation.readers.column_mapping import NAMES, Use, plain_name
 from annotation.readers.policies import Reading
 from annotation.readers.report import Faults, ReadingReport
@@ -21,7 +21,13 @@ from annotation.readers.rows import Row
 from annotation.readers.table_profiles import profile_table
 from annotation.readers.tables import OpenTable
 from annotation.score_settings import KIND, ScoreSettings, ScoreUse
-from annotation.uploads import columns_digest, keep_mapping, note_faults, opened_upload
+from annotation.uploads import (
+    find_stored_mapping,
+    keep_mapping,
+    note_faults,
+    opened_upload,
+    require_no_faults,
+)
 from metrics.score_tables import (
     ScoreColumns,
     ScoreTable,
@@ -124,12 +130,9 @@ def _study(upload: Upload) -> Study:
 
 def _first_settings(upload: Upload) -> ScoreSettings:
     """Those of the last table of these columns, or else what their names suggest."""
-    stored = StoredMapping.objects.filter(
-        **StoredMapping.owner_of(upload), columns_digest=columns_digest(upload, KIND)
-    ).first()
-    upload.is_mapping_known = stored is not None
+    stored = find_stored_mapping(upload, KIND)
     if stored is not None:
-        return ScoreSettings.of(stored.mapping)
+        return ScoreSettings.of(stored)
     first = {column["name"]: column["first"] for column in upload.columns}
     return ScoreSettings(uses=guess_score_uses(first))
 
@@ -215,10 +218,7 @@ def import_scores_upload(running: RunningJob) -> str:
 
 
 def _require_fit(upload: Upload, scores: ScoreTable, faults: Faults) -> None:
-    if n := faults.n:
-        note_faults(upload, faults)
-        text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
-        raise AnnotationError(" ".join([text % {"n": f"{n:,}"}, _("Nothing was imported.")]))
+    require_no_faults(upload, faults)
     if not scores.values:
         raise AnnotationError(_("The file holds no score. Nothing was imported."))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Any
@@ -212,14 +212,9 @@ def posted_labels(upload: Upload, data: Any) -> dict[str, Any]:
     tool = data.get("tool", "")
     if tool in TOOL_NAMES and tool != known.tool:
         return {"tool": tool}
-    uses = {}
-    allowed = {use.value for use in uses_of(known.tool)}
-    for n, column in enumerate(upload.columns):
-        if (use := data.get(f"use-{n}", "")) in allowed:
-            uses[column["name"]] = use
     return LabelSettings(
         tool=known.tool,
-        uses=uses,
+        uses=_posted_uses(upload, data, uses_of(known.tool)),
         answers=data.get("answers", "").strip()[:200],
         questions=_posted_questions(upload, data),
         keeps_names="keep-names" in data,
@@ -227,6 +222,14 @@ def posted_labels(upload: Upload, data: Any) -> dict[str, Any]:
         missing=_choice(data, "missing", MISSING_NAMES),
         categories="merged" if "merge-categories" in data else "as-written",
     ).plain
+
+
+def _posted_uses(upload: Upload, data: Any, allowed: Sequence[str]) -> dict[str, str]:
+    return {
+        column["name"]: use
+        for n, column in enumerate(upload.columns)
+        if (use := data.get(f"use-{n}", "")) in list(allowed)
+    }
 
 
 def _choice(data: Any, name: str, names: Mapping[str, Any]) -> Any:
@@ -319,10 +322,7 @@ def scores_sentence(summary: dict[str, Any]) -> str:
 
 
 def posted_scores(upload: Upload, data: Any) -> dict[str, Any]:
-    uses = {}
-    for n, column in enumerate(upload.columns):
-        if (use := data.get(f"use-{n}", "")) in list(ScoreUse):
-            uses[column["name"]] = use
+    uses = _posted_uses(upload, data, list(ScoreUse))
     known = {row["metric"] for row in upload.summary.get("metrics", ())}
     lower = tuple(sorted(known & set(data.getlist("lower"))))
     signature = data.get("signature", "").strip()[:LONGEST_SIGNATURE]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -204,10 +204,7 @@ class Fault:
 
     @property
     def plain(self) -> dict[str, Any]:
-        return {
-            name: getattr(self, name)
-            for name in ("line", "column", "value", "problem", "code", "place")
-        }
+        return asdict(self)
 
 
 @dataclass
@@ -225,10 +222,7 @@ class FaultGroup:
             self.places.append(place)
 
     def plain(self) -> dict[str, Any]:
-        return {
-            name: getattr(self, name)
-            for name in ("code", "column", "problem", "value", "n", "places")
-        }
+        return asdict(self)
 
 
 @dataclass
@@ -289,10 +283,3 @@ class Faults:
             record=error.record,
             sheet=error.sheet,
         )
-
-
-def group_faults(faults: Iterable[ImportRefused]) -> list[FaultGroup]:
-    every = Faults()
-    for fault in faults:
-        every.add(fault)
-    return list(every.groups.values())
