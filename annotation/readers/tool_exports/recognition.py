@@ -22,7 +22,7 @@ from annotation.readers.pooled_batch import has_pools
 from annotation.readers.report import ReadingReport
 from annotation.readers.rows import OnFault, Row
 from annotation.readers.tables import opened_table, read_object
-from annotation.readers.tool_exports import feedback, plain_table, spans, surveys, task_records
+from annotation.readers.tool_exports import flat_records, spans, surveys, task_records
 from annotation.readers.tool_exports.argilla import SUGGESTION, USERS
 from annotation.readers.tool_exports.entries import Entry, Export, FieldNames
 from annotation.readers.tool_exports.label_studio import ROW_COLUMNS, ROW_DETAILS
@@ -301,13 +301,15 @@ REGISTRY: dict[str, Tool] = {
         if name != "prolific"
     },
     **{
-        name: Tool(partial(feedback.read_feedback, tool=name), layout.has, ("annotator", *TEXTS))
-        for name, layout in feedback.LAYOUTS.items()
+        name: Tool(
+            partial(flat_records.read_feedback, tool=name), layout.has, ("annotator", *TEXTS)
+        )
+        for name, layout in flat_records.LAYOUTS.items()
     },
     "prodigy": Tool(task_records.read_prodigy, task_records.PRODIGY, ("annotator", *TEXTS)),
     INCEPTION: Tool(spans.read_inception, spans.SHAPES),
     "pearmut": Tool(task_records.read_pearmut, task_records.PEARMUT),
-    ALT_TEST: Tool(plain_table.read_alt_test),
+    ALT_TEST: Tool(flat_records.read_alt_test),
 }
 
 

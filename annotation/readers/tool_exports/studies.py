@@ -29,9 +29,9 @@ from annotation.readers.pooled_batch import is_pooled_batch, read_pooled_batch
 from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.argilla import read_argilla
 from annotation.readers.tool_exports.entries import Answer, Entry, Export, FieldNames, place_of
+from annotation.readers.tool_exports.flat_records import read_plain_table
 from annotation.readers.tool_exports.label_studio import read_label_studio
 from annotation.readers.tool_exports.mturk import read_mturk
-from annotation.readers.tool_exports.plain_table import read_plain_table
 from annotation.readers.tool_exports.potato import read_potato
 from annotation.readers.tool_exports.questions import (
     Column,
