@@ -184,10 +184,7 @@ register_table(
 register_table(
     "checks",
     RowDownload(_("every answer to a quality check"), check_rows, Permission.VIEW_WORKERS),
-    Offer(
-        40,
-        lambda study: Exists(CheckAnswer.objects.filter(submission__item__study=study).order_by()),
-    ),
+    Offer(40, _has_checks),
 )
 register_table(
     "comments",

@@ -224,7 +224,7 @@ def add(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse:
         )
     except CommentRefused as refused:
         messages.error(request, str(refused), extra_tags=refused.code)
-    return redirect(f"{queue_address(slug, request.POST, selection)}#comments")
+    return _redirect_to_comments(request, study)
 
 
 @require_POST
@@ -236,8 +236,7 @@ def edit(request: HttpRequest, slug: str, comment_id: int) -> HttpResponse:
         edit_comment(comment=comment, text=request.POST.get("text", ""), actor=person(request))
     except CommentRefused as refused:
         messages.error(request, str(refused), extra_tags=refused.code)
-    selection = QueueSelection.of(study, request.POST)
-    return redirect(f"{queue_address(slug, request.POST, selection)}#comments")
+    return _redirect_to_comments(request, study)
 
 
 @require_POST
@@ -246,8 +245,12 @@ def delete(request: HttpRequest, slug: str, comment_id: int) -> HttpResponse:
     study = study_for(request, slug, Permission.ADJUDICATE)
     delete_comment(comment=_own(request, study, comment_id), actor=person(request))
     messages.success(request, _("The comment is deleted."))
+    return _redirect_to_comments(request, study)
+
+
+def _redirect_to_comments(request: HttpRequest, study: Study) -> HttpResponse:
     selection = QueueSelection.of(study, request.POST)
-    return redirect(f"{queue_address(slug, request.POST, selection)}#comments")
+    return redirect(f"{queue_address(study.slug, request.POST, selection)}#comments")
 
 
 def _own(request: HttpRequest, study: Study, comment_id: int) -> DisputeComment:
