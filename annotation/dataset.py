@@ -62,7 +62,6 @@ def register_dataset_table(table: DatasetTable) -> None:
 
 
 def register_dataset_count(name: str, count: Callable[[Study], int]) -> None:
-    """Let the card say how much there is of something that an app above stores."""
     _counts[name] = count
 
 
@@ -173,7 +172,6 @@ def _front_matter(
 
 
 def _annotations_creator(counts: Mapping[str, int]) -> str:
-    """By the Hub's names for who made the annotations."""
     if counts["simulated"]:
         return "machine-generated"
     return "crowdsourced" if counts["assignments"] else "other"

@@ -134,7 +134,6 @@ def _order(question: Question, round: int, judged: JudgedUnits) -> list[float] |
 
 
 def _alpha_without_each(judged: JudgedUnits, annotators: Sequence[str]) -> list[float]:
-    """Alpha of the others, for each of the annotators left out."""
     units, values = judged.units.to_numpy(), judged.values.to_numpy()
     who = pd.Index(annotators).get_indexer(pd.Index(judged.annotators))
     return [

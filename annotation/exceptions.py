@@ -78,8 +78,6 @@ class FileRefused(AnnotationError):
 
 
 class ImportRefused(FileRefused):
-    """A file was refused, and nothing was imported."""
-
     advice = " Fix the file and import again; nothing was imported."
 
 

@@ -234,7 +234,6 @@ COMMENT_KINDS: dict[str, Kind] = {
 
 
 def comment_rows(study: Study) -> RowFile:
-    """What colleagues said about disputes, in the order in which they did."""
     rows = DisputeComment.objects.of(study).values_list(*COMMENT_COLUMNS.values())
     return RowFile(COMMENT_KINDS, rows.iterator(chunk_size=1000))
 
@@ -273,7 +272,6 @@ def _labels(label_set: LabelSet) -> Iterator[list[dict[str, Any]]]:
 
 
 def label_set_rows(label_set: LabelSet) -> RowFile:
-    """One set's labels in the columns of `label_rows`."""
     return RowFile(LABEL_KINDS, _labels_of_set(label_set))
 
 

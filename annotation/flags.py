@@ -93,7 +93,6 @@ def count_judgments_change(*, study_ids: Collection[int]) -> None:
 
 
 def count_scores_change(*, study_id: int) -> None:
-    """Scores of metrics were added, replaced or removed."""
     Study.objects.filter(pk=study_id).update(scores_version=F("scores_version") + 1)
 
 

@@ -45,8 +45,6 @@ class StudyImportCommand(BaseCommand):
 
 
 class ImportCommand(StudyImportCommand, ABC):
-    """Read a file into a draft, and write the draft into a study."""
-
     @abstractmethod
     def read(self, path: Path, **options: Any) -> StudyDraft:
         """What the file holds."""

@@ -331,8 +331,6 @@ def first_that_says_nothing(categories: Sequence[str]) -> int:
 if TYPE_CHECKING:
 
     class Sizes(TypedDict):
-        """The counts of `StudyQuerySet.counted`."""
-
         n_items: int
         n_submissions: int
         n_judgments: int

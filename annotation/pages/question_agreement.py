@@ -110,12 +110,10 @@ class AgreementView:
 
     @property
     def is_compared(self) -> bool:
-        """Whether any unit of the question was judged by two annotators."""
         return any(row.n_items for row in self._of_question)
 
     @property
     def is_any_compared(self) -> bool:
-        """The same of any question of the round."""
         return self.is_compared or bool((self.forest["n_items"] > 0).any())
 
     @cached_property
@@ -144,14 +142,12 @@ class AgreementView:
 
     @cached_property
     def between_rounds(self) -> list[RoundRow]:
-        """How well the question's values in one round agree with those in another."""
         rows = self.version.round_coefficients.filter(question=self.displayed.question)
         defined = rows.filter(value__isnull=False)
         return [RoundRow(title_of(row.name), row) for row in defined]
 
     @cached_property
     def by_protocol(self) -> list[ProtocolRow]:
-        """The question's coefficients under each version of the protocol."""
         rows = self.version.protocol_coefficients.filter(
             question=self.displayed.question, round=self.round, value__isnull=False
         )
@@ -184,7 +180,6 @@ class AgreementView:
 
     @cached_property
     def forest(self) -> pd.DataFrame:
-        """Alpha of every question and, where they fit, of every condition."""
         alphas = list(AgreementCoefficient.objects.of(self.version).alphas(self.round))
         if len({(row.question_id, row.by) for row in alphas}) > MOST_IN_FOREST:
             alphas = [row for row in alphas if not row.by]
@@ -241,7 +236,6 @@ def _numeric(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 
 def alphas_of(study: Study, round: int) -> QuerySet[AgreementCoefficient]:
-    """Krippendorff's alpha on each question, of the newest agreement."""
     newest = AgreementVersion.objects.of(study).order_by("-version")
     rows = AgreementCoefficient.objects.filter(version=newest.values("pk")[:1], by="")
     return rows.alphas(round)

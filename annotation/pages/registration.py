@@ -123,7 +123,6 @@ def _alpha_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
 
 
 def _alphas(study: Study) -> list[AgreementCoefficient]:
-    """Alpha of the first questions, in every condition."""
     rows = AgreementCoefficient.objects.filter(
         version__study=study, version__fingerprint=agreement_fingerprint(study)
     )

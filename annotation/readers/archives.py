@@ -205,7 +205,6 @@ def _archive(path: Path, most_bytes: int) -> Iterator[zipfile.ZipFile]:
 
 
 def _texts_bytes(archive: zipfile.ZipFile) -> int:
-    """How large the texts of an Excel file are."""
     listed = archive.NameToInfo.get(CONTENT_TYPES)
     if listed is not None and listed.file_size > MOST_TYPES_BYTES:
         return listed.file_size * MOST_TEXTS_BYTES

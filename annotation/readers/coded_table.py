@@ -304,7 +304,6 @@ class Words:
         return Words(self.codes[chosen], self.words)
 
     def compact(self) -> Words:
-        """The column without words that no row has."""
         is_used = np.bincount(self.codes, minlength=len(self.words)) > 0
         if is_used.all():
             return self
@@ -333,7 +332,6 @@ def coded(values: Iterable[Any]) -> Words:
 
 
 def merged_words(codes: Integers, words: Sequence[str]) -> Words:
-    """The column after words have become equal."""
     if len({*words}) == len(words):
         return Words(codes, list(words))
     merged = coded(words)
@@ -341,7 +339,6 @@ def merged_words(codes: Integers, words: Sequence[str]) -> Words:
 
 
 def stacked(columns: Sequence[Words]) -> Words:
-    """The columns next to each other, row by row."""
     words: list[Any] = []
     parts = []
     for column in columns:

@@ -76,7 +76,6 @@ class Table:
         return len(self.cells)
 
     def choose(self, where: Where) -> None:
-        """Leave only the rows with one of these values in each of the columns."""
         self.cells.require(where)
         for column, values in where.items():
             words = self.cells.words(column)

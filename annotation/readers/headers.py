@@ -144,7 +144,6 @@ def _require_usable(path: Path, names: Sequence[str], line: int, sheet: str) -> 
 def refuse_columns(
     path: Path, n: int, most: int, *, line: int = 1, sheet: str = ""
 ) -> ImportRefused:
-    """The error for a table with too many columns."""
     text = _("it has {n} columns; {most} fit.").format(n=f"{n:,}", most=f"{most:,}")
     return ImportRefused(path, text, line=line, sheet=sheet, code="too_many_columns")
 

@@ -56,7 +56,6 @@ class _ArrayText:
 
     @property
     def line(self) -> int:
-        """The line of the next character."""
         self._line += self._text.count("\n", self._n_before, self._position)
         self._n_before = self._position
         return self._line
@@ -81,7 +80,6 @@ class _ArrayText:
         self._position += 1
 
     def value(self) -> Any:
-        """The value that begins at the next character."""
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._position)

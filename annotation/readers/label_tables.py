@@ -36,7 +36,6 @@ class LabelTable:
     clusters: list[str] | None = None
 
     def joined(self, other: LabelTable) -> LabelTable:
-        """These labels and then those of another table with the same columns."""
         values: Any = [*self.values, *other.values]
         return LabelTable(
             items=self.items + other.items,

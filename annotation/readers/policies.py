@@ -48,7 +48,6 @@ class Policies:
     unmatched: Unmatched = "refuse"
 
     def is_missing(self, text: str) -> bool:
-        """Whether a cell holds no label."""
         return not text or (self.missing == "words" and text in MISSING_WORDS)
 
 
@@ -104,7 +103,6 @@ def kind_of_difference(one: str, other: str) -> Difference:
 
 
 def note_look_alikes(report: ReadingReport, words: Sequence[str], *, what: str, code: str) -> None:
-    """Note the pairs of words that look alike, grouped by their difference."""
     pairs: defaultdict[Difference, list[str]] = defaultdict(list)
     for group in look_alikes(words):
         for other in group[1:]:

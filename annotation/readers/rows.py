@@ -92,7 +92,6 @@ class Row:
         return self.refuse("").place
 
     def refuse(self, problem: str, field: str | None = None, *, code: str = "") -> ImportRefused:
-        """The error to raise for what this row holds."""
         label = self.called(field) if field else self.inside or None
         return ImportRefused(
             self.path,
@@ -327,7 +326,6 @@ class CheckedCells:
 
 
 def _are_storable(values: Sequence[Any]) -> bool:
-    """Whether all are texts that any database keeps."""
     try:
         return unstorable("".join(values)) is None
     except TypeError:

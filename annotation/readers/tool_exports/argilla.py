@@ -111,7 +111,6 @@ def _metadata(row: Row) -> dict[str, Any]:
 
 
 def _displayed(row: Row, shown: Row) -> dict[str, Any]:
-    """The fields that annotators saw."""
     fields = row.fields.get("fields")
     if isinstance(fields, dict):
         return fields
@@ -135,7 +134,6 @@ def _answers(export: Export, row: Row) -> Iterator[Row]:
 
 
 def _submitted(export: Export, answer: Row, question: str) -> Iterator[Row]:
-    """The answer to a question with its name, if it was submitted."""
     if (answer.fields.get("status") or SUBMITTED) != SUBMITTED:
         export.leave_out(DRAFTS, answer)
     else:

@@ -68,7 +68,6 @@ class Column:
     codes: Mapping[str, float] = field(default_factory=dict)
 
     def values(self, answer: Answer) -> list[tuple[str, float]]:
-        """The value under each of the drafts' names."""
         if len(self.drafts) > 1 or self.drafts[0].name != answer.question:
             chosen = [f"{answer.question}:{label}" for label in answer.value]
             return [(draft.name, float(draft.name in chosen)) for draft in self.drafts]

@@ -166,7 +166,6 @@ def _tool_of_files(path: Path) -> str:
 
 
 def recognized(rows: Sequence[Row]) -> str:
-    """The tool whose export begins like this."""
     fields = rows[0].fields if rows else {}
     names = set(fields)
     if has_pools(list(names)):

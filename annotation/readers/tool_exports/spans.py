@@ -120,7 +120,6 @@ def _example(
 
 
 def _labels(export: Export, row: Row, annotator: str) -> Iterator[tuple[str, Kind, Any]]:
-    """Who labeled the example, and how."""
     if "annotations" in row.fields:
         yield from _labels_by_user(export, row)
         return
