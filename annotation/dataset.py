@@ -15,14 +15,13 @@ from typing import IO, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import yaml
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 
 from annotation.agreement_versions import current_agreement
 from annotation.exceptions import FolderUnusable, LicenseUnknown
 from annotation.exports import item_rows, judgment_rows, label_rows
 from annotation.models import (
     AgreementCoefficient,
-    AgreementVersion,
     Candidate,
     Judgment,
     Label,
@@ -63,15 +62,6 @@ def register_dataset_table(table: DatasetTable) -> None:
 
 def register_dataset_count(name: str, count: Callable[[Study], int]) -> None:
     _counts[name] = count
-
-
-def counts_of_apps(study: Study) -> dict[str, int]:
-    load_registrations()
-    return {name: count(study) for name, count in _counts.items()}
-
-
-def about_table(name: str) -> str:
-    return _tables[name].about
 
 
 def table_sections(study: Study, names: Collection[str]) -> list[str]:
@@ -115,6 +105,14 @@ LICENSES = (
 LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,63}")
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
 LARGER = "1M<n<10M"
+LOADING = """```python
+from datasets import load_dataset
+
+judgments = load_dataset("FOLDER", "judgments", split="train")
+```
+
+Tables are joined by `item` and `candidate`; submissions and judgments by `item`, `round` and \
+`annotator`."""
 
 
 def require_license(name: str) -> str:
@@ -136,7 +134,7 @@ def dataset_card(
         *filter(None, [simulation_notice(study)]),
         _summary(study, counts),
         "## Tables\n\n" + "\n".join(_table_lines(tables)),
-        _loading(tables),
+        LOADING,
         _protocol(document, None if version is None else version.number),
         *table_sections(study, tables),
         _agreement(study),
@@ -192,18 +190,8 @@ def _table_lines(tables: Mapping[str, RowFile]) -> list[str]:
     lines = ["| table | holds | columns |", "|---|---|---|"]
     for name, table in tables.items():
         columns = ", ".join(f"`{column}` ({kind})" for column, kind in table.columns.items())
-        lines.append(f"| `{name}` | {about_table(name)} | {columns} |")
+        lines.append(f"| `{name}` | {_tables[name].about} | {columns} |")
     return lines
-
-
-def _loading(tables: Mapping[str, RowFile]) -> str:
-    joined = " and ".join(f"`{key}`" for key in ("item", "candidate"))
-    return (
-        "```python\nfrom datasets import load_dataset\n\n"
-        'judgments = load_dataset("FOLDER", "judgments", split="train")\n```\n\n'
-        f"Tables are joined by {joined}; submissions and judgments by `item`, `round` and "
-        "`annotator`."
-    )
 
 
 def _protocol(document: ProtocolDocument, number: int | None) -> str:
@@ -236,10 +224,12 @@ def _scale(question: ProtocolQuestion) -> str:
 def _agreement(study: Study) -> str:
     """Krippendorff's alpha of every question, of all conditions and of what was not rejected."""
     version = current_agreement(study)
-    rows = [] if version is None else list(_alphas(version))
+    rows = AgreementCoefficient.objects.filter(
+        version=version, name="krippendorff_alpha", by="", with_flagged=True
+    )
     lines = ["## Agreement"]
     table = ["| question | round | Krippendorff's alpha | 95 % interval |", "|---|---|---|---|"]
-    for row in rows:
+    for row in rows.select_related("question"):
         value = "undefined" if row.value is None else f"{row.value:.3f}"
         interval = (
             "" if row.ci_low is None or row.ci_high is None
@@ -249,11 +239,6 @@ def _agreement(study: Study) -> str:
         table.append(f"| {row.question.name} | {row.round} | {value}{reason} | {interval} |")
     lines.append("\n".join(table) if len(table) > 2 else "It has not been computed.")
     return "\n\n".join(lines)
-
-
-def _alphas(version: AgreementVersion) -> QuerySet[AgreementCoefficient]:
-    alphas = version.coefficients.filter(name="krippendorff_alpha", by="", with_flagged=True)
-    return alphas.select_related("question")
 
 
 def _license_sentence(license: str) -> str:
@@ -276,6 +261,7 @@ CARD = "README.md"
 
 
 def dataset_counts(study: Study) -> dict[str, int]:
+    load_registrations()
     submissions = Submission.objects.of(study).aggregate(
         submissions=Count("pk"),
         rejected=Count("pk", filter=Q(status=Submission.Status.REJECTED)),
@@ -288,7 +274,7 @@ def dataset_counts(study: Study) -> dict[str, int]:
         "candidates": Candidate.objects.filter(item__study=study).count(),
         "items": study.items.count(),
         "questions": study.questions.count(),
-        **counts_of_apps(study),
+        **{name: count(study) for name, count in _counts.items()},
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
@@ -197,22 +197,16 @@ class Chart:
     words: Callable[[AgreementView], str]
 
 
-def _forest(view: AgreementView) -> Picture:
-    return agreement_forest(view.forest)
-
-
-def _matrix(view: AgreementView) -> Picture:
-    return pairwise_matrix(view.pairs, statistic=view.displayed.pair_statistic)
-
-
-def _volume(view: AgreementView) -> Picture:
-    statistic = view.displayed.annotator_statistic
-    return annotator_scatter(view.annotators, against="n_judgments", statistic=statistic)
-
-
-def _times(view: AgreementView) -> Picture:
-    statistic = view.displayed.annotator_statistic
-    return annotator_scatter(view.annotators, against="seconds", statistic=statistic)
+def _scatter(name: str, title: Promise | str, against: Literal["n_judgments", "seconds"]) -> Chart:
+    return Chart(
+        name,
+        title,
+        lambda view: view.annotators,
+        lambda view: annotator_scatter(
+            view.annotators, against=against, statistic=view.displayed.annotator_statistic
+        ),
+        lambda view: scatter_in_words(view.annotators, against, view.displayed.annotator_statistic),
+    )
 
 
 CHARTS = {
@@ -222,33 +216,17 @@ CHARTS = {
             "forest",
             _("Agreement by question"),
             lambda view: view.forest,
-            _forest,
+            lambda view: agreement_forest(view.forest),
             lambda view: forest_in_words(view.forest),
         ),
         Chart(
             "matrix",
             _("Every two annotators"),
             lambda view: view.pairs,
-            _matrix,
+            lambda view: pairwise_matrix(view.pairs, statistic=view.displayed.pair_statistic),
             lambda view: matrix_in_words(view.pairs, view.displayed.pair_statistic),
         ),
-        Chart(
-            "volume",
-            _("Agreement and volume"),
-            lambda view: view.annotators,
-            _volume,
-            lambda view: scatter_in_words(
-                view.annotators, "n_judgments", view.displayed.annotator_statistic
-            ),
-        ),
-        Chart(
-            "speed",
-            _("Agreement and speed"),
-            lambda view: view.annotators,
-            _times,
-            lambda view: scatter_in_words(
-                view.annotators, "seconds", view.displayed.annotator_statistic
-            ),
-        ),
+        _scatter("volume", _("Agreement and volume"), "n_judgments"),
+        _scatter(SPEED, _("Agreement and speed"), "seconds"),
     ]
 }

@@ -48,18 +48,6 @@ class CoefficientRow:
 
 
 @dataclass(frozen=True)
-class RoundRow:
-    title: str
-    cell: RoundCoefficient
-
-
-@dataclass(frozen=True)
-class ProtocolRow:
-    title: str
-    cell: ProtocolCoefficient
-
-
-@dataclass(frozen=True)
 class AgreementView:
     """The question and round looked at, and those beside them; each part is one query."""
 
@@ -141,13 +129,12 @@ class AgreementView:
         return list(rows.judged(self.displayed.question, self.round))
 
     @cached_property
-    def between_rounds(self) -> list[RoundRow]:
+    def between_rounds(self) -> list[tuple[str, RoundCoefficient]]:
         rows = self.version.round_coefficients.filter(question=self.displayed.question)
-        defined = rows.filter(value__isnull=False)
-        return [RoundRow(title_of(row.name), row) for row in defined]
+        return [(title_of(row.name), row) for row in rows.filter(value__isnull=False)]
 
     @cached_property
-    def by_protocol(self) -> list[ProtocolRow]:
+    def by_protocol(self) -> list[tuple[str, ProtocolCoefficient]]:
         rows = self.version.protocol_coefficients.filter(
             question=self.displayed.question, round=self.round, value__isnull=False
         )
@@ -161,7 +148,7 @@ class AgreementView:
                 row.protocol,
             ),
         )
-        return [ProtocolRow(title_of(row.name), row) for row in in_order]
+        return [(title_of(row.name), row) for row in in_order]
 
     @cached_property
     def position_effect(self) -> PositionEffect | None:
