@@ -127,7 +127,7 @@ def test_rounds_are_shown_apart_and_against_each_other(view_of, researcher):
         rate(study, "Ann", item, {"alpha": 30, "beta": 60}, round=2)
     view = view_of(study)
     assert view.rounds == [1, 2]
-    pairs = {(row.cell.earlier, row.cell.later, row.cell.name) for row in view.between_rounds}
+    pairs = {(row.earlier, row.later, row.name) for _title, row in view.between_rounds}
     assert (1, 2, ALPHA) in pairs
     assert not view_of(study, round=2).coefficients[0].is_defined
 
@@ -245,7 +245,7 @@ def test_the_versions_of_a_protocol_stand_together_under_each_coefficient(resear
     submissions.update(protocol=first)
     submissions.exclude(item__key="d0").update(protocol=second)
     compute(study, AGREEMENT)
-    rows = [(row.cell.name, row.cell.protocol) for row in view_of(study).by_protocol]
+    rows = [(row.name, row.protocol) for _title, row in view_of(study).by_protocol]
     names = [name for name, _protocol in rows]
     assert rows[:2] == [(ALPHA, 1), (ALPHA, 2)]
     assert [protocol for _name, protocol in rows] == [1, 2] * (len(rows) // 2)

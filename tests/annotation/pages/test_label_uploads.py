@@ -17,7 +17,7 @@ from annotation.models import AgreementVersion, Annotator, Judgment, Study, Uplo
 from annotation.study_facts import compute
 from metrics.stored_scores import write_scores
 from tests.annotation.test_importing_annotations import EVERY_FORMAT, FOLDER, imported
-from tests.annotation.test_importing_mturk_batches import BATCH
+from tests.annotation.test_importing_mturk_batches import POOLED_BATCH
 from tests.codes import codes_on
 from tests.console.work import work_off
 
@@ -104,7 +104,7 @@ def counts_of(upload: Upload) -> tuple[int, int, int, int]:
 
 
 def test_a_batch_of_targets_with_their_pools_becomes_a_study_of_alternatives(rosa: Client) -> None:
-    upload = send(rosa, BATCH, "batch.csv")
+    upload = send(rosa, POOLED_BATCH, "batch.csv")
     page = page_of(rosa, upload)
     assert counts_of(upload) == (7, 2, 1, 2)
     reading = upload.reading
