@@ -22,7 +22,7 @@ from stats.quality import (
     colluding_pairs,
     degraded_failed,
     excess_hits,
-    order_effects,
+    late_change,
     position_tests,
     unrelated_annotators,
 )
@@ -92,7 +92,7 @@ def test_experts_who_agree_with_each_other_are_no_copies_of_each_other():
 def test_a_change_is_dated_and_steady_work_has_none():
     rng = np.random.default_rng(0)
     steady, later = rng.random(40), np.concatenate([rng.random(25), 1.5 + rng.random(15)])
-    table = order_effects(
+    table = late_change(
         ["steady"] * 40 + ["later"] * 40, [*range(40)] * 2, np.concatenate([steady, later])
     ).set_index("annotator")
 
