@@ -108,7 +108,7 @@ def test_there_are_at_most_twenty_keys(rita, home, requester):
     assert AccessKey.objects.count() == 20
 
 
-OF_A_CHANNEL = ["", "invite/", "close/", "ways-back/", "statuses/", "hand-over/", "links.csv"]
+OF_A_CHANNEL = ["", "invite/", "close/", "ways-back/", "statuses/", "links.csv"]
 
 
 @pytest.fixture
