@@ -7,9 +7,12 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 from django.conf import settings
 from django.template import Context, Template
@@ -157,6 +160,17 @@ def paths():
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, check=True)
     files = listed.stdout.decode().split("\n")
     return {*files, *(f"{folder}/" for file in files for folder in Path(file).parents)}
+
+
+@pytest.mark.once
+def test_no_modules_import_each_other_in_a_circle():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    roots = contracts["tool"]["importlinter"]["root_packages"]
+    graph = grimp.build_graph(*roots, exclude_type_checking_imports=True, cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    assert len(imports) > 500
+    # CycleError names the modules of a circle.
+    tuple(TopologicalSorter(imports).static_order())
 
 
 def is_there(name, paths):

@@ -29,6 +29,7 @@ from annotation.study_facts import require_agreement, simulation_notice
 from annotation.study_files import (
     file_names,
     row_downloads,
+    study_downloads,
 )
 from metrics.frames import score_frame
 from metrics.score_files import import_scores
@@ -605,3 +606,10 @@ def test_before_anything_is_judged_only_what_is_there_is_offered(rosa, researche
     assert {name.partition(".")[0] for name in links} <= {"items", "scores"}
     labels = rosa.get(reverse("console:labels", args=[study.slug])).content.decode()
     assert reverse("console:new-experiment") not in labels
+
+
+def test_each_app_with_files_of_a_study_offers_them():
+    of_apps = {"judgments.csv", "submissions.csv", "scores.csv", "validation.json"}
+    assert of_apps | {"qrels.txt", "provenance.csv", "released_layout.zip"} <= set(
+        study_downloads()
+    )
