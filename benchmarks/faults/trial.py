@@ -1,26 +1,20 @@
-"""One trial: jobs whose effects are counted, while the site's processes are killed."""
+"""One trial: jobs of each queue are requested while the site's processes are killed."""
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-from django.db import transaction
 from django.db.models import Count
 
+from benchmarks.faults.jobs import N_STEPS
 from benchmarks.faults.models import Effect, Run
 from benchmarks.faults.site import Site
-from work.execution import RunningJob
 from work.models import Job
-from work.registry import INTERACTIVE, MARKETPLACE, SCORING, register
 from work.request import request_job
 
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 3.0
@@ -32,6 +26,8 @@ STILL_SECONDS = 120.0
 
 @dataclass
 class Outcome:
+    """What became of the jobs of a trial."""
+
     n_kills: int = 0
     kills: Counter[str] = field(default_factory=Counter)
     n_jobs: int = 0
@@ -119,56 +115,3 @@ def _count(outcome: Outcome) -> None:
     for job in jobs.filter(state=Job.State.DONE):
         n_there = Effect.objects.filter(job_id=job.pk).values("step").distinct().count()
         outcome.n_missing_effects += n_due.get(job.kind, 1) - n_there
-
-
-N_STEPS = 12
-STEP_SECONDS = 0.2
-MOST_ATTEMPTS = 12
-
-
-@register("faults_short", label="Short", queue=INTERACTIVE, max_attempts=MOST_ATTEMPTS)
-def short(running: RunningJob) -> str:
-    with _noted(running), transaction.atomic():
-        running.complete("Done.")
-        Effect.objects.create(job_id=running.job.pk, step=0)
-    return ""
-
-
-@register("faults_steps", label="Steps", queue=MARKETPLACE, max_attempts=MOST_ATTEMPTS)
-def steps(running: RunningJob) -> str:
-    with _noted(running):
-        for step in running.progress("steps")(range(N_STEPS), N_STEPS):
-            time.sleep(STEP_SECONDS)
-            with transaction.atomic():
-                running.hold()
-                if not Effect.objects.filter(job_id=running.job.pk, step=step).exists():
-                    Effect.objects.create(job_id=running.job.pk, step=step)
-    return "Done."
-
-
-@register("faults_silent", label="Silent", queue=SCORING, max_attempts=MOST_ATTEMPTS)
-def silent(running: RunningJob) -> str:
-    with _noted(running):
-        time.sleep(settings.WORK_LEASE_SECONDS * 1.5)
-        with transaction.atomic():
-            running.complete("Done.")
-            Effect.objects.create(job_id=running.job.pk, step=0)
-    return ""
-
-
-@contextmanager
-def _noted(running: RunningJob) -> Iterator[None]:
-    others = Run.objects.filter(job_id=running.job.pk, ended=False)
-    is_double = any(_is_worker(pid) for pid in others.values_list("pid", flat=True))
-    run = Run.objects.create(job_id=running.job.pk, pid=os.getpid(), is_double=is_double)
-    try:
-        yield
-    finally:
-        Run.objects.filter(pk=run.pk).update(ended=True)
-
-
-def _is_worker(pid: int) -> bool:
-    try:
-        return b"run_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
