@@ -130,12 +130,25 @@ def complete_numbers(values: Column, name: str) -> Floats:
     return result
 
 
+def require_shares(**named: float) -> None:
+    """Refuse numbers that are not strictly between 0 and 1."""
+    for name, value in named.items():
+        if not 0 < value < 1:
+            raise InvalidValue(
+                f"{name} must lie between 0 and 1, not {value}", code=f"{name}_out_of_range"
+            )
+
+
 def require_confidence(confidence: float) -> None:
-    """A confidence level lies strictly between 0 and 1."""
-    if not 0 < confidence < 1:
-        raise InvalidValue(
-            f"confidence must lie between 0 and 1, not {confidence}", code="confidence_out_of_range"
-        )
+    require_shares(confidence=confidence)
+
+
+def require_at_least(least: float, **named: float) -> None:
+    for name, value in named.items():
+        if value < least:
+            raise InvalidValue(
+                f"{name} must be at least {least}, not {value}", code=f"{name}_out_of_range"
+            )
 
 
 def require_one_of(**arguments: tuple[str, tuple[str, ...]]) -> None:

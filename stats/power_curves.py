@@ -10,7 +10,14 @@ from typing import get_args
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Floats, numbers, require_one_of
+from stats.arguments import (
+    Column,
+    Floats,
+    numbers,
+    require_at_least,
+    require_one_of,
+    require_shares,
+)
 from stats.ceilings import Reliability
 from stats.ceilings.more_ratings import MoreRatings, present_ratings, stretches
 from stats.correlation import Level, RowCoefficient, bootstrap
@@ -164,10 +171,7 @@ def items_needed(curve: pd.DataFrame, power: float = 0.8) -> pd.DataFrame:
     >>> items_needed(curve)["n_items"].tolist()
     [100]
     """
-    if not 0 < power < 1:
-        raise InvalidValue(
-            f"power must lie between 0 and 1, not {power}", code="power_out_of_range"
-        )
+    require_shares(power=power)
     reached = curve["n_items"].where(curve["power"] >= power).astype("Int64")
     least = reached.groupby(curve["n_annotators"], dropna=False).min()
     return least.rename("n_items").reset_index()
@@ -187,14 +191,8 @@ def _require_numbers(
             "n_annotators must be positive, and needs the pilot's reliability",
             code="reliability_missing",
         )
-    if not 0 < alpha < 1:
-        raise InvalidValue(
-            f"alpha must lie between 0 and 1, not {alpha}", code="alpha_out_of_range"
-        )
-    if n_studies < 2:
-        raise InvalidValue(
-            f"n_studies must be at least 2, not {n_studies}", code="n_studies_out_of_range"
-        )
+    require_shares(alpha=alpha)
+    require_at_least(2, n_studies=n_studies)
 
 
 def _replicate(

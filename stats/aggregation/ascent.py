@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
+from error_codes import CodedText
 from stats.aggregation.result import (
     Aggregation,
     Crowd,
@@ -23,7 +23,7 @@ from stats.aggregation.result import (
     repeat_warnings,
     sign,
 )
-from stats.arguments import Floats
+from stats.arguments import Floats, require_at_least
 from stats.libraries import pd
 
 CONTRADICTION = 0.5
@@ -180,15 +180,8 @@ def ascend(
 
     The objective never falls, so a small gain is the end and not a dip.
     """
-    if tolerance < 0:
-        raise InvalidValue(
-            f"tolerance must not be negative, not {tolerance}", code="tolerance_out_of_range"
-        )
-    if max_iterations < 1:
-        raise InvalidValue(
-            f"max_iterations must be at least 1, not {max_iterations}",
-            code="max_iterations_out_of_range",
-        )
+    require_at_least(0, tolerance=tolerance)
+    require_at_least(1, max_iterations=max_iterations)
     parameters = maximise(start)
     expectation, objective = expect(parameters)
     for iteration in range(1, max_iterations + 1):

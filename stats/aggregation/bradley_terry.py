@@ -17,6 +17,7 @@ from stats.arguments import (
     coded,
     coded_in_order,
     complete_numbers,
+    require_at_least,
     require_confidence,
     require_same_length,
     sum_by,
@@ -160,15 +161,8 @@ def aggregation_of(
 ) -> Aggregation:
     """The strengths of the candidates of these comparisons as a result."""
     require_confidence(confidence)
-    if smoothing < 0:
-        raise InvalidValue(
-            f"smoothing must not be negative, not {smoothing}", code="smoothing_out_of_range"
-        )
-    if max_iterations < 1:
-        raise InvalidValue(
-            f"max_iterations must be at least 1, not {max_iterations}",
-            code="max_iterations_out_of_range",
-        )
+    require_at_least(0, smoothing=smoothing)
+    require_at_least(1, max_iterations=max_iterations)
     over = {"over": "+".join(comparisons.drawn)} if comparisons.drawn else {}
     signature = sign(
         method, smoothing=smoothing, confidence=confidence, max_iterations=max_iterations, **over

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
+from error_codes import CodedText
 from stats.aggregation.ascent import (
     Ascent,
     Estimates,
@@ -17,7 +17,7 @@ from stats.aggregation.ascent import (
     safe_log,
 )
 from stats.aggregation.result import Aggregation, Repeats, Votes, code_votes, require_table
-from stats.arguments import Column, Floats, Integers
+from stats.arguments import Column, Floats, Integers, require_at_least
 from stats.libraries import pd, scipy
 
 FEW_LABELS = 5
@@ -89,10 +89,7 @@ def dawid_skene(
     1         b           1.0
     2         c           0.5
     """
-    if smoothing < 0:
-        raise InvalidValue(
-            f"smoothing must not be negative, not {smoothing}", code="smoothing_out_of_range"
-        )
+    require_at_least(0, smoothing=smoothing)
     votes = code_votes(items, annotators, values, repeats)
     return fit(
         "dawid_skene",
@@ -281,10 +278,7 @@ def one_coin(
     >>> result.annotators["accuracy"].round(2).tolist()
     [1.0, 1.0, 0.67]
     """
-    if smoothing < 0:
-        raise InvalidValue(
-            f"smoothing must not be negative, not {smoothing}", code="smoothing_out_of_range"
-        )
+    require_at_least(0, smoothing=smoothing)
     votes = code_votes(items, annotators, values, repeats)
     return fit(
         "one_coin",

@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.aggregation.ascent import fitted, normalised, posterior_estimates
 from stats.aggregation.result import Aggregation, Repeats, Votes, code_votes, nothing, sign
-from stats.arguments import Column, Floats
+from stats.arguments import Column, Floats, require_at_least
 from stats.libraries import scipy
 
 MEAN_ABILITY = 1.0
@@ -71,15 +70,8 @@ def glad(
     >>> result.labels["difficulty"].round(1).tolist()
     [0.9, 0.6, 0.9]
     """
-    if tolerance < 0:
-        raise InvalidValue(
-            f"tolerance must not be negative, not {tolerance}", code="tolerance_out_of_range"
-        )
-    if max_iterations < 1:
-        raise InvalidValue(
-            f"max_iterations must be at least 1, not {max_iterations}",
-            code="max_iterations_out_of_range",
-        )
+    require_at_least(0, tolerance=tolerance)
+    require_at_least(1, max_iterations=max_iterations)
     votes = code_votes(items, annotators, values, repeats)
     signature = sign("glad", tolerance=tolerance, max_iterations=max_iterations, repeats=repeats)
     if not votes.n_labels:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.aggregation.ascent import (
     Ascent,
     Estimates,
@@ -18,7 +17,7 @@ from stats.aggregation.ascent import (
     safe_log,
 )
 from stats.aggregation.result import Aggregation, Repeats, Votes, code_votes, nothing, sign
-from stats.arguments import Column, Floats, sum_by
+from stats.arguments import Column, Floats, require_at_least, sum_by
 from stats.libraries import scipy
 
 KNOWING_PRIOR = 0.5
@@ -115,19 +114,9 @@ def mace(
 
 
 def _require(restarts: int, tolerance: float, max_iterations: int) -> None:
-    if restarts < 1:
-        raise InvalidValue(
-            f"restarts must be at least 1, not {restarts}", code="restarts_out_of_range"
-        )
-    if tolerance < 0:
-        raise InvalidValue(
-            f"tolerance must not be negative, not {tolerance}", code="tolerance_out_of_range"
-        )
-    if max_iterations < 1:
-        raise InvalidValue(
-            f"max_iterations must be at least 1, not {max_iterations}",
-            code="max_iterations_out_of_range",
-        )
+    require_at_least(1, restarts=restarts)
+    require_at_least(0, tolerance=tolerance)
+    require_at_least(1, max_iterations=max_iterations)
 
 
 @dataclass(frozen=True)
@@ -264,10 +253,7 @@ def mace_em(
     >>> (result.annotators["competence"] > 0.5).tolist()
     [True, True, False]
     """
-    if smoothing < 0:
-        raise InvalidValue(
-            f"smoothing must not be negative, not {smoothing}", code="smoothing_out_of_range"
-        )
+    require_at_least(0, smoothing=smoothing)
     votes = code_votes(items, annotators, values, repeats)
     return fit(
         "mace_em",

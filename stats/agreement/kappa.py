@@ -14,7 +14,7 @@ from error_codes import InvalidValue
 from stats.agreement.intervals import TINY
 from stats.agreement.labels import Labels, code_labels
 from stats.agreement.result import Reason
-from stats.arguments import Column, Floats, Integers, require_confidence, sum_by
+from stats.arguments import Column, Floats, Integers, require_at_least, require_confidence, sum_by
 from stats.libraries import pd, scipy
 
 Weights = Literal["linear", "quadratic"]
@@ -221,10 +221,7 @@ def pairwise_kappa(
     [None, 'single_item', 'single_item']
     """
     require_confidence(confidence)
-    if min_overlap < 0:
-        raise InvalidValue(
-            f"min_overlap must not be negative, not {min_overlap}", code="min_overlap_out_of_range"
-        )
+    require_at_least(0, min_overlap=min_overlap)
     labels = code_labels(items, annotators, values)
     value, domain = recoded(labels.value, labels.categories, categories, "values")
     weight_table = agreement_weights(weights, len(domain))

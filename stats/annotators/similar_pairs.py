@@ -6,7 +6,7 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.aggregation.result import code_ratings, code_votes
-from stats.arguments import Column, Floats, Integers, pairs_within, sum_by
+from stats.arguments import Column, Floats, Integers, pairs_within, require_at_least, sum_by
 from stats.libraries import pd, scipy
 
 
@@ -68,10 +68,7 @@ def near_duplicates(
        annotator_a  annotator_b  n_equal
     0            0            4       30
     """
-    if min_overlap < 1:
-        raise InvalidValue(
-            f"min_overlap must be at least 1, not {min_overlap}", code="min_overlap_out_of_range"
-        )
+    require_at_least(1, min_overlap=min_overlap)
     for name, share in (("min_equal", min_equal), ("alpha", alpha)):
         if not 0 <= share <= 1:
             raise InvalidValue(

@@ -10,8 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from error_codes import InvalidValue
-from stats.arguments import Column, Floats, Integers, require_one_of
+from stats.arguments import Column, Floats, Integers, require_at_least, require_one_of
 from stats.ceilings.cells import (
     MOST_TIED,
     CeilingWarning,
@@ -237,10 +236,7 @@ def ceilings(
     for level, coefficient in measures:
         require_level(level, coefficient, items, systems)
         require_one_of(coefficient=(coefficient, get_args(RowCoefficient)))
-    if n_splits < 1:
-        raise InvalidValue(
-            f"n_splits must be at least 1, not {n_splits}", code="n_splits_out_of_range"
-        )
+    require_at_least(1, n_splits=n_splits)
     cells = cells_of_several(items, systems, annotators, values)
     generator = np.random.default_rng(rng)
     halves = [random_halves(cells, generator) for _ in range(n_splits)]

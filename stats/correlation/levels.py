@@ -7,7 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Floats, Integers, require_confidence, require_one_of
+from stats.arguments import (
+    Column,
+    Floats,
+    Integers,
+    require_at_least,
+    require_confidence,
+    require_one_of,
+)
 from stats.correlation.cells import Cells, complete_cells
 from stats.correlation.coefficients import Coefficient, constant_groups, require_coefficient
 from stats.correlation.estimates import Estimate, Plan, by_item, of_cells, of_systems
@@ -135,10 +142,7 @@ def correlation_at_level(
     """
     require_coefficient(coefficient)
     require_confidence(confidence)
-    if n_resamples < 0:
-        raise InvalidValue(
-            f"n_resamples must not be negative, not {n_resamples}", code="n_resamples_out_of_range"
-        )
+    require_at_least(0, n_resamples=n_resamples)
     require_one_of(undefined=(undefined, get_args(Undefined)))
     require_one_of(resample=(resample, get_args(Resample)))
     require_level(level, coefficient, items, systems)

@@ -9,8 +9,7 @@ from math import log, sqrt
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import Floats
-from stats.inference.sample_sizes import require_shares
+from stats.arguments import Floats, require_at_least, require_shares
 from stats.libraries import scipy
 
 LEAST_CORRECTED = 0.7
@@ -303,5 +302,4 @@ def _require_kappas(kappa: float, null: float) -> None:
 
 
 def _require_raters(raters: int) -> None:
-    if raters < 2:
-        raise InvalidValue(f"raters must be at least 2, not {raters}", code="raters_out_of_range")
+    require_at_least(2, raters=raters)

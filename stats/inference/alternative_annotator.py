@@ -13,8 +13,10 @@ from stats.arguments import (
     Column,
     Floats,
     Integers,
+    require_at_least,
     require_confidence,
     require_one_of,
+    require_shares,
     sum_by,
 )
 from stats.inference.annotator_wins import (
@@ -164,12 +166,8 @@ def _require(
         raise InvalidValue(
             f"epsilon must lie between 0 and 1, not {epsilon}", code="epsilon_out_of_range"
         )
-    if not 0 < q < 1:
-        raise InvalidValue(f"q must lie between 0 and 1, not {q}", code="q_out_of_range")
-    if min_items < 2:
-        raise InvalidValue(
-            f"min_items must be at least 2, not {min_items}", code="min_items_out_of_range"
-        )
+    require_shares(q=q)
+    require_at_least(2, min_items=min_items)
     if n_resamples < 2 or n_shuffles < 1:
         raise InvalidValue(
             "n_resamples must be at least 2 and n_shuffles at least 1",

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import require_one_of
-from stats.inference.sample_sizes import MOST_ITEMS, require_shares
+from stats.arguments import require_one_of, require_shares
+from stats.inference.sample_sizes import MOST_ITEMS
 from stats.libraries import scipy
 
 Method = Literal["cohen", "exact", "fisher", "spearman", "spearman-fieller", "point-biserial"]

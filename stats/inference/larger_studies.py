@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
-from stats.arguments import Floats
+from stats.arguments import Floats, require_shares
 from stats.inference.crossed_means import (
     FEW,
     FREEDOM_OF_FEWER,
@@ -62,7 +62,7 @@ def least_distinguishable(
     >>> round(least_distinguishable(1.0, 1000), 2), round(least_distinguishable(1.0, 2), 2)
     (2.8, 5.36)
     """
-    _require_chances(power=power, alpha=alpha)
+    require_shares(power=power, alpha=alpha)
     freedoms = np.array([freedom if freedom >= 1 else np.inf])
     return float(se * _reach(freedoms, power, alpha)[0])
 
@@ -217,7 +217,7 @@ def purchase_to_distinguish(
     """
     if difference == 0:
         raise InvalidValue("difference must not be 0", code="difference_out_of_range")
-    _require_chances(power=power, alpha=alpha)
+    require_shares(power=power, alpha=alpha)
 
     def enough(n_items: Floats, n_annotators: Floats) -> NDArray[np.bool_]:
         least = _least(mean, (n_items, n_annotators), power, alpha, family)
@@ -278,7 +278,7 @@ def least_with_items(
         raise InvalidValue(
             f"n_items must be at least {LEAST_LEVELS}, not {n_items}", code="n_items_out_of_range"
         )
-    _require_chances(power=power, alpha=alpha)
+    require_shares(power=power, alpha=alpha)
     sizes = np.array([float(n_items)]), np.array([float(mean.n_annotators)])
     return float(_least(mean, sizes, power, alpha, family)[0])
 
@@ -361,14 +361,6 @@ def _fewest(is_enough: Callable[[Floats], NDArray[np.bool_]]) -> float:
         middle = np.floor((low + high) / 2)
         low, high = (low, middle) if is_enough(np.array([middle]))[0] else (middle, high)
     return float(high)
-
-
-def _require_chances(**chances: float) -> None:
-    for name, chance in chances.items():
-        if not 0 < chance < 1:
-            raise InvalidValue(
-                f"{name} must lie between 0 and 1, not {chance}", code=f"{name}_out_of_range"
-            )
 
 
 def family_of_means(means: Sequence[MeanOfCells]) -> FamilyOfMeans | None:

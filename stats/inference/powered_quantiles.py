@@ -6,8 +6,7 @@ from math import nan
 
 import numpy as np
 
-from error_codes import InvalidValue
-from stats.arguments import Column, Floats, Integers
+from stats.arguments import Column, Floats, Integers, require_shares
 from stats.inference.powered_means import (
     Estimate,
     PredictionPowered,
@@ -106,10 +105,7 @@ def prediction_powered_quantile(
     >>> found.ci_low < 0 < found.ci_high, found.effective_n > 60
     (True, True)
     """
-    if not 0 < quantile < 1:
-        raise InvalidValue(
-            f"quantile must lie between 0 and 1, not {quantile}", code="quantile_out_of_range"
-        )
+    require_shares(quantile=quantile)
     rules = Rules(power, small_sample, confidence)
     y, f, cluster = checked_columns(human, judge, clusters, rules)
     known, scores = y[~np.isnan(y)], f

@@ -5,7 +5,7 @@ from enum import StrEnum
 from math import nan, sqrt
 
 from error_codes import CodedText, InvalidValue
-from stats.arguments import require_confidence
+from stats.arguments import require_at_least, require_confidence
 from stats.libraries import scipy
 
 LEAST_INFORMATION = 0.1
@@ -171,8 +171,7 @@ def calibration_sizes(
     >>> calibration_sizes(200, share=0.6, sensitivity=0.85, specificity=0.8)
     (113, 87)
     """
-    if total < 2:
-        raise InvalidValue(f"total must be at least 2, not {total}", code="total_out_of_range")
+    require_at_least(2, total=total)
     numbers = {"share": share, "sensitivity": sensitivity, "specificity": specificity}
     for name, number in numbers.items():
         if not 0 < number < 1:

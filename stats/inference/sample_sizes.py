@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import require_one_of
+from stats.arguments import require_at_least, require_one_of, require_shares
 from stats.libraries import scipy
 
 MOST_ITEMS = 1e9
@@ -308,15 +308,6 @@ def _require_difference(difference: float, sd: float) -> None:
         )
 
 
-def require_shares(**named: float) -> None:
-    """Refuse numbers that are not strictly between 0 and 1."""
-    for name, value in named.items():
-        if not 0 < value < 1:
-            raise InvalidValue(
-                f"{name} must lie between 0 and 1, not {value}", code=f"{name}_out_of_range"
-            )
-
-
 def topics_for_systems(
     difference: float, sd: float, n_systems: int, *, power: float = 0.8, alpha: float = 0.05
 ) -> int:
@@ -355,10 +346,7 @@ def topics_for_systems(
     """
     require_shares(power=power, alpha=alpha)
     _require_spread(difference, sd)
-    if n_systems < 2:
-        raise InvalidValue(
-            f"n_systems must be at least 2, not {n_systems}", code="n_systems_out_of_range"
-        )
+    require_at_least(2, n_systems=n_systems)
 
     def reaches(n: int) -> bool:
         return systems_power(difference, sd, n_systems, n, alpha=alpha) >= power

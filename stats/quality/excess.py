@@ -11,6 +11,7 @@ from stats.arguments import (
     Integers,
     coded_in_order,
     require_same_length,
+    require_shares,
     series,
     sum_by,
 )
@@ -80,10 +81,7 @@ def excess_hits(
       annotator   n  n_hits
     7         h  10      10
     """
-    if not 0 < prior_rate < 1:
-        raise InvalidValue(
-            f"prior_rate must lie between 0 and 1, not {prior_rate}", code="prior_rate_out_of_range"
-        )
+    require_shares(prior_rate=prior_rate)
     if prior_weight <= 0:
         raise InvalidValue(
             f"prior_weight must be more than 0, not {prior_weight}",

@@ -8,7 +8,14 @@ from math import isnan
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length, sum_by
+from stats.arguments import (
+    Column,
+    coded_in_order,
+    complete_numbers,
+    require_at_least,
+    require_same_length,
+    sum_by,
+)
 from stats.libraries import pd
 
 WORDS_PER_MINUTE = 600.0
@@ -117,10 +124,7 @@ def constant_pages(
     0         a         True
     1         b        False
     """
-    if spread < 0:
-        raise InvalidValue(
-            f"spread must not be negative, and is {spread}", code="spread_out_of_range"
-        )
+    require_at_least(0, spread=spread)
     require_same_length(pages=pages, annotators=annotators, values=values)
     page, page_names = coded_in_order(pages, "pages")
     who, names = coded_in_order(annotators, "annotators")
@@ -288,7 +292,4 @@ def _require_numbers(tolerance: float, **values: float) -> None:
     for name, value in {**values, "tolerance": tolerance}.items():
         if isnan(value):
             raise InvalidValue(f"{name} must be a number, not NaN", code=f"{name}_missing")
-    if tolerance < 0:
-        raise InvalidValue(
-            f"tolerance must not be negative, and is {tolerance}", code="tolerance_out_of_range"
-        )
+    require_at_least(0, tolerance=tolerance)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import Column, coded_in_order, require_same_length
+from stats.arguments import Column, coded_in_order, require_same_length, require_shares
 from stats.libraries import pd, scipy
 from stats.proportions import jeffreys_limits
 
@@ -176,10 +176,7 @@ def reason_terms(
     1    heel           1        1             1.0          0.5
     """
     require_same_length(texts=texts, is_relevant=is_relevant)
-    if not 0 < confidence < 1:
-        raise InvalidValue(
-            f"confidence must be between 0 and 1, not {confidence}", code="confidence_out_of_range"
-        )
+    require_shares(confidence=confidence)
     relevant = np.asarray(is_relevant, dtype=bool)
     totals = int(relevant.sum()), int((~relevant).sum())
     rows = []

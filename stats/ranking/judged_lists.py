@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
-from stats.arguments import Floats, Integers, require_one_of, require_same_length, sum_by
+from stats.arguments import (
+    Floats,
+    Integers,
+    require_at_least,
+    require_one_of,
+    require_same_length,
+    sum_by,
+)
 
 Ties = Literal["falling", "rising"]
 Scores = NDArray[np.float32] | Floats
@@ -349,8 +356,7 @@ def within(rank: Integers, cutoff: int | None) -> Floats | float:
     """1 for each row down to the cutoff, 0 below it."""
     if cutoff is None:
         return 1.0
-    if cutoff < 1:
-        raise InvalidValue(f"cutoff must be at least 1, not {cutoff}", code="cutoff_out_of_range")
+    require_at_least(1, cutoff=cutoff)
     return (rank <= cutoff).astype(np.float64)
 
 

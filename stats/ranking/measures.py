@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import Floats, Integers, require_one_of, sum_by
+from stats.arguments import Floats, Integers, require_one_of, require_shares, sum_by
 from stats.ranking.judged_lists import LOWEST_GRADE, JudgedLists, ranks_within, shares, within
 
 Gain = Literal["log2", "exp-log2"]
@@ -487,5 +487,4 @@ def judged(lists: JudgedLists, *, cutoff: int, pooled: bool = False) -> Floats:
 
 
 def _require_persistence(p: float) -> None:
-    if not 0 < p < 1:
-        raise InvalidValue(f"p must lie between 0 and 1, not {p}", code="p_out_of_range")
+    require_shares(p=p)

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Integers, coded, complete_numbers, require_confidence, sum_by
+from stats.arguments import (
+    Column,
+    Integers,
+    coded,
+    complete_numbers,
+    require_at_least,
+    require_confidence,
+    sum_by,
+)
 from stats.libraries import scipy
 from stats.ranking.judged_lists import JudgedLists, grades_of, ranks_within
 
@@ -141,8 +149,7 @@ def judgments_only_of(ranks: Integers, members: Flags, depth: int) -> Flags:
     >>> judgments_only_of(ranks, np.array([True, False]), 5).tolist()
     [True, False, False]
     """
-    if depth < 1:
-        raise InvalidValue(f"depth must be at least 1, not {depth}", code="depth_out_of_range")
+    require_at_least(1, depth=depth)
     within = ranks <= depth
     return np.asarray(within[members].any(axis=0) & ~within[~members].any(axis=0))
 

@@ -10,7 +10,14 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Floats, complete_numbers, require_one_of, require_same_length
+from stats.arguments import (
+    Column,
+    Floats,
+    complete_numbers,
+    require_one_of,
+    require_same_length,
+    require_shares,
+)
 
 RankTies = Literal["w", "a", "b"]
 TieGroups: TypeAlias = Sequence[Iterable[Hashable]]
@@ -130,8 +137,7 @@ def rbo(first: TieGroups, second: TieGroups, *, p: float = 0.9, ties: RankTies =
     >>> round(one.ext, 4), round(one.min, 4), round(one.residual, 4)
     (1.0, 0.5225, 0.4775)
     """
-    if not 0 < p < 1:
-        raise InvalidValue(f"p must lie between 0 and 1, not {p}", code="p_out_of_range")
+    require_shares(p=p)
     require_one_of(ties=(ties, get_args(RankTies)))
     shorter, longer = sorted(
         (_ranking(first, "first"), _ranking(second, "second")), key=lambda one: len(one.items)

@@ -8,7 +8,7 @@ from math import isnan
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Floats, numbers
+from stats.arguments import Column, Floats, numbers, require_shares
 from stats.libraries import pd
 
 
@@ -225,10 +225,7 @@ def significance_clusters(
     >>> significance_clusters({"a": 0.5, "b": 0.4, "c": 0.3}, p).to_dict()
     {'a': 1, 'b': 1, 'c': 2}
     """
-    if not 0 < alpha < 1:
-        raise InvalidValue(
-            f"alpha must lie between 0 and 1, not {alpha}", code="alpha_out_of_range"
-        )
+    require_shares(alpha=alpha)
     defined = {name: value for name, value in values.items() if not isnan(value)}
     ranks: dict[str, int] = {}
     cluster: list[str] = []

@@ -5,8 +5,15 @@ from math import nan
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
-from stats.arguments import Column, Floats, numbers, require_confidence, require_same_length
+from error_codes import CodedText
+from stats.arguments import (
+    Column,
+    Floats,
+    numbers,
+    require_at_least,
+    require_confidence,
+    require_same_length,
+)
 from stats.libraries import scipy
 
 CELLS_AT_ONCE = 2_000_000
@@ -100,10 +107,7 @@ def paired_difference(
     """
     require_same_length(first=first, second=second)
     require_confidence(confidence)
-    if n_resamples < 1:
-        raise InvalidValue(
-            f"n_resamples must be at least 1, not {n_resamples}", code="n_resamples_out_of_range"
-        )
+    require_at_least(1, n_resamples=n_resamples)
     a, b = numbers(first, "first"), numbers(second, "second")
     complete = ~(np.isnan(a) | np.isnan(b))
     a, b = a[complete], b[complete]

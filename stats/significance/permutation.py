@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Integers, numbers, require_one_of
+from stats.arguments import Column, Integers, numbers, require_at_least, require_one_of
 from stats.correlation.bootstrap import standard
 from stats.correlation.cells import Cells, complete_cells, renumbered
 from stats.correlation.coefficients import Coefficient, require_coefficient
@@ -92,11 +92,7 @@ def permutation_test(
     require_coefficient(coefficient)
     require_one_of(undefined=(undefined, get_args(Undefined)), swap=(swap, get_args(Swap)))
     require_level(level, coefficient, items, systems)
-    if n_permutations < 1:
-        raise InvalidValue(
-            f"n_permutations must be at least 1, not {n_permutations}",
-            code="n_permutations_out_of_range",
-        )
+    require_at_least(1, n_permutations=n_permutations)
     cells_a, cells_b = shared_cells(human, metric_a, metric_b, items, systems)
     unit, n_units = _units(cells_a, swap)
     generator = np.random.default_rng(rng)

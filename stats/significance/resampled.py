@@ -9,8 +9,14 @@ from typing import Any, get_args
 
 import numpy as np
 
-from error_codes import InvalidValue
-from stats.arguments import Column, Floats, numbers, require_confidence, require_one_of
+from stats.arguments import (
+    Column,
+    Floats,
+    numbers,
+    require_at_least,
+    require_confidence,
+    require_one_of,
+)
 from stats.correlation.cells import Cells, complete_cells
 from stats.correlation.coefficients import Coefficient, require_coefficient
 from stats.correlation.estimates import Plan
@@ -137,10 +143,7 @@ def compare_by_resampling(
     require_one_of(
         resample=(resample, get_args(Resample)), undefined=(undefined, get_args(Undefined))
     )
-    if n_resamples < 0:
-        raise InvalidValue(
-            f"n_resamples must not be negative, not {n_resamples}", code="n_resamples_out_of_range"
-        )
+    require_at_least(0, n_resamples=n_resamples)
     columns = {name: numbers(column, name) for name, column in metrics.items()}
     shared = _Shared(
         lambda values: complete_cells(human, values, items, systems, clusters),

@@ -118,7 +118,7 @@ def test_an_untuned_correlation_adds_the_judges_on_fishers_scale():
 def test_correlations_are_covered_as_often_as_said_and_narrower_than_peoples(coefficient):
     rng = np.random.default_rng(5)
     truth_of = {"pearson": 0.5, "kendall": 2 / np.pi * np.arcsin(0.5)}[coefficient]
-    trials, covered, narrower = 300, 0, 0
+    trials, covered, narrower = 150, 0, 0
     for _ in range(trials):
         length, noise, other = rng.normal(size=(3, 200))
         truth = 0.5 * length + np.sqrt(0.75) * noise
@@ -170,7 +170,7 @@ def test_least_squares_equal_those_of_ppi_python(power, key):
 
 def test_slopes_are_covered_as_often_as_said_and_missing_for_few_ratings():
     rng = np.random.default_rng(8)
-    trials, covered, people_covered = 300, 0, 0
+    trials, covered, people_covered = 150, 0, 0
     for _ in range(trials):
         length, noise, other = rng.normal(size=(3, 200))
         truth = 0.5 * length + noise
