@@ -1,7 +1,6 @@
 from typing import Any
 
-from allauth.account.forms import ChangePasswordForm, LoginForm
-from allauth.account.forms import ResetPasswordForm as AnyAddressForm
+from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordForm as AnyAddressForm
 from django import forms
 from django.forms import Field
 from django.utils.text import format_lazy

@@ -45,8 +45,7 @@ from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.units import COMPARED
 from stats.libraries import pd
-from stats.quality import Evidence as QualityEvidence
-from stats.quality import annotator_flags, count_words
+from stats.quality import Evidence as QualityEvidence, annotator_flags, count_words
 
 LONGEST_REASON = Submission._meta.get_field("flag_reason").max_length or 0
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import transaction
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from annotation.agreement_versions import agreement_fingerprint
 from annotation.exceptions import AnnotationError, ImportRefused

@@ -1,7 +1,6 @@
 """The jobs of the console."""
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from console.api.idempotency import delete_old_answers
 from work.execution import RunningJob

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Count, Sum
 from django.db.models.functions import Round
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from annotation.assignment_facts import AssignmentPrice
 from annotation.models import Study

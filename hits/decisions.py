@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from hits.costs import cost_of_assignment
 from hits.endpoints import translated_errors

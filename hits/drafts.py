@@ -18,8 +18,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.flags import store_evidence
 from annotation.models import EvidenceVersion, Study
-from hits.contacts import LONGEST_SUBJECT
-from hits.contacts import validate_text as require_text
+from hits.contacts import LONGEST_SUBJECT, validate_text as require_text
 from hits.costs import cost_of_assignment
 from hits.decisions import validate_feedback
 from hits.exceptions import DecisionRefused, PaymentRefused

@@ -32,8 +32,7 @@ from botocore.exceptions import (
 from botocore.model import OperationModel
 from botocore.parsers import ResponseParserError
 from django.conf import settings
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from hits.exceptions import (
     CredentialsMissing,

@@ -8,8 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from django.db.models import Count, Max, Min, Q, QuerySet
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from annotation.models import Item, Protocol, Study
 from annotation.protocols.practice import n_attempts, practised_keys

@@ -16,8 +16,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from annotation.models import Candidate, Study
-from annotation.protocols.documents import fingerprint as fingerprint_of
-from annotation.protocols.documents import plain_document
+from annotation.protocols.documents import fingerprint as fingerprint_of, plain_document
 from annotation.protocols.practice import practised_keys
 from annotation.protocols.versions import current_document
 from annotation.study_jobs import CHECK_LAUNCH, jobs_of, request_study_job, study_of

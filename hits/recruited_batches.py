@@ -17,8 +17,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, F, Sum
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.audit import record
 from accounts.models import User

@@ -8,8 +8,7 @@ from hashlib import sha256
 from itertools import chain, zip_longest
 from typing import Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from annotation.models.studies import ItemQuerySet
 from annotation.protocols.practice import practised_keys

@@ -1,7 +1,6 @@
 """Scoring in the background."""
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from annotation.exceptions import AnnotationError
 from annotation.jobs import fail_with_fault

@@ -7,8 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from annotation.flags import count_scores_change
 from annotation.models import Candidate, Study

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from math import isnan
 
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from error_codes import InvalidValue
 

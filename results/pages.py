@@ -32,8 +32,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from console.access import may, person
 from console.api.endpoint import find_subject
-from console.pages.pictures import FORMS as PICTURE_FORMS
-from console.pages.pictures import picture_in
+from console.pages.pictures import FORMS as PICTURE_FORMS, picture_in
 from presentation.spreadsheets import frame_csv
 from presentation.table_files import Content, write_table
 from results.computing import name_subject, request_result

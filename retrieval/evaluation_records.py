@@ -9,8 +9,7 @@ from math import factorial, fsum, isnan, nan
 from typing import Any, Literal
 
 import numpy as np
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from error_codes import CodedText
 from presentation.documents import Cell, Number, P, add_interval

@@ -17,8 +17,7 @@ RetrievalError
 from collections.abc import Sequence
 from pathlib import Path
 
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from error_codes import CorrectableError
 

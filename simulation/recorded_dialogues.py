@@ -9,8 +9,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from annotation.models import Study
 from annotation.readers.drafts import CandidateDraft, PictureDraft

@@ -9,8 +9,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from accounts.models import User
 from annotation.label_uploads import LabelSettings
@@ -28,8 +27,7 @@ from annotation.readers.mapped_items import MappedItems
 from annotation.readers.pictures import NamesOfPictures
 from annotation.readers.report import Fault, Faults
 from annotation.readers.rows import Row, gather_rows
-from annotation.score_settings import KIND as SCORES
-from annotation.score_settings import ScoreSettings
+from annotation.score_settings import KIND as SCORES, ScoreSettings
 from annotation.uploads import keep_mapping, request_reading
 from error_codes import CodedText
 

@@ -8,8 +8,7 @@ from uuid import UUID
 
 from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery, Value
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.roles import Permission
 from annotation.agreement_versions import agreement_fingerprint

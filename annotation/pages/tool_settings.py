@@ -9,8 +9,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from annotation.label_uploads import (
     LEFT_OUT,

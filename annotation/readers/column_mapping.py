@@ -10,8 +10,7 @@ from itertools import islice
 from typing import Any
 
 from django.db.models import TextChoices
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from error_codes import CodedText
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from annotation.exceptions import AnnotationError
 from annotation.readers.coded_table import CodedTable, Integers, Words, coded, stacked

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.column_mapping import ColumnMapping, is_code, mapping_faults

@@ -15,8 +15,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 from benchmarks.fake_prolific import operations
 from benchmarks.fake_prolific.hooks import Send, send_by_http
-from benchmarks.fake_prolific.schema import Operation, foreign_operations, problems
-from benchmarks.fake_prolific.schema import operations as known_operations
+from benchmarks.fake_prolific.schema import (
+    Operation,
+    foreign_operations,
+    operations as known_operations,
+    problems,
+)
 from benchmarks.fake_prolific.world import Denied, World
 
 PREFIX = "/api/v1"

@@ -15,9 +15,13 @@ from annotation.models import Judgment, Submission
 from hits.decisions import OUTCOMES
 from hits.models import Assignment, Batch, DeliveryState, Hit, Message, Payment
 from hits.statements import SPENT_USD, batch_report
-from marketplace.models import Assignment as Work
-from marketplace.models import BonusPayment, Requester, WorkerMessage
-from marketplace.models import Hit as PublishedHit
+from marketplace.models import (
+    Assignment as Work,
+    BonusPayment,
+    Hit as PublishedHit,
+    Requester,
+    WorkerMessage,
+)
 from marketplace.money import ledger
 from marketplace.money.reconciliation import audit
 

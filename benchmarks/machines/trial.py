@@ -34,9 +34,11 @@ from hits.exceptions import HitsError
 from hits.models import PART, Assignment, Batch, Connection, Payment
 from hits.statements import batch_report, fetch_statement
 from marketplace.hits.assignments import answer_document
-from marketplace.models import Assignment as MarketAssignment
-from marketplace.models import Hit as MarketHit
-from marketplace.models import Requester as Account
+from marketplace.models import (
+    Assignment as MarketAssignment,
+    Hit as MarketHit,
+    Requester as Account,
+)
 from marketplace.money import ledger
 from marketplace.people.enrolment import issue_access_key
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from accounts.audit import record
 from accounts.models import User

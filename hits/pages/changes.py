@@ -11,8 +11,7 @@ from typing import Any
 from django import forms
 from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.models import User
 from annotation.models import Submission

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import BooleanField, Case, Count, Exists, Min, OuterRef, Subquery, When
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.models import User
 from annotation.assignment_facts import DeskWork

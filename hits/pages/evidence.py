@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import Prefetch, Q
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from annotation.evidence import (
     BLUR,

@@ -11,8 +11,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import Min
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from hits.models import Assignment, Batch, Hit, Recruiter, Recruitment
 from hits.recruited_batches import Offer, displayed, judgments_wanted, places_wanted

@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from error_codes import CodedText
 from hits.drafts import currency_of

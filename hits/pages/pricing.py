@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from django.db.models import prefetch_related_objects
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from accounts.models import User
 from annotation.models import Study

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.roles import Permission
 from annotation.assignment_facts import (
@@ -17,8 +16,8 @@ from annotation.assignment_facts import (
     register_launched_batches,
 )
 from annotation.dataset import DatasetTable, register_dataset_count, register_dataset_table
-from annotation.pages.study import COLLECT as COLLECT_GROUP
 from annotation.pages.study import (
+    COLLECT as COLLECT_GROUP,
     PREPARE,
     Facts,
     Figure,

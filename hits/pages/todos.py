@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Max
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from accounts.roles import Permission
 from annotation.models import Study

@@ -12,8 +12,7 @@ from django.db.models import Exists, Max, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from accounts.roles import Permission
 from annotation.models import Adjudication, AgreementVersion, LabelSet, Study

@@ -14,8 +14,11 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from marketplace import exceptions
-from marketplace.api import authentication, fault_injection
-from marketplace.api import operations as _operations  # noqa: F401 - registers them
+from marketplace.api import (
+    authentication,
+    fault_injection,
+    operations as _operations,  # noqa: F401 - registers them
+)
 from marketplace.api.authentication import amazon_host_of, authenticated_key, read_body
 from marketplace.api.fault_injection import disconnect
 from marketplace.api.inputs import INPUTS, OPERATIONS, Operation, read_request

@@ -14,8 +14,7 @@ from datetime import timedelta
 from allauth.usersessions.models import UserSession
 from django.db import transaction
 from django.db.models import Q
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from encryption import seals
 from error_codes import CodedText

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from django.conf import settings
 from django.db.models import Exists, F, OuterRef, QuerySet
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from error_codes import CodedText
 from marketplace import clock

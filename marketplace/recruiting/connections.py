@@ -11,8 +11,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from encryption import decrypt, encrypt
 from marketplace import clock

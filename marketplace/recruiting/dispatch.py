@@ -13,8 +13,7 @@ from decimal import Decimal
 from functools import partial
 
 from django.db import transaction
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from encryption import decrypt
 from marketplace import clock

@@ -10,8 +10,7 @@ from datetime import datetime
 
 from django.db.models import Count, F, IntegerField, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter, WorkRefused

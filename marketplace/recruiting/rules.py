@@ -17,8 +17,7 @@ from functools import partial
 
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, Max, OuterRef, Q, Sum
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from marketplace import clock
 from marketplace.audit_log import note

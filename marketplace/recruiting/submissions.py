@@ -10,8 +10,7 @@ from functools import partial
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter, MarketplaceError

@@ -7,8 +7,7 @@ from django import template
 from django.utils.dateformat import format as formatted
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from marketplace.models import WorkerAccount, WorkerMessage
 

@@ -11,8 +11,7 @@ from typing import Any, get_args
 from django import forms
 from django.db.models import Exists, OuterRef
 from django.utils.text import slugify
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from annotation.models import Item, Study
 from annotation.pages.study import stage_facts

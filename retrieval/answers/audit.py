@@ -8,8 +8,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import gettext as _, gettext_noop, ngettext
 
 from console.glossary import code_name
 from presentation.counts import count_of

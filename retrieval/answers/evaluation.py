@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from urllib.parse import urlencode
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import gettext as _, gettext_noop, ngettext
 
 from console.chart_values import Axis, Span
 from presentation.documents import Column, Number, P, Table

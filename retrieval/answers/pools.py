@@ -10,8 +10,7 @@ from typing import Any
 from django.db.models import Avg, Count, F, FloatField, Max, Min
 from django.db.models.functions import Cast
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from error_codes import CodedText
 from results.models import Result

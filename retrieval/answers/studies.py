@@ -10,8 +10,7 @@ from operator import or_
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from annotation.assignment_facts import list_launched_batches
 from annotation.models import (

@@ -11,8 +11,7 @@ from django.core.cache import cache
 from django.core.paginator import Page
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -26,8 +25,7 @@ from console.access import person
 from console.forms import problems_of
 from console.tables import page_of, search_words
 from retrieval.answers.studies import judged_studies
-from retrieval.derived_files import OWN, STUDY_QRELS, request_study_qrels
-from retrieval.derived_files import RULES as MERGING_RULES
+from retrieval.derived_files import OWN, RULES as MERGING_RULES, STUDY_QRELS, request_study_qrels
 from retrieval.exports.grades import RULES
 from retrieval.exports.qrels import Source, has_qrels, judgment_source
 from retrieval.exports.reasons import (

@@ -11,8 +11,7 @@ from urllib.parse import quote
 
 from django import forms
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from annotation.uploads import plain_file_name
 from console.chart_values import Axis, Span

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 import numpy as np
 from django import forms
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from retrieval.sizes import (
     Size,

@@ -9,8 +9,7 @@ from typing import Any
 
 from django import forms
 from django.db.models import Prefetch
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from console.forms import offer_choices
 from error_codes import CodedText

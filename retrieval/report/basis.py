@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from error_codes import CodedText
 from presentation.numbers import join_names

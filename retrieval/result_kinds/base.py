@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import models
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from annotation.bulk import batched
 from annotation.exceptions import AnnotationError

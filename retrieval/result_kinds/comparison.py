@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Exists, OuterRef
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from error_codes import CodedText
 from presentation.numbers import format_estimate, format_number, join_names
@@ -21,8 +20,13 @@ from retrieval.evaluation_records import few_runs_sentence
 from retrieval.exceptions import RunsUnfit
 from retrieval.models import CollectionFile, FileTopic, ResultType
 from retrieval.rankings import ComparisonSettings, compare_qrels
-from retrieval.result_kinds.base import RUNS, Kind, RunsKind, settings_of
-from retrieval.result_kinds.base import ComparisonSettings as QrelsSettings
+from retrieval.result_kinds.base import (
+    RUNS,
+    ComparisonSettings as QrelsSettings,
+    Kind,
+    RunsKind,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from retrieval.models import Collection

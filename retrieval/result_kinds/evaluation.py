@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from error_codes import CodedText
 from results.kinds import Chosen, Computed, Given, register_kind

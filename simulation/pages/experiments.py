@@ -21,13 +21,11 @@ from accounts.models import Team
 from accounts.roles import Permission
 from annotation.relevance import Source
 from console.access import may, may_of, person, require_permission
-from console.pages.pictures import FORMS as PICTURE_FORMS
-from console.pages.pictures import picture_in
+from console.pages.pictures import FORMS as PICTURE_FORMS, picture_in
 from console.tables import page_of
 from error_codes import CorrectableError
 from presentation.documents import Table
-from presentation.row_files import FORMS as ROW_FORMS
-from presentation.row_files import JSON_LINES, RowFile
+from presentation.row_files import FORMS as ROW_FORMS, JSON_LINES, RowFile
 from presentation.spreadsheets import frame_csv
 from presentation.table_files import TABLE_FORMS, write_table
 from simulation.exceptions import SimulationError

@@ -7,8 +7,7 @@ from functools import cached_property
 from math import isclose
 from typing import Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from presentation.documents import Cell, Column, Number, P, Table
 from presentation.row_files import Kind, RowFile

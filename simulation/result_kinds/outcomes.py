@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from annotation.models import Study
 from console.chart_values import values_in_words

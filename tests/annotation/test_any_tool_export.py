@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from annotation.exceptions import AnnotationError, FileFaults
 from annotation.imports import import_study

@@ -8,8 +8,7 @@ import pytest
 from config.commandline import main
 from tests.annotation.importing import numbers_in
 from tests.annotation.studies import rated_study, ticked_study
-from tests.processes import ROOT as ROOT
-from tests.processes import run_python
+from tests.processes import ROOT as ROOT, run_python
 
 Captured = pytest.CaptureFixture[str]
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.db import IntegrityError, transaction
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
 from annotation.exceptions import FileRefused, ProtocolFrozen, ProtocolInvalid

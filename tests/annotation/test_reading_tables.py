@@ -12,8 +12,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.readers.coded_table import read_table

@@ -55,8 +55,7 @@ from tests.console.addresses import (
     lines,
 )
 from tests.console.api.conftest import program_of
-from tests.console.api.operations import OF_A_STUDY
-from tests.console.api.operations import address as api_address
+from tests.console.api.operations import OF_A_STUDY, address as api_address
 from tests.console.conftest import PASSWORD, browser
 from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
 from tests.console.work import QUEUED, request_for_later

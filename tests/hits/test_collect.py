@@ -18,8 +18,7 @@ from hits.page_contexts import consent_fingerprint
 from hits.submissions import read_assignments
 from marketplace import clock
 from marketplace.hits.assignments import accept_hit, return_assignment
-from marketplace.models import Assignment as MarketplaceAssignment
-from marketplace.models import Hit as MarketplaceHit
+from marketplace.models import Assignment as MarketplaceAssignment, Hit as MarketplaceHit
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.hits.wire import answer_lost, unreachable
 from tests.hits.work import batch_of, hand_in, hit_on, published_batch, tables

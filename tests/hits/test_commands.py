@@ -30,8 +30,7 @@ from hits.exceptions import (
     WorkerUnknown,
 )
 from hits.models import Assignment, Batch, Connection, Hit, Payment
-from marketplace.models import BonusPayment, WorkerBlock
-from marketplace.models import Hit as MarketplaceHit
+from marketplace.models import BonusPayment, Hit as MarketplaceHit, WorkerBlock
 from tests.annotation.importing import command_output
 from tests.annotation.studies import add_candidates
 from tests.codes import refused, refused_naming

@@ -26,8 +26,7 @@ from hits.exceptions import CrowdStuck
 from hits.models import Hit
 from hits.questions import task_page
 from hits.study_files import submission_rows
-from marketplace.models import Assignment as MarketplaceAssignment
-from marketplace.models import WorkerAccount
+from marketplace.models import Assignment as MarketplaceAssignment, WorkerAccount
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import refused
 from tests.hits.test_answers import EVERY_KIND, item_of, values_of, xml_of

@@ -26,8 +26,7 @@ from hits.statements import OrderBalance, batch_report
 from hits.study_files import submission_rows
 from marketplace.documents.questions import parse_question
 from marketplace.hits.assignments import accept_hit, give_up, return_assignment, submit_assignment
-from marketplace.models import Assignment as Taken
-from marketplace.models import Hit as MarketplaceHit
+from marketplace.models import Assignment as Taken, Hit as MarketplaceHit
 from presentation.row_files import row_jsonl
 from tests.annotation.preferences import preferences
 from tests.annotation.studies import rating_study

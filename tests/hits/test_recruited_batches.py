@@ -10,8 +10,7 @@ from threading import Event
 
 import pytest
 from django.core.management import call_command
-from django.db import connection as database
-from django.db import connections
+from django.db import connection as database, connections
 from django.test import Client
 from django.utils import timezone
 
@@ -75,6 +74,7 @@ from hits.requester_api import file_address
 from hits.statements import batch_report, fetch_statement
 from marketplace.models import (
     AccessKey,
+    AuditEntry as MarketplaceEntry,
     HitType,
     Intent,
     LedgerTransaction,
@@ -82,7 +82,6 @@ from marketplace.models import (
     RecruiterConnection,
     Requester,
 )
-from marketplace.models import AuditEntry as MarketplaceEntry
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting import intents

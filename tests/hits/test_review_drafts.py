@@ -35,9 +35,12 @@ from hits.models import (
 )
 from hits.sending import record_drafts, retry_refused, send_review
 from marketplace import clock
-from marketplace.models import Assignment as Work
-from marketplace.models import BonusPayment, WorkerMessage
-from marketplace.models import WorkerBlock as BlockThere
+from marketplace.models import (
+    Assignment as Work,
+    BonusPayment,
+    WorkerBlock as BlockThere,
+    WorkerMessage,
+)
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
 from tests.codes import codes_of, refused

@@ -6,8 +6,7 @@ import time
 import jsonschema
 import pytest
 from django.test import Client
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from marketplace.documents import answer_schemas as json_schema
 from marketplace.documents.answer_schemas import (

@@ -3,13 +3,11 @@
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from csv_cells import from_cell, to_cell
 from marketplace.documents.answer_keys import NAMESPACE, parse_answer_key
-from marketplace.documents.answers import ILLEGAL_IN_XML, render_answers
-from marketplace.documents.answers import NAMESPACE as ANSWERS
+from marketplace.documents.answers import ILLEGAL_IN_XML, NAMESPACE as ANSWERS, render_answers
 from marketplace.documents.question_forms import parse_question_form
 from marketplace.documents.questions import parse_question
 from marketplace.exceptions import InvalidQuestion, NotOffered

@@ -1,8 +1,7 @@
 """Requesters' money moves without waiting for other requesters' (docs/adr/0009)."""
 
 import random
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as TookTooLong
+from concurrent.futures import ThreadPoolExecutor, TimeoutError as TookTooLong
 from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal

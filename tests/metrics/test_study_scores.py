@@ -17,8 +17,7 @@ from metrics.score_files import read_scores
 from metrics.score_plans import plan_scoring
 from metrics.scorers.errors import ModelUnavailableError
 from metrics.scorers.registry import build
-from metrics.scorers.scorer import Score as Value
-from metrics.scorers.scorer import undefined
+from metrics.scorers.scorer import Score as Value, undefined
 from metrics.stored_scores import write_scores
 from metrics.study_scores import named_scorer, score_study
 from tests.annotation.importing import command_output

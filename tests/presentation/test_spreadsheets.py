@@ -3,8 +3,7 @@ import io
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from presentation.spreadsheets import csv_parts, frame_csv, from_cell, to_cell
 

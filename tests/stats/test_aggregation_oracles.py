@@ -3,8 +3,7 @@ import pandas as pd
 import pytest
 
 from stats.aggregation import dawid_skene, glad, mace, majority
-from stats.aggregation.mace import _LikelihoodModel as MaceModel
-from stats.aggregation.mace import _Parameters as MaceParameters
+from stats.aggregation.mace import _LikelihoodModel as MaceModel, _Parameters as MaceParameters
 from stats.aggregation.result import code_votes
 from tests.stats.conftest import columns, random_crowd
 from tests.stats.worked_examples import worked_example

@@ -4,8 +4,7 @@ from math import isnan
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from error_codes import InvalidValue
 from stats import agreement
@@ -83,8 +82,7 @@ def test_complete_crowds_agree_with_statsmodels_and_with_conger_by_definition(se
 @pytest.mark.parametrize("seed", range(5))
 def test_alpha_agrees_with_krippendorff_and_nltk(level, seed):
     import krippendorff
-    from nltk.metrics import agreement as nltk_agreement
-    from nltk.metrics import distance as nltk_distance
+    from nltk.metrics import agreement as nltk_agreement, distance as nltk_distance
 
     frame = random_crowd(np.random.default_rng(seed), n_categories=seed + 2)
     table = frame.pivot(index="annotator", columns="item", values="value").to_numpy(float)
@@ -100,8 +98,7 @@ def test_alpha_agrees_with_krippendorff_and_nltk(level, seed):
 
 @pytest.mark.parametrize("name", ["masi", "jaccard"])
 def test_alpha_of_sets_agrees_with_nltk(name):
-    from nltk.metrics import agreement as nltk_agreement
-    from nltk.metrics import distance as nltk_distance
+    from nltk.metrics import agreement as nltk_agreement, distance as nltk_distance
 
     frame = random_crowd(np.random.default_rng(1), n_categories=7)
     frame["value"] = [

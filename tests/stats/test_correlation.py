@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from error_codes import InvalidValue
 from stats.correlation import (
@@ -13,11 +12,11 @@ from stats.correlation import (
     Correlation,
     NoInterval,
     Reason,
+    bootstrap as replicas,
     correlate,
     correlation_at_level,
     grouped_correlation,
 )
-from stats.correlation import bootstrap as replicas
 from tests.codes import codes_of, refused
 
 COEFFICIENTS = ["pearson", "spearman", "kendall"]

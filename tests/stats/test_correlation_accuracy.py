@@ -3,16 +3,15 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from stats.correlation import (
     correlate,
     correlation_at_level,
     grouped_correlation,
+    pairwise_accuracy as calibration,
     soft_pairwise_accuracy,
 )
-from stats.correlation import pairwise_accuracy as calibration
 from tests.stats.test_correlation import at_level, study
 
 cells = st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, 40).map(lambda n: n / 8))

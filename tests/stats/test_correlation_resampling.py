@@ -3,9 +3,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from stats.correlation import CiMethod, Reason, correlation_at_level
-from stats.correlation import bootstrap as replicas
-from stats.correlation import bootstrap_systems as systems_too
+from stats.correlation import (
+    CiMethod,
+    Reason,
+    bootstrap as replicas,
+    bootstrap_systems as systems_too,
+    correlation_at_level,
+)
 from stats.correlation.influence import (
     cluster_variance,
     kendall_influences,

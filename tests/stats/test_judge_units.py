@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from stats.inference.powered_correlations import prediction_powered_correlation
 from stats.inference.powered_means import prediction_powered_mean

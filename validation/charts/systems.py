@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from presentation.theme import BLUE, FILLING, GREEN, ORANGE, PURPLE, RED, SKY, Picture, axis_title
 from stats.arguments import Floats

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from django.utils.translation import gettext, gettext_noop
-from django.utils.translation import gettext_noop as _
+from django.utils.translation import gettext, gettext_noop, gettext_noop as _
 
 from presentation.documents import Number, P
 from validation.analysis.records import ComparisonRecord, CorrelationRecord

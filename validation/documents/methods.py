@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import gettext as _, gettext_noop, ngettext
 
 from error_codes import CodedText
 from presentation.numbers import join_names

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from math import inf
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import gettext as _, gettext_noop, ngettext
 
 from annotation.assignment_facts import AssignmentPrice
 from annotation.study_facts import Raters

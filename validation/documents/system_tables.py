@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import gettext as _, gettext_noop, ngettext
 
 from presentation.documents import Column, Number, P, Row, Section, Table
 from validation.analysis.estimated_means import PLANNED_LOOKS

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from django.utils.translation import gettext, ngettext
-from django.utils.translation import gettext_noop as _
+from django.utils.translation import gettext, gettext_noop as _, ngettext
 
 from validation.analysis.records import Inputs
 

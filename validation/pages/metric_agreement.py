@@ -9,8 +9,7 @@ from functools import cached_property
 from urllib.parse import urlencode
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from annotation.models import Study
 from annotation.study_facts import loaded_fingerprint

@@ -14,8 +14,7 @@ from marketplace.api.outputs import (
 )
 from marketplace.exceptions import HitDoesNotExist
 from marketplace.hits import creation, lifecycle
-from marketplace.hits.creation import HitTypeValues
-from marketplace.hits.creation import create_hit_type as publish_hit_type
+from marketplace.hits.creation import HitTypeValues, create_hit_type as publish_hit_type
 from marketplace.models import Hit, HitQuerySet, Requester, ReviewPolicy
 from marketplace.qualifications.definitions import find_type
 from marketplace.qualifications.requirements import read_requirements

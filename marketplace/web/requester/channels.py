@@ -12,8 +12,7 @@ from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
@@ -34,11 +33,11 @@ from marketplace.recruiting.studies import (
     PRESETS,
     close_study,
     find_study,
+    invite as invite_people,
     link_query,
     open_study,
     set_ways_back,
 )
-from marketplace.recruiting.studies import invite as invite_people
 from marketplace.web.requester.forms import InviteForm, StatusesForm, StudyForm, WaysBackForm
 from marketplace.web.requester.pages import is_owner, requester_required, user_of
 

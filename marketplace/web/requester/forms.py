@@ -6,8 +6,7 @@ from django.contrib.auth.forms import UserCreationForm
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.utils.text import format_lazy
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from marketplace.exceptions import InvalidStatusFile, MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester

@@ -19,8 +19,7 @@ from marketplace.documents.answers import read_answers
 from marketplace.exceptions import RequestRefused
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import find_assignment_of
-from marketplace.hits.review import LONGEST_TEXT
-from marketplace.hits.review import appeal as write_appeal
+from marketplace.hits.review import LONGEST_TEXT, appeal as write_appeal
 from marketplace.models import (
     Assignment,
     AssignmentQuerySet,

@@ -12,8 +12,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models import AuditEntry as ConsoleEntry
-from accounts.models import Role, User
+from accounts.models import AuditEntry as ConsoleEntry, Role, User
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from annotation.frames import judgment_frame

@@ -8,8 +8,7 @@ from threading import Event
 
 import pytest
 from cryptography.fernet import Fernet
-from django.db import connection as database
-from django.db import connections
+from django.db import connection as database, connections
 from django.db.models import F
 
 from marketplace import clock

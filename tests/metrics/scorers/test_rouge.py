@@ -4,8 +4,7 @@ import warnings
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from error_codes import InvalidValue

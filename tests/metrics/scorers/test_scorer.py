@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from error_codes import InvalidValue
-from metrics.scorers.device import available as devices
-from metrics.scorers.device import chosen_device
+from metrics.scorers.device import available as devices, chosen_device
 from metrics.scorers.errors import ModelChangedError, ModelUnavailableError
 from metrics.scorers.plain import DistinctN, Length, Repetition, corpus_distinct
 from metrics.scorers.registry import SCORERS, available, build

@@ -13,8 +13,7 @@ from retrieval.result_kinds.evaluation import EVALUATE
 from tests.codes import field_codes
 from tests.console.pages import answer_codes, words_of
 from tests.retrieval.collections import add_file, qrels_text, run_text, sent
-from tests.retrieval.conftest import easy_and_hard_topics
-from tests.retrieval.conftest import qrels_text as text_of_grades
+from tests.retrieval.conftest import easy_and_hard_topics, qrels_text as text_of_grades
 from work.models import Job
 from work.request import request_job
 
