@@ -8,10 +8,13 @@ from error_codes import InvalidValue
 from stats.aggregation import (
     Reason,
     aggregate,
-    averages,
+    best_worst,
     bias_precision,
     bradley_terry,
-    preferences,
+    mean,
+    median,
+    trimmed_mean,
+    zscore,
 )
 from tests.codes import codes_of, refused
 from tests.stats.conftest import columns
@@ -30,7 +33,7 @@ def ratings(rng: np.random.Generator, n_items: int = 30, n_annotators: int = 12)
 
 def test_the_mean_and_its_interval_are_those_of_scipy():
     frame = ratings(np.random.default_rng(0))
-    labels = averages(*columns(frame)).labels.set_index("item")
+    labels = mean(*columns(frame)).labels.set_index("item")
     for item, rows in frame.groupby("item")["value"]:
         expected = stats.ttest_1samp(rows, 0)
         limits = expected.confidence_interval(0.95)
@@ -42,7 +45,7 @@ def test_the_mean_and_its_interval_are_those_of_scipy():
 @pytest.mark.parametrize("trim", [0.0, 0.1, 0.25])
 def test_the_trimmed_mean_is_that_of_scipy(trim):
     frame = ratings(np.random.default_rng(1))
-    labels = averages(*columns(frame), trim=trim).labels.set_index("item")
+    labels = trimmed_mean(*columns(frame), trim=trim).labels.set_index("item")
     for item, rows in frame.groupby("item")["value"]:
         assert labels.loc[item, "label"] == pytest.approx(stats.trim_mean(rows, trim))
         winsorised = np.asarray(stats.mstats.winsorize(rows.to_numpy(), (trim, trim)))
@@ -53,7 +56,7 @@ def test_the_trimmed_mean_is_that_of_scipy(trim):
 
 def test_the_median_has_the_limits_of_the_sign_test():
     frame = ratings(np.random.default_rng(2))
-    labels = averages(*columns(frame)).labels.set_index("item")
+    labels = median(*columns(frame)).labels.set_index("item")
     for item, rows in frame.groupby("item")["value"]:
         assert labels.loc[item, "label"] == pytest.approx(np.median(rows))
         inside = stats.quantile_test(rows, p=0.5).confidence_interval(0.95)
@@ -69,7 +72,7 @@ def test_one_rating_has_a_label_and_no_interval_nor_has_a_median_of_five(method)
     assert labels["label"].tolist() == [5.0, 2.0]
     assert labels["reason"][0] is Reason.ONE_LABEL
     assert labels.loc[0, ["se", "ci_low", "ci_high"]].isna().all()
-    five = averages([1] * 5 + [2], list("abcdea"), [1, 2, 3, 4, 5, 9]).labels
+    five = median([1] * 5 + [2], list("abcdea"), [1, 2, 3, 4, 5, 9]).labels
     assert five["label"].tolist() == [3.0, 9.0]
     assert five[["ci_low", "ci_high"]].isna().all().all()
     assert five["reason"].tolist() == [Reason.TOO_FEW_LABELS, Reason.ONE_LABEL]
@@ -79,12 +82,12 @@ def test_z_scores_are_taken_within_annotators_and_leave_out_those_without_a_scal
     frame = ratings(np.random.default_rng(3))
     scaled = frame.groupby("annotator")["value"].transform(lambda x: (x - x.mean()) / x.std())
     expected = scaled.groupby(frame["item"]).mean()
-    result = averages(*columns(frame))
+    result = zscore(*columns(frame))
     assert result.labels["label"].to_numpy() == pytest.approx(expected.to_numpy())
     assert result.annotators["sd"].to_numpy() == pytest.approx(
         frame.groupby("annotator")["value"].std().to_numpy()
     )
-    result = averages([1, 2, 1, 2, 3], list("aabbb"), [1, 3, 0.1, 0.1, 0.1])
+    result = zscore([1, 2, 1, 2, 3], list("aabbb"), [1, 3, 0.1, 0.1, 0.1])
     assert result.labels["n_used"].tolist() == [1, 1, 0]
     reasons = [Reason.ONE_LABEL, Reason.ONE_LABEL, Reason.NO_USABLE_LABELS]
     assert result.labels["reason"].tolist() == reasons
@@ -242,7 +245,7 @@ def test_best_and_worst_recover_planted_strengths():
     felt = [strength[names] + rng.gumbel(size=4) for names in sets]
     best = [names[int(np.argmax(x))] for names, x in zip(sets, felt, strict=True)]
     worst = [names[int(np.argmin(x))] for names, x in zip(sets, felt, strict=True)]
-    result = preferences(sets, best, worst)
+    result = best_worst(sets, best, worst)
     assert np.corrcoef(result.labels["label"], strength)[0, 1] > 0.98
     assert result.labels["score"].is_monotonic_increasing
     assert result.method == "best_worst"
@@ -259,14 +262,14 @@ NAMES, MANY = np.arange(10_001), np.arange(15_000)
 @pytest.mark.parametrize(
     ("call", "code"),
     [
-        (lambda: averages([1], [1], [1], trim=0.5), "trim_out_of_range"),
+        (lambda: trimmed_mean([1], [1], [1], trim=0.5), "trim_out_of_range"),
         (lambda: bias_precision([1], [1], [1], prior_labels=0), "prior_labels_out_of_range"),
         (lambda: preferred("p", "good"), "not_a_preference"),
         (lambda: preferred("a|b", "c"), "unknown_candidate"),
         (lambda: preferred("p", "a>a"), "repeated_candidate"),
         (lambda: preferred("p", "a>"), "repeated_candidate"),
-        (lambda: preferences([["a", "b"]], ["a"], ["c"]), "not_in_set"),
-        (lambda: preferences([["a", "a"]], ["a"], ["a"]), "set_unfit"),
+        (lambda: best_worst([["a", "b"]], ["a"], ["c"]), "not_in_set"),
+        (lambda: best_worst([["a", "a"]], ["a"], ["a"]), "set_unfit"),
         (lambda: bradley_terry(["a"], ["a"]), "compared_with_itself"),
         (lambda: bradley_terry(["a"], ["b"], weights=[-1]), "weights_out_of_range"),
         (lambda: bradley_terry(["a", None], ["b", "a"]), "winners_missing"),
@@ -282,7 +285,7 @@ NAMES, MANY = np.arange(10_001), np.arange(15_000)
 def test_impossible_comparisons_and_options_are_refused(call, code):
     with refused(InvalidValue, code):
         call()
-    assert preferences([], [], []).reason is Reason.NO_LABELS
+    assert best_worst([], [], []).reason is Reason.NO_LABELS
 
 
 def test_neither_the_unit_of_weights_nor_an_idle_annotator_matters():

@@ -9,7 +9,7 @@ from stats.annotators import (
     annotator_quality,
     leave_one_out_agreement,
     leave_one_out_correlation,
-    similar_pairs,
+    near_duplicates,
 )
 from tests.codes import refused
 from tests.stats.conftest import columns, random_crowd
@@ -180,19 +180,19 @@ def test_a_copy_is_found_and_good_or_easy_work_is_not():
     truth = rng.integers(4, size=60)
     answers = np.where(rng.random((60, 10)) < 0.7, truth[:, None], rng.integers(4, size=(60, 10)))
     item, annotator = np.indices(answers.shape)
-    honest = similar_pairs(item.ravel(), annotator.ravel(), answers.ravel())
+    honest = near_duplicates(item.ravel(), annotator.ravel(), answers.ravel())
     assert honest.empty
     answers[:, 9] = answers[:, 3]
     answers[0, 9] = (answers[0, 3] + 1) % 4
-    pairs = similar_pairs(item.ravel(), annotator.ravel(), answers.ravel())
+    pairs = near_duplicates(item.ravel(), annotator.ravel(), answers.ravel())
     assert pairs[["annotator_a", "annotator_b"]].to_numpy().tolist() == [[3, 9]]
     assert pairs["n_equal"].tolist() == [59]
     assert pairs["share_equal"][0] == pytest.approx(59 / 60)
     assert pairs["p_value"][0] < 0.01
     items = np.repeat(np.arange(50), 4)
-    assert similar_pairs(items, list("abcd") * 50, ["same"] * 200).empty
-    assert similar_pairs([], [], []).empty
-    assert similar_pairs([1, 2], ["a", "b"], [1, 2]).empty
+    assert near_duplicates(items, list("abcd") * 50, ["same"] * 200).empty
+    assert near_duplicates([], [], []).empty
+    assert near_duplicates([1, 2], ["a", "b"], [1, 2]).empty
 
 
 REPEATED = "repeated_labels"
@@ -206,9 +206,9 @@ REPEATED = "repeated_labels"
         (annotator_quality, {"level": "nominal", "gold": {2: "x"}}, "gold_empty"),
         (annotator_quality, {"level": "nominal", "gold": {1: np.nan}}, "gold_empty"),
         (annotator_quality, {"level": "nominal", "order": [1, 2]}, "unequal_lengths"),
-        (similar_pairs, {"min_equal": 90}, "min_equal_out_of_range"),
-        (similar_pairs, {"min_overlap": 0}, "min_overlap_out_of_range"),
-        (similar_pairs, {"items": [1, 1], "annotators": ["a"] * 2, "values": [1, 2]}, REPEATED),
+        (near_duplicates, {"min_equal": 90}, "min_equal_out_of_range"),
+        (near_duplicates, {"min_overlap": 0}, "min_overlap_out_of_range"),
+        (near_duplicates, {"items": [1, 1], "annotators": ["a"] * 2, "values": [1, 2]}, REPEATED),
     ],
 )
 def test_a_callers_mistakes_are_named(call, options, code):
