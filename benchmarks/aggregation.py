@@ -12,7 +12,7 @@ import pandas as pd
 
 from benchmarks.agreement import crowd, report, seconds
 from stats.aggregation import METHODS, aggregate
-from stats.annotators import annotator_quality, similar_pairs
+from stats.annotators import annotator_quality, near_duplicates
 
 ROUNDS = 3
 
@@ -97,7 +97,7 @@ def time_to_the_end(n_labels: int) -> None:
         sys.stdout.write(f"{method:<20} {n_labels:,} labels {own:9.4f} s  {rounds} {state}\n")
     own, _ = seconds(lambda: annotator_quality(*columns(frame), level="nominal"), 1)
     sys.stdout.write(f"annotator_quality    {n_labels:,} labels {own:9.4f} s\n")
-    own, _ = seconds(lambda: similar_pairs(*columns(frame)), 1)
+    own, _ = seconds(lambda: near_duplicates(*columns(frame)), 1)
     sys.stdout.write(f"near_duplicates      {n_labels:,} labels {own:9.4f} s\n")
 
 
