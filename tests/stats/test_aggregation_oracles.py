@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stats.aggregation import dawid_skene, glad, mace, majority
+from stats.aggregation import dawid_skene, glad, mace_em, majority, one_coin
 from stats.aggregation.mace import _LikelihoodModel as MaceModel, _Parameters as MaceParameters
 from stats.aggregation.result import code_votes
 from tests.stats.conftest import columns, random_crowd
@@ -35,7 +35,7 @@ def test_the_majority_dawid_skene_and_one_coin_equal_crowd_kits(crowd, theirs):
     oracle = MajorityVote().fit_predict_proba(theirs)
     assert in_order(ours.probabilities) == pytest.approx(in_order(oracle))
     # crowd-kit adds 1e-10 to every probability, which moves those near 0 or 1 a little.
-    ours = dawid_skene(*columns(crowd), tolerance=1e-13)
+    ours = one_coin(*columns(crowd), tolerance=1e-13)
     oracle = DawidSkene(n_iter=100, tol=NEVER).fit(theirs)
     assert in_order(ours.probabilities) == pytest.approx(in_order(oracle.probas_), abs=2e-3)
     confusions = ours.confusions.set_index(["annotator", "label", "truth"])["probability"]
@@ -43,7 +43,7 @@ def test_the_majority_dawid_skene_and_one_coin_equal_crowd_kits(crowd, theirs):
     both = pd.concat([confusions, estimated], axis=1, join="inner").to_numpy()
     assert len(both) == 9 * 3 * 3
     assert both[:, 0] == pytest.approx(both[:, 1], abs=2e-3)
-    ours = dawid_skene(*columns(crowd), tolerance=1e-13)
+    ours = one_coin(*columns(crowd), tolerance=1e-13)
     oracle = OneCoinDawidSkene(n_iter=100, tol=NEVER).fit(theirs)
     assert in_order(ours.probabilities) == pytest.approx(in_order(oracle.probas_), abs=1e-5)
     accuracies = ours.annotators.set_index("annotator")["accuracy"]
@@ -72,7 +72,7 @@ def test_mace_em_and_glad_come_near_crowd_kits(crowd, theirs):
     from crowdkit.aggregation import GLAD, MACE
 
     smoothing = 0.01 / 3  # crowd-kit's own, whatever is requested
-    ours = mace(*columns(crowd), smoothing=smoothing)
+    ours = mace_em(*columns(crowd), smoothing=smoothing)
     oracle = MACE(n_restarts=2, n_iter=50, method="em", random_state=0).fit(theirs)
     model = MaceModel(code_votes(*columns(crowd), "refuse"), smoothing)
     _, objective = model.expect(MaceParameters(oracle.spamming_[:, 1], oracle.thetas_))
