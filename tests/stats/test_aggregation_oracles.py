@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stats.aggregation import dawid_skene, glad, mace_em, majority, one_coin
+from stats.aggregation import dawid_skene, glad, mace, mace_em, majority, one_coin
 from stats.aggregation.mace import _LikelihoodModel as MaceModel, _Parameters as MaceParameters
 from stats.aggregation.result import code_votes
 from tests.stats.conftest import columns, random_crowd
@@ -35,7 +35,7 @@ def test_the_majority_dawid_skene_and_one_coin_equal_crowd_kits(crowd, theirs):
     oracle = MajorityVote().fit_predict_proba(theirs)
     assert in_order(ours.probabilities) == pytest.approx(in_order(oracle))
     # crowd-kit adds 1e-10 to every probability, which moves those near 0 or 1 a little.
-    ours = one_coin(*columns(crowd), tolerance=1e-13)
+    ours = dawid_skene(*columns(crowd), tolerance=1e-13)
     oracle = DawidSkene(n_iter=100, tol=NEVER).fit(theirs)
     assert in_order(ours.probabilities) == pytest.approx(in_order(oracle.probas_), abs=2e-3)
     confusions = ours.confusions.set_index(["annotator", "label", "truth"])["probability"]
