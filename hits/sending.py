@@ -116,7 +116,7 @@ def _record_draft(draft: DraftDecision, names_ids: bool) -> CodedText | None:
 
 def _write(draft: DraftDecision) -> None:
     assignment, text, reviewer = draft.assignment, draft.text, draft.reviewer
-    about = {"connection": assignment.hit.batch.connection, "worker": assignment.worker}
+    connection, worker = assignment.hit.batch.connection, assignment.worker
     match Action(draft.action):
         case Action.APPROVE | Action.REJECT:
             _verdict(draft)
@@ -135,9 +135,11 @@ def _write(draft: DraftDecision) -> None:
                 assignment=assignment, subject=draft.subject, text=text, sent_by=reviewer
             )
         case Action.BLOCK:
-            request_block(**about, reason=text, blocked_by=reviewer)
+            request_block(connection=connection, worker=worker, reason=text, blocked_by=reviewer)
         case Action.UNBLOCK:
-            request_unblock(**about, reason=text, unblocked_by=reviewer)
+            request_unblock(
+                connection=connection, worker=worker, reason=text, unblocked_by=reviewer
+            )
 
 
 def _verdict(draft: DraftDecision) -> None:

@@ -26,7 +26,6 @@ from config.backups.archive import (
     write_rows,
 )
 from config.backups.creation import LEFT_OUT, key_error
-from config.new_database import is_empty, make_tables
 
 # What migrating and running workers put into a site that nobody has used.
 OF_AN_EMPTY_SITE = {
@@ -101,9 +100,6 @@ def _prepare_tables(manifest: Manifest) -> dict[str, type[Model]]:
             code="older_version",
         )
     of_then = sorted(targets) != sorted(latest)
-    if not of_then and is_empty(connection):
-        make_tables(connection.alias)
-        executor = MigrationExecutor(connection)
     executor.migrate(targets)
     apps: Apps = executor.loader.project_state(targets).apps if of_then else site_apps
     return {model._meta.label: model for model in apps.get_models(include_auto_created=True)}

@@ -129,7 +129,8 @@ class BatchReportSerializer(serializers.Serializer[Any]):
     difference_usd = usd(allow_null=True, help_text="Zero where the ledgers agree.")
 
     def get_n_assignments(self, report: BatchReport) -> int:
-        return Hit.objects.of(report.batch).aggregate(n=Sum(SIZE, default=0))["n"]
+        n: int = Hit.objects.of(report.batch).aggregate(n=Sum(SIZE, default=0))["n"]
+        return n
 
     def to_representation(self, instance: BatchReport) -> dict[str, Any]:
         content: dict[str, Any] = super().to_representation(instance)

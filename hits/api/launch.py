@@ -134,7 +134,7 @@ class LaunchTermsSerializer(LaunchTermsInput):
 
     connection = serializers.IntegerField(source="connection.pk")
     part = serializers.IntegerField()
-    excluded_workers = serializers.SerializerMethodField(
+    excluded_workers = serializers.SerializerMethodField(  # type: ignore[assignment]
         help_text="Null, which means the same when sent back, where one named none and may not "
         "see workers."
     )
