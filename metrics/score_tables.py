@@ -11,10 +11,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from django.db import transaction
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import FileFaults, ImportRefused
 from annotation.models import Candidate, Study
 from annotation.readers.policies import (
     Reading,
@@ -24,8 +25,10 @@ from annotation.readers.policies import (
 )
 from annotation.readers.report import place_of_line
 from annotation.readers.rows import Row
+from annotation.readers.tables import read_rows
 from annotation.score_settings import LONGEST_SIGNATURE
 from error_codes import CodedText
+from metrics.exceptions import MetricsError
 from metrics.stored_scores import write_scores
 
 LONGEST = 64
@@ -253,3 +256,48 @@ def known_candidates(study: Study) -> dict[tuple[str, str], set[str]]:
 def _candidate_name(row: Row, columns: ScoreColumns) -> str:
     name = row.optional(columns.candidate) if columns.candidate else ""
     return name or row.required(columns.system or columns.candidate)
+
+
+@transaction.atomic
+def import_scores(
+    *,
+    study: Study,
+    path: Path,
+    metrics: Sequence[str] = (),
+    lower_is_better: Sequence[str] = (),
+    systems: Sequence[str] = (),
+    signature: str = "",
+    reading: Reading | None = None,
+) -> dict[str, int]:
+    """Read a file of scores into a study; return how many scores each metric has in it.
+
+    `signature` is that of the rows that name none. Each of the `systems` is a column of scores.
+    """
+    reading = reading or Reading()
+    names = tuple(dict.fromkeys(metrics))
+    default = signature or f"imported|file:{path.name}"
+    faults: list[ImportRefused] = []
+    measures = () if names else ("metric",) if systems else ("metric", "value")
+    if names and systems:
+        raise MetricsError(
+            "Columns are either metrics or systems: leave --metric or --system out.",
+            code="metrics_and_systems",
+        )
+    rows = read_rows(path, ("item", *names, *systems, *measures), report=reading.report)
+    table = read_score_table(
+        study,
+        rows,
+        ScoreColumns(values=names, systems=tuple(systems)),
+        signature=default,
+        note=faults.append,
+        reading=reading,
+    )
+    if faults:
+        raise faults[0] if len(faults) == 1 else FileFaults(faults)
+    counts = table.counts
+    if absent := [metric for metric in lower_is_better if metric not in counts]:
+        there = ", ".join(counts)
+        message = f"it has no metric '{absent[0]}' to be lower (found: {there})."
+        raise ImportRefused(path, message, code="unknown_metric")
+    write_score_table(study, table, lower_is_better=lower_is_better, signature=default)
+    return counts

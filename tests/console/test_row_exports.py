@@ -32,7 +32,7 @@ from annotation.study_files import (
     study_downloads,
 )
 from metrics.frames import score_frame
-from metrics.score_files import import_scores
+from metrics.score_tables import import_scores
 from presentation.records import plain_records
 from presentation.row_files import FORMS, GROUP_SIZE, RowFile, row_parquet
 from presentation.spreadsheets import from_cell

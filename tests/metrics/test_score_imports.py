@@ -10,7 +10,7 @@ from annotation.readers.policies import Policies, Reading
 from metrics.exceptions import MetricsError
 from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
-from metrics.score_files import import_scores
+from metrics.score_tables import import_scores
 from tests.annotation.importing import command_output, numbers_in
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import codes_of, refused, refused_naming

@@ -9,7 +9,7 @@ import pytest
 
 from error_codes import InvalidValue
 from metrics.models import ScoringRun
-from metrics.score_files import import_scores
+from metrics.score_tables import import_scores
 from metrics.scorers.registry import build
 from metrics.study_scores import score_study
 from presentation.html import document_html

@@ -8,7 +8,7 @@ from annotation.management.plain_table import add_policies, reading_of
 from annotation.models import Study
 from annotation.readers.policies import REPEATS, Unmatched
 from annotation.score_settings import LONGEST_SIGNATURE
-from metrics.score_files import import_scores
+from metrics.score_tables import import_scores
 
 
 class Command(BaseCommand):
