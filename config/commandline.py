@@ -27,14 +27,18 @@ UNREACHABLE = (
 FULL = ("database or disk is full", "disk I/O error", "could not extend file", "could not write")
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+# Commands of before, and what to run instead.
+MOVED = {
+    "fake_prolific": "python -m benchmarks.fake_prolific",
+    "check_prolific_schema": "python -m benchmarks.fake_prolific.drift",
+}
 
 
 def main(argv: list[str]) -> int:
     """Run one management command and return its exit code."""
     end_with_supervisor()
-    for argument in argv:
-        if not _is_text(argument):
-            return _refuse(f"The argument {os.fsencode(argument)!r} is not UTF-8.")
+    if problem := _problem_of(argv):
+        return _refuse(problem)
     try:
         execute_from_command_line(argv)
     except ImproperlyConfigured as error:
@@ -56,6 +60,15 @@ def main(argv: list[str]) -> int:
             raise
         return _refuse(_error_text(error, as_json="--json" in argv))
     return 0
+
+
+def _problem_of(argv: list[str]) -> str:
+    """What is wrong with a command line before it is read; "" if nothing is."""
+    for argument in argv:
+        if not _is_text(argument):
+            return f"The argument {os.fsencode(argument)!r} is not UTF-8."
+    moved = MOVED.get("".join(argv[1:2]))
+    return f"This command has moved. Run `{moved}`." if moved else ""
 
 
 def _is_text(argument: str) -> bool:

@@ -1,7 +1,8 @@
-"""A full disk is reported as such, with what to do."""
+"""What the command line says of a full disk and of commands that have moved."""
 
 import errno
 import sqlite3
+from importlib.util import find_spec
 
 import pytest
 from django.db.utils import OperationalError
@@ -37,3 +38,10 @@ def test_a_full_disk_for_files_is_reported_in_a_sentence(monkeypatch, capsys):
     assert commandline.main(["manage.py", "freeze_judgments"]) == 2
     message = capsys.readouterr().err
     assert message.startswith("A disk is full: [Errno 28] No space left on device. Make room")
+
+
+def test_a_command_that_has_moved_names_its_replacement(capsys):
+    for name, replacement in commandline.MOVED.items():
+        assert commandline.main(["manage.py", name]) == commandline.BAD_INPUT
+        assert replacement in capsys.readouterr().err
+        assert find_spec(replacement.split()[-1])
