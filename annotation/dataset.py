@@ -34,8 +34,8 @@ from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import current_document
 from annotation.study_facts import simulation_notice
 from console.registrations import load_registrations
-from presentation.counts import count_of
 from presentation.files import write_whole
+from presentation.numbers import count_of
 from presentation.row_files import PartBuffer, RowFile, row_parquet
 
 

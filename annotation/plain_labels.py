@@ -15,7 +15,7 @@ from annotation.readers.label_tables import Kind, LabelTable, read_labels
 from annotation.readers.policies import Reading, Repeats
 from annotation.readers.shapes import Columns
 from annotation.units import KAPPA_WEIGHTS, MOST_STEPS, Level
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from presentation.records import plain_records, plain_values
 from presentation.spreadsheets import csv_parts
 from stats.aggregation import METHODS, Aggregation, aggregate

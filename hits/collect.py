@@ -18,7 +18,7 @@ from hits.foreign_records import AssignmentRecord
 from hits.models import Assignment, Batch, Hit, HitRecordQuerySet, Worker
 from hits.practice import collect_practice
 from hits.submissions import read_assignments, set_status
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:

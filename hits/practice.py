@@ -36,7 +36,7 @@ from hits.models import (
     PracticeResult,
     Worker,
 )
-from presentation.counts import count_of
+from presentation.numbers import count_of
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient

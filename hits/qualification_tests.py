@@ -29,7 +29,7 @@ from hits.calls import create_type
 from hits.exceptions import BatchUnfit
 from hits.models import Batch
 from hits.page_texts import page_language, page_text
-from presentation.counts import count_of
+from presentation.numbers import count_of
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient

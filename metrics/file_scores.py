@@ -22,7 +22,7 @@ from metrics.scorers.scorer import Example, Score, Scorer, Scores
 from metrics.stored_scores import Content, chunks, content_of, finite, grouped
 from metrics.study_judges import count_replies_in, prepare
 from metrics.study_scores import measured, signature_of
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from presentation.progress import Reporter, without_bars
 
 

@@ -18,7 +18,7 @@ from annotation.models import Item, Study
 from metrics.exceptions import ModelUnfit, NothingToScore, NotPaired, get_code
 from metrics.frames import score_frame
 from metrics.models import ScoringRun
-from metrics.scorers.embedding_controls import r_squared, random_words_control
+from metrics.scorers.embedding import r_squared, random_words_control
 from metrics.scorers.errors import NoScoreError, ScorerError
 from metrics.scorers.scorer import Scorer
 from metrics.study_scores import signature_of

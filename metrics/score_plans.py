@@ -21,7 +21,7 @@ from metrics.study_scores import (
     scores_of_contents,
     signature_of,
 )
-from presentation.counts import count_of
+from presentation.numbers import count_of
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _, ngettext
 from annotation.exceptions import ImportRefused
 from annotation.readers.report import ReadingReport
 from error_codes import CodedText
-from presentation.counts import count_of
 from presentation.documents import Cell, Number
+from presentation.numbers import count_of
 from presentation.records import plain_values
 from presentation.text_tables import text_table
 from retrieval.exceptions import TrecFileFaults

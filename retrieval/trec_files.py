@@ -23,8 +23,8 @@ import numpy as np
 
 from annotation.readers.report import ReadingReport, place_of_line
 from error_codes import CodedText
-from presentation.counts import count_of
 from presentation.files import plain_file, reason_of
+from presentation.numbers import count_of
 from retrieval.exceptions import TrecFileFaults
 from retrieval.trec_blocks import (
     BYTE_ORDER_MARK,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from annotation.readers.report import ReadingReport
-from presentation.counts import count_of
 from presentation.documents import Cell, add_interval
+from presentation.numbers import count_of
 from presentation.records import plain_values
 from presentation.text_tables import text_report, text_table
 from retrieval.evaluation_records import Evaluation, RunValues

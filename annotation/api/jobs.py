@@ -27,7 +27,7 @@ from console.api.endpoint import Endpoint, Filters, address_of
 from console.api.errors import ComputingFailed
 from console.api.job_records import JobSerializer, job_record
 from console.api.operations import PENDING, READ_ERRORS, being_computed, lists, page, reads, writes
-from console.job_permissions import needed_to_control
+from console.registrations import needed_to_control
 from work.models import Job
 from work.request import resume_job, stop_job
 

@@ -42,8 +42,8 @@ from console.access import (
     page_permissions,
     person,
 )
-from console.job_permissions import job_access, needed_to_control
 from console.pages.pictures import as_picture
+from console.registrations import job_access, needed_to_control
 from work.models import Job
 from work.request import resume_job, stop_job
 

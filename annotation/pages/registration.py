@@ -39,8 +39,7 @@ from annotation.pages.uploads import upload_for
 from annotation.study_facts import AGREEMENT
 from annotation.study_jobs import LABEL, RESULT
 from console.api.endpoint import register_subject
-from console.job_permissions import JobAccess, register_job_access
-from console.stages import ACTIVE, DONE, LATER, NEEDS_YOU
+from console.registrations import ACTIVE, DONE, LATER, NEEDS_YOU, JobAccess, register_job_access
 from console.templatetags.numbers import coefficient, interval, words
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from annotation.access import loaded_roles, with_roles_of
 from annotation.models import Study
 from annotation.study_facts import simulation_notice
 from console.access import may_of, person, require_permission
-from console.registrations import load_registrations
-from console.stages import ACTIVE, DONE, LATER, Stage
+from console.registrations import ACTIVE, DONE, LATER, Stage, load_registrations
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from console.job_permissions import message_for
+from console.registrations import message_for
 from work.models import Job
 
 

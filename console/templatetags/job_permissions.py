@@ -14,9 +14,9 @@ register = template.Library()
 
 @register.filter
 def message_for(job: Job, may: Container[str]) -> str:
-    from console import job_permissions
+    from console import registrations
 
-    return job_permissions.message_for(job, may)
+    return registrations.message_for(job, may)
 
 
 @register.filter
@@ -31,6 +31,6 @@ def may_resume(job: Job, may: Container[str]) -> bool:
 
 def _may_control(job: Job, may: Container[str], *, resumes: bool) -> bool:
     # Imported here: it imports the apps whose jobs it knows, which pages without a job do not need.
-    from console.job_permissions import needed_to_control
+    from console.registrations import needed_to_control
 
     return all(one in may for one in needed_to_control(job, resumes=resumes))

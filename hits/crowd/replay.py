@@ -13,7 +13,7 @@ from annotation.readers.drafts import SubmissionDraft
 from hits.crowd.worker import CrowdWorker, Task
 from hits.exceptions import CrowdStuck
 from hits.models import Batch, Hit
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from presentation.progress import Progress, silently
 
 # The options to choose, by the id of a qualification type.

@@ -15,7 +15,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from annotation.access import loaded_permissions
 from annotation.models import Study
-from console.stages import DONE, LATER, NEEDS_YOU, SIGNS
+from console.registrations import DONE, LATER, NEEDS_YOU, SIGNS
 from hits.budgets import Room, rooms_by_study
 from hits.costs import paid_by_recruiters, spend_by_batch
 from hits.pages.urgent import HomeDecision, Material, waiting_decisions

@@ -39,8 +39,7 @@ from annotation.study_jobs import (
     RECRUIT,
     REVIEW,
 )
-from console.job_permissions import JobAccess, register_job_access
-from console.stages import ACTIVE, DONE, LATER, NEEDS_YOU
+from console.registrations import ACTIVE, DONE, LATER, NEEDS_YOU, JobAccess, register_job_access
 from hits.costs import latest_assignment_price
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch

@@ -9,7 +9,7 @@ from accounts.roles import Permission
 from annotation.dataset import DatasetTable, register_dataset_table
 from annotation.pages.study import register_counts
 from annotation.study_jobs import PLAN_SCORE, SCORE
-from console.job_permissions import JobAccess, register_job_access
+from console.registrations import JobAccess, register_job_access
 from metrics.models import ScoringRun
 from metrics.scoring_requests import asks_an_endpoint
 from metrics.study_files import score_rows

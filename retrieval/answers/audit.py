@@ -11,8 +11,8 @@ from typing import Any
 from django.utils.translation import gettext as _, gettext_noop, ngettext
 
 from console.glossary import code_name
-from presentation.counts import count_of
 from presentation.documents import Cell, Column, Number, Table
+from presentation.numbers import count_of
 from presentation.text_tables import text_report, text_table
 from results.models import Result
 from results.tables import Row

@@ -14,7 +14,7 @@ from annotation.exceptions import ImportRefused
 from annotation.readers.pooled_batch import PooledHit, each_pooled_hit
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from presentation.records import plain_values
 from retrieval.audit.pool_counts import (
     HUB_SHARE,

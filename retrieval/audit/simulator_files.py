@@ -11,7 +11,7 @@ from pathlib import Path
 from annotation.exceptions import ImportRefused
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from retrieval.audit.pool_files import unreadable_rows
 from retrieval.audit.records import AuditedFile, FileKind, Finding
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from annotation.readers.report import ReadingReport
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from presentation.records import plain_values
 from retrieval.audit.records import AuditedFile, Finding
 from retrieval.evaluation import evaluate_runs

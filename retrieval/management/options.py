@@ -15,8 +15,8 @@ from annotation.management.plain_table import natural
 from annotation.readers.report import FileReading, FileReadings
 from error_codes import CodedText
 from metrics.management.options import once, share
-from presentation.counts import count_of
 from presentation.files import reason_of
+from presentation.numbers import count_of
 from presentation.progress import bar
 from presentation.text_tables import text_report
 from retrieval.evaluation_records import Evaluation, Missing, Settings

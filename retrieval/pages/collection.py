@@ -17,8 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from console.access import may_of, person, require_permission
-from console.job_permissions import needed_to_control
-from console.stages import DONE, LATER, NEEDS_YOU, Stage
+from console.registrations import DONE, LATER, NEEDS_YOU, Stage, needed_to_control
 from results.models import Result
 from retrieval.collections import DELETE_COLLECTION
 from retrieval.derived_files import MAKE_VECTORS, STUDY_QRELS

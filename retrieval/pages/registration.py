@@ -13,7 +13,7 @@ from annotation.pages.labels import LabelFile, register_label_file
 from annotation.pages.study import register_panel
 from console.access import may, person
 from console.api.endpoint import register_subject
-from console.job_permissions import JobAccess, register_job_access
+from console.registrations import JobAccess, register_job_access
 from results.pages import SubjectPages, register_pages
 from retrieval.collections import DELETE_COLLECTION
 from retrieval.exports.qrels import (

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from django.utils.translation import gettext as _, ngettext
 
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from presentation.records import plain_values
 from presentation.text_tables import text_report, text_table
 from retrieval.exceptions import PoolDefective

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from presentation.counts import count_of
 from presentation.files import reason_of
+from presentation.numbers import count_of
 from presentation.progress import Progress, silently
 from presentation.records import plain_values
 from presentation.spreadsheets import csv_parts

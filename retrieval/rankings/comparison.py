@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from error_codes import CodedText
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from presentation.progress import Progress, silently
 from retrieval.evaluation import evaluate_runs
 from retrieval.evaluation_records import Evaluation, RunValues

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import CodedText
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from presentation.progress import Progress, silently
 from retrieval.evaluation import lists_of_run, positions, require_scale, run_names
 from retrieval.evaluation_records import Settings

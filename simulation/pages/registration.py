@@ -19,7 +19,7 @@ from annotation.pages.study import (
     result_state,
 )
 from console.api.endpoint import register_subject
-from console.job_permissions import JobAccess, register_job_access
+from console.registrations import JobAccess, register_job_access
 from results.models import Result
 from simulation.dialogue_studies import MAKE_DIALOGUES
 from simulation.models import DialogueStudy

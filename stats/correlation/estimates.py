@@ -7,7 +7,7 @@ from math import nan
 import numpy as np
 
 from stats.arguments import Floats, Integers, sum_by
-from stats.correlation import bootstrap, bootstrap_systems, pairwise_accuracy
+from stats.correlation import bootstrap, pairwise_accuracy
 from stats.correlation.cells import Cells
 from stats.correlation.coefficients import GroupValues, group_values, with_policy
 from stats.correlation.influence import (
@@ -126,9 +126,7 @@ def by_item(cells: Cells, plan: Plan) -> Estimate:
     x, y = (
         pairwise_accuracy.table(side, item, system, shape) for side in (cells.human, cells.metric)
     )
-    replicate = bootstrap_systems.of_items(
-        x, y, plan.of_rows, point.threshold or 0.0, plan.undefined
-    )
+    replicate = bootstrap.of_items(x, y, plan.of_rows, point.threshold or 0.0, plan.undefined)
     if plan.resample == "systems":
         return point.estimate(_resampled(replicate, (n_systems,), x.size, plan))
     drawn = replicate if of_item is None else _spread(replicate, of_item)
@@ -175,7 +173,7 @@ def of_systems(cells: Cells, plan: Plan) -> Estimate:
         point.groups, point.policy_values, point.value, _unscaled(point.threshold, cells.metric)
     )
     if plan.resample == "systems":
-        replicate = bootstrap_systems.of_means(mean_x, mean_y, plan.of_rows, threshold)
+        replicate = bootstrap.of_means(mean_x, mean_y, plan.of_rows, threshold)
         return unscaled.estimate(_if_possible(replicate, (n_systems,), unscaled, plan))
     if cells.drawn_units is None:
         if plan.drawn is not None:
@@ -184,7 +182,7 @@ def of_systems(cells: Cells, plan: Plan) -> Estimate:
     item, n_items = cells.numbered(cells.drawn_units)
     columns = (x, y, item, system, (n_items, n_systems), plan.of_rows, threshold)
     if plan.resample == "both":
-        both = bootstrap_systems.of_resampled_means(*columns)
+        both = bootstrap.of_resampled_means(*columns)
         return unscaled.estimate(_if_possible(both, (n_items, n_systems), unscaled, plan))
     interval = _if_possible(
         bootstrap.of_system_means(*columns), (n_items,), unscaled, plan, n_systems
@@ -221,7 +219,7 @@ def _soft(cells: Cells, plan: Plan) -> Estimate:
     )
     reason = np.array([Reason.TOO_FEW if np.isnan(value[0]) else None], dtype=object)
     point = _PointEstimate(GroupValues(value, reason), value, float(value[0]), None)
-    replicate = bootstrap_systems.of_soft_pairs(x, y, p_human, p_metric)[plan.resample]
+    replicate = bootstrap.of_soft_pairs(x, y, p_human, p_metric)[plan.resample]
     of_item, n_units = _item_units(cells, item, n_items)
     if of_item is not None and plan.resample != "systems":
         replicate = _spread(replicate, of_item)

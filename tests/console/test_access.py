@@ -26,7 +26,7 @@ from annotation.protocols.versions import current_document, freeze, save_draft
 from annotation.study_facts import RESULTS, compute
 from annotation.study_files import study_downloads
 from annotation.study_jobs import COLLECT, LABEL, REVIEW, SCORE
-from console.job_permissions import needed_to_control
+from console.registrations import needed_to_control
 from hits.models import DraftDecision
 from marketplace.people.enrolment import issue_access_key
 from tests.annotation.studies import doubt, rating_study

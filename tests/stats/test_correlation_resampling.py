@@ -7,7 +7,6 @@ from stats.correlation import (
     CiMethod,
     Reason,
     bootstrap as replicas,
-    bootstrap_systems as systems_too,
     correlation_at_level,
 )
 from stats.correlation.influence import (
@@ -62,8 +61,8 @@ def by_levels(cells: pd.DataFrame, coefficient: str) -> dict[str, replicas.Repli
     unit = (replicas.unit_range(side) for side in (x, y))
     shape = (n_items, n_systems)
     return {
-        "item": systems_too.of_items(*tables, coefficient, 0.0, "drop"),
-        "system": systems_too.of_resampled_means(*unit, item, system, shape, coefficient, 0.0),
+        "item": replicas.of_items(*tables, coefficient, 0.0, "drop"),
+        "system": replicas.of_resampled_means(*unit, item, system, shape, coefficient, 0.0),
     }
 
 

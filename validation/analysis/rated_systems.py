@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from error_codes import CodedText
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from presentation.records import plain_values
 from stats.inference.crossed_means import (
     SKEWED,

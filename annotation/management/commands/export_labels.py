@@ -5,7 +5,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.exports import write_labels
 from annotation.models import LabelSet, Study
-from presentation.counts import count_of
+from presentation.numbers import count_of
 
 
 class Command(BaseCommand):

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.frames import freeze_judgments
 from annotation.models import Study
-from presentation.counts import count_of
+from presentation.numbers import count_of
 
 
 class Command(BaseCommand):

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.exports import label_set_record
 from annotation.label_sets import METHODS, LabelSetResult, Rule, make_label_set
 from annotation.models import Study
-from presentation.counts import count_of
+from presentation.numbers import count_of
 
 
 class Command(BaseCommand):

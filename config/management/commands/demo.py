@@ -7,7 +7,7 @@ from annotation.agreement import study_agreement
 from annotation.models import Judgment, Study, Submission
 from config.samples import Crowd, demonstrate
 from hits.loop import prepare_database
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from presentation.progress import bar
 from retrieval.exports.qrels import study_qrels
 from validation.analysis import EVERY_CONDITION, Settings

@@ -7,7 +7,7 @@ from hits.connections import client_of
 from hits.decisions import APPROVE, decide, send_decisions
 from hits.drafts import measure_holds
 from hits.models import Assignment, AssignmentRecordQuerySet, Batch
-from presentation.counts import count_of
+from presentation.numbers import count_of
 from presentation.progress import bar
 
 

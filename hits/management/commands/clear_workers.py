@@ -6,7 +6,7 @@ from hits.exceptions import WorkerUnknown
 from hits.exclusions import clear_workers
 from hits.management.review_command import ReviewCommand, study_with_batches
 from hits.models import Exclusion, Worker
-from presentation.counts import count_of
+from presentation.numbers import count_of
 
 
 class Command(ReviewCommand):

@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.models import Study, Submission
 from hits.models import PracticeAnswer
 from hits.study_files import practice_answer_rows, submission_rows
-from presentation.counts import count_of
 from presentation.files import write_whole
+from presentation.numbers import count_of
 from presentation.row_files import FORMS
 
 

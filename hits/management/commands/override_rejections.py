@@ -14,7 +14,7 @@ from hits.management.review_command import (
     study_with_batches,
 )
 from hits.models import Assignment
-from presentation.counts import count_of
+from presentation.numbers import count_of
 
 
 class Command(ReviewCommand):

@@ -21,8 +21,7 @@ from hits.management.review_command import (
     study_with_batches,
 )
 from hits.payments import bonus_fee_usd, bonus_purpose, request_payment, validate_bonus
-from presentation.counts import count_of
-from presentation.numbers import read_usd
+from presentation.numbers import count_of, read_usd
 
 COLUMNS = ("assignment_id", "amount_usd", "reason")
 

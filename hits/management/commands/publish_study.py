@@ -25,8 +25,7 @@ from hits.plans import (
 from hits.publications import publish_batch
 from hits.requirements import MINUTES_OF_A_HIT, country_error, protocol_terms, requirements
 from hits.selections import ALL_ITEMS, of_round, sample
-from presentation.counts import count_of
-from presentation.numbers import read_usd
+from presentation.numbers import count_of, read_usd
 from presentation.progress import bar
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from encryption import UndecryptableSecret
 from hits.account_requests import reencrypt_connections
-from presentation.counts import count_of
+from presentation.numbers import count_of
 
 
 class Command(BaseCommand):

@@ -17,7 +17,7 @@ from hits.management.review_command import (
 )
 from hits.models import PART, Assignment
 from hits.payments import request_payment, validate_part
-from presentation.counts import count_of
+from presentation.numbers import count_of
 
 
 class Command(ReviewCommand):

@@ -9,8 +9,8 @@ from annotation.assignment_facts import assignment_ids
 from annotation.label_sets import CATEGORICAL, Rule, make_label_set
 from annotation.models import LabelSet, Study
 from annotation.readers.report import FileReadings
-from presentation.counts import count_of
 from presentation.files import write_whole
+from presentation.numbers import count_of
 from presentation.row_files import row_csv
 from retrieval.exports.assessors import assessor_lines, provenance_rows
 from retrieval.exports.grades import RULES

@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 
 from error_codes import InvalidValue
-from metrics.scorers.embedding import PACKAGED_SHA256, Embedding, cosine
-from metrics.scorers.embedding_controls import r_squared, random_texts, random_words_control
+from metrics.scorers.embedding import (
+    PACKAGED_SHA256,
+    Embedding,
+    cosine,
+    r_squared,
+    random_texts,
+    random_words_control,
+)
 from metrics.scorers.errors import (
     ModelChangedError,
     ModelUnavailableError,
