@@ -17,7 +17,6 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 import yaml
 from django.db.models import Count, Q
 
-from annotation.agreement_versions import current_agreement
 from annotation.exceptions import FolderUnusable, LicenseUnknown
 from annotation.exports import item_rows, judgment_rows, label_rows
 from annotation.models import (
@@ -32,6 +31,7 @@ from annotation.models import (
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import current_document
+from annotation.stored_agreement import current_agreement
 from annotation.study_facts import simulation_notice
 from console.registrations import load_registrations
 from presentation.files import write_whole

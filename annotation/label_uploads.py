@@ -13,7 +13,6 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _, ngettext
 
-from annotation.agreement_versions import agreement_fingerprint
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import Study, Upload
 from annotation.readers.drafts import ItemDraft, StudyDraft
@@ -44,6 +43,7 @@ from annotation.readers.tool_exports.studies import (
     read_pools,
 )
 from annotation.readers.tool_exports.surveys import column_pattern
+from annotation.stored_agreement import agreement_fingerprint
 from annotation.study_jobs import RESULT, request_study_job
 from annotation.uploads import (
     find_stored_mapping,

@@ -19,12 +19,6 @@ from django.db.models import Avg, Count, Max, Min, Q
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext as _
 
-from annotation.agreement_versions import (
-    agreement_fingerprint,
-    agreement_records,
-    compute_agreement,
-    current_agreement,
-)
 from annotation.models import (
     AgreementVersion,
     Candidate,
@@ -37,6 +31,12 @@ from annotation.models import (
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
+from annotation.stored_agreement import (
+    agreement_fingerprint,
+    agreement_records,
+    compute_agreement,
+    current_agreement,
+)
 from console.registrations import load_registrations
 from presentation.progress import Progress, silently
 

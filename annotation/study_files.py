@@ -15,7 +15,6 @@ from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
 from accounts.roles import Permission
-from annotation.agreement_versions import agreement_records
 from annotation.dataset import dataset_zip
 from annotation.exports import (
     check_rows,
@@ -33,6 +32,7 @@ from annotation.models import (
     Submission,
     WrittenAnswer,
 )
+from annotation.stored_agreement import agreement_records
 from annotation.study_facts import AGREEMENT, has_simulated, require_agreement
 from presentation.row_files import FORMS, RowFile
 

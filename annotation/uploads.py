@@ -24,11 +24,11 @@ from annotation.imports import ImportResult, import_study
 from annotation.models import StoredMapping, Study, Upload, UploadPart
 from annotation.protocols.templates import read_protocol
 from annotation.readers.archives import is_small, short_file_name
-from annotation.readers.column_mapping import ColumnMapping, guess_mapping, mapping_faults
 from annotation.readers.formats import FileFormat
+from annotation.readers.mapping import ColumnMapping, guess_mapping, mapping_faults
+from annotation.readers.profiles import TableProfile, items_of, mapped_study, profile_table
 from annotation.readers.report import Faults, ReadingReport
 from annotation.readers.rows import storable
-from annotation.readers.table_profiles import TableProfile, items_of, mapped_study, profile_table
 from annotation.readers.tables import OpenTable, opened_table
 from work.execution import run_job
 from work.models import Job

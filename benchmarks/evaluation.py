@@ -24,8 +24,8 @@ import ir_measures
 import numpy as np
 import pytrec_eval
 
+from retrieval.evaluated_runs import Settings
 from retrieval.evaluation import evaluate_runs, lists_of_run, positions
-from retrieval.evaluation_records import Settings
 from retrieval.trec_files import read_qrels, read_run
 from stats.ranking import JudgedLists, judged_lists, measure
 

@@ -17,13 +17,6 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Study
 from metrics.scorers.checkpoints import Checkpoint
-from retrieval.collection_files import (
-    assessors_grades,
-    describe_file,
-    files_on_disk,
-    free_name,
-    store_file,
-)
 from retrieval.exceptions import CollectionUnfit, PoolUnfit
 from retrieval.exports.assessors import assessor_lines
 from retrieval.exports.qrels import judgment_source, qrels_of
@@ -33,6 +26,13 @@ from retrieval.pools.encoding import Part, encode_catalogue
 from retrieval.pools.vectors import Vectors, write_vectors
 from retrieval.rankings.label_sets import label_sets
 from retrieval.source_files import opened_catalogue
+from retrieval.stored_files import (
+    assessors_grades,
+    describe_file,
+    files_on_disk,
+    free_name,
+    store_file,
+)
 from retrieval.trec_files import RelevanceGrades
 from retrieval.trec_layouts import iteration_of
 from work.request import request_job

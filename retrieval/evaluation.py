@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from error_codes import CodedText
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
-from retrieval.evaluation_records import (
+from retrieval.evaluated_runs import (
     Evaluation,
     RunsCompared,
     RunValues,

@@ -20,13 +20,6 @@ from annotation.readers.report import ReadingReport
 from annotation.readers.rows import storable
 from annotation.uploads import AT_ONCE_BYTES
 from results.models import Result
-from retrieval.collection_files import (
-    files_on_disk,
-    free_name,
-    is_packed,
-    record_action,
-    require_bearable,
-)
 from retrieval.exceptions import CollectionUnfit, FileFaults, TrecFileFaults
 from retrieval.models import (
     Collection,
@@ -44,6 +37,13 @@ from retrieval.source_files import (
     contradicting_lines,
     names_in,
     vectors_facts,
+)
+from retrieval.stored_files import (
+    files_on_disk,
+    free_name,
+    is_packed,
+    record_action,
+    require_bearable,
 )
 from retrieval.trec_files import (
     RelevanceGrades,

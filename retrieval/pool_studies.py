@@ -16,7 +16,6 @@ from annotation.new_studies import kind_of_protocol
 from annotation.protocols.templates import read_protocol
 from annotation.uploads import free_slug
 from results.models import Result
-from retrieval.collection_files import files_on_disk
 from retrieval.collections import link_studies
 from retrieval.exceptions import CollectionUnfit, PoolDefective
 from retrieval.file_readings import subject_of
@@ -24,6 +23,7 @@ from retrieval.models import CollectionFile, PoolStudy, result_collection
 from retrieval.pools.catalogue import names_alone, pool_study
 from retrieval.result_kinds.pool import stored_pool
 from retrieval.source_files import opened_catalogue
+from retrieval.stored_files import files_on_disk
 from work.request import request_job
 
 if TYPE_CHECKING:

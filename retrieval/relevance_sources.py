@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 from accounts.models import Team
 from annotation.models import LabelSet, Study, Submission
 from annotation.relevance import Judged, Source
-from retrieval.collection_files import files_on_disk
 from retrieval.exports.qrels import Source as QrelsSource, judgment_source, label_source, pairs_of
 from retrieval.models import Collection, CollectionFile
 from retrieval.source_files import vectors_of
+from retrieval.stored_files import files_on_disk
 from retrieval.trec_files import read_qrels
 from stats.arguments import Floats
 

@@ -16,7 +16,7 @@ from presentation.documents import Cell, add_interval
 from presentation.numbers import count_of
 from presentation.records import plain_values
 from presentation.text_tables import text_report, text_table
-from retrieval.evaluation_records import Evaluation, RunValues
+from retrieval.evaluated_runs import Evaluation, RunValues
 from retrieval.exceptions import RunsUnfit
 from retrieval.pools.targets import line_of_topic, read_target_values
 from stats.arguments import Floats

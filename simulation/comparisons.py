@@ -14,8 +14,8 @@ from presentation.records import plain_values
 from simulation.catalogue import Catalogue
 from simulation.draws import SHARE, uniform
 from simulation.experiments import Experiment, Settings
-from simulation.outcomes import Carry, Outcomes, Qrels, outcomes
 from simulation.targets import NONE, Targets
+from simulation.turn_measures import Carry, Outcomes, Qrels, outcomes
 from stats.arguments import Floats
 from stats.ranking import Measure
 from stats.ranking.rank_similarity import tau_b

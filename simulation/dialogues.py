@@ -14,10 +14,10 @@ import numpy as np
 
 from simulation.catalogue import Catalogue
 from simulation.critics import Critic
-from simulation.dialogue_log import DialogueLog
 from simulation.draws import LEAVE, SWITCH, uniform
 from simulation.recommenders.protocol import Recommender
 from simulation.targets import Targets
+from simulation.turn_log import DialogueLog
 from simulation.users import Flags, Situation, UserSimulator
 from stats.arguments import Floats, Integers
 

@@ -10,11 +10,11 @@ from presentation.progress import Progress, silently
 from presentation.records import plain_values
 from simulation.catalogue import Catalogue
 from simulation.critics import Critic
-from simulation.dialogue_log import DialogueLog
 from simulation.dialogues import DEPTH, simulate
-from simulation.outcomes import EVALUATION_BY_MODE, Carry, Outcomes, Qrels, outcomes
 from simulation.recommenders.protocol import Recommender
 from simulation.targets import Targets
+from simulation.turn_log import DialogueLog
+from simulation.turn_measures import EVALUATION_BY_MODE, Carry, Outcomes, Qrels, outcomes
 from simulation.users import UserSimulator
 from stats.ranking import Measure, measure
 from stats.ranking.topic_means import TopicMean, mean_over_topics

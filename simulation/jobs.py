@@ -4,9 +4,9 @@ from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import AnnotationError
 from metrics.scorers.errors import ScorerError
-from simulation.dialogue_studies import MAKE_DIALOGUES, make_dialogues
 from simulation.exceptions import SimulationError
-from simulation.experiment_runs import (
+from simulation.recorded_studies import MAKE_DIALOGUES, make_dialogues
+from simulation.run_pieces import (
     EVALUATE_RUN,
     RUN_PIECE,
     evaluate_run,

@@ -29,7 +29,7 @@ from simulation.recorded_dialogues import (
     product_words,
     require_in,
 )
-from simulation.switching_items import losses_and_gains, require_same_items
+from simulation.turn_items import losses_and_gains, require_same_items
 
 NEEDED = ("recommender", "user", "seed", "target", "turn", "shown", "found")
 ROWS_AT_ONCE = 2000

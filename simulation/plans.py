@@ -14,17 +14,17 @@ from annotation.readers.report import FileReadings, ReadingReport
 from annotation.relevance import relevance_sources
 from presentation.progress import Progress, silently
 from simulation.catalogue import Catalogue
-from simulation.catalogue_files import (
+from simulation.critics import CaptionCritic, Critic, PairedCaptionCritic, critic_of, read_captions
+from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
+from simulation.exceptions import ExperimentUnfit
+from simulation.experiments import Experiment, Settings, run_experiment
+from simulation.product_files import (
     read_fashion_iq,
     read_folder,
     read_names,
     read_shoes,
     read_sprite,
 )
-from simulation.critics import CaptionCritic, Critic, PairedCaptionCritic, critic_of, read_captions
-from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
-from simulation.exceptions import ExperimentUnfit
-from simulation.experiments import Experiment, Settings, run_experiment
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
 from simulation.targets import Targets, from_judgments, read_dialogues, read_starts, targets_of
 from simulation.users import CHOICES, MetaUser, Mode, of_mode, p_switch_of_effect

@@ -22,7 +22,13 @@ from annotation.exceptions import ImportRefused
 from annotation.readers.archives import UNPACKING_ERRORS, require_few_members, short_file_name
 from annotation.uploads import PART_BYTES
 from simulation.catalogue import Catalogue
-from simulation.catalogue_files import (
+from simulation.critics import Critic
+from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
+from simulation.exceptions import CatalogueUnfit
+from simulation.models import CataloguePart, StoredCatalogue
+from simulation.models.catalogues import NAME_LENGTH
+from simulation.plans import named_critic
+from simulation.product_files import (
     EMBEDDINGS,
     IDS,
     SPRITE,
@@ -32,12 +38,6 @@ from simulation.catalogue_files import (
     read_sent,
     require_apart,
 )
-from simulation.critics import Critic
-from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
-from simulation.exceptions import CatalogueUnfit
-from simulation.models import CataloguePart, StoredCatalogue
-from simulation.models.catalogues import NAME_LENGTH
-from simulation.plans import named_critic
 from stats.arguments import Floats
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from annotation.models import Study, Upload
 from annotation.pages.previews import import_problems, preview_of
 from annotation.pages.tool_settings import TOOL_NAMES
 from annotation.protocols.templates import template_names
-from annotation.readers.column_mapping import ColumnMapping, Use
+from annotation.readers.mapping import ColumnMapping, Use
 from annotation.readers.policies import REPEATS, Missing, Unmatched
 from annotation.readers.tool_exports.recognition import LabelUse
 from annotation.score_settings import (

@@ -15,7 +15,8 @@ from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
 from annotation.access import record_in
-from annotation.agreement_charts import (
+from annotation.assignment_facts import DeskWork, annotator_work
+from annotation.charts import (
     agreement_forest,
     annotator_scatter,
     forest_in_words,
@@ -23,8 +24,6 @@ from annotation.agreement_charts import (
     pairwise_matrix,
     scatter_in_words,
 )
-from annotation.agreement_versions import current_agreement
-from annotation.assignment_facts import DeskWork, annotator_work
 from annotation.models import UnitAgreement
 from annotation.models.agreement import UnitAgreementQuerySet
 from annotation.pages.jobs import job_of
@@ -33,6 +32,7 @@ from annotation.pages.study import (
     study_for,
     study_page,
 )
+from annotation.stored_agreement import current_agreement
 from annotation.study_facts import AGREEMENT
 from console.access import (
     may,

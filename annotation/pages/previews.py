@@ -14,16 +14,11 @@ from django.utils.translation import gettext as _, ngettext
 from accounts.models import User
 from annotation.label_uploads import LabelSettings
 from annotation.models import Upload
-from annotation.pages.upload_forms import DELIMITER_NAMES
-from annotation.readers.column_mapping import (
-    ColumnMapping,
-    Use,
-    mapping_faults,
-    mapping_warnings,
-)
+from annotation.pages.import_forms import DELIMITER_NAMES
 from annotation.readers.drafts import PictureDraft
 from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, ODS, PARQUET, FileFormat
 from annotation.readers.mapped_items import MappedItems
+from annotation.readers.mapping import ColumnMapping, Use, mapping_faults, mapping_warnings
 from annotation.readers.pictures import NamesOfPictures
 from annotation.readers.report import Fault, Faults
 from annotation.readers.rows import Row, gather_rows

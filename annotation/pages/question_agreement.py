@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 from django.db.models import F, QuerySet
 from django.utils.translation import gettext_lazy
 
-from annotation.agreement_versions import STATISTICS as ANNOTATOR_STATISTICS
 from annotation.disagreement import STATISTICS
 from annotation.models import (
     AgreementCoefficient,
@@ -23,6 +22,7 @@ from annotation.models import (
     RoundCoefficient,
     Study,
 )
+from annotation.stored_agreement import STATISTICS as ANNOTATOR_STATISTICS
 from console.glossary import COEFFICIENTS, Term, title_of
 from stats.libraries import pd
 

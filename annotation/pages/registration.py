@@ -11,7 +11,6 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.roles import Permission
-from annotation.agreement_versions import agreement_fingerprint
 from annotation.models import (
     Adjudication,
     AgreementCoefficient,
@@ -36,6 +35,7 @@ from annotation.pages.study import (
     study_kind,
 )
 from annotation.pages.uploads import upload_for
+from annotation.stored_agreement import agreement_fingerprint
 from annotation.study_facts import AGREEMENT
 from annotation.study_jobs import LABEL, RESULT
 from console.api.endpoint import register_subject

@@ -25,6 +25,15 @@ from annotation.access import permissions_in
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import Upload, UploadPart
 from annotation.new_studies import begin_study, copy_study
+from annotation.pages.import_forms import (
+    FROM_COPY,
+    FROM_FILE,
+    FROM_LABELS,
+    FileForm,
+    NewStudyForm,
+    ReadingForm,
+    posted_mapping,
+)
 from annotation.pages.previews import (
     column_rows,
     format_in_words,
@@ -42,15 +51,6 @@ from annotation.pages.tool_settings import (
     posted_labels,
     posted_scores,
     scores_context,
-)
-from annotation.pages.upload_forms import (
-    FROM_COPY,
-    FROM_FILE,
-    FROM_LABELS,
-    FileForm,
-    NewStudyForm,
-    ReadingForm,
-    posted_mapping,
 )
 from annotation.readers.drafts import PictureDraft
 from annotation.readers.formats import FileFormat

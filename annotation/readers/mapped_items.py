@@ -21,9 +21,9 @@ from django.utils.translation import gettext as _, ngettext
 
 from annotation.bulk import insert_many
 from annotation.exceptions import ImportRefused
-from annotation.readers.column_mapping import LONGEST_SYSTEM, ColumnMapping, Use, mapping_warnings
 from annotation.readers.drafts import CandidateDraft, ItemDraft, PictureDraft
 from annotation.readers.item_files import MOST_CANDIDATES
+from annotation.readers.mapping import LONGEST_SYSTEM, ColumnMapping, Use, mapping_warnings
 from annotation.readers.pictures import NoPictures, PictureSource, read_picture
 from annotation.readers.report import MOST_PLACES, Faults, ReadingReport
 from annotation.readers.rows import CheckedCells, Row, RowBlock

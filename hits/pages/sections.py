@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _, ngettext
 
 from annotation.models import Item, Protocol, Study
 from annotation.models.uploads import OF_POOLS
-from annotation.pages.upload_forms import purpose_of, title_of
+from annotation.pages.import_forms import purpose_of, title_of
 from annotation.protocols.columns import blind_document, blind_faults
 from annotation.protocols.documents import read_document
 from annotation.protocols.faults import Fault

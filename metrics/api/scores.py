@@ -18,7 +18,7 @@ from console.api.endpoint import Endpoint, Input
 from console.api.job_records import JobSerializer
 from console.api.operations import lists, page, stretch, stretches, writes
 from metrics.models import Score, ScoringRun
-from metrics.pages.scoring_forms import metrics_on_offer
+from metrics.pages.metric_forms import metrics_on_offer
 
 MOST_METRICS = 50
 

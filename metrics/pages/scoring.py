@@ -16,17 +16,17 @@ from accounts.models import User
 from accounts.roles import Permission
 from annotation.exceptions import AnnotationError
 from annotation.models import Study, Upload
+from annotation.pages.import_forms import FileForm
 from annotation.pages.study import (
     study_for,
     study_page,
 )
-from annotation.pages.upload_forms import FileForm
 from annotation.uploads import request_reading, store_upload
 from console.access import person, team_for
 from metrics.exceptions import MetricsError, ParameterRefused
 from metrics.judge_connections import close_judge_connection, connect_judge
 from metrics.models import JudgeConnection, ScoringRequest
-from metrics.pages.scoring_forms import (
+from metrics.pages.metric_forms import (
     JudgeConnectionForm,
     JudgeForm,
     ParametersForm,

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from error_codes import CodedText, InvalidValue
 from metrics.scorers.checkpoints import Checkpoint
+from metrics.scorers.completion_server import CompletionsServer
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint, api_key_from
 from metrics.scorers.likelihood import CausalModel, Likelihood, Referee
-from metrics.scorers.likelihood_server import CompletionsServer
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 
 VERSION = 1

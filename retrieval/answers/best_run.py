@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _, ngettext
 from console.templatetags.numbers import p_text, percent
 from error_codes import CodedText
 from presentation.numbers import format_interval, format_number, shorten_names
-from retrieval.evaluation_records import RunOrder
+from retrieval.evaluated_runs import RunOrder
 from retrieval.models import EvaluatedMeasure, RunPair, RunResult
 
 # Fewer topics give no answer, as fewer items give none on Results.

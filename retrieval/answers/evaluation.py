@@ -18,9 +18,9 @@ from results.kinds import Chart
 from retrieval.answers.best_run import EvaluationAnswer
 from retrieval.answers.pools import describe_unweighted, find_evaluation_draw
 from retrieval.charts.topics import differences, differences_in_words, topic_differences
-from retrieval.evaluation_records import SIGNIFICANT
-from retrieval.evaluation_rows import StoredEvaluation
+from retrieval.evaluated_runs import SIGNIFICANT
 from retrieval.models import EvaluatedMeasure, ResultFile, RunResult
+from retrieval.stored_evaluations import StoredEvaluation
 
 TOPICS = "topics"
 RUN, MEASURE = (

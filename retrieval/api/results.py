@@ -31,7 +31,6 @@ from results.settings import Inputs
 from results.shown import ShownResult
 from retrieval.answers.evaluation import EvaluationView
 from retrieval.answers.pools import PoolView, list_strata, sentence_of
-from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.models import (
     Collection,
     PoolFinding,
@@ -45,6 +44,7 @@ from retrieval.result_kinds.evaluation import WEIGHTS, EvaluationKind
 from retrieval.result_kinds.machine import MachineKind
 from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.result_kinds.targets import SOURCES, request_sample
+from retrieval.stored_evaluations import StoredEvaluation
 
 Kind = ResultType
 Record = dict[str, Any]

@@ -13,8 +13,8 @@ from annotation.readers.report import ReadingReport
 from presentation.numbers import count_of
 from presentation.records import plain_values
 from retrieval.audit.records import AuditedFile, Finding
+from retrieval.evaluated_runs import Settings
 from retrieval.evaluation import evaluate_runs
-from retrieval.evaluation_records import Settings
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
 from retrieval.exports.grades import CollectionSizes
 from retrieval.rankings.label_sets import LabelSets, assessors_agree, label_sets

@@ -19,7 +19,7 @@ from presentation.files import reason_of
 from presentation.numbers import count_of
 from presentation.progress import bar
 from presentation.text_tables import text_report
-from retrieval.evaluation_records import Evaluation, Missing, Settings
+from retrieval.evaluated_runs import Evaluation, Missing, Settings
 from retrieval.pools.catalogue import Catalogue, read_catalogue
 from retrieval.pools.encoding import Part, encode_catalogue
 from retrieval.pools.sources import EmbeddingSource, RunSource, Similarity, Source

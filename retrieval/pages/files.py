@@ -21,7 +21,6 @@ from accounts.roles import Permission
 from console.access import may, person
 from console.forms import offer_choices, problems_of
 from results.pages import name_download
-from retrieval.collection_files import DESCRIPTIONS, describe_file, remove_file, store_file
 from retrieval.derived_files import MERGED_QRELS, request_merged_qrels
 from retrieval.exceptions import CollectionUnfit
 from retrieval.file_readings import READ_FILES, confirm_file, request_reading, subject_of
@@ -30,6 +29,7 @@ from retrieval.models.collections import NAME_LENGTH, CollectionFileQuerySet
 from retrieval.pages.collection import collection_for, collection_page
 from retrieval.pages.judgments import merging_rule_choices
 from retrieval.pages.sources import SOURCES
+from retrieval.stored_files import DESCRIPTIONS, describe_file, remove_file, store_file
 from work.models import Job
 
 JUDGED = (CollectionFile.Kind.QRELS, CollectionFile.Kind.ASSESSORS)

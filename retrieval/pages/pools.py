@@ -20,13 +20,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.roles import Permission
 from annotation.assignment_facts import list_launched_batches
 from annotation.models import Study
-from annotation.pages.upload_forms import title_of
+from annotation.pages.import_forms import title_of
 from console.access import may, person
 from console.forms import offer_choices
 from results.models import Result
 from results.pages import failed_arguments, name_download
 from retrieval.answers.pools import FAULT_TITLES, PoolView
-from retrieval.collection_files import describe_file, store_file
 from retrieval.derived_files import MAKE_VECTORS, offered_models, request_vectors
 from retrieval.exceptions import CollectionUnfit, RetrievalError
 from retrieval.file_readings import request_reading, subject_of
@@ -44,6 +43,7 @@ from retrieval.pages.sources import SOURCES, SourceForm, VectorsForm, list_sourc
 from retrieval.pool_studies import STUDY_OF_POOL, request_study
 from retrieval.pools.pool_files import pool_csv
 from retrieval.result_kinds.pool import MAKE_POOL, request_pool, stored_pool
+from retrieval.stored_files import describe_file, store_file
 from work.models import Job
 
 KIND = CollectionFile.Kind

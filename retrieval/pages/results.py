@@ -46,7 +46,6 @@ from retrieval.answers.evaluation import (
     weighted_table,
 )
 from retrieval.audit.records import Claims, read_claims
-from retrieval.evaluation_rows import StoredEvaluation
 from retrieval.exceptions import RetrievalError
 from retrieval.models import Collection, CollectionFile, ResultType
 from retrieval.pages.collection import collection_for, collection_page
@@ -54,6 +53,7 @@ from retrieval.pages.files import SeveralFilesField
 from retrieval.result_kinds.audit import AUDIT, request_audit_of_uploads
 from retrieval.result_kinds.evaluation import EVALUATE, EvaluationKind
 from retrieval.result_kinds.report import WRITE_REPORT, read_sections, request_report
+from retrieval.stored_evaluations import StoredEvaluation
 
 KIND = ResultType.EVALUATION
 

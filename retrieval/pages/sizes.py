@@ -18,7 +18,7 @@ from retrieval.pages.pilot_sizes import (
     PilotForm,
     pilot_answer,
 )
-from retrieval.pages.size_forms import (
+from retrieval.pages.planning_forms import (
     METHODS,
     OTHER_METHODS,
     POWER,

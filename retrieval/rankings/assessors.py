@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from retrieval.evaluated_runs import Settings
 from retrieval.evaluation import run_names
-from retrieval.evaluation_records import Settings
 from retrieval.rankings.label_sets import LabelSets
 from retrieval.rankings.records import ComparisonSettings, CrossedMean, RandomDesign
 from retrieval.trec_files import Run

@@ -12,8 +12,8 @@ import numpy as np
 from error_codes import CodedText
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
+from retrieval.evaluated_runs import Evaluation, RunValues
 from retrieval.evaluation import evaluate_runs
-from retrieval.evaluation_records import Evaluation, RunValues
 from retrieval.rankings.assessors import (
     NO_CHOICE,
     ONE_EACH,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from presentation.records import plain_values
-from retrieval.evaluation_records import SIGNIFICANT, Evaluation, Settings
+from retrieval.evaluated_runs import SIGNIFICANT, Evaluation, Settings
 from stats.agreement import Agreement
 from stats.agreement.specific import LabelOverlap
 from stats.inference.crossed_means import MeanOfCells

@@ -16,10 +16,10 @@ from retrieval.answers.audit import list_files
 from retrieval.answers.evaluation import EvaluationView
 from retrieval.answers.pools import PoolView, find_draw
 from retrieval.answers.studies import StudyJudgments
-from retrieval.evaluation_records import few_runs_sentence
-from retrieval.evaluation_rows import StoredEvaluation
+from retrieval.evaluated_runs import few_runs_sentence
 from retrieval.models import Collection, CollectionFile
 from retrieval.report.basis import KIND, RESULT_TITLES, RESULTS, Basis, list_limits
+from retrieval.stored_evaluations import StoredEvaluation
 
 MOST_FILES = 20
 TITLES: dict[str, str | Promise] = {

@@ -17,11 +17,11 @@ from results.tables import Count, Record, Row, Table, Text, Value, sentence
 from retrieval.audit.collection import audit_collection
 from retrieval.audit.records import Claims
 from retrieval.charts.results import counted_findings, findings_in_words
-from retrieval.collection_files import files_on_disk, require_bearable, store_file
 from retrieval.exceptions import CollectionUnfit
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile, ResultType
 from retrieval.result_kinds.base import CollectionKind
+from retrieval.stored_files import files_on_disk, require_bearable, store_file
 from work.models import Job
 
 if TYPE_CHECKING:

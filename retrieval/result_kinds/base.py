@@ -15,7 +15,7 @@ from presentation.files import reason_of
 from results.kinds import ResultKind
 from results.models import Result
 from results.settings import Choice, Choices, Flag, Inputs, Names, Number, setting
-from retrieval.evaluation_records import Settings
+from retrieval.evaluated_runs import Settings
 from retrieval.exceptions import CollectionUnfit, RetrievalError, RunsUnfit
 from retrieval.models import Collection, CollectionFile, ResultFile, ResultType
 from retrieval.rankings import ComparisonSettings as Defaults

@@ -15,8 +15,7 @@ from results.models import Result
 from results.settings import Inputs
 from results.tables import Count, Estimate, PValue, Record, Row, Table, Text, Value, sentence
 from retrieval.charts.results import MOST_DRAWN, means_chart
-from retrieval.collection_files import assessors_grades, opened_files
-from retrieval.evaluation_records import few_runs_sentence
+from retrieval.evaluated_runs import few_runs_sentence
 from retrieval.exceptions import RunsUnfit
 from retrieval.models import CollectionFile, FileTopic, ResultType
 from retrieval.rankings import ComparisonSettings, compare_qrels
@@ -27,6 +26,7 @@ from retrieval.result_kinds.base import (
     RunsKind,
     settings_of,
 )
+from retrieval.stored_files import assessors_grades, opened_files
 
 if TYPE_CHECKING:
     from retrieval.models import Collection

@@ -11,9 +11,8 @@ from django.utils.translation import gettext as _, gettext_lazy
 from error_codes import CodedText
 from results.kinds import Chosen, Computed, Given, register_kind
 from results.models import Result
-from retrieval.collection_files import opened_files
+from retrieval.evaluated_runs import Evaluation, RunsCompared, RunValues
 from retrieval.evaluation import evaluate_runs
-from retrieval.evaluation_records import Evaluation, RunsCompared, RunValues
 from retrieval.exceptions import CollectionUnfit, RunsUnfit
 from retrieval.models import (
     CollectionFile,
@@ -28,6 +27,7 @@ from retrieval.models import (
     WeightedResult,
 )
 from retrieval.result_kinds.base import EvaluationSettings, Kind, RunsKind, settings_of, write_rows
+from retrieval.stored_files import opened_files
 from retrieval.weighted_means import WeightedMeans, topic_weights, weighted_means
 from stats.ranking import Measure
 

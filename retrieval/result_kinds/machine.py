@@ -15,12 +15,12 @@ from results.models import Result
 from results.settings import Inputs
 from results.tables import Estimate, PValue, Row, Table, Text, Value, sentence
 from retrieval.charts.results import means_chart
-from retrieval.collection_files import opened_files
-from retrieval.evaluation_records import SIGNIFICANT, few_runs_sentence
+from retrieval.evaluated_runs import SIGNIFICANT, few_runs_sentence
 from retrieval.exceptions import RunsUnfit
 from retrieval.models import CollectionFile, ResultType
 from retrieval.result_kinds.base import QRELS, RUNS, Kind, MachineSettings, RunsKind, settings_of
 from retrieval.reuse.machine import NO_SUM, compare_machine
+from retrieval.stored_files import opened_files
 
 if TYPE_CHECKING:
     from retrieval.models import Collection

@@ -15,7 +15,6 @@ from presentation.files import reason_of
 from results.computing import request_result
 from results.kinds import Computed, Given, register_kind
 from results.models import Result
-from retrieval.collection_files import files_on_disk
 from retrieval.exceptions import CollectionUnfit, PoolUnfit
 from retrieval.models import (
     CandidateSource,
@@ -47,6 +46,7 @@ from retrieval.pools.sources import EmbeddingSource, RunSource, Source
 from retrieval.pools.targets import targets_of_runs
 from retrieval.result_kinds.base import CollectionKind, write_rows
 from retrieval.source_files import opened_catalogue, vectors_of
+from retrieval.stored_files import files_on_disk
 from retrieval.trec_files import read_run
 
 if TYPE_CHECKING:

@@ -12,21 +12,16 @@ from django.utils.translation import gettext as _, gettext_lazy
 from results.computing import request_result
 from results.kinds import Computed, Given, register_kind
 from results.models import Result
-from retrieval.collection_files import files_on_disk
 from retrieval.exceptions import PoolUnfit
 from retrieval.file_readings import note_fits
 from retrieval.models import CollectionFile, ResultType, SampledTarget
 from retrieval.pools.records import Target
+from retrieval.pools.sampling import TargetSample, difficulty, require_possible, sample_targets
 from retrieval.pools.sources import EmbeddingSource, RunSource
-from retrieval.pools.target_samples import (
-    TargetSample,
-    difficulty,
-    require_possible,
-    sample_targets,
-)
 from retrieval.pools.targets import targets_of_runs
 from retrieval.result_kinds.base import CollectionKind, write_rows
 from retrieval.result_kinds.pool import opened_source
+from retrieval.stored_files import files_on_disk
 
 if TYPE_CHECKING:
     from accounts.models import User

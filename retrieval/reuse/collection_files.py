@@ -12,13 +12,13 @@ from django.utils.translation import gettext as _
 
 from presentation.progress import Progress
 from results.models import Result
-from retrieval.collection_files import opened_files
 from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
 from retrieval.models import CollectionFile, PoolReplacement, PoolSlot, PoolStudy
 from retrieval.result_kinds.base import settings_of
 from retrieval.result_kinds.pool import source_name
 from retrieval.reuse.records import Provenance, Reusability
 from retrieval.reuse.reusability import reusability
+from retrieval.stored_files import opened_files
 
 Kind = CollectionFile.Kind
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from error_codes import CodedText
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
+from retrieval.evaluated_runs import Settings
 from retrieval.evaluation import lists_of_run, positions, require_scale, run_names
-from retrieval.evaluation_records import Settings
 from retrieval.exceptions import RunsUnfit
 from retrieval.reuse.records import CalibratedMean, MachineComparison, Sample, SharedModelBias
 from retrieval.reuse.reusability import OF_THE_POOL

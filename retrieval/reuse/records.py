@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from presentation.records import plain_values
-from retrieval.evaluation_records import Settings
+from retrieval.evaluated_runs import Settings
 from stats.inference.powered_means import PredictionPowered
 from stats.ranking import Measure
 from stats.ranking.pool_bias import OutsideEstimate, Share

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from error_codes import CodedText
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
+from retrieval.evaluated_runs import Settings
 from retrieval.evaluation import (
     has_relevant,
     lists_of_run,
@@ -19,7 +20,6 @@ from retrieval.evaluation import (
     run_names,
     share_judged,
 )
-from retrieval.evaluation_records import Settings
 from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
 from retrieval.reuse.pool import Families, Pooled, depths_of, families, sources_of, systems_of
 from retrieval.reuse.records import (
@@ -33,7 +33,7 @@ from retrieval.reuse.records import (
 from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Floats, Integers
 from stats.ranking import JudgedLists, Measure, measure
-from stats.ranking.measure_names import KINDS
+from stats.ranking.notation import KINDS
 from stats.ranking.pool_bias import (
     FEW_GROUPS,
     LEAST_GROUPS,

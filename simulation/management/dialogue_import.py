@@ -10,8 +10,8 @@ from django.core.management.base import CommandError, CommandParser
 from annotation.management.importer import StudyImportCommand, owner_named, team_named
 from annotation.management.plain_table import natural
 from simulation.catalogue import Catalogue
-from simulation.dialogue_studies import DialogueItems, import_dialogues
 from simulation.plans import CATALOGUES, named_catalogue
+from simulation.recorded_studies import DialogueItems, import_dialogues
 
 
 class DialogueImportCommand(StudyImportCommand, ABC):

@@ -18,11 +18,11 @@ from accounts.names import require_visible
 from accounts.roles import Permission
 from annotation.access import record_in
 from annotation.exceptions import AnnotationError
+from annotation.pages.import_forms import teams_to_import_into
 from annotation.pages.study import (
     study_for,
     study_page,
 )
-from annotation.pages.upload_forms import teams_to_import_into
 from annotation.study_facts import simulation_notice
 from annotation.study_jobs import jobs_of
 from console.access import (
@@ -37,7 +37,6 @@ from results.kinds import result_kind
 from results.models import Result
 from results.pages import draw_chart
 from results.shown import ShownResult
-from simulation.dialogue_studies import MAKE_DIALOGUES, request_dialogue_study
 from simulation.exceptions import SimulationError
 from simulation.models import (
     DialogueStudy,
@@ -46,6 +45,7 @@ from simulation.models import (
 )
 from simulation.outcome_study import LEAST_TARGETS
 from simulation.recorded_dialogues import origin_of
+from simulation.recorded_studies import MAKE_DIALOGUES, request_dialogue_study
 from simulation.result_kinds.dialogues import DialogueKind
 from work.models import Job
 

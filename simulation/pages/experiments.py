@@ -29,7 +29,6 @@ from presentation.row_files import FORMS as ROW_FORMS, JSON_LINES, RowFile
 from presentation.spreadsheets import frame_csv
 from presentation.table_files import TABLE_FORMS, write_table
 from simulation.exceptions import SimulationError
-from simulation.experiment_runs import LOG_NAME, log_lines
 from simulation.models import ExperimentVersion, StoredExperiment, StoredRecommender
 from simulation.pages.catalogues import (
     DRAWN,
@@ -56,6 +55,7 @@ from simulation.pages.tables import (
 )
 from simulation.pages.view import ExperimentView, standing_of_run
 from simulation.plans import TRAINED
+from simulation.run_pieces import LOG_NAME, log_lines
 from simulation.stored_experiments import (
     create_experiment,
     delete_experiment,

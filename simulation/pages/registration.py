@@ -21,9 +21,9 @@ from annotation.pages.study import (
 from console.api.endpoint import register_subject
 from console.registrations import JobAccess, register_job_access
 from results.models import Result
-from simulation.dialogue_studies import MAKE_DIALOGUES
 from simulation.models import DialogueStudy
 from simulation.pages.experiments import experiment_for
+from simulation.recorded_studies import MAKE_DIALOGUES
 
 if TYPE_CHECKING:
     from annotation.models.studies import CountedStudy

@@ -23,7 +23,7 @@ from simulation.models import (
     SwitchCount,
     TurnResult,
 )
-from simulation.outcomes import EVALUATION_BY_MODE
+from simulation.turn_measures import EVALUATION_BY_MODE
 
 BOLD = gettext_lazy(
     "Bold: the highest of its column, unless all rows are equal. Percentages are of the "

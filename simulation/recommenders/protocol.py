@@ -8,9 +8,9 @@ import numpy as np
 
 from simulation.catalogue import Catalogue, on_grid
 from simulation.critics import Critic
-from simulation.dialogue_log import top_items
 from simulation.draws import ORDER, hashed, uniform
 from simulation.targets import NONE
+from simulation.turn_log import top_items
 from stats.arguments import Floats, Integers
 
 

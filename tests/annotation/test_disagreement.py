@@ -7,7 +7,6 @@ import pytest
 
 from accounts.models import User
 from annotation.agreement import study_agreement
-from annotation.agreement_versions import agreement_records, compute_agreement
 from annotation.disagreement import annotator_table, default_threshold, unit_table
 from annotation.disputes import adjudication_queue, decide
 from annotation.exceptions import StudyUnfit
@@ -26,6 +25,7 @@ from annotation.models import (
 )
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import freeze, save_draft
+from annotation.stored_agreement import agreement_records, compute_agreement
 from annotation.units import system_strengths, wins
 from presentation.records import plain_records
 from stats.agreement import krippendorff_alpha

@@ -18,7 +18,9 @@ from django.core.management.base import CommandError
 from annotation.exceptions import ImportRefused
 from annotation.models import Candidate, Item, Study
 from annotation.readers import archives
-from annotation.readers.column_mapping import (
+from annotation.readers.formats import FileFormat
+from annotation.readers.mapped_items import MappedItems
+from annotation.readers.mapping import (
     ColumnMapping,
     Use,
     guess_mapping,
@@ -26,11 +28,9 @@ from annotation.readers.column_mapping import (
     mapping_faults,
     mapping_warnings,
 )
-from annotation.readers.formats import FileFormat
-from annotation.readers.mapped_items import MappedItems
+from annotation.readers.profiles import items_of, profile_table
 from annotation.readers.report import Faults
 from annotation.readers.rows import ROWS_AT_ONCE
-from annotation.readers.table_profiles import items_of, profile_table
 from annotation.readers.tables import opened_table
 from tests.annotation.importing import assert_refused, command_output, everything
 from tests.codes import codes_of, refused, refused_naming

@@ -15,7 +15,7 @@ from annotation.study_jobs import RESULT, SCORE, request_study_job
 from hits.models import Assignment
 from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import Score, ScoringRequest, ScoringRun
-from metrics.pages.scoring_forms import lacking_models
+from metrics.pages.metric_forms import lacking_models
 from metrics.scorer_options import has_model
 from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.boto_clients import in_process_client

@@ -24,8 +24,8 @@ from hits.models import Connection, Recruitment
 from results.computing import request_result
 from results.kinds import result_kind
 from retrieval.models import Collection
-from simulation.dialogue_studies import request_dialogue_study
 from simulation.models import DialogueStudy
+from simulation.recorded_studies import request_dialogue_study
 from simulation.stored_catalogues import drawn_products
 from simulation.stored_experiments import request_run
 from simulation.stored_training import request_training

@@ -18,13 +18,13 @@ from django.urls import reverse
 
 from accounts.models import User
 from annotation.agreement import study_agreement
-from annotation.agreement_versions import agreement_records
 from annotation.dataset import LICENSES
 from annotation.disputes import add_comment
 from annotation.exceptions import LicenseUnknown
 from annotation.frames import judgment_frame, record_item_sample
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Item, Judgment, Study, Submission
+from annotation.stored_agreement import agreement_records
 from annotation.study_facts import require_agreement, simulation_notice
 from annotation.study_files import (
     file_names,

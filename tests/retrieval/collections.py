@@ -6,10 +6,10 @@ import numpy as np
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from accounts.models import Team, User
-from retrieval.collection_files import store_file
 from retrieval.collections import create_collection
 from retrieval.file_readings import read_file
 from retrieval.models import Collection, CollectionFile
+from retrieval.stored_files import store_file
 
 N_DOCUMENTS = 30
 

@@ -17,7 +17,6 @@ from annotation.readers.drafts import PictureDraft
 from annotation.readers.tables import read_rows
 from annotation.uploads import plain_file_name
 from results.models import Result
-from retrieval.collection_files import files_on_disk, is_packed, store_file
 from retrieval.collections import create_collection
 from retrieval.exceptions import CollectionUnfit, PoolFileFaults, PoolUnfit, TrecFileFaults
 from retrieval.models import SampledTarget
@@ -25,9 +24,10 @@ from retrieval.pools.encoding import opened_picture
 from retrieval.pools.targets import read_targets
 from retrieval.pools.vectors import TOO_LONG, read_vectors
 from retrieval.result_kinds.pool import request_pool
+from retrieval.stored_files import files_on_disk, is_packed, store_file
 from retrieval.trec_files import LONGEST_LINE, read_qrels
-from simulation.catalogue_files import read_embeddings
 from simulation.exceptions import CatalogueUnfit
+from simulation.product_files import read_embeddings
 from tests.codes import refused, refused_naming
 from tests.retrieval.collections import add_file, run_text, sent
 

@@ -11,7 +11,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.models import Study
 from results.models import Result
-from retrieval.collection_files import store_file
 from retrieval.exceptions import CollectionUnfit, PoolDefective, PoolUnfit
 from retrieval.exports.grades import scale_of
 from retrieval.file_readings import request_reading
@@ -22,6 +21,7 @@ from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RunSource
 from retrieval.result_kinds.pool import plan_of, request_pool, stored_pool
 from retrieval.source_files import opened_catalogue, vectors_of
+from retrieval.stored_files import store_file
 from retrieval.trec_files import read_run
 from tests.codes import refused, refused_naming
 from tests.retrieval.drawn_products import catalogue_zip, run_text, targets, vectors_zip

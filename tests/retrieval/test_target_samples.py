@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 
 from retrieval.exceptions import PoolFileFaults, PoolUnfit, SampleUnfit
 from retrieval.pools.records import Target
+from retrieval.pools.sampling import difficulty, require_possible, sample_targets
 from retrieval.pools.sources import EmbeddingSource
-from retrieval.pools.target_samples import difficulty, require_possible, sample_targets
 from retrieval.pools.targets import read_targets
 from retrieval.pools.vectors import Vectors
 from stats.ranking.query_difficulty import query_difficulty

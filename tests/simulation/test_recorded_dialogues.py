@@ -10,7 +10,7 @@ import pytest
 
 from simulation.exceptions import DialoguesUnfit
 from simulation.recorded_dialogues import log_rows
-from simulation.switching_items import losses_and_gains
+from simulation.turn_items import losses_and_gains
 from tests.codes import refused, refused_naming
 
 ROW: dict[str, Any] = {

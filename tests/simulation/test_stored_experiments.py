@@ -56,7 +56,7 @@ def finished(team, owner):
     experiment = stored_experiment(team, owner, name="Finished")
     version = request_run(experiment=experiment, rules=RULES, actor=None)
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr("simulation.experiment_runs.MOST_USERS_A_PIECE", 2)
+        monkeypatch.setattr("simulation.run_pieces.MOST_USERS_A_PIECE", 2)
         work_off()
     version.refresh_from_db()
     return version

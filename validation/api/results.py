@@ -13,13 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.roles import Permission
-from annotation.agreement_versions import current_agreement
 from annotation.api.items import SIMULATED
 from annotation.api.jobs import accepted
 from annotation.disputes import adjudication_queue
 from annotation.models import AgreementCoefficient, PositionEffect, Study
 from annotation.pages.adjudication import QueueSelection
 from annotation.pages.jobs import job_of
+from annotation.stored_agreement import current_agreement
 from annotation.study_facts import (
     AGREEMENT,
     RESULTS,

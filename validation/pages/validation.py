@@ -25,7 +25,7 @@ from console.access import (
 from console.pages.pictures import FORMS, of_version, picture_in
 from metrics.exceptions import ValidationUnknown
 from metrics.models import ScoringRun
-from metrics.pages.scoring_forms import has_references, lacking_models, metrics_on_offer
+from metrics.pages.metric_forms import has_references, lacking_models, metrics_on_offer
 from presentation.plain import records_csv
 from results.models import Result, ResultPart
 from validation.heds import (

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.agreement_versions import compute_agreement
 from annotation.dataset import LICENSES, UNKNOWN_LICENSE, require_license, write_dataset
 from annotation.models import Study
+from annotation.stored_agreement import compute_agreement
 
 
 class Command(BaseCommand):

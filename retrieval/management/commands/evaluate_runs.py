@@ -9,8 +9,8 @@ from annotation.management.plain_table import positive
 from annotation.readers.report import FileReadings
 from presentation.progress import bar
 from results.shown import ShownResult
+from retrieval.evaluated_runs import Evaluation, Settings, evaluation_text
 from retrieval.evaluation import evaluate_runs
-from retrieval.evaluation_records import Evaluation, Settings, evaluation_text
 from retrieval.management.options import (
     add_evaluation_options,
     evaluation_readings,

@@ -19,14 +19,14 @@ from retrieval.management.options import (
     with_readings,
 )
 from retrieval.pools.records import Target
-from retrieval.pools.sources import EmbeddingSource, RunSource
-from retrieval.pools.target_samples import (
+from retrieval.pools.sampling import (
     Allocation,
     TargetSample,
     difficulty,
     require_possible,
     sample_targets,
 )
+from retrieval.pools.sources import EmbeddingSource, RunSource
 from retrieval.pools.targets import read_target_values, read_targets, targets_of_runs
 from stats.arguments import Floats
 from stats.ranking.query_difficulty import Predictor

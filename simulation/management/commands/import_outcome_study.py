@@ -6,9 +6,9 @@ from django.core.management.base import CommandParser
 
 from annotation.management.plain_table import natural, positive
 from simulation.catalogue import Catalogue
-from simulation.dialogue_studies import DialogueItems
 from simulation.management.dialogue_import import DialogueImportCommand
 from simulation.outcome_items import outcome_items
+from simulation.recorded_studies import DialogueItems
 
 
 class Command(DialogueImportCommand):

@@ -10,9 +10,9 @@ from presentation.progress import bar
 from presentation.theme import rendered, themed
 from simulation.experiments import Experiment, Settings
 from simulation.figures import pictures
-from simulation.outcomes import EVALUATION_BY_MODE, Carry, Qrels
 from simulation.plans import CATALOGUES, RECOMMENDERS, USERS, Request, run_request, targets_of_qrels
 from simulation.reports import report, report_text
+from simulation.turn_measures import EVALUATION_BY_MODE, Carry, Qrels
 from simulation.users import Mode
 from stats.ranking import measure
 

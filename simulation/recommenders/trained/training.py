@@ -16,7 +16,6 @@ from simulation.catalogue import Catalogue
 from simulation.critics import Critic
 from simulation.dialogues import simulate
 from simulation.exceptions import CheckpointUnfit
-from simulation.outcomes import outcomes
 from simulation.recommenders.trained.settings import (
     Items,
     TrainingSettings,
@@ -26,6 +25,7 @@ from simulation.recommenders.trained.settings import (
 )
 from simulation.recommenders.trained.tracker import Batch, Tracker, TrainedRecommender, Trainer
 from simulation.targets import Targets, drawn_starts, filled
+from simulation.turn_measures import outcomes
 from simulation.users import sim_base
 from stats.arguments import Integers
 from stats.ranking import measure

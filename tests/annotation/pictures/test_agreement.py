@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 
-from annotation.agreement_charts import (
+from annotation.charts import (
     MOST_WITH_NUMBERS,
     agreement_forest,
     annotator_scatter,

@@ -15,7 +15,7 @@ from django.utils.html import escape
 
 from accounts.models import User
 from annotation.models import Candidate, PlacedCheck, Study
-from annotation.pages.upload_forms import TEMPLATES, purpose_of, title_of as template_title
+from annotation.pages.import_forms import TEMPLATES, purpose_of, title_of as template_title
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.fields import KINDS
 from annotation.protocols.records import (

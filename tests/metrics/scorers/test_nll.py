@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from error_codes import InvalidValue
+from metrics.scorers.completion_server import CompletionsServer, response_likelihood
 from metrics.scorers.errors import (
     EndpointRefusedError,
     EndpointUnavailableError,
@@ -14,7 +15,6 @@ from metrics.scorers.errors import (
 )
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint, Limits
-from metrics.scorers.likelihood_server import CompletionsServer, response_likelihood
 from metrics.scorers.nll import Nll, system_score
 from metrics.scorers.scorer import Example
 from tests.codes import refused

@@ -12,7 +12,6 @@ from annotation.models import AgreementCoefficient, RoundCoefficient
 from annotation.study_facts import AGREEMENT, compute
 from results.computing import request_result
 from results.models import Result
-from retrieval.collection_files import describe_file
 from retrieval.collections import create_collection, link_studies
 from retrieval.models import (
     CollectionFile,
@@ -26,6 +25,7 @@ from retrieval.result_kinds.machine import MachineKind
 from retrieval.result_kinds.pool import request_pool
 from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.result_kinds.targets import request_sample
+from retrieval.stored_files import describe_file
 from tests.annotation.studies import (
     add_candidates,
     alternatives_study,

@@ -14,7 +14,6 @@ from annotation.models import Study
 from hits.models import Batch, Connection
 from metrics.scorers.checkpoints import locate
 from results.models import Result
-from retrieval.collection_files import files_on_disk
 from retrieval.collections import link_studies
 from retrieval.models import (
     CandidateSource,
@@ -24,6 +23,7 @@ from retrieval.models import (
 )
 from retrieval.pages.candidates import LISTED
 from retrieval.source_files import vectors_of
+from retrieval.stored_files import files_on_disk
 from tests.annotation.studies import rate, rating_study
 from tests.codes import codes_of, codes_on, field_codes
 from tests.retrieval.collections import add_file, sent

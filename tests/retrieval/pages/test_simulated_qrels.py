@@ -6,12 +6,12 @@ from django.urls import reverse
 from accounts.teams import create_team
 from annotation.models import Study
 from presentation.row_files import row_csv
-from retrieval.collection_files import describe_file
 from retrieval.collections import create_collection
 from retrieval.derived_files import OWN, request_study_qrels
 from retrieval.exports.assessors import assessor_lines, provenance_rows
 from retrieval.exports.qrels import judgment_source, qrel_rows, stream_qrels, study_qrels
 from retrieval.result_kinds.reuse import ReuseKind
+from retrieval.stored_files import describe_file
 from tests.annotation.studies import make_simulated, tick, ticked_study
 from tests.codes import codes_on
 from tests.retrieval.collections import add_file, sent
@@ -75,7 +75,7 @@ def test_downloaded_qrels_are_recognized_when_they_are_uploaded(rosa, study, col
 
 @pytest.mark.parametrize("kind", ["qrels", "assessors"])
 def test_a_mark_behind_the_part_that_an_upload_reads_counts(rosa, collection, monkeypatch, kind):
-    monkeypatch.setattr("retrieval.collection_files._text_start", lambda start: start[:60])
+    monkeypatch.setattr("retrieval.stored_files._text_start", lambda start: start[:60])
     own = "A1" if kind == "assessors" else "0"
     people = "".join(f"t{n} {own} d1 1\n" for n in range(9))
     marked = people + f"t9 simulated{'-A2' if kind == 'assessors' else ''} d1 1\n"

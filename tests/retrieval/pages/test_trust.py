@@ -15,7 +15,6 @@ from presentation.documents import Number
 from presentation.numbers import format_number
 from results.models import Result, pack_record
 from retrieval.answers.audit import list_files, words_of
-from retrieval.collection_files import describe_file
 from retrieval.models import (
     CollectionFile,
     PoolReplacement,
@@ -26,6 +25,7 @@ from retrieval.result_kinds.comparison import list_compared
 from retrieval.result_kinds.pool import request_pool
 from retrieval.reuse.collection_files import find_pool_depth
 from retrieval.reuse.machine import NO_SUM
+from retrieval.stored_files import describe_file
 from tests.annotation.studies import rating_study, ticked_study
 from tests.codes import codes_of, field_codes, message_codes
 from tests.console.addresses import address

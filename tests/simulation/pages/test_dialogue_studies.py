@@ -21,12 +21,12 @@ from annotation.protocols.versions import current_document
 from console.chart_values import values_in_words
 from results.models import Result, pack_record
 from results.shown import ShownResult
-from simulation.experiment_runs import log_lines
 from simulation.models import (
     DialogueStudy,
     FinalItem,
     StoredExperiment,
 )
+from simulation.run_pieces import log_lines
 from simulation.stored_experiments import request_run
 from tests.codes import codes_on, field_codes
 from tests.console.addresses import PAGES_OF_DIALOGUES, address

@@ -2,9 +2,9 @@
 
 import pytest
 
-from annotation.agreement_versions import agreement_records
 from annotation.flags import count_judgments_change, unflag_submissions
 from annotation.models import Submission
+from annotation.stored_agreement import agreement_records
 from annotation.study_facts import (
     AGREEMENT,
     VALIDATION,

@@ -3,9 +3,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.agreement_versions import compute_agreement
 from annotation.exceptions import FolderUnusable
 from annotation.models import Study
+from annotation.stored_agreement import compute_agreement
 from presentation.formats import make_folder, write_files
 from validation.heds import (
     DATASHEETS,

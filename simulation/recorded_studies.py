@@ -21,13 +21,13 @@ from annotation.readers.drafts import StudyDraft
 from annotation.study_jobs import request_study_job
 from annotation.uploads import PART_BYTES, plain_file_name, require_size
 from simulation.exceptions import DialoguesUnfit
-from simulation.experiment_runs import LOG_NAME, log_lines
 from simulation.models import DialogueLogPart, DialogueStudy, ExperimentVersion, StoredExperiment
 from simulation.outcome_items import outcome_items
 from simulation.plans import plan_of
 from simulation.recorded_dialogues import log_sha256, require_log
+from simulation.run_pieces import LOG_NAME, log_lines
 from simulation.stored_catalogues import read_stored
-from simulation.switching_items import switching_items
+from simulation.turn_items import switching_items
 
 if TYPE_CHECKING:
     from accounts.models import User

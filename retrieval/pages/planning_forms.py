@@ -31,7 +31,6 @@ from stats.inference.sample_sizes import (
 if TYPE_CHECKING:
     import pandas as pd
 
-
 POWER, WIDTH = "power", "width"
 # Of a curve: from a third of the answer to three times as many.
 STEPS = np.geomspace(1 / 3, 3, 41)

@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from simulation.dialogue_log import DialogueLog
 from simulation.targets import NONE, Targets
+from simulation.turn_log import DialogueLog
 from simulation.users import Mode
 from stats.arguments import Floats, Integers, require_one_of
 from stats.ranking import JudgedLists, Measure, judged_lists, measure

@@ -14,8 +14,8 @@ from accounts.roles import PERMISSIONS, Permission
 from annotation.models import Study, Upload
 from annotation.pages.tool_settings import TOOL_NAMES
 from annotation.protocols.templates import template_names
-from annotation.readers.column_mapping import ColumnMapping, Use
 from annotation.readers.formats import DELIMITERS, FileFormat
+from annotation.readers.mapping import ColumnMapping, Use
 from annotation.readers.text_files import ENCODINGS
 
 FROM_FILE, FROM_TEMPLATE, FROM_COPY, FROM_LABELS = "file", "template", "copy", "labels"

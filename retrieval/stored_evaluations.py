@@ -9,7 +9,7 @@ from typing import Any
 
 from presentation.row_files import RowFile
 from results.models import Result
-from retrieval.evaluation_records import RunOrder
+from retrieval.evaluated_runs import RunOrder
 from retrieval.models import (
     CollectionFile,
     EvaluatedMeasure,
