@@ -36,7 +36,8 @@ from work.models import Job
 from work.request import resume_job, stop_job
 
 KIND, RESULT = CollectionFile.Kind, ResultType
-USABLE = Q(n_lines__isnull=False, n_faults=0)
+READ = Q(n_lines__isnull=False, n_faults=0)
+USABLE, UNCONFIRMED = READ & Q(is_confirmed=True), READ & Q(is_confirmed=False)
 
 
 def collection_for(
@@ -78,17 +79,24 @@ def _counts(collection: Collection) -> Counter[str]:
     files = (
         collection.files.order_by()
         .values("kind")
-        .annotate(n=Count("pk", filter=USABLE), n_faulty=Count("pk", filter=Q(n_faults__gt=0)))
+        .annotate(
+            n=Count("pk", filter=USABLE),
+            n_faulty=Count("pk", filter=Q(n_faults__gt=0)),
+            n_unconfirmed=Count("pk", filter=UNCONFIRMED),
+        )
     )
     results = (
         Result.objects.filter(collection=collection)
         .order_by()
         .values("kind")
-        .annotate(n=Count("pk"), n_faulty=Value(0))
+        .annotate(n=Count("pk"), n_faulty=Value(0), n_unconfirmed=Value(0))
     )
     counts: Counter[str] = Counter()
-    for kind, n, n_faulty in files.union(results, all=True).values_list("kind", "n", "n_faulty"):
+    rows = files.union(results, all=True)
+    columns = ("kind", "n", "n_faulty", "n_unconfirmed")
+    for kind, n, n_faulty, n_unconfirmed in rows.values_list(*columns):
         counts[kind] += n
+        counts["unconfirmed"] += n_unconfirmed
         counts["faulty"] += n_faulty
         counts["faulty_sources"] += n_faulty if kind in (KIND.CATALOGUE, KIND.EMBEDDINGS) else 0
     return counts
@@ -112,8 +120,8 @@ def list_stages(collection: Collection) -> StagesOfCollection:
 def _stages(slug: str, counts: Counter[str]) -> Iterator[Stage]:
     prepare, answer = _("Prepare"), _("Answer")
     n_runs, n_qrels, n_assessors = (counts[kind] for kind in (KIND.RUN, KIND.QRELS, KIND.ASSESSORS))
-    is_faulty = counts["faulty"] > counts["faulty_sources"]
-    state = NEEDS_YOU if is_faulty else DONE if n_runs and n_qrels else LATER
+    needs_you = counts["faulty"] > counts["faulty_sources"] or counts["unconfirmed"]
+    state = NEEDS_YOU if needs_you else DONE if n_runs and n_qrels else LATER
     sizes = _sizes(n_runs, n_qrels, n_assessors)
     yield _stage(slug, "collection-files", _("Runs and qrels"), state, prepare, sizes)
     n_samples, n_pools = counts[RESULT.TARGETS], counts[RESULT.POOL]
@@ -181,6 +189,13 @@ def _steps(stages: StagesOfCollection, n_studies: int) -> Iterator[tuple[str, st
         of_sources = counts["faulty_sources"] == n
         name = "collection-pools" if of_sources else "collection-files"
         yield text.format(n=f"{n:,}"), _("See the faults"), name
+    if n := counts["unconfirmed"]:
+        text = ngettext(
+            "{n} file is used once you confirm which of its rows are left out.",
+            "{n} files are used once you confirm which of their rows are left out.",
+            n,
+        )
+        yield text.format(n=f"{n:,}"), _("Look at them"), "collection-files"
     if not (n_runs or n_qrels or n_assessors or counts[KIND.EMBEDDINGS]):
         yield (
             _("Add the runs of your systems, and qrels if there are any."),

@@ -13,6 +13,7 @@ from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from retrieval.collections import create_collection
 from retrieval.models import Collection, CollectionFile, FilePart
+from retrieval.pages.collection import list_stages
 from tests.annotation.studies import ticked_study
 from tests.codes import codes_on, field_codes
 from tests.console.addresses import address
@@ -130,6 +131,8 @@ def test_a_file_with_rows_left_out_is_used_once_somebody_confirms_them(rosa, col
     page = rosa.get(FILES)
     assert "unconfirmed_file" in codes_on(page.content.decode())
     assert (list(page.context["qrels"]), file.is_usable) == ([], False)
+    counts = list_stages(collection).counts
+    assert (counts["qrels"], counts["unconfirmed"]) == (0, 1)
     confirm = reverse("console:collection-file-confirm", args=[collection.slug, file.pk])
     rosa.post(confirm)
     assert list(rosa.get(FILES).context["qrels"]) == [file]
