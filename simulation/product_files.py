@@ -7,7 +7,6 @@ of the names. A folder holds ``ids.txt`` and ``embeddings.npy``, and may hold ``
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from fnmatch import fnmatch
@@ -18,7 +17,9 @@ from tokenize import TokenError
 import numpy as np
 from django.utils.translation import gettext as _
 
+from annotation.exceptions import ImportRefused
 from annotation.readers.rows import unstorable
+from annotation.readers.tables import each_row
 from presentation.files import plain_file, reason_of
 from simulation.catalogue import Attribute, Attributes, Catalogue, below_one
 from simulation.exceptions import CatalogueUnfit
@@ -144,13 +145,8 @@ def read_embeddings(path: Path, n_items: int) -> Floats:
 
 def read_attributes(path: Path, ids: list[str]) -> Attributes:
     """The attributes of all ids, in any order of lines."""
-    try:
-        with plain_file(path).open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            names = [name for name in reader.fieldnames or () if name != "id"]
-            rows = _rows_by_id(path, reader)
-    except (*UNREADABLE, csv.Error) as error:
-        raise CatalogueUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
+    rows = _rows_by_id(path)
+    names = [name for name in next(iter(rows.values())) if name != "id"] if rows else []
     _require_storable(path, names, "Column")
     if missing := [one for one in ids if one not in rows]:
         raise CatalogueUnfit(f"{path.name} has no line for {missing[0]}.", code="no_line")
@@ -174,15 +170,16 @@ def read_attributes(path: Path, ids: list[str]) -> Attributes:
     return Attributes(kinds, np.column_stack([codes for _, codes in columns]))
 
 
-def _rows_by_id(path: Path, reader: csv.DictReader[str]) -> dict[str, dict[str, str]]:
+def _rows_by_id(path: Path) -> dict[str, dict[str, str]]:
     rows: dict[str, dict[str, str]] = {}
-    for row in reader:
-        if (one := row.get("id", "")) in rows:
-            line = reader.line_num
-            raise CatalogueUnfit(
-                f"{path.name}, line {line}: {one} has a line already.", code="line_twice"
-            )
-        rows[one] = row
+    try:
+        for row in each_row(path, ["id"]):
+            if (one := row.text("id")) in rows:
+                text = f"{path.name}, line {row.line}: {one} has a line already."
+                raise CatalogueUnfit(text, code="line_twice")
+            rows[one] = {name: row.text(name) for name in row.fields}
+    except ImportRefused as refused:
+        raise CatalogueUnfit(str(refused), code=refused.code) from None
     return rows
 
 

@@ -180,8 +180,8 @@ def test_a_folder_is_read_with_attributes_in_any_order_of_lines(tmp_path: Path) 
         ),
         (
             {"attributes__csv": "id,colour\na,red\nb,\x00\nc,red\n"},
-            "unstorable_value",
-            ["attributes.csv", " b", "colour"],
+            "nul",
+            ["attributes.csv", "Line 3", "colour"],
         ),
         (
             {"attributes__csv": "id,colour\na,red\nb,blue\na,blue\nc,red\n"},
