@@ -81,6 +81,7 @@ class StoredResults(Results):
         self.fingerprint = version.fingerprint
         self.settings = Settings.of(version.settings)
         self.with_variants = with_variants
+        self._contents: dict[str, Any] = {}
 
     @cached_property
     def all_inputs(self) -> Inputs:
@@ -105,9 +106,16 @@ class StoredResults(Results):
     def measures(self) -> list[Measure]:
         return [Measure(*names) for names in self.version.record["measures"]]
 
+    def load(self, *kinds: type[Any]) -> None:
+        """Read the tables of these kinds by one statement, for a page that shows them all."""
+        parts = self.version.parts.filter(name__in=[NAMES[kind] for kind in kinds])
+        self._contents |= parts.values_list("name", "content")
+
     def read_table(self, kind: type[R]) -> Sequence[R]:
-        parts = self.version.parts.filter(name=NAMES[kind]).values_list("content", flat=True)
-        return [row for part in parts for row in unpack_table(kind, bytes(part))]
+        if NAMES[kind] not in self._contents:
+            self.load(kind)
+        content = self._contents.pop(NAMES[kind], None)
+        return [] if content is None else list(unpack_table(kind, bytes(content)))
 
     def scatter_words(self, question: str, metric: str, signature: str) -> str | None:
         """What a scatter shows, in words; None where there is none."""

@@ -91,7 +91,7 @@ def test_texts_of_templates_code_and_scorers_are_collected():
     of_file = {location: message.id for message in messages for location, _ in message.locations}
     assert {
         "hits/templates/hits/studies.html",
-        "console/stages.py",
+        "console/registrations.py",
         "hits/templates/hits/review.html",
     } < set(of_file)
     assert "metrics/scorers/registry.py" in of_file

@@ -1,5 +1,6 @@
 """Which metric agrees with people: scoring, correlations, pictures, and the report's files."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -28,6 +29,13 @@ from metrics.models import ScoringRun
 from metrics.pages.metric_forms import has_references, lacking_models, metrics_on_offer
 from presentation.plain import records_csv
 from results.models import Result, ResultPart
+from validation.analysis.records import (
+    CeilingRecord,
+    ComparisonRecord,
+    CorrelationRecord,
+    EstimatedMeanRecord,
+    SystemRecord,
+)
 from validation.heds import (
     DATASHEETS,
     datasheet_file,
@@ -37,6 +45,9 @@ from validation.pages.metric_agreement import TABLES, ValidationView, protocol_v
 from validation.study_report import ABOUT, REPORT_FILES, type_of
 from validation.study_results import outcome_of
 from validation.versions import StoredResults, find_validation
+
+# The tables of a validation that its page shows.
+SHOWN = (CorrelationRecord, CeilingRecord, ComparisonRecord, EstimatedMeanRecord, SystemRecord)
 
 
 @require_safe
@@ -59,16 +70,21 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
         if context["job"] is None:
             # Computed at once, where it was not there.
             outcome = outcome or outcome_of(study, VALIDATION)
-            view = _view(study, request, outcome)
+            view = _view(study, request, outcome, SHOWN)
             by_protocol = protocol_validations(study, view) if view else None
             context |= {"outcome": outcome, "view": view, "by_protocol": by_protocol}
     return study_page(request, study, "validation/validation", context)
 
 
 def _view(
-    study: Study, request: HttpRequest, outcome: ValidationOutcome | None
+    study: Study,
+    request: HttpRequest,
+    outcome: ValidationOutcome | None,
+    tables: Sequence[type[Any]] = (),
 ) -> ValidationView | None:
     """Of the version that the address names, or of the one that is of the study as it is.
+
+    The given tables are read at once, others when they are asked for.
 
     None where there is no such version as yet, or nothing was correlated.
     """
@@ -78,6 +94,8 @@ def _view(
     results = StoredResults(version, with_variants=bool(request.GET.get("variants")))
     if not results.measures:
         return None
+    if tables:
+        results.load(*tables)
     try:
         return ValidationView.from_query(results, request.GET)
     except KeyError as missing:
