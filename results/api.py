@@ -66,7 +66,7 @@ def input_class(declared: type[ResultKind[Any]]) -> type[Input]:
     fields: dict[str, Any] = {name: one.api_field() for name, one in kind.inputs.items()}
     for name, (described, default) in list_settings(kind.settings).items():
         fields[name] = described.api_field(default)
-    doc = f"What the page “{kind.title}” asks for; what is left out is as its form begins with."
+    doc = f"Files and settings of a result of the kind {kind.name}; defaults are those of its form."
     return type(f"{kind.name.title()}Input", (Input,), {**fields, "__doc__": doc})
 
 
