@@ -104,7 +104,7 @@ def read_files(running: RunningJob) -> str:
     files = list(rows.select_related("collection").order_by("pk"))
     for file in running.progress(_("file"))(files, len(files)):
         read_file(file)
-    for collection in {file.collection for file in files}:
+    for collection in Collection.objects.filter(pk=running.arguments["collection"]):
         note_fits(collection)
     return ""
 
@@ -282,11 +282,14 @@ def _has_omissions(file: CollectionFile) -> bool:
 
 
 @transaction.atomic
-def confirm_file(*, file: CollectionFile, actor: User | None) -> None:
-    """Use a file without the rows that its report leaves out."""
-    if CollectionFile.objects.unconfirmed().filter(pk=file.pk).update(is_confirmed=True):
-        record_action(file, "collection.confirm", actor)
-        note_fits(file.collection)
+def confirm_file(*, file: CollectionFile, actor: User | None) -> bool:
+    """Use a file without the rows that its report leaves out; False if it did not wait for that."""
+    if not CollectionFile.objects.unconfirmed().filter(pk=file.pk).update(is_confirmed=True):
+        return False
+    record_action(file, "collection.confirm", actor)
+    # How well sources fit it is computed by the job.
+    request_reading(collection=file.collection, files=[file], requested_by=actor)
+    return True
 
 
 def _note_faults(file: CollectionFile, faults: Sequence[tuple[int | None, str]]) -> None:

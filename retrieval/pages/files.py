@@ -132,8 +132,8 @@ def _listing_of(file: CollectionFile) -> str:
 def confirm(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
     """Access: those who may edit. Use a file without the rows that its report leaves out."""
     row = file_for(request, slug, file_id, Permission.EDIT)
-    confirm_file(file=row, actor=person(request))
-    messages.success(request, _("{name} was added.").format(name=row.name))
+    if confirm_file(file=row, actor=person(request)):
+        messages.success(request, _("{name} was added.").format(name=row.name))
     return redirect(f"console:{_listing_of(row)}", slug)
 
 

@@ -134,8 +134,12 @@ def test_a_file_with_rows_left_out_is_used_once_somebody_confirms_them(rosa, col
     counts = list_stages(collection).counts
     assert (counts["qrels"], counts["unconfirmed"]) == (0, 1)
     confirm = reverse("console:collection-file-confirm", args=[collection.slug, file.pk])
-    rosa.post(confirm)
-    assert list(rosa.get(FILES).context["qrels"]) == [file]
+    # A second press changes nothing.
+    for n_messages in (1, 0):
+        answer = rosa.post(confirm, follow=True)
+        assert len(list(answer.context["messages"])) == n_messages
+        assert list(answer.context["qrels"]) == [file]
+    assert AuditEntry.objects.filter(action="collection.confirm").count() == 1
     # Blank lines are no reason to ask.
     rosa.post(FILES, {"uploads": [sent("blank.txt", "\n\n" + qrels_text(n_topics=3))]})
     assert CollectionFile.objects.usable().count() == 2
