@@ -281,13 +281,13 @@ def _has_omissions(file: CollectionFile) -> bool:
     return bool({*report.left_out, *report.parts} - {BLANK_ROW.code} or report.missing)
 
 
-@transaction.atomic
 def confirm_file(*, file: CollectionFile, actor: User | None) -> bool:
     """Use a file without the rows that its report leaves out; False if it did not wait for that."""
-    if not CollectionFile.objects.unconfirmed().filter(pk=file.pk).update(is_confirmed=True):
-        return False
-    record_action(file, "collection.confirm", actor)
-    # How well sources fit it is computed by the job.
+    with transaction.atomic():
+        if not CollectionFile.objects.unconfirmed().filter(pk=file.pk).update(is_confirmed=True):
+            return False
+        record_action(file, "collection.confirm", actor)
+    # How well sources fit it is computed by the job, which may run at once: after the commit.
     request_reading(collection=file.collection, files=[file], requested_by=actor)
     return True
 
