@@ -79,7 +79,7 @@ from pathlib import Path
 from django.core.files import File
 from accounts.models import User
 from annotation.models import Upload
-from annotation.readers.column_mapping import ColumnMapping
+from annotation.readers.mapping import ColumnMapping
 from annotation.uploads import jobs_of_upload, request_import, request_reading
 from annotation.uploads import set_mapping, store_upload
 from annotation.pages.previews import preview_of
