@@ -74,10 +74,8 @@ COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduced:
-    """A number computed here, the one that was published (NaN: none of it), and its terms.
-
-    `ratings_mean` is the mean of the human values that it is of, and `raters` what one is.
-    """
+    """`published` is NaN if nothing was published; `ratings_mean` is the mean of the human values,
+    and `raters` says what one rater is."""
 
     study: str
     quantity: str
@@ -93,7 +91,7 @@ class Reproduced:
 
     @property
     def is_equal(self) -> bool | None:
-        """Whether they are equal as printed; None where nothing was published."""
+        """Whether both are equal as printed; None if nothing was published."""
         if np.isnan(self.published):
             return None
         return round(self.value, self.decimals) == round(self.published, self.decimals)
@@ -102,12 +100,12 @@ class Reproduced:
 @dataclass(frozen=True)
 class Gallery:
     rows: tuple[Reproduced, ...]
+    # Files that were not found; their numbers are left out.
     missing: tuple[str, ...]
-    """Files that were not there; nothing is said of what they hold."""
 
 
 def gallery(folder: Path) -> Gallery:
-    """What the data in a folder gives, a folder a data set in it; DatasetIncomplete for nothing."""
+    """Numbers from each data set's subfolder. Raises DatasetIncomplete if there is none."""
     rows: list[Reproduced] = []
     missing: list[str] = []
     for names, read in SOURCES.items():
@@ -123,7 +121,6 @@ def gallery(folder: Path) -> Gallery:
 
 
 def _signed(paths: Sequence[Path], **fields: object) -> str:
-    """A number's signature: what it is, and the first digits of its files' SHA-256."""
     content = sha256(b"".join(sha256(path.read_bytes()).digest() for path in paths)).hexdigest()
     return plain_signature("published", **fields, input=content[:DIGEST_CHARACTERS])
 
@@ -213,7 +210,7 @@ def _of_cells(
 
 
 def _cells(published: Published, question: str, metric: str) -> pd.DataFrame:
-    """A row a candidate: the mean of its ratings and the metric's score, more being better."""
+    """One row per candidate: its mean rating and its score, turned so that higher is better."""
     [scores] = [each for each in published.scores if each.metric == metric]
     sign = 1 if scores.higher_is_better else -1
     ratings = _ratings(published.study, question)

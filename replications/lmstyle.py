@@ -46,7 +46,7 @@ QUESTION_OF = {
 
 
 def read_batch(folder: Path) -> StudyDraft:
-    """The recorded batch; an item is a speaker's utterance in one data set and style."""
+    """An item is a speaker's utterance in one data set and style."""
     return read_mturk_batch(
         data_file(folder, BATCH),
         context="Speaker",
@@ -56,7 +56,7 @@ def read_batch(folder: Path) -> StudyDraft:
 
 
 def data_file(folder: Path, name: str) -> Path:
-    """One of the benchmark's files, or DatasetIncomplete."""
+    """Raises DatasetIncomplete if the file is missing."""
     path = folder / name
     if not path.is_file():
         raise DatasetIncomplete(
@@ -113,7 +113,7 @@ def _work(
 
 
 def _score_rows(path: Path) -> dict[tuple[str, str, str, str], Row]:
-    """Rows by data set, style, utterance and system."""
+    """By data set, style, utterance and system."""
     columns = ("dataset", "task", "input", "model", *QUESTION_OF)
     rows = read_rows(path, columns)
     return {
@@ -125,7 +125,7 @@ def _score_rows(path: Path) -> dict[tuple[str, str, str, str], Row]:
 def _join_scores(
     study: Study, record: StudyDraft, scores: Mapping[tuple[str, str, str, str], Row]
 ) -> None:
-    """The scores name an utterance by its text, where the batch gives it a number."""
+    """The scores name an utterance by its text, the batch by a number."""
     rows: dict[tuple[str, str], Row] = {}
     for item in record.items:
         dataset, task = item.key.split("-")[:2]
@@ -254,7 +254,7 @@ def table_2(folder: Path) -> Cells:
 
 
 def _means_of_complete_groups(groups: Any) -> pd.DataFrame:
-    """The means of each group's columns, NaN where one of its values is."""
+    """NaN if one of a group's values is."""
     is_complete = groups.count().eq(groups.size(), axis=0)
     means: pd.DataFrame = groups.mean().where(is_complete)
     return means

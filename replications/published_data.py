@@ -68,7 +68,7 @@ class Published:
 
 
 def require_short(metric: str, row: Row, field: str) -> None:
-    """Refuse a metric's name that would have to be cut."""
+    """Refuse a metric's name that would be cut."""
     if len(metric) > LONGEST_METRIC:
         problem = f"the metric's name has {len(metric)} characters, where {LONGEST_METRIC} fit."
         raise row.refuse(problem, field, code="too_long")
@@ -79,7 +79,7 @@ def rating(name: str, wording: str, low: float, high: float) -> QuestionDraft:
 
 
 def judged(row: Row, candidate: str, questions: Iterable[QuestionDraft]) -> list[JudgmentDraft]:
-    """The judgments in a row's fields of the questions' names, without those that are missing."""
+    """The judgments in the fields named like the questions; missing values are left out."""
     return [
         JudgmentDraft(candidate, name, row.number(name), row.line, row.called(name))
         for name in (question.name for question in questions)
@@ -102,11 +102,11 @@ def submission(
 
 
 class ReplicationError(CodedError):
-    """Something a person can mend; its text says what and how."""
+    pass
 
 
 class DatasetIncomplete(ReplicationError):
-    """A published data set's folder lacks a file."""
+    pass
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def import_published(
     owner: AbstractBaseUser | None = None,
     team: Team | None = None,
 ) -> PublishedImported:
-    """Write a data set's study and its metrics' scores, whole or not at all."""
+    """Write a data set's study and its metrics' scores in one transaction."""
     imported = import_study(
         draft=published.study, path=path, slug=slug, title=title, owner=owner, team=team
     )
@@ -151,7 +151,7 @@ def import_published(
 class PublishedCommand(StudyImportCommand, ABC):
     @abstractmethod
     def read(self, path: Path, **options: Any) -> Published:
-        """What the file holds."""
+        pass
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         imported = import_published(
@@ -184,7 +184,6 @@ class _Answer(NamedTuple):
 
 
 def read_golden_answers(path: Path) -> Published:
-    """The questions under each prompt, with the golden answer and every system's."""
     report = ReadingReport()
     rows = read_rows(path, COLUMNS, report=report)
     by_item: dict[str, list[_Answer]] = {}

@@ -77,7 +77,6 @@ SOLE_CANDIDATE = "response"
 
 
 def read_dstc9(path: Path, ratings: Path | None = None) -> Published:
-    """The dialogues with their ratings, and the scores of metrics where there are any."""
     if kind_of(path) == ".json":
         if ratings is not None:
             raise ImportRefused(
@@ -196,8 +195,6 @@ def _list(data: Row, name: str) -> list[object]:
 
 
 class _Turn:
-    """A response to a context, the entries at one position of all lists."""
-
     def __init__(self, row: Row, position: int) -> None:
         self.row, self.key = row, str(position)
         self.system = row.optional("models", longest=100)
@@ -240,12 +237,11 @@ USR_QUESTIONS = (
     rating("groundedness", "Does the response use the fact it was given?", 0, 1),
     rating("overall", "How good is the response, all in all?", 1, 5),
 )
+# Keys of an item and a candidate.
 ResponseKey = tuple[str, str]
-"""An item's and a candidate's key."""
 
 
 def read_topical_chat(path: Path, geval: Path | None = None) -> Published:
-    """The dialogues, their mean ratings, and the scores of metrics beside them."""
     report = ReadingReport()
     rows = read_rows(path, FIELDS, report=report)
     dialogues = _usr_dialogues(rows)
@@ -315,7 +311,7 @@ def _usr_submission(key: str, rows: list[Row]) -> SubmissionDraft:
 
 
 def _numbers(row: Row, field: str) -> Row:
-    """The object in a field, as a row of its own that refuses itself by the field's name."""
+    """A nested object as a row whose errors name the field."""
     inside = row.fields[field]
     if not isinstance(inside, dict):
         raise row.refuse("expected an object of numbers.", field, code="not_object")

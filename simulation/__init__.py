@@ -1,1 +1,0 @@
-"""Simulated users who accept what annotators accepted, and the recommenders they talk to."""

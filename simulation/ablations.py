@@ -1,5 +1,3 @@
-"""Recommenders and critics with something taken away: what a trained one must lose by."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +12,7 @@ from stats.arguments import Floats, Integers
 
 
 class WithoutHistory:
-    """A recommender that knows the last critique alone."""
+    """A recommender that knows only the last critique."""
 
     def __init__(self, recommender: Recommender) -> None:
         self.recommender, self.name = recommender, f"{recommender.name}, without history"
@@ -34,7 +32,7 @@ class WithoutHistory:
 
 
 class ShuffledCritic:
-    """A critic that says of each pair of items what is true of another pair, by a seed."""
+    """Gives each pair of items the critique of another pair, by a seed."""
 
     def __init__(self, critic: Critic, catalogue: Catalogue, *, seed: int = 0) -> None:
         self.critic, self.keys, self.seed = critic, catalogue.keys, seed

@@ -1,5 +1,3 @@
-"""The items that recommenders rank: names, positions in a space, attributes, captions, pictures."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -13,15 +11,15 @@ import numpy as np
 from simulation.exceptions import CatalogueUnfit
 from stats.arguments import Floats, Integers
 
+# Coordinates are whole multiples of it, and no item is further than 1 from the origin. So products
+# of two positions and their sums are exact in double precision in any order: neither the batch nor
+# its order changes a ranking.
 GRID = 2.0**-23
-"""Coordinates are whole multiples of it, no item further than 1 from the origin. Products of two
-such positions, and their sums, are exact in double precision, whatever order they are added in:
-neither the batch nor its order moves a ranking, and the same distance is the same number."""
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """What products differ in; values of an ordered one are from the least to the most."""
+    """What products differ in; ordered values are from least to most."""
 
     name: str
     values: tuple[str, ...]
@@ -80,47 +78,44 @@ class Catalogue:
         return len(self.ids)
 
     def words(self, item: int) -> str:
-        """What is said of an item: its caption, or its attributes; nothing where it has neither."""
+        """The caption, or the attributes, or ""."""
         if self.captions:
             return self.captions[item]
         return ", ".join(self.attributes.describe(item).values()) if self.attributes else ""
 
     @cached_property
     def number_of(self) -> dict[str, int]:
-        """The position of each id."""
         return {one: number for number, one in enumerate(self.ids)}
 
     @cached_property
     def positions(self) -> Floats:
-        """The embeddings, the longest scaled to 1, on the grid."""
+        """The embeddings on the grid, scaled so that the longest is 1."""
         scaled = below_one(self.embeddings)
         longest = float(np.sqrt((scaled**2).sum(axis=1)).max())
         return on_grid(scaled / (longest or 1.0))
 
     @cached_property
     def keys(self) -> np.ndarray:
-        """A number of 64 bits for each id, whatever its position."""
+        """64-bit numbers that depend on the id only."""
         digests = (blake2b(one.encode(), digest_size=8).digest() for one in self.ids)
         return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
     def squared_distance(self, a: Integers, b: Integers) -> Floats:
-        """Between items in pairs."""
         gap = self.positions[a] - self.positions[b]
         distance: Floats = np.einsum("...d,...d->...", gap, gap)
         return distance
 
     def numbers(self, ids: Sequence[str]) -> Integers:
-        """The positions of ids, -1 of those that are not here."""
+        """Positions of ids; -1 for unknown ids."""
         return np.array([self.number_of.get(one, -1) for one in ids], dtype=np.intp)
 
 
 def below_one(values: Floats) -> Floats:
-    """Divided by a power of 2, which changes no digit: squares and differences of very large or
-    very small numbers would be beyond double precision."""
+    """Divided by a power of 2, which changes no digit: squares of very large or small numbers are
+    beyond double precision."""
     _, exponent = np.frexp(np.abs(values).max(initial=0.0))
     return np.asarray(np.ldexp(values, -exponent))
 
 
 def on_grid(values: Floats) -> Floats:
-    """The nearest positions on the grid."""
     return np.asarray(np.rint(values / GRID) * GRID)

@@ -1,5 +1,3 @@
-"""Which users and which recommenders differ, over targets, and how much of it is the qrels."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +23,7 @@ from stats.significance.adjustments import holm
 
 @dataclass(frozen=True)
 class Comparison:
-    """A mean difference over targets of `a` less `b`, all else the same; p after Holm beside it."""
+    """A mean difference over targets, `a` minus `b`, with p after Holm."""
 
     what: str
     within: str
@@ -187,11 +185,9 @@ N_REPEATS = 20
 
 @dataclass(frozen=True)
 class Variant:
-    """The recommenders' means under one choice, and how their order agrees with the report's own.
-
-    `tau` is Kendall's tau-b, NaN with a reason where fewer than two recommenders differ; for a
-    share of the judgments it is the mean over draws, with the lowest and the highest.
-    """
+    """The recommenders' means under one choice. `tau` is Kendall's tau-b with the report's own
+    order, NaN with a reason if fewer than two recommenders differ; for a share of the judgments it
+    is the mean over draws, with the lowest and the highest."""
 
     choice: str
     value: str
@@ -220,7 +216,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class _Choice:
-    """Means by recommender, user and measure under a choice; several where judgments are drawn."""
+    """Several means if judgments are drawn."""
 
     name: str
     value: str
@@ -256,7 +252,7 @@ def sensitivity(
 
 
 def _choices(experiment: Experiment, seed: int, n_repeats: int) -> Iterator[_Choice]:
-    """Each evaluated once, for all users and measures."""
+    """Each is evaluated once, for all users and measures."""
     settings, last = experiment.settings, experiment.settings.n_turns
     for qrels in get_args(Qrels):
         evaluated = experiment.evaluated(qrels, settings.carry)
@@ -283,7 +279,7 @@ def _other_judgments(
 
 
 def _other_users(experiment: Experiment, user: int, own: Floats) -> Iterator[_Choice]:
-    """Each other user: another turn base, mode, tolerance or probability."""
+    """The base, mode, tolerance or probability differs."""
     for number, other in enumerate(experiment.users):
         if number != user:
             as_other = np.broadcast_to(own[:, number : number + 1], own.shape)
@@ -291,7 +287,7 @@ def _other_users(experiment: Experiment, user: int, own: Floats) -> Iterator[_Ch
 
 
 def _means(settings: Settings, evaluated: Mapping[str, Outcomes], turn: int) -> Floats:
-    """By recommender, user and measure; of seeds and targets the mean."""
+    """Means of seeds and targets by recommender, user and measure."""
     means = []
     for each in evaluated.values():
         order = [each.measures.index(one) for one in settings.measures]
@@ -300,7 +296,6 @@ def _means(settings: Settings, evaluated: Mapping[str, Outcomes], turn: int) -> 
 
 
 def _judged_by(experiment: Experiment, kept: Targets) -> Floats:
-    """The means where the qrels hold these judgments only."""
     settings = experiment.settings
     evaluated = {
         name: outcomes(
@@ -314,7 +309,8 @@ def _judged_by(experiment: Experiment, kept: Targets) -> Floats:
 def with_share_judged(
     catalogue: Catalogue, targets: Targets, share: float, *, seed: int
 ) -> Targets:
-    """Each judgment of an alternative kept with a probability, by (seed, target, alternative)."""
+    """Keep each judgment of an alternative with a probability, drawn by (seed, target,
+    alternative)."""
     if not 0 <= share <= 1:
         raise ValueError(f"share must lie between 0 and 1, not {share}")
     columns = []

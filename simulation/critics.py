@@ -24,15 +24,11 @@ if TYPE_CHECKING:
 
 
 class Critic(Protocol):
-    """Critiques of items relative to others, many pairs at once."""
-
     @property
     def name(self) -> str: ...
 
     @property
-    def width(self) -> int:
-        """Components of a critique's vector."""
-        ...
+    def width(self) -> int: ...
 
     def vectors(self, shown: Integers, wanted: Integers) -> Floats:
         """(n, width): what recommenders observe."""
@@ -68,7 +64,7 @@ class AttributeCritic:
         return len(self.features)
 
     def named(self, shown: Integers, wanted: Integers) -> Integers:
-        """The attributes that are named, (n, n_named), -1 where fewer differ."""
+        """(n, n_named), -1 if fewer attributes differ."""
         codes = self.attributes.codes
         gaps = np.abs(codes[wanted] - codes[shown]).astype(np.float64)
         for column, kind in enumerate(self.attributes.kinds):
@@ -79,7 +75,7 @@ class AttributeCritic:
         return np.where(np.take_along_axis(gaps, first, axis=1) > 0, first, -1)
 
     def vectors(self, shown: Integers, wanted: Integers) -> Floats:
-        """1 for each value that is wished for or more of which is, -1 for what is to go."""
+        """1 for each value that is wished for (or wished more of), -1 for each that should go."""
         codes = self.attributes.codes
         vectors = np.zeros((len(shown), self.width))
         for column in self.named(shown, wanted).T:
@@ -132,7 +128,7 @@ def _features(kinds: Sequence[Attribute]) -> list[str]:
 
 
 def _by_rarity(codes: Integers) -> Integers:
-    """The place of each attribute: those come first whose commonest value fewest items have."""
+    """Attributes whose commonest value is rarest come first."""
     commonest = [np.bincount(column).max() for column in codes.T]
     return np.asarray(np.argsort(np.argsort(commonest, kind="stable"), kind="stable"))
 
@@ -183,7 +179,6 @@ def _directions(vector: Floats) -> str:
 
 
 def critic_of(catalogue: Catalogue) -> Critic:
-    """The critic that suits the catalogue: by attributes where it has them."""
     return (
         DirectionCritic(catalogue) if catalogue.attributes is None else AttributeCritic(catalogue)
     )
@@ -191,14 +186,14 @@ def critic_of(catalogue: Catalogue) -> Critic:
 
 LEAST_CAPTIONS_OF_A_WORD = 3
 SHOES = ("ReferenceImageName", "ImageName", "RelativeCaption")
+# Fields of either layout: the item referred to, the item described, the text or texts.
 FASHION_IQ = ("candidate", "target", "captions")
-"""The fields of either layout: the item referred to, the one described, and the text or texts."""
 NO_TEXT = CodedText("the caption is empty", "empty_caption")
 
 
 @dataclass(frozen=True)
 class RelativeCaption:
-    """What somebody said of an item, relative to another; ids are as the file has them."""
+    """What a person said of an item relative to another."""
 
     text: str
     reference: str = ""
@@ -206,7 +201,7 @@ class RelativeCaption:
 
 
 def read_captions(path: Path, *, report: ReadingReport | None = None) -> list[RelativeCaption]:
-    """The captions of a file in either layout, in its order; the report counts empty ones."""
+    """In the file's order; the report counts empty captions."""
     report = report or ReadingReport()
     captions: list[RelativeCaption] = []
     try:
@@ -238,8 +233,7 @@ def _caption_texts(row: Row) -> tuple[str, str, list[str]]:
 
 
 def caption_words(captions: Sequence[str]) -> tuple[TfidfVectorizer, Any]:
-    """Their words that a few captions have, and each caption's vector of length 1; all words where
-    captions are few, or none of their words comes often."""
+    """TF-IDF vectors of length 1. All words count if captions are few, or if no word is common."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     for least in (LEAST_CAPTIONS_OF_A_WORD, 1) if len(captions) > 100 else (1,):
@@ -298,7 +292,7 @@ class CaptionCritic:
         }
 
     def _numbers(self, texts: Sequence[str]) -> Integers:
-        """The nearest caption of each text, -1 where none shares a word; the first of equals."""
+        """The first of the nearest captions; -1 if none shares a word."""
         if new := [text for text in dict.fromkeys(texts) if text not in self.nearest]:
             likeness = (self.words.transform(new) @ self.matrix.T).toarray()
             found = np.where(likeness.max(axis=1) > 0, likeness.argmax(axis=1), -1)
@@ -345,7 +339,7 @@ class PairedCaptionCritic:
         return int(self.matrix.shape[1])
 
     def vectors(self, shown: Integers, wanted: Integers) -> Floats:
-        """Of the caption's words; 0 where the two are the same item."""
+        """TF-IDF of the caption; 0 if both are the same item."""
         vectors: Floats = self.matrix[self._numbers(shown, wanted)].toarray()
         vectors[shown == wanted] = 0.0
         return vectors

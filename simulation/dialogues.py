@@ -26,7 +26,7 @@ DEPTH = 10
 
 @dataclass
 class Paths:
-    """What distinct beginnings of dialogues have come to; `seen` (n, turns) are items shown."""
+    """Distinct beginnings of dialogues; `seen` (n, turns) are the items shown."""
 
     seen: Integers
     state: Floats
@@ -39,8 +39,6 @@ class Paths:
 
 @dataclass
 class Turns:
-    """What is kept of each turn."""
-
     shown: list[Integers] = field(default_factory=list)
     path: list[Integers] = field(default_factory=list)
     lists: list[Integers] = field(default_factory=list)
@@ -116,7 +114,7 @@ def _require(**least: int) -> None:
 
 
 def _first(start: Integers, seeds: Sequence[int], recommender: Recommender) -> Paths:
-    """A path for each seed and target: seeds may draw other first items, or other lists."""
+    """One path per seed and target: seeds may draw other first items or lists."""
     seed = np.repeat(np.asarray(seeds, dtype=np.int64), start.shape[1])
     start = start.ravel()
     return Paths(start[:, None], recommender.reset(start, seed), np.full(len(start), np.nan))
@@ -132,7 +130,6 @@ def _in_force(
     path: Integers,
     before: Integers,
 ) -> Integers:
-    """The item that each user has in mind, (n_users, n_seeds, n_targets)."""
     in_force = np.empty(path.shape, dtype=np.intp)
     keys = catalogue.keys[targets.target]
     for column, seed in enumerate(seeds):
@@ -162,7 +159,6 @@ def _next(
     depth: int,
     repeats: bool,
 ) -> tuple[Paths, Integers]:
-    """Paths one turn longer, with their lists: from the path each goes on, by what is in mind."""
     shown, seen = paths.shown[former], paths.seen[former]
     state = recommender.observe(paths.state[former], shown, critic.vectors(shown, wanted))
     lists = recommender.rank(state, depth, None if repeats else seen)
@@ -178,10 +174,8 @@ def leaves_before(
     seeds: Sequence[int],
     n_turns: int,
 ) -> Integers:
-    """The turn before which each user leaves, by (seed, target, turn); after turn 0 at the soonest.
-
-    A user with a hazard has patience for a number of turns that is geometric.
-    """
+    """The turn before which each user leaves, by (seed, target, turn), never before turn 1. With a
+    hazard, the number of turns is geometric."""
     keys = catalogue.keys[targets.target]
     turn = np.arange(1, n_turns + 1)
     leaves = np.empty((len(users), len(seeds), len(targets)), dtype=np.intp)

@@ -37,11 +37,11 @@ KINDS = (
         less="has a thinner sole",
     ),
 )
+# How visible each attribute is.
 WEIGHTS = (1.6, 1.1, 0.7, 0.6, 0.7, 0.6, 1.0, 0.6)
-"""How much of what is seen each attribute makes up."""
 WIDTH = 64
+# What attributes do not explain of an item, in the units of the weights.
 NOISE = 0.25
-"""What no attribute says of an item, in the units of the weights."""
 
 
 def drawn_catalogue(n_items: int, *, seed: int = 0, noise: float = NOISE) -> Catalogue:
@@ -65,7 +65,7 @@ def drawn_catalogue(n_items: int, *, seed: int = 0, noise: float = NOISE) -> Cat
 
 
 def attribute_embeddings(codes: Integers, *, seed: int, noise: float = NOISE) -> Floats:
-    """The sum of values' directions and noise, (n_items, 64)."""
+    """Shape (n_items, 64)."""
     rng = np.random.default_rng([seed, 1])
     embeddings = noise * np.random.default_rng([seed, 2]).normal(size=(len(codes), WIDTH))
     embeddings /= np.sqrt(WIDTH)
@@ -79,7 +79,7 @@ def attribute_embeddings(codes: Integers, *, seed: int, noise: float = NOISE) ->
 
 
 def _codes(n_items: int, seed: int) -> Integers:
-    """(n_items, n_attributes); each attribute's values are commoner in some categories."""
+    """(n_items, n_attributes); how common a value is depends on the category."""
     sizes = [len(kind.values) for kind in KINDS]
     tables = np.random.default_rng([seed, 3])
     likely = [tables.dirichlet(np.full(size, 0.8), size=sizes[0]) * 0.8 + 0.2 / size
@@ -146,6 +146,7 @@ PATTERNS = {
     "checked": '<rect width="4" height="4" fill="#fff" fill-opacity=".55"/>'
     '<rect x="4" y="4" width="4" height="4" fill="#fff" fill-opacity=".55"/>',
 }
+# Over each kind of shoe, and the position of its buckle.
 STRAPS = {
     "sneaker": ("M58 74 L78 56", (68, 65)),
     "ankle boot": ("M36 52 L70 52", (58, 52)),
@@ -156,7 +157,6 @@ STRAPS = {
     "clog": ("M17 76 Q16 56 54 62", (30, 63)),
     "loafer": ("M58 74 L76 55", (67, 65)),
 }
-"""Over each kind of shoe, and where its buckle is."""
 LACES = {
     "sneaker": "M58 52 L70 48 M64 58 L77 53 M70 64 L84 59",
     "ankle boot": "M58 36 L71 32 M58 45 L71 41 M60 54 L72 50",
@@ -176,7 +176,7 @@ MATERIALS = {
 
 
 def title(attributes: Mapping[str, str]) -> str:
-    """The product in words: all that the picture shows, for who does not see it."""
+    """Text alternative of the picture."""
     kept = ("colour", "pattern", "material", "category")
     heel = "no" if attributes["heel"] == "none" else attributes["heel"]
     return (
@@ -187,7 +187,6 @@ def title(attributes: Mapping[str, str]) -> str:
 
 
 def drawing(attributes: Mapping[str, str]) -> str:
-    """The product as an SVG of 130 by 120."""
     sole, heel = SOLES[attributes["sole"]], HEELS[attributes["heel"]]
     outline = UPPERS[attributes["category"]].format(b=84, toe=TOES[attributes["toe"]])
     left = LEFT.get(attributes["category"], 14)

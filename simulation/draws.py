@@ -1,10 +1,7 @@
-"""Random numbers that depend on what they are for alone: seed, target, turn.
-
-A generator would hand them out in the order of calls, and a batch of other targets, or another
-order, would change every dialogue. Here each is a hash of its coordinates (the finalizer of
-SplitMix64; G. L. Steele, D. Lea and C. H. Flood, 2014. Fast splittable pseudorandom number
-generators. OOPSLA 2014, 453-472).
-"""
+"""Random numbers that depend only on seed, target and turn. A generator would give them in the
+order of calls, so that another batch or order of targets would change every dialogue. Here each is
+a hash of its coordinates (the finalizer of SplitMix64; G. L. Steele, D. Lea and C. H. Flood, 2014.
+Fast splittable pseudorandom number generators. OOPSLA 2014, 453-472)."""
 
 from typing import Any
 
@@ -14,12 +11,12 @@ from stats.arguments import Floats
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+# The purpose of a number: the same coordinates give another number for each.
 SWITCH, LEAVE, START, SHARE, ORDER, SPLIT = range(6)
-"""What a number is drawn for: the same coordinates give another for each."""
 
 
 def hashed(*coordinates: Any) -> np.ndarray:
-    """64 bits for each combination of coordinates, whole numbers that broadcast."""
+    """64 bits for each combination of coordinates, which are whole numbers that broadcast."""
     state = np.zeros(1, dtype=np.uint64)
     with np.errstate(over="ignore"):
         for coordinate in coordinates:
@@ -28,7 +25,7 @@ def hashed(*coordinates: Any) -> np.ndarray:
 
 
 def uniform(*coordinates: Any) -> Floats:
-    """Uniform numbers from 0 to below 1, one for each combination of coordinates."""
+    """From 0 to below 1, one for each combination of coordinates."""
     return (hashed(*coordinates) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 

@@ -13,28 +13,28 @@ from error_codes import CorrectableError
 
 
 class SimulationError(CorrectableError):
-    """Something a person can mend; its text says what and how."""
+    pass
 
 
 class CatalogueUnfit(SimulationError):
-    """Files of a catalogue cannot be used, or do not fit each other."""
+    pass
 
 
 class TargetsUnfit(SimulationError):
-    """Judgments or first items that cannot be used with a catalogue."""
+    pass
 
 
 class CaptionsUnfit(SimulationError):
-    """A file of relative captions cannot be used."""
+    pass
 
 
 class CheckpointUnfit(SimulationError):
-    """A trained recommender cannot be read, or is of another catalogue."""
+    pass
 
 
 class DialoguesUnfit(SimulationError):
-    """Recorded dialogues that a study cannot be made of, or a study that is of none."""
+    pass
 
 
 class ExperimentUnfit(SimulationError):
-    """Settings of an experiment cannot be used, or an input of it has gone."""
+    pass

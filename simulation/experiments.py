@@ -1,5 +1,3 @@
-"""Experiments: recommenders x users x seeds over the same targets, evaluated turn by turn."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +22,6 @@ MEASURES = tuple(measure(name) for name in ("nDCG@10", "RR@10", "Success@1"))
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How dialogues are simulated, and how their lists are evaluated."""
-
     n_turns: int = 10
     seeds: tuple[int, ...] = (0,)
     depth: int = DEPTH
@@ -50,7 +46,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Row:
-    """A measure's mean over targets at a turn, and the share judged of the first ten."""
+    """The mean over targets at a turn, and the share judged of the first ten."""
 
     recommender: str
     user: str
@@ -80,8 +76,6 @@ class Row:
 
 @dataclass(frozen=True)
 class Experiment:
-    """The logs and outcomes of each recommender, by name, with all that made them."""
-
     catalogue: Catalogue
     targets: Targets
     users: tuple[UserSimulator, ...]
@@ -94,14 +88,13 @@ class Experiment:
         return {name: each.log for name, each in self.outcomes.items()}
 
     def evaluated(self, qrels: Qrels, carry: Carry) -> dict[str, Outcomes]:
-        """The same dialogues under other choices of evaluation."""
         return {
             name: outcomes(each.log, each.measures, qrels=qrels, carry=carry)
             for name, each in self.outcomes.items()
         }
 
     def rows(self, turns: Sequence[int] | None = None) -> Iterator[Row]:
-        """One for each recommender, user, measure and turn (all by default)."""
+        """By recommender, user, measure and turn (all by default)."""
         for name, each in self.outcomes.items():
             for number, user in enumerate(self.users):
                 for one in each.measures:
@@ -116,7 +109,6 @@ class Experiment:
                         yield Row(name, user.name, one, turn, mean, judged)
 
     def record(self) -> dict[str, Any]:
-        """What made the numbers."""
         return {
             "catalogue": self.catalogue.source,
             "is_stand_in": self.catalogue.is_stand_in,
@@ -145,7 +137,8 @@ def run_experiment(
     *,
     progress: Progress = silently,
 ) -> Experiment:
-    """Every user with every recommender, each with the critic whose critiques it understands."""
+    """Run every user with every recommender, each with the critic whose critiques it
+    understands."""
     _require_names("users", [user.name for user in users])
     _require_names("recommenders", [recommender.name for recommender, _ in recommenders])
     evaluated: dict[str, Outcomes] = {}
@@ -184,7 +177,7 @@ def notes_of(
     recommenders: Sequence[tuple[Mapping[str, Any], Critic]],
     settings: Settings,
 ) -> Iterator[str]:
-    """What a reader must know beside the numbers; recommenders as records, each with its critic."""
+    """Recommenders are records, each with its critic."""
     if catalogue.is_stand_in:
         yield (
             "embeddings are stand-ins, drawn for ids whose own are not at hand: the numbers show "
@@ -215,7 +208,6 @@ def notes_of(
 def _notes_of_training(
     recommenders: Sequence[tuple[Mapping[str, Any], Critic]],
 ) -> Iterator[str]:
-    """Whether trained recommenders are evaluated by the critic that they learned from."""
     for recommender, critic in recommenders:
         if recommender.get("trained_with") == critic.record():
             yield (

@@ -1,4 +1,4 @@
-"""Pictures of experiments, as the article's figures 6 to 8, and of recorded dialogues' reports."""
+"""Charts of experiments, like the article's figures 6 to 8, and of recorded dialogues' reports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ LEGEND: Any = {"orient": "bottom", "columns": 2, "labelLimit": 0, "symbolOpacity
 
 
 def by_turn(experiment: Experiment, measure: Measure) -> Picture:
-    """A measure turn by turn, a line with its interval for each user, apart by recommender."""
     import pandas as pd
 
     rows = pd.DataFrame([row.record() for row in experiment.rows() if row.measure == measure])
@@ -37,7 +36,7 @@ def by_turn(experiment: Experiment, measure: Measure) -> Picture:
 
 
 def turns_figure(rows: pd.DataFrame, measure: str, names: list[str]) -> Picture:
-    """The same of rows of recommender, user, turn, mean, ci_low and ci_high."""
+    """Columns: recommender, user, turn, mean, ci_low and ci_high."""
     import altair as alt
 
     colour = alt.Color("user:N", title=None, sort=names, legend=LEGEND, **_wider(len(names)))
@@ -61,17 +60,15 @@ def turns_figure(rows: pd.DataFrame, measure: str, names: list[str]) -> Picture:
 
 
 def by_tolerance(experiment: Experiment, measure: Measure) -> Picture:
-    """A measure at the last turn against users' tolerance, a line for each kind of user."""
     return _against(experiment, measure, "tolerance", _("Tolerance, turns"), ("tol", "prob"))
 
 
 def by_p_switch(experiment: Experiment, measure: Measure) -> Picture:
-    """A measure at the last turn against P(switch), a line for each tolerance."""
     return _against(experiment, measure, "p_switch", _("Probability of switching"), ("prob",))
 
 
 def pictures(experiment: Experiment) -> dict[str, Picture]:
-    """All that the users have something to show in, by a name for a file."""
+    """By file name, only those with several values to show."""
     users = [user for user in experiment.users if isinstance(user, MetaUser)]
     charts: dict[str, Picture] = {}
     for measure in experiment.settings.measures:
@@ -107,7 +104,7 @@ def _against(
 
 
 def choices_figure(rows: pd.DataFrame, measure: str, field: str, title: str) -> Picture:
-    """Rows of recommender, mean, ci_low and ci_high with a line's `kind`, against a field."""
+    """Columns: recommender, mean, ci_low, ci_high, a line's `kind`, and the field."""
     import altair as alt
 
     axis = alt.Axis(tickMinStep=1, format="d") if field == "tolerance" else alt.Axis()
@@ -122,7 +119,7 @@ def choices_figure(rows: pd.DataFrame, measure: str, field: str, title: str) -> 
 
 
 def _facets(layered: Any, rows: pd.DataFrame) -> Picture:
-    """Recommenders in the order that the rows, and so the tables, have them in."""
+    """Recommenders are in the order of the rows, as in the tables."""
     import altair as alt
 
     order = list(dict.fromkeys(rows["recommender"]))
@@ -132,21 +129,18 @@ def _facets(layered: Any, rows: pd.DataFrame) -> Picture:
 
 
 def _wider(n_lines: int) -> dict[str, Any]:
-    """The scale of so many lines, where the theme's colours would come twice."""
+    """A color scale without repeated colors."""
     import altair as alt
 
     return {"scale": alt.Scale(scheme="tableau20")} if n_lines > N_COLOURS else {}
 
 
 def has_several(users: Iterable[Choices], field: str) -> bool:
-    """Whether there is anything to see against a field: users that differ in it."""
     kinds = ("prob",) if field == "p_switch" else ("tol", "prob")
     return len({getattr(user, field) for user in users if user.kind in kinds}) > 1
 
 
 class Choices(Protocol):
-    """A user's choices, as a user has them or as a result keeps them."""
-
     @property
     def kind(self) -> str: ...
 
@@ -158,7 +152,7 @@ class Choices(Protocol):
 
 
 def line_of(user: Choices, field: str) -> dict[str, Any]:
-    """Where a user lies on an axis, and the line it is on: all of it but what the axis shows."""
+    """A user's position on an axis, and its line: all other choices."""
     other = "p_switch" if field == "tolerance" else "tolerance"
     kind = "MetaSimTol"
     if user.kind != "tol":
@@ -178,13 +172,12 @@ REPORT_LEGEND: Any = {"orient": "top", "columns": 1, "labelExpr": LINES, "labelL
 
 
 def in_lines(name: str) -> str:
-    """A name in as many lines as a narrow page needs."""
     choices = name.split(CHOICE_ENDS)
     return LINE_ENDS.join(line for one in choices for line in textwrap.wrap(one, NAME_WIDTH))
 
 
 def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = None) -> Picture:
-    """A point with its interval for each `name`, in their order; a line at a `reference`."""
+    """A point with its interval for each `name`; a line at `reference`."""
     import altair as alt
     import pandas as pd
 
@@ -206,7 +199,6 @@ def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = Non
 
 
 def tabulate_outcomes(record: Record) -> tuple[pd.DataFrame, list[str]]:
-    """Each recommender's outcome with people and with each user, and the names of these."""
     import pandas as pd
 
     people = _("people")
@@ -230,7 +222,6 @@ def tabulate_outcomes(record: Record) -> tuple[pd.DataFrame, list[str]]:
 
 
 def describe_outcomes(outcomes: pd.DataFrame, people: str) -> str:
-    """Of each recommender the share with people, and those with simulated users."""
     is_people = outcomes["who"] == people
     simulated = outcomes[~is_people].groupby("recommender", sort=False)["value"]
     ranges = {name: range_in_words(values) for name, values in simulated}
@@ -245,7 +236,6 @@ def describe_outcomes(outcomes: pd.DataFrame, people: str) -> str:
 
 
 def outcomes_figure(rows: pd.DataFrame, whose: list[str]) -> Picture:
-    """The outcome of each `recommender` with people and with simulated users, by `who`."""
     import altair as alt
 
     rows = rows.assign(who=rows["who"].map(in_lines))

@@ -1,5 +1,3 @@
-"""What `simulation` does in the background: experiments in pieces, and training."""
-
 from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import AnnotationError

@@ -37,8 +37,6 @@ ROWS_AT_ONCE = 2000
 
 @dataclass(frozen=True)
 class Ending:
-    """What a dialogue showed last, at which turn, and whether its user accepted that."""
-
     shown: str
     turn: int
     found: bool
@@ -46,7 +44,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class RecordedEndings:
-    """How each dialogue of a log ended, by recommender, user, target and seed; names in order."""
+    """By recommender, user, target and seed."""
 
     of: Mapping[tuple[str, str, str, int], Ending]
     recommenders: tuple[str, ...]
@@ -59,14 +57,13 @@ class RecordedEndings:
         return self.of[recommender, user, target, min(self.seeds)]
 
     def outcome(self, recommender: str, user: str, target: str) -> float:
-        """The share of dialogues, one a seed, that ended with what the user accepts."""
+        """The share of dialogues, one per seed, whose last item the user accepts."""
         found = [self.of[recommender, user, target, seed].found for seed in self.seeds]
         return sum(found) / len(found)
 
 
 def read_endings(path: Path) -> RecordedEndings:
-    """How the dialogues of a log of `simulate --log` ended: of every recommender, user, target and
-    seed, or DialoguesUnfit."""
+    """Raises DialoguesUnfit."""
     of: dict[tuple[str, str, str, int], Ending] = {}
     for _number, row in log_rows(path, NEEDED):
         key = (row["recommender"], row["user"], row["target"], row["seed"])
@@ -108,9 +105,6 @@ def _require_complete(path: Path, endings: RecordedEndings) -> None:
 
 @dataclass(frozen=True)
 class OutcomeItems:
-    """Final items by target and recommender as items of a study, and what simulated users made of
-    the same dialogues."""
-
     finals: Mapping[str, Mapping[str, Ending]]
     items: Sequence[ItemDraft]
     endings: RecordedEndings
@@ -176,11 +170,8 @@ def outcome_items(
     n_targets: int | None = None,
     seed: int = 0,
 ) -> OutcomeItems:
-    """Final items of a log's dialogues as items of a study, or DialoguesUnfit.
-
-    They are those of one user's dialogues (the log's first, unless named): what people say of them
-    is one outcome for each recommender and target, which every user's is held against.
-    """
+    """Final items of one user's dialogues (the log's first unless named) as items of a study.
+    People's answers about them are compared with every user. Raises DialoguesUnfit."""
     endings = read_endings(log)
     user = final_user or endings.users[0]
     if user not in endings.users:
@@ -223,7 +214,7 @@ def _finals(
     catalogue: Catalogue,
     rng: np.random.Generator,
 ) -> dict[str, Ending]:
-    """By recommender; under no name an item at random that none of them ended with."""
+    """By recommender; "" is a random item that no recommender ended with."""
     finals = {one: endings.final(one, user, target) for one in endings.recommenders}
     require_in(catalogue, {target, *(ending.shown for ending in finals.values())})
     taken = {target, *(ending.shown for ending in finals.values())}
@@ -245,7 +236,7 @@ def _item(
     catalogue: Catalogue,
     rng: np.random.Generator,
 ) -> ItemDraft:
-    """Whether the target itself would do is not asked: beside it all others look worse."""
+    """The target itself is not asked about: next to it all others look worse."""
     shown = [one for one in dict.fromkeys(each.shown for each in finals.values()) if one != target]
     return ItemDraft(
         key=target,

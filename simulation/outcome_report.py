@@ -1,6 +1,3 @@
-"""An outcome study's judgments as outcomes by recommender and target, and what they say of
-simulated users."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -37,8 +34,8 @@ if TYPE_CHECKING:
 
 
 WOULD_DO = "would_do"
+# With fewer the order says little: a random order of three is people's in one case of six.
 FEW_RECOMMENDERS = 5
-"""An order of fewer says little: any order of three is people's in one case of six."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,6 @@ class PeoplesOutcomes:
 
     @property
     def human(self) -> Floats:
-        """The mean over each target's annotators."""
         means: Floats = np.nanmean(self.ratings, axis=2)
         return means
 
@@ -106,7 +102,7 @@ def _finals(study: Study) -> pd.DataFrame:
 
 
 def _complete(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The values of each item's candidates by answer, of answers that have all of them."""
+    """Values of the candidates by answer; answers with all candidates only."""
     for item, rows in frame.groupby("item", sort=False):
         values = rows.pivot(index="candidate", columns="answer", values="value")
         if (complete := values.dropna(axis=1)).shape[1]:
@@ -116,7 +112,7 @@ def _complete(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 def _ratings(
     values: pd.DataFrame, finals: pd.DataFrame, target: str, names: Sequence[str]
 ) -> Floats:
-    """(n_recommenders + 1, n_answers) of a target, the item at random last."""
+    """(n_recommenders + 1, n_answers) of a target, the random item last."""
     of_target = finals[finals["target"] == target].set_index("recommender")
     ones = np.ones(values.shape[1])
     rows = [
@@ -127,7 +123,7 @@ def _ratings(
 
 
 def simulated_outcomes(study: Study, people: PeoplesOutcomes) -> dict[str, Floats]:
-    """Each simulated user's outcomes in the shape of people's, in the order of the log."""
+    """In the shape of people's, in the order of the log."""
     dialogues = dialogues_of(study, DialogueStudy.Kind.OUTCOMES)
     rows = dialogues.simulated_outcomes.values_list("user", "recommender", "item__key", "value")
     at = {name: number for number, name in enumerate(people.recommenders)}
@@ -142,8 +138,8 @@ def simulated_outcomes(study: Study, people: PeoplesOutcomes) -> dict[str, Float
 
 @dataclass(frozen=True)
 class Share:
-    """The share of annotators who would take a recommender's final items, the mean over targets
-    with its interval; of nobody, that of the items at random."""
+    """Share of annotators who accept a recommender's final items, mean over targets. Without a
+    recommender, of the random items."""
 
     recommender: str
     mean: TopicMean
@@ -156,8 +152,8 @@ class Share:
 
 @dataclass(frozen=True)
 class OutcomeResult:
-    """All that an outcome study says; `ceiling` is empty with a reason where annotators are too
-    few, and there is no counterfactual of one user."""
+    """`ceiling` is empty with a reason if annotators are too few; no counterfactual of a single
+    user."""
 
     people: PeoplesOutcomes
     users: tuple[str, ...]
@@ -250,7 +246,7 @@ def outcome_result(
 
 
 def _ceiling(people: PeoplesOutcomes, seed: int) -> tuple[Ceiling, str]:
-    """Over the targets that two annotators judged, where those are enough."""
+    """Over targets judged by two annotators, if there are enough."""
     has_two = (~np.isnan(people.ratings[0])).sum(axis=1) >= 2
     if (n := int(has_two.sum())) < LEAST_TARGETS:
         return Ceiling({}, {}), f"{n} targets have two annotators; {LEAST_TARGETS} are needed"
@@ -258,7 +254,6 @@ def _ceiling(people: PeoplesOutcomes, seed: int) -> tuple[Ceiling, str]:
 
 
 def outcome_record(study: Study, **options: Any) -> dict[str, Any]:
-    """The result with the study's origin and the options, for programs."""
     result = outcome_result(study, **options)
     named = {"margin": MARGIN, "confidence": 0.95, "n_draws": N_DRAWS, "seed": 0} | options
     settings = {name: named[name] for name in ("margin", "confidence", "n_draws", "seed")}

@@ -74,7 +74,7 @@ class Order:
 
 
 def plain_limits(limits: tuple[float, float]) -> list[float | None]:
-    """For JSON, which has no NaN."""
+    """NaN becomes None, for JSON."""
     return [None if isnan(one) else one for one in limits]
 
 
@@ -126,13 +126,11 @@ def orders(
 
 
 def _spa(human: Floats, simulated: Floats, weights: Floats) -> Floats:
-    """Soft pairwise accuracy under each row of targets' weights."""
     p_human, p_simulated = (_pair_p(side, weights) for side in (human, simulated))
     return one_less_error(p_human, p_simulated, np.ones_like(p_human))
 
 
 def _agreement(first: Floats, second: Floats) -> dict[str, float]:
-    """Each coefficient of two tables of outcomes."""
     every = np.ones((1, first.shape[1]))
     here, there = weighted_means(first, every), weighted_means(second, every)
     return {
@@ -152,7 +150,7 @@ def _pair_p(values: Floats, weights: Floats) -> Floats:
 
 
 def _decided(human: Floats, simulated: Floats) -> tuple[int, int, int]:
-    """Of pairs that people decide, those the user decides alike, oppositely, and not."""
+    """Of pairs that differ with people, how many the user decides alike, oppositely, and not."""
     one = np.ones((1, human.shape[1]))
     p_human, p_simulated = (_pair_p(side, one)[0] for side in (human, simulated))
     verdicts = [_verdict(p) for p in p_human], [_verdict(p) for p in p_simulated]
@@ -163,7 +161,7 @@ def _decided(human: Floats, simulated: Floats) -> tuple[int, int, int]:
 
 
 def _verdict(p: float) -> int:
-    """1 or -1 where a two-sided test finds the one or the other better, else 0."""
+    """1 or -1 if a two-sided test finds one better, otherwise 0."""
     return int(p < SIGNIFICANT / 2) - int(p > 1 - SIGNIFICANT / 2)
 
 
@@ -221,7 +219,7 @@ def ceiling(ratings: Floats, *, n_splits: int = 100, seed: int = 0) -> Ceiling:
 
 
 def _mean_of(ratings: Floats, chosen: Flags) -> Floats:
-    """(n_recommenders, n_targets)."""
+    """Shape (n_recommenders, n_targets)."""
     return np.asarray((np.nan_to_num(ratings) * chosen).sum(axis=2) / chosen.sum(axis=1))
 
 

@@ -1,5 +1,3 @@
-"""What an experiment is to run, by plain values or a command line's names; what cannot be."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -45,10 +43,7 @@ EMBEDDING, RANDOM, TRAINED = "embedding", "random", "trained"
 
 @dataclass(frozen=True)
 class Plan:
-    """Users, recommenders by their specifications, and how dialogues are run and evaluated.
-
-    Grades from `relevant_from` on are accepted.
-    """
+    """Grades from `relevant_from` on are accepted."""
 
     users: tuple[MetaUser, ...]
     recommenders: tuple[str, ...]
@@ -57,18 +52,18 @@ class Plan:
 
     @property
     def n_runs(self) -> int:
-        """Dialogues with each target."""
+        """Dialogues per target."""
         return len(self.users) * len(self.recommenders) * len(self.settings.seeds)
 
     def seconds(self, n_targets: int, n_items: int) -> float:
-        """About how long it takes one core."""
+        """Estimated time on one core."""
         n_turns = self.n_runs * n_targets * self.settings.n_turns
         a_turn = SECONDS_A_TURN + SECONDS_AN_EVALUATION + SECONDS_A_RANKED_ITEM * n_items
         return SECONDS_AROUND + n_turns * a_turn
 
 
 def plan_of(rules: Mapping[str, Any]) -> Plan:
-    """The plan of these rules; ExperimentUnfit says what of them cannot be used."""
+    """Raises ExperimentUnfit."""
     try:
         plan = Plan(
             users=tuple(named_user(name, mode=rules["mode"]) for name in rules["users"]),
@@ -127,7 +122,7 @@ def _sizes(plan: Plan) -> Iterator[str]:
 
 
 def impossible_settings(plan: Plan) -> Iterator[str]:
-    """Cells of the design that would repeat another, each with its reason."""
+    """Reasons why cells of the design would repeat another."""
     yield from _never_switching(plan)
     yield from named_twice(_("User"), [user.name for user in plan.users])
     yield from named_twice(_("Recommender"), plan.recommenders)
@@ -137,8 +132,8 @@ def impossible_settings(plan: Plan) -> Iterator[str]:
 
 
 def _never_switching(plan: Plan) -> Iterator[str]:
-    """Users who keep to their target and end and leave alike: all of them have the same row. One
-    beside SimBase is no such row, since it ends its dialogues at what else it accepts."""
+    """Users that keep to their target and end and leave alike have the same row. One such user
+    beside SimBase is fine, because it ends dialogues at other accepted items."""
     alike: dict[tuple[str, float], list[MetaUser]] = {}
     for user in plan.users:
         if _keeps_to_target(user, plan.settings.n_turns):
@@ -161,7 +156,7 @@ def _keeps_to_target(user: MetaUser, n_turns: int) -> bool:
 
 
 def controls(plan: Plan) -> list[str]:
-    """Users beside SimBase who never have another item in mind, but accept one."""
+    """Users beside SimBase that accept an alternative but never ask for one."""
     return [
         user.name
         for user in plan.users
@@ -170,14 +165,14 @@ def controls(plan: Plan) -> list[str]:
 
 
 def named_twice(what: str, names: Sequence[str]) -> Iterator[str]:
-    """A sentence for each name that comes again."""
+    """A sentence for each repeated name."""
     for name, n in Counter(names).items():
         if n > 1:
             yield _("{what} {name} is named twice.").format(what=what, name=name)
 
 
 def require_bearable(plan: Plan, n_targets: int) -> None:
-    """Refuse what would keep the workers for days."""
+    """Refuse an experiment that would run for days."""
     if plan.n_runs * n_targets > MOST_DIALOGUES:
         raise ExperimentUnfit(
             _(
@@ -189,7 +184,7 @@ def require_bearable(plan: Plan, n_targets: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is to be simulated, by the names of a command line."""
+    """What to simulate, by the names of a command line."""
 
     catalogue: str
     recommenders: tuple[str, ...]
@@ -201,12 +196,12 @@ class Request:
     captions: Path | None = None
     mode: Mode = "paper"
     choices: dict[str, Any]
+    # Filled when the files are read.
     readings: FileReadings = field(default_factory=FileReadings)
-    """The reports of the files, once they are read."""
 
 
 def run_request(request: Request, *, progress: Progress = silently) -> Experiment:
-    """The experiment that was requested; a name that means nothing is a ValueError."""
+    """Raises ValueError for an unknown name."""
     seed = request.settings.seeds[0]
     users = [named_user(name, mode=request.mode, **request.choices) for name in request.users]
     catalogue = named_catalogue(request.catalogue, seed=seed)
@@ -233,7 +228,6 @@ def requested_targets(request: Request, catalogue: Catalogue) -> Targets:
 
 
 def targets_of_qrels(request: Request, catalogue: Catalogue, path: Path) -> Targets:
-    """The targets of a file of qrels, with the first items that were requested."""
     grades = relevance_sources().read_qrels(path)
     request.readings.add(path, grades.reading)
     accepted, rejected = from_judgments(
@@ -246,7 +240,7 @@ def targets_of_qrels(request: Request, catalogue: Catalogue, path: Path) -> Targ
 
 
 def _report(request: Request, path: Path | None) -> ReadingReport | None:
-    """The report of a file, which is new if the file is not read yet."""
+    """A new report, unless the file was read before."""
     if path is None or any(each.path == path for each in request.readings.files):
         return None
     return request.readings.add(path)
@@ -264,7 +258,7 @@ RECOMMENDERS = "random, embedding, embedding:RECENCY, or the FILE of a trained o
 
 
 def named_catalogue(name: str, *, seed: int = 0) -> Catalogue:
-    """The catalogue of a name, or a ValueError that says which there are."""
+    """Raises ValueError with the known names."""
     kind, _, rest = name.partition(":")
     files = [Path(part) for part in rest.split(",")]
     readers: dict[tuple[str, int], Callable[..., Catalogue]] = {
@@ -283,10 +277,7 @@ def named_catalogue(name: str, *, seed: int = 0) -> Catalogue:
 
 
 def named_user(name: str, *, mode: Mode = "paper", **choices: Any) -> MetaUser:
-    """The user of a name, in a mode, with other choices than the mode's where given.
-
-    What the name says itself goes before the mode and the choices.
-    """
+    """Choices in the name take precedence over `choices`, and these over the mode's."""
     spec, *own = name.split(",")
     try:
         named = dict(_choice(text) for text in own)
@@ -309,7 +300,7 @@ def _user_of_spec(spec: str, mode: Mode) -> MetaUser:
 
 
 def _choice(text: str) -> tuple[str, Any]:
-    """A choice by name, its value of the field's type."""
+    """Name and value of the field's type."""
     name, _, value = (part.strip() for part in text.partition("="))
     if name in ("sticky", "target_among"):
         if value not in ("yes", "no"):
@@ -332,10 +323,7 @@ def _p_switch(text: str) -> float:
 
 
 def named_recommender(name: str, catalogue: Catalogue, critic: Critic) -> Recommender:
-    """The recommender of a name; one that was trained is named by its file.
-
-    It is the same whatever the seeds of its dialogues.
-    """
+    """A trained one is named by its file. Independent of the seeds of its dialogues."""
     kind, _, recency = name.partition(":")
     if name == "random":
         return RandomRecommender(catalogue)
@@ -358,7 +346,7 @@ def named_recommender(name: str, catalogue: Catalogue, critic: Critic) -> Recomm
 def named_critic(
     catalogue: Catalogue, captions: Path | None = None, *, report: ReadingReport | None = None
 ) -> Critic:
-    """The critic that suits the catalogue, in people's words where a file of captions is named."""
+    """In people's words if a file of captions is named."""
     critic = critic_of(catalogue)
     if captions is None:
         return critic

@@ -25,14 +25,14 @@ from simulation.catalogue import Attribute, Attributes, Catalogue, below_one
 from simulation.exceptions import CatalogueUnfit
 from stats.arguments import Floats, Integers
 
+# No such file, not UTF-8, not JSON, or nested too deeply.
 UNREADABLE = (OSError, ValueError, RecursionError)
-"""What reading a text or JSON raises: no such file, not UTF-8, not JSON, or nested without end."""
+# Number of classes of an ordered attribute.
 MOST_LEVELS = 10
-"""Numbers of an ordered attribute are put into so many classes of about the same size."""
 
 
 def read_folder(folder: Path, *, source: str = "") -> Catalogue:
-    """A catalogue of our own layout, called as the folder is unless it has another name."""
+    """Our own layout; the default name is the folder's."""
     ids = read_names(folder / "ids.txt")
     attributes, captions = folder / "attributes.csv", folder / "captions.txt"
     catalogue = Catalogue(
@@ -72,8 +72,8 @@ def _of_files(ids: Sequence[str], embeddings: Path, source: str) -> Catalogue:
 
 
 def require_apart(catalogue: Catalogue) -> None:
-    """Refuse items that all lie in one place, or that one far outlier draws together: whatever
-    recommends them would rank them by their order in the file."""
+    """Refuse items that all have the same place, or that one outlier draws together: recommenders
+    would rank them by their order in the file."""
     n_places = _distinct(catalogue.positions)
     if n_places == 1:
         raise CatalogueUnfit(
@@ -96,7 +96,7 @@ def _distinct(rows: Floats) -> int:
 
 
 def read_names(path: Path) -> list[str]:
-    """Names, one a line."""
+    """One name per line."""
     names = [line.strip() for line in _lines(path)]
     if "" in names:
         raise CatalogueUnfit(
@@ -121,7 +121,7 @@ def _require_storable(path: Path, texts: Sequence[str], unit: str) -> None:
 
 
 def read_embeddings(path: Path, n_items: int) -> Floats:
-    """A matrix with a row for each item; objects, which could be programs, are not read."""
+    """A row per item. Pickled objects, which can be programs, are not read."""
     try:
         # Mapped, so that a header which promises more than the file has takes no memory.
         values = np.load(plain_file(path), mmap_mode="r", allow_pickle=False)
@@ -144,7 +144,7 @@ def read_embeddings(path: Path, n_items: int) -> Floats:
 
 
 def read_attributes(path: Path, ids: list[str]) -> Attributes:
-    """The attributes of all ids, in any order of lines."""
+    """Lines can be in any order."""
     rows = _rows_by_id(path)
     names = [name for name in next(iter(rows.values())) if name != "id"] if rows else []
     _require_storable(path, names, "Column")
@@ -197,7 +197,7 @@ def _attribute(name: str, texts: list[str]) -> tuple[Attribute, Integers]:
 def ordered_attribute(
     name: str, numbers: Floats, more: str, less: str
 ) -> tuple[Attribute, Integers]:
-    """An attribute of a measured quantity, in classes of about the same size."""
+    """Classes of a measured quantity, of about the same size."""
     if not np.isfinite(numbers).all():
         raise CatalogueUnfit(f"The attribute {name} has a value that is no number.")
     numbers = below_one(numbers)
@@ -218,12 +218,12 @@ PATTERNS = (
 
 
 def is_known(name: str) -> bool:
-    """Whether a file of that name says something of a catalogue."""
+    """Whether a file of that name belongs to a catalogue."""
     return any(fnmatch(name, pattern) for pattern in PATTERNS)
 
 
 def read_sent(folder: Path, *, source: str = "") -> Catalogue:
-    """The catalogue of the files of a folder, in whichever layout; its captions are read apart."""
+    """An uploaded catalogue in any layout; captions are read separately."""
     if (folder / IDS).exists():
         return read_folder(folder, source=source)
     if sprite := _only(folder, "*sprite*.png"):
@@ -242,7 +242,6 @@ def read_sent(folder: Path, *, source: str = "") -> Catalogue:
 
 
 def captions_of(folder: Path) -> Path | None:
-    """The file of relative captions, where there is one."""
     for pattern in CAPTIONS:
         if path := _only(folder, pattern):
             return path
@@ -250,7 +249,7 @@ def captions_of(folder: Path) -> Path | None:
 
 
 def _only(folder: Path, pattern: str) -> Path | None:
-    """The file of that name; None where there is none, and refused where there are two."""
+    """None if there is no such file; two are refused."""
     paths = sorted(folder.glob(pattern))
     if len(paths) > 1:
         names = " and ".join(path.name for path in paths[:2])
@@ -267,7 +266,7 @@ N_COMPONENTS = 32
 
 
 def read_sprite(path: Path) -> Catalogue:
-    """Embeddings are the pixels' first 32 principal components, attributes what can be measured."""
+    """Embeddings are the first 32 principal components of the pixels; attributes are measured."""
     tiles = _tiles(path)
     pixels = tiles.reshape(len(tiles), -1)
     centred = pixels - pixels.mean(axis=0)
@@ -303,7 +302,6 @@ def _tiles(path: Path) -> Floats:
 
 
 def _attributes(tiles: Floats, classes: Integers) -> Attributes:
-    """The class, and how light, high, wide, patterned and filled the product is."""
     ink = tiles > 0.1
     area = ink.sum(axis=(1, 2))
     light = (tiles * ink).sum(axis=(1, 2)) / np.maximum(area, 1)

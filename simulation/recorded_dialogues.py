@@ -1,6 +1,3 @@
-"""Logs of `simulate --log` line by line, and products in words and pictures as annotators see them:
-what studies of recorded dialogues have in common."""
-
 from __future__ import annotations
 
 import json
@@ -21,8 +18,8 @@ from simulation.exceptions import DialoguesUnfit
 from simulation.models.dialogue_studies import ID_LENGTH, DialogueStudy
 
 LARGEST = {"seed": 2**63 - 1, "turn": 10_000}
+# More than any embedding has, less than the limit of any database.
 MOST_DELTA = 1e9
-"""Beyond what any space of items has, and within what any database keeps."""
 WORD = gettext_lazy("a text that is not empty or long, without NUL or half a surrogate pair")
 WANTED = {
     **dict.fromkeys(("recommender", "user", "target", "shown"), WORD),
@@ -38,7 +35,7 @@ IMPORTS: dict[str, str] = {
 
 
 def log_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each row that has the needed fields, with its line; DialoguesUnfit names what is missing."""
+    """Line number and row. Raises DialoguesUnfit if a field is missing."""
     try:
         with plain_file(path).open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
@@ -50,7 +47,7 @@ def log_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str,
 
 
 def require_log(name: str, first_line: str) -> None:
-    """Refuse a file whose first line is no line of a log."""
+    """Refuse a file whose first line is not that of a log."""
     _row(Path(name), 1, first_line, ("recommender", "user", "seed", "target", "turn", "shown"))
 
 
@@ -123,14 +120,14 @@ def product_picture(catalogue: Catalogue, name: str) -> PictureDraft | None:
 
 
 def product_candidate(catalogue: Catalogue, name: str) -> CandidateDraft:
-    """Of no system: workers must not see whose it is, and it may be several recommenders'."""
+    """Without a system: workers must not see whose it is, and several recommenders may share it."""
     return CandidateDraft(
         key=name, text=product_words(catalogue, name), picture=product_picture(catalogue, name)
     )
 
 
 def dialogues_of(study: Study, kind: str) -> DialogueStudy:
-    """Where the items of a study come from; DialoguesUnfit where it is of no such dialogues."""
+    """Raises DialoguesUnfit if the study is not of such dialogues."""
     dialogues = DialogueStudy.objects.filter(study=study, kind=kind).first()
     if dialogues is None:
         raise DialoguesUnfit(
@@ -142,7 +139,6 @@ def dialogues_of(study: Study, kind: str) -> DialogueStudy:
 
 
 def origin_of(dialogues: DialogueStudy) -> dict[str, Any]:
-    """For programs."""
     names = ["log_name", "log_sha256", "catalogue", "seed", "n_targets_left_out"]
     is_switching = dialogues.kind == DialogueStudy.Kind.SWITCHING
     names.append("per_target" if is_switching else "final_user")

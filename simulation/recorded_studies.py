@@ -1,5 +1,3 @@
-"""Studies of recorded dialogues: imported from a log, or requested and made in the background."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class DialogueItems(Protocol):
-    """Items that were made of a log, with what is stored apart from what workers see."""
+    """Items made of a log, and the data that workers do not see."""
 
     @property
     def kind(self) -> DialogueStudy.Kind: ...
@@ -62,7 +60,7 @@ def import_dialogues(
     owner: Any = None,
     team: Team | None = None,
 ) -> ImportResult:
-    """Make a new study of them, ready to launch; the template has the name of its kind."""
+    """Make a new study, ready to launch; the template has the name of its kind."""
     if Study.objects.filter(slug=slug).exists():
         raise DialoguesUnfit(
             _("There is a study '{study}' already. Choose another name.").format(study=slug),
@@ -84,7 +82,7 @@ def import_dialogues(
 
 @transaction.atomic
 def fill_dialogues(dialogues: DialogueStudy, items: DialogueItems, *, log: Path) -> ImportResult:
-    """Give a study of dialogues that has no items yet those of its log."""
+    """Add the items of the log to a study that has none."""
     slug = dialogues.study.slug
     imported = import_study(draft=items.draft, path=log, slug=slug)
     _store(dialogues, items, log)
@@ -115,8 +113,8 @@ def request_dialogue_study(
     most_targets: int | None = None,
     seed: int = 0,
 ) -> DialogueStudy:
-    """A study of the experiment's team; its items come of a version's dialogues, or of a log that
-    was sent, and of the experiment's catalogue and judgments."""
+    """A study of the experiment's team. Its items come from a version's dialogues or an uploaded
+    log, with the experiment's catalogue and judgments."""
     if version is None and file is None:
         raise DialoguesUnfit(_("Choose a result of the experiment, or send a log."))
     if file is not None:
@@ -147,7 +145,7 @@ def request_dialogue_study(
 
 
 def make_dialogues(running: RunningJob) -> str:
-    """Give a study of dialogues its items, all or none; a log that was sent is forgotten then."""
+    """Write the study's items in one transaction; then delete an uploaded log."""
     rows = DialogueStudy.objects.select_related(
         "study", "experiment__catalogue", "version__experiment__catalogue"
     )
@@ -181,7 +179,7 @@ def _require_log(dialogues: DialogueStudy) -> None:
 def _items_of_log(
     dialogues: DialogueStudy, experiment: StoredExperiment, log: Path
 ) -> DialogueItems:
-    """The items; a log that was sent and cannot be used is forgotten at once."""
+    """An uploaded log that cannot be used is deleted at once."""
     try:
         return _items(dialogues, experiment, log)
     except DialoguesUnfit:
@@ -225,7 +223,7 @@ def _items(dialogues: DialogueStudy, experiment: StoredExperiment, log: Path) ->
 def _accepted(
     experiment: StoredExperiment, version: ExperimentVersion | None
 ) -> dict[str, list[str]]:
-    """By target, from the grade on that the version's users accepted (1, of a log)."""
+    """By target, from the grade that the version's users accepted (1 for a log)."""
     least = plan_of(version.rules).relevant_from if version else 1
     accepted: dict[str, list[str]] = {}
     rows = experiment.judgments.filter(grade__gte=least).order_by("pk")

@@ -1,5 +1,3 @@
-"""An experiment with all that is said of it: as a record for programs, and as text."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -34,7 +32,6 @@ def report(
     with_sensitivity: bool = False,
     judged_otherwise: Mapping[str, Targets] | None = None,
 ) -> dict[str, Any]:
-    """Everything, for ``--json``."""
     record = experiment.record() | {
         "results": [row.record() for row in experiment.rows()],
         "table": results_table(experiment).record(),
@@ -48,7 +45,6 @@ def report(
 
 
 def report_text(experiment: Experiment) -> str:
-    """The table at the last turn, what differs, the causes and the notes."""
     table, settings = results_table(experiment), experiment.settings
     parts = [
         f"Turn {table.turn}, {len(experiment.targets):,} targets, {experiment.catalogue.source}",
@@ -99,10 +95,10 @@ def _switches(experiment: Experiment) -> Iterator[str]:
         yield f"Critiques with an alternative in mind, {name}: {said}"
 
 
+# By row, then by measure. Measures are nDCG, RR and Success, whatever their cutoffs.
 Cells = Mapping[str, Mapping[str, float]]
-"""For each row of a table its means by measure: nDCG, RR and Success, whatever their cutoffs."""
+# Means are printed to three places, so two of them may be wrong by this much.
 ROUNDED = 0.0006
-"""Means are printed to three places; a bound is passed by more than both may be rounded."""
 
 
 def impossible_cells(
@@ -164,7 +160,7 @@ def _is_outside(corners: Sequence[tuple[float, float]], point: tuple[float, floa
 
 
 def _twice(rows: Cells) -> Iterator[str]:
-    """Rows with the very same values in two measures or more: one may be a slip of the other."""
+    """Rows that share two or more measures: one may be a copying error."""
     counts = Counter(tuple(sorted(cells.items())) for cells in rows.values() if len(cells) > 1)
     for values, n in counts.items():
         if n > 1 and any(value for _, value in values):
@@ -172,6 +168,8 @@ def _twice(rows: Cells) -> Iterator[str]:
             yield f"{' and '.join(names)} have the very same values; is one a copy of the other?"
 
 
+# Measures of the first ten items, whose means limit each other. Others, such as Success@10 or
+# nDCG@5, do not.
 BOUNDED = {
     "nDCG": "nDCG",
     "nDCG@10": "nDCG",
@@ -179,8 +177,6 @@ BOUNDED = {
     "RR@10": "RR",
     "Success@1": "Success",
 }
-"""Measures of the ten items that are ranked whose means bound each other; of others, such as
-Success@10 or nDCG@5, no cell says what another may be."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +218,7 @@ class Improvement:
 
 @dataclass(frozen=True)
 class Table:
-    """`rows` are users, `cells` their means by (recommender, measure), at one turn."""
+    """Means of each user by (recommender, measure), at one turn."""
 
     turn: int
     columns: tuple[tuple[str, Measure], ...]
@@ -243,7 +239,7 @@ class Table:
 
 
 def results_table(experiment: Experiment, *, turn: int | None = None) -> Table:
-    """Means of all users under all recommenders at one turn, the last by default."""
+    """At the last turn by default."""
     turn = turn or experiment.settings.n_turns
     columns = tuple(
         (name, one) for name, each in experiment.outcomes.items() for one in each.measures
@@ -279,7 +275,7 @@ def _improvements(
 def improvement(
     recommender: str, measure: Measure, base: float, best: float, user: str, n_rows: int
 ) -> Improvement:
-    """Both percentages; undefined where the base, or both, are 0."""
+    """Undefined if the base, or both, are 0."""
     of_base = 100 * (best - base) / base if base else nan
     symmetric = 200 * (best - base) / (best + base) if best + base else nan
     gain = expected_maximum(n_rows)
@@ -287,7 +283,7 @@ def improvement(
 
 
 def expected_maximum(n: int) -> float:
-    """Of n independent standard normal numbers: 1.163 of five."""
+    """Of n independent standard normal numbers, such as 1.163 of five."""
     from scipy import integrate, stats
 
     if n == 1:
@@ -302,7 +298,7 @@ def _faults(
     columns: Sequence[tuple[str, Measure]],
     rows: Sequence[tuple[str, tuple[float, ...]]],
 ) -> Iterator[str]:
-    """Cells that cannot be, which would be a fault of this program."""
+    """Impossible values, which would be a bug of this program."""
     qrels = experiment.settings.qrels
     single = [
         user.name
@@ -325,7 +321,6 @@ def _faults(
 
 
 def table_text(table: Table) -> str:
-    """The means of the users, and the improvements below them."""
     rows: list[tuple[Cell, ...]] = [
         (user, *(Number(value, 3) for value in means)) for user, means in table.rows
     ]

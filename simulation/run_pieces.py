@@ -1,8 +1,6 @@
-"""A version of an experiment run in pieces, each a job of its own, and put together at the end.
-
-A piece is committed whole under its job's lease, so that who was killed in one loses that piece
-alone; draws are by seed, target and turn, so that pieces done twice or in any order are the same.
-"""
+"""A version of an experiment is run in pieces, one job each, and joined at the end. A piece is
+committed whole under its job's lease, so that a killed worker loses one piece only. Draws depend on
+seed, target and turn: pieces done twice or in another order are equal."""
 
 from __future__ import annotations
 
@@ -89,7 +87,7 @@ def _plan_pieces(running: RunningJob, version: ExperimentVersion) -> None:
 
 
 def run_piece(running: RunningJob) -> str:
-    """Simulate the dialogues of a piece; whoever does the last one has the whole evaluated."""
+    """The job of the last piece requests the evaluation."""
     version = version_of(running)
     rows = version.pieces.select_related("recommender__trained").defer("log")
     if (piece := rows.filter(pk=running.arguments["piece"]).first()) is None:
@@ -128,7 +126,7 @@ def _simulate_piece(running: RunningJob, version: ExperimentVersion, piece: Dial
 def opened_recommender(
     row: SimulatedRecommender, catalogue: Catalogue, critic: Critic
 ) -> Recommender:
-    """The recommender of a row; a trained one as it was when the version was requested."""
+    """A trained one as it was when the version was requested."""
     if not row.spec.startswith(TRAINED):
         return named_recommender(row.spec, catalogue, critic)
     # Torch takes seconds, which only those wait for who trained something.
@@ -144,7 +142,7 @@ def opened_recommender(
 
 
 def _request_evaluation(running: RunningJob, version: ExperimentVersion) -> None:
-    """Two that end at once request the same job, which is one."""
+    """Two jobs that end together request the same job, which runs once."""
     request_job(
         kind=EVALUATE_RUN,
         subject=subject_of(version.experiment),
@@ -154,7 +152,7 @@ def _request_evaluation(running: RunningJob, version: ExperimentVersion) -> None
 
 
 def evaluate_run(running: RunningJob) -> str:
-    """Evaluate all dialogues of a version, and store what comes of it as rows."""
+    """Evaluate all dialogues of a version and store the results."""
     version = version_of(running)
     if version.finished_at is None:
         experiment = joined_experiment(version)
@@ -168,7 +166,7 @@ def evaluate_run(running: RunningJob) -> str:
 
 
 def joined_experiment(version: ExperimentVersion) -> Experiment:
-    """The experiment of all pieces, as if it had been run at once."""
+    """As if it had been run at once."""
     plan = plan_of(version.rules)
     catalogue = read_stored(version.experiment.catalogue)
     critic = read_stored_critic(version.experiment.catalogue)
@@ -189,7 +187,7 @@ def joined_experiment(version: ExperimentVersion) -> Experiment:
 
 
 def version_of(running: RunningJob) -> ExperimentVersion:
-    """The version of a job; ExperimentUnfit where it has gone."""
+    """Raises ExperimentUnfit if it was deleted."""
     rows = ExperimentVersion.objects.select_related("experiment__catalogue", "experiment__team")
     version = rows.filter(pk=running.arguments["version"]).first()
     if version is None:
@@ -208,7 +206,7 @@ OF_ITEMS = ("shown", "in_force", "path", "leaves_before")
 
 @dataclass(frozen=True)
 class Piece:
-    """An unpacked log, and where its users and its seed belong."""
+    """An unpacked log, with the positions of its users and seed."""
 
     first_user: int
     seed: int
@@ -216,7 +214,7 @@ class Piece:
 
 
 def packed_log(log: DialogueLog) -> bytes:
-    """A log as compressed arrays; items as 32-bit numbers."""
+    """Compressed arrays; items are 32-bit numbers."""
     arrays: dict[str, Any] = {name: getattr(log, name) for name in ARRAYS}
     arrays |= {name: arrays[name].astype(np.int32) for name in OF_ITEMS}
     arrays |= {f"lists_{turn}": lists.astype(np.int32) for turn, lists in enumerate(log.lists)}
@@ -239,7 +237,7 @@ def joined_log(
     critic: Critic,
     pieces: Sequence[Piece],
 ) -> DialogueLog:
-    """The log of all users and seeds of one recommender."""
+    """All users and seeds of one recommender."""
     shape = (len(users), len(seeds))
     first = pieces[0].arrays
     whole = {
@@ -279,7 +277,7 @@ LOG_NAME = "dialogues.jsonl"
 
 
 def dialogue_rows(version: ExperimentVersion) -> Iterator[dict[str, Any]]:
-    """Every turn of every dialogue as it was simulated, piece by piece."""
+    """Every turn of every dialogue, piece by piece."""
     plan = plan_of(version.rules)
     catalogue = read_stored(version.experiment.catalogue)
     targets = targets_of_experiment(version.experiment, plan)
@@ -292,6 +290,6 @@ def dialogue_rows(version: ExperimentVersion) -> Iterator[dict[str, Any]]:
 
 
 def log_lines(version: ExperimentVersion) -> Iterator[str]:
-    """The same as `simulate --log` writes them."""
+    """As `simulate --log` writes them."""
     for row in dialogue_rows(version):
         yield f"{json.dumps(row, ensure_ascii=False)}\n"

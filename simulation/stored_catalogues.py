@@ -1,5 +1,3 @@
-"""Catalogues as they are stored: made once a team, read back by the jobs that use them."""
-
 from __future__ import annotations
 
 import zipfile
@@ -54,7 +52,6 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 def drawn_products(
     *, team: Team, n_items: int, seed: int = 0, actor: User | None
 ) -> StoredCatalogue:
-    """So many drawn shoes with known attributes."""
     if not 2 <= n_items <= MOST_DRAWN:
         raise CatalogueUnfit(_("Draw from 2 to {n} products.").format(n=f"{MOST_DRAWN:,}"))
     name = _("{n} drawn shoes, seed {seed}").format(n=f"{n_items:,}", seed=seed)
@@ -65,7 +62,7 @@ def drawn_products(
 def stand_ins(
     *, team: Team, ids: Sequence[str], seed: int = 0, actor: User | None
 ) -> StoredCatalogue:
-    """Ids whose own embeddings are not at hand; what comes of them is marked."""
+    """For ids without embeddings; results are marked."""
     name = _("{n} ids with stand-in embeddings, seed {seed}").format(n=f"{len(ids):,}", seed=seed)
     content = packed({IDS: _lines(ids)})
     stand_in_catalogue(list(ids), seed=seed)  # a CatalogueUnfit now, and not in the background
@@ -76,7 +73,6 @@ def stand_ins(
 def vectors(
     *, team: Team, name: str, ids: Sequence[str], embeddings: Floats, actor: User | None
 ) -> StoredCatalogue:
-    """Items by name and where they lie."""
     require_apart(Catalogue(tuple(ids), np.asarray(embeddings, dtype=np.float64), name))
     array = BytesIO()
     np.save(array, np.asarray(embeddings, dtype=np.float32), allow_pickle=False)
@@ -86,8 +82,8 @@ def vectors(
 
 
 def store_upload(*, team: Team, name: str, file: BinaryIO, actor: User | None) -> StoredCatalogue:
-    """A zip in one of the layouts, with relative captions where there are any, or a sprite;
-    CatalogueUnfit or CaptionsUnfit says which file is wrong and how."""
+    """A zip in one of the layouts, optionally with relative captions, or a sprite. Raises
+    CatalogueUnfit or CaptionsUnfit."""
     content = file.read()
     if content.startswith(PNG):
         content = packed({SPRITE: content})
@@ -109,7 +105,7 @@ def _store(
     actor: User | None,
     content: bytes = b"",
 ) -> StoredCatalogue:
-    """The team's catalogue of these items, which may be there already."""
+    """Returns the team's equal catalogue if there is one."""
     common: dict[str, Any] = {"kind": kind, "name": name[:NAME_LENGTH], "n_items": n_items}
     row, is_new = StoredCatalogue.objects.get_or_create(
         team=team, sha256=mark, defaults=common | {"seed": seed, "created_by": actor}
@@ -124,7 +120,7 @@ def _store(
 
 @transaction.atomic
 def delete_catalogue(*, catalogue: StoredCatalogue, actor: User | None) -> None:
-    """Delete a catalogue that no experiment and no recommender rests on."""
+    """Refused while an experiment or recommender uses it."""
     team, name = catalogue.team, catalogue.name
     StoredCatalogue.objects.select_for_update().get(pk=catalogue.pk)
     # Its recommenders would go with it, which nobody asked for.
@@ -139,12 +135,12 @@ def delete_catalogue(*, catalogue: StoredCatalogue, actor: User | None) -> None:
 
 
 def read_stored(row: StoredCatalogue) -> Catalogue:
-    """The items of a stored catalogue; a process remembers the last two."""
+    """Each process caches the last two."""
     return _read(row.pk, row.sha256)
 
 
 def read_stored_critic(row: StoredCatalogue) -> Critic:
-    """Who says how its items differ: in people's words where captions were sent with it."""
+    """In people's words if captions were uploaded."""
     return _critic(row.pk, row.sha256)
 
 
@@ -174,7 +170,7 @@ def _content(row: StoredCatalogue) -> bytes:
 
 
 def packed(members: dict[str, bytes]) -> bytes:
-    """A zip of files, the same bytes for the same content."""
+    """A zip whose bytes depend on the content only."""
     content = BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, data in members.items():
@@ -184,7 +180,6 @@ def packed(members: dict[str, bytes]) -> bytes:
 
 
 def pictures_zip(catalogue: Catalogue) -> bytes:
-    """The pictures of all items, each by its id."""
     assert catalogue.picture is not None
     pictures = ((one, catalogue.picture(number)) for number, one in enumerate(catalogue.ids))
     return packed(
@@ -194,7 +189,7 @@ def pictures_zip(catalogue: Catalogue) -> bytes:
 
 @contextmanager
 def _unpacked(content: bytes) -> Iterator[Path]:
-    """The known files of a zip, in a folder."""
+    """The known files of a zip, in a temporary folder."""
     most = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2
     with TemporaryDirectory(prefix="assay-catalogue-") as name:
         folder, path = Path(name), Path(name) / "catalogue.zip"
@@ -220,7 +215,7 @@ def _unpacked(content: bytes) -> Iterator[Path]:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The known files of a zip by their names without folders."""
+    """Known files of a zip by name without folders."""
     members: dict[str, zipfile.ZipInfo] = {}
     for one in archive.infolist():
         base = short_file_name(Path(one.filename).name)

@@ -1,5 +1,3 @@
-"""Experiments made, run by settings, stopped, resumed and deleted."""
-
 from __future__ import annotations
 
 import json
@@ -44,10 +42,10 @@ if TYPE_CHECKING:
     from annotation.models import Study
 
 RUN_EXPERIMENT = "run_experiment"
+# Version of the rows; rows of another form are not reused. Since 3, each seed draws first items
+# and random orders of its own. Since 4, the article's users have the target among the
+# alternatives.
 FORM = 4
-"""Of the rows; those of another form are not taken for the same. Since the third each seed draws
-first items and random orders of its own. Since the fourth the article's users have the target
-among the alternatives."""
 LONGEST_SLUG, ROWS_AT_ONCE, MOST_TRIES = 80, 2000, 5
 MOST_JUDGMENTS = 500_000
 
@@ -64,8 +62,8 @@ def create_experiment(
     study: Study | None = None,
     collection: str = "",
 ) -> StoredExperiment:
-    """An experiment on judgments, which are copied; ExperimentUnfit where none can be used, or
-    TargetsUnfit where the catalogue lacks an item."""
+    """Judgments are copied. Raises ExperimentUnfit if none can be used, or TargetsUnfit if the
+    catalogue lacks an item."""
     if not judgments:
         raise ExperimentUnfit(_("There is no judgment to simulate users by."))
     if len(judgments) > MOST_JUDGMENTS:
@@ -100,8 +98,7 @@ def create_experiment(
 
 
 def _create_row(name: str, **fields: Any) -> StoredExperiment:
-    """The row under a short name that is free; another team's of the same name, which is not
-    committed yet, is seen once this one has waited for it."""
+    """Waits for an uncommitted row of the same slug, then takes another slug."""
     for _try in range(MOST_TRIES):
         try:
             with transaction.atomic():
@@ -114,7 +111,7 @@ def _create_row(name: str, **fields: Any) -> StoredExperiment:
 
 
 def targets_of_experiment(experiment: StoredExperiment, plan: Plan) -> Targets:
-    """The targets with their alternatives, in the order of judgment."""
+    """In the order of judgment."""
     rows = experiment.judgments.order_by("pk").values_list("target", "item", "grade")
     return _targets(experiment.catalogue, list(rows), relevant_from=plan.relevant_from)
 
@@ -140,8 +137,7 @@ def _targets(
 def request_run(
     *, experiment: StoredExperiment, rules: Mapping[str, Any], actor: User | None
 ) -> ExperimentVersion:
-    """Have an experiment run in the background by some settings; what was run by the same before
-    is that version, which goes on where it was left."""
+    """Run an experiment in the background. Equal settings continue the existing version."""
     version = store_run(experiment=experiment, rules=rules, actor=actor)
     resume_run(version=version, actor=actor)
     return version
@@ -151,8 +147,7 @@ def request_run(
 def store_run(
     *, experiment: StoredExperiment, rules: Mapping[str, Any], actor: User | None
 ) -> ExperimentVersion:
-    """The version of some settings, of which nothing is requested yet; ExperimentUnfit where it
-    cannot be run."""
+    """Store the version without requesting its jobs. Raises ExperimentUnfit."""
     plan = plan_of(rules)
     require_bearable(plan, experiment.n_targets)
     _require_alternatives(experiment, plan)
@@ -160,7 +155,7 @@ def store_run(
 
 
 def same_experiment(version: ExperimentVersion) -> StoredExperiment | None:
-    """An earlier experiment of the same name, inputs and settings: the same form, sent twice."""
+    """An earlier experiment of the same name, inputs and settings: the form was sent twice."""
     row = version.experiment
     same = StoredExperiment.objects.filter(
         team=row.team_id, name=row.name, catalogue=row.catalogue_id, made_of=row.made_of,
@@ -170,7 +165,7 @@ def same_experiment(version: ExperimentVersion) -> StoredExperiment | None:
 
 
 def _require_alternatives(experiment: StoredExperiment, plan: Plan) -> None:
-    """Without an alternative that counts no user can do anything but SimBase does."""
+    """Without a relevant alternative all users act like SimBase."""
     if all(user.kind == "base" for user in plan.users):
         return
     accepted = experiment.judgments.filter(grade__gte=plan.relevant_from)
@@ -186,7 +181,7 @@ def _require_alternatives(experiment: StoredExperiment, plan: Plan) -> None:
 
 
 def _trained(experiment: StoredExperiment, plan: Plan) -> dict[str, StoredRecommender]:
-    """The trained recommenders of a plan, by specification."""
+    """By specification."""
     found = {}
     for spec in plan.recommenders:
         kind, _colon, key = spec.partition(":")
@@ -213,7 +208,7 @@ def _trained(experiment: StoredExperiment, plan: Plan) -> dict[str, StoredRecomm
 
 
 def _elsewhere(experiment: StoredExperiment, key: str) -> str:
-    """What the team calls a recommender of another catalogue; its number where it has none."""
+    """Name of a recommender of another catalogue, or its number if it has none."""
     rows = StoredRecommender.objects.filter(catalogue__team=experiment.team_id)
     row = rows.select_related("catalogue").filter(pk=int(key)).first() if key.isdecimal() else None
     return f"{row.name} ({row.catalogue})" if row else f"{TRAINED}:{key}"
@@ -278,7 +273,7 @@ def _write_plan(
 
 
 def subject_of(experiment: StoredExperiment) -> str:
-    """Under which an experiment's jobs are found."""
+    """Key of an experiment's jobs."""
     return f"experiment:{experiment.pk}"
 
 
@@ -290,7 +285,7 @@ def jobs_of(version: ExperimentVersion) -> list[Job]:
 
 
 def resume_run(*, version: ExperimentVersion, actor: User | None) -> None:
-    """Have done what of a version is not done; nothing where all of it is."""
+    """Request jobs for all unfinished parts."""
     if version.finished_at is not None:
         return
     request_job(
@@ -303,7 +298,7 @@ def resume_run(*, version: ExperimentVersion, actor: User | None) -> None:
 
 
 def stop_run(*, version: ExperimentVersion) -> None:
-    """End what waits and what runs; pieces that are done stay."""
+    """Finished pieces stay."""
     for job in jobs_of(version):
         if job.is_unfinished:
             stop_job(job=job)
@@ -311,7 +306,7 @@ def stop_run(*, version: ExperimentVersion) -> None:
 
 @transaction.atomic
 def delete_experiment(*, experiment: StoredExperiment, actor: User | None) -> None:
-    """Delete an experiment with all its versions; its jobs end at their next step."""
+    """Running jobs end at their next step."""
     for job in Job.objects.about(subject_of(experiment)).unfinished():
         stop_job(job=job)
     team, slug = experiment.team, experiment.slug
@@ -321,7 +316,6 @@ def delete_experiment(*, experiment: StoredExperiment, actor: User | None) -> No
 
 
 def _free_slug(name: str) -> str:
-    """A short name that no experiment has, like a name."""
     base = slugify(name)[: LONGEST_SLUG - 6].strip("-_") or "experiment"
     rows = StoredExperiment.objects.filter(slug__startswith=base)
     taken = set(rows.values_list("slug", flat=True))

@@ -1,5 +1,3 @@
-"""What an experiment came to, written as rows of a version."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,8 +26,8 @@ from simulation.reports import results_table
 from stats.ranking.topic_means import TopicDifference
 
 ROWS_AT_ONCE = 2000
+# Draws per share of the judgments; each evaluates all dialogues.
 N_REPEATS = 5
-"""Draws of each share of the judgments: an evaluation of all dialogues each."""
 CELLS = {
     "base_target": "base, target",
     "base_all": "base, target and alternatives",
@@ -40,7 +38,7 @@ Names = Mapping[str, Any]
 
 
 def write_results(version: ExperimentVersion, experiment: Experiment) -> None:
-    """All rows of a version, inside the transaction that says it is done."""
+    """Call it in the transaction that marks the version as done."""
     users: Names = {row.name: row for row in version.users.all()}
     recommenders: Names = {row.name: row for row in version.recommenders.all()}
     tables: tuple[tuple[type[models.Model], Iterable[dict[str, Any]]], ...] = (

@@ -1,5 +1,3 @@
-"""Recommenders trained in the background, epoch by epoch: each is committed with its checkpoint."""
-
 from __future__ import annotations
 
 import json
@@ -41,7 +39,7 @@ def request_training(
     start_from: StoredRecommender | None,
     actor: User | None,
 ) -> StoredRecommender:
-    """Have a recommender trained in the background; ExperimentUnfit where that cannot be done."""
+    """Raises ExperimentUnfit."""
     from simulation.recommenders.trained.settings import settings_of
 
     try:
@@ -66,8 +64,8 @@ def request_training(
 
 
 def _same_training(row: StoredRecommender) -> StoredRecommender | None:
-    """The unfinished training of that name and settings, as where a form is sent twice;
-    ExperimentUnfit where the name is another's."""
+    """The unfinished training of that name and settings: the form was sent twice. Raises
+    ExperimentUnfit if the name is taken."""
     same = row.catalogue.recommenders.filter(name=row.name).first()
     if same is None:
         return None
@@ -113,7 +111,6 @@ def _require(
 
 
 def resume_training(*, recommender: StoredRecommender, actor: User | None) -> Job:
-    """Go on with what was stopped or failed, from its last epoch."""
     return request_job(
         kind=TRAIN,
         subject=subject_of_training(recommender),
@@ -128,7 +125,6 @@ def subject_of_training(recommender: StoredRecommender) -> str:
 
 
 def train_recommender(running: RunningJob) -> str:
-    """Train to the last epoch, from the checkpoint if there is one."""
     from simulation.recommenders.trained.settings import settings_from
 
     with model_libraries():
@@ -164,7 +160,7 @@ def train_recommender(running: RunningJob) -> str:
 
 
 def _files(folder: Path, row: StoredRecommender) -> tuple[Path, Path | None]:
-    """Where the checkpoint is, or will be, and that of the recommender to start from."""
+    """Paths of the checkpoint and of the recommender to start from."""
     path, start = folder / f"{row.pk}.pt", None
     if row.checkpoint:
         path.write_bytes(bytes(row.checkpoint))
@@ -177,7 +173,7 @@ def _files(folder: Path, row: StoredRecommender) -> tuple[Path, Path | None]:
 def _keep_epoch(
     running: RunningJob, row: StoredRecommender, path: Path, epoch: dict[str, float]
 ) -> None:
-    """Commit an epoch with the checkpoint that the next one goes on from."""
+    """Commit an epoch with its checkpoint."""
     row.checkpoint = path.read_bytes()
     row.sha256 = sha256(row.checkpoint).hexdigest()
     values = {name: epoch[name] for name in ("loss", "validation", "seconds")}
@@ -190,7 +186,7 @@ def _keep_epoch(
 
 @transaction.atomic
 def delete_recommender(*, recommender: StoredRecommender, actor: User | None) -> None:
-    """Delete a recommender and its checkpoint, unless an experiment or another one rests on it."""
+    """Refused while an experiment or another recommender uses it."""
     for job in Job.objects.about(subject_of_training(recommender)).unfinished():
         stop_job(job=job)
     team, name = recommender.catalogue.team, recommender.name

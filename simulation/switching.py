@@ -144,7 +144,6 @@ def _model(stayed: pd.DataFrame, confidence: float) -> MixedLogistic:
 
 
 def _undecidable(stayed: pd.DataFrame, columns: Mapping[str, pd.Series[Any]]) -> str | None:
-    """Why no model can be fitted."""
     if stayed.empty:
         return "all who decided left"
     if stayed["worker"].nunique() < LEAST_LEVELS:
@@ -160,7 +159,7 @@ def _undecidable(stayed: pd.DataFrame, columns: Mapping[str, pd.Series[Any]]) ->
 
 
 def _p_switch(model: MixedLogistic, stayed: pd.DataFrame, loss: float, seed: int) -> Share:
-    """By the model, or else the share of these decisions."""
+    """By the model, otherwise the share of these decisions."""
     if model.reason is None:
         one = model.probability({"loss": loss}, rng=seed)
         return Share(one.value, one.ci_low, one.ci_high, model.n)
@@ -168,7 +167,7 @@ def _p_switch(model: MixedLogistic, stayed: pd.DataFrame, loss: float, seed: int
 
 
 def _share(outcome: pd.Series[Any], workers: pd.Series[Any], confidence: float) -> Share:
-    """The share of decisions that are so, with limits between 0 and 1 over workers."""
+    """With limits between 0 and 1 over workers."""
     share = clustered_share(outcome, workers, confidence=confidence)
     reason = None
     if np.isnan(share.ci_low):
@@ -197,7 +196,7 @@ def _nearest_excess(decisions: pd.DataFrame, confidence: float) -> Share:
 
 
 def share_over_workers(workers: pd.Series[Any], values: Floats, confidence: float) -> Share:
-    """A mean with Student's t interval, workers as clusters."""
+    """Student's t interval with workers as clusters."""
     from scipy import stats
 
     if not len(values):
@@ -294,7 +293,7 @@ DECISION, TAKEN = "decision", "taken"
 
 
 def decisions_of(study: Study) -> pd.DataFrame:
-    """A row for each answer that was not rejected: who decided what, at which recorded turn."""
+    """One row per answer that was not rejected."""
     turns = _turns(study)
     frame = judgment_frame(study).astype({"item": str, "annotator": str, "candidate": str})
     chosen = frame[(frame["question"] == TAKEN) & (frame["value"] == 1)]
@@ -308,7 +307,6 @@ def decisions_of(study: Study) -> pd.DataFrame:
 
 
 def _turns(study: Study) -> pd.DataFrame:
-    """Where each item comes from, which its workers did not see."""
     import pandas as pd
 
     dialogues = dialogues_of(study, DialogueStudy.Kind.SWITCHING)
@@ -326,7 +324,6 @@ def switching_result(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> tuple[SwitchingStudy, list[UserFit]]:
-    """The model of a study's decisions, and the users from the truest on."""
     if decisions.empty:
         raise DialoguesUnfit(
             _("Study '{study}' has no answers. Publish it and collect what workers answer.").format(
@@ -346,7 +343,7 @@ def switching_record(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """The model, its probabilities, and the users from the truest on; with the study's origin."""
+    """The model, its probabilities, the users from the best fit on, and the study's origin."""
     dialogues = dialogues_of(study, DialogueStudy.Kind.SWITCHING)
     result, fits = switching_result(study, decisions, users, confidence=confidence, seed=seed)
     return {

@@ -1,5 +1,3 @@
-"""What simulated users look for: a target, what annotators accepted in its place, a first item."""
-
 from __future__ import annotations
 
 import re
@@ -41,7 +39,7 @@ class Targets:
 
     @cached_property
     def accepted(self) -> Integers:
-        """The target and its alternatives, each once, filled up with -1."""
+        """The target and its alternatives, each once, padded with -1."""
         return _once(np.column_stack([self.target, self.alternatives]))
 
     def starts(self, catalogue: Catalogue, seeds: Sequence[int]) -> Integers:
@@ -55,19 +53,19 @@ class Targets:
         return Targets(self.target[rows], self.alternatives[rows], start, self.rejected[rows])
 
     def without_faults(self) -> Targets:
-        """The same without targets among their own alternatives, and without repetitions."""
+        """Without targets among their own alternatives, and without repetitions."""
         others = np.where(self.alternatives == self.target[:, None], NONE, self.alternatives)
         return replace(self, alternatives=_once(others))
 
 
 def _once(items: Integers) -> Integers:
-    """Each row's items once, in their order, to the left."""
+    """Each row's distinct items in their order, moved to the left."""
     rows = [list(dict.fromkeys(item for item in row if item != NONE)) for row in items.tolist()]
     return filled(rows)
 
 
 def filled(rows: Sequence[Sequence[int]]) -> Integers:
-    """Rows of any length as a table, filled up with -1."""
+    """Pad rows with -1 to a table."""
     table = np.full((len(rows), max(1, *map(len, rows)) if rows else 1), NONE, dtype=np.intp)
     for number, row in enumerate(rows):
         table[number, : len(row)] = row
@@ -81,7 +79,6 @@ def targets_of(
     rejected: Mapping[str, Iterable[str]] | None = None,
     starts: Mapping[str, str] | None = None,
 ) -> Targets:
-    """Targets by id with the ids of their alternatives; first items as named, or by each seed."""
     if not accepted:
         raise TargetsUnfit("There is no target with judgments.")
     targets = list(accepted)
@@ -187,7 +184,7 @@ def read_dialogues(
 
 
 def read_starts(path: Path, *, report: ReadingReport | None = None) -> dict[str, str]:
-    """The first item's ID for each target's ID: a table with the columns target and start."""
+    """Columns: target and start."""
     rows = _rows(path, ("target", "start"), report)
     return {row.text("target"): row.text("start") for row in rows}
 

@@ -38,13 +38,13 @@ CORNERS = (
     (0, NAME_HEIGHT + HEIGHT + GAP),
     (WIDTH + GAP, NAME_HEIGHT + HEIGHT + GAP),
 )
+# Turn and item before the first line of a dialogue.
 NOTHING_YET = (-2, "")
-"""The turn and the item of a dialogue before its first line, which no turn follows."""
 
 
 @dataclass(frozen=True)
 class TurnDraft:
-    """A turn at which somebody has seen two items, neither of which they look for."""
+    """A turn after two shown items, neither of which is the target."""
 
     recommender: str
     user: str
@@ -56,14 +56,14 @@ class TurnDraft:
 
 
 def read_turns(path: Path) -> list[TurnDraft]:
-    """The turns of a log that were a loss or a gain; DialoguesUnfit where there is none."""
+    """Losses and gains of a log. Raises DialoguesUnfit if there are none."""
     if turns := losses_and_gains(path):
         return turns
     raise DialoguesUnfit(_("{file} has no turn that was a loss or a gain.").format(file=path.name))
 
 
 def losses_and_gains(path: Path) -> list[TurnDraft]:
-    """The turns of a log of `simulate --log` that were a loss or a gain, each situation once."""
+    """Each situation once."""
     before: dict[tuple[Any, ...], tuple[int, str]] = {}
     turns: dict[tuple[Any, ...], TurnDraft] = {}
     for number, row in log_rows(path, NEEDED):
@@ -137,8 +137,6 @@ def drawn_turns(
 
 @dataclass(frozen=True)
 class SwitchingItems:
-    """Turns that were drawn, as items, with what is stored of where each comes from."""
-
     turns: Sequence[TurnDraft]
     items: Sequence[ItemDraft]
     nearest: Sequence[str]
@@ -177,7 +175,7 @@ def switching_items(
     per_target: int = 2,
     seed: int = 0,
 ) -> SwitchingItems:
-    """Turns of a log as items of a study, or DialoguesUnfit."""
+    """Raises DialoguesUnfit."""
     turns = read_turns(log)
     require_same_items(catalogue, turns)
     drawn = drawn_turns(turns, accepted, per_target=per_target, seed=seed)
@@ -198,8 +196,8 @@ def switching_items(
 
 
 def require_same_items(catalogue: Catalogue, turns: Sequence[TurnDraft]) -> None:
-    """Refuse a catalogue that lacks items of a log, or has its ids for other items, as drawn ones
-    of another seed do: what was nearer to the target in the log must be nearer in it."""
+    """Refuse a catalogue that lacks items, or that has other items under the same ids (as drawn
+    ones with another seed): what was nearer to the target in the log must be nearer in it."""
     require_in(catalogue, {name for one in turns for name in (one.target, one.previous, one.shown)})
     target, previous, shown = (
         catalogue.numbers([getattr(one, name) for one in turns])
@@ -236,7 +234,7 @@ def _nearest(catalogue: Catalogue, shown: str, others: Sequence[str]) -> str:
 def _item(
     number: int, turn: TurnDraft, catalogue: Catalogue, accepted: Mapping[str, Sequence[str]]
 ) -> ItemDraft:
-    """The key is a bare number: it must not say whether a turn was a loss."""
+    """The key is only a number: it must not reveal whether a turn was a loss."""
     others = [one for one in dict.fromkeys(accepted[turn.target]) if one != turn.target]
     words = [product_words(catalogue, one) for one in (turn.target, turn.previous, turn.shown)]
     pictures = [product_picture(catalogue, one) for one in (turn.target, turn.previous, turn.shown)]
@@ -250,8 +248,8 @@ def _item(
 
 
 def one_picture(pictures: Sequence[PictureDraft]) -> PictureDraft:
-    """One drawing of the three products, each under its name, as large as a telephone lets them be;
-    each keeps its own ids inside."""
+    """One drawing of the three named products, as large as fits on a phone; each keeps its own ids
+    inside."""
     parts = [
         f'<text x="{x + WIDTH / 2:g}" y="{y + 12}" text-anchor="middle" font-size="11" '
         f'font-family="sans-serif">{name}</text>'

@@ -1,5 +1,3 @@
-"""What happened in simulated dialogues, turn by turn."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -61,7 +59,7 @@ class DialogueLog:
 
     @property
     def n_rankings(self) -> int:
-        """Lists that were computed, where dialogues one by one would have had one at each turn."""
+        """Without shared paths it would be one per turn of each dialogue."""
         return sum(len(lists) for lists in self.lists[1:])
 
     def rankings(self, turn: int) -> Integers:
@@ -69,10 +67,7 @@ class DialogueLog:
         return np.asarray(self.lists[turn][self.path[..., turn]])
 
     def ends_at(self) -> Integers:
-        """The turn at which each dialogue ended well; n_turns + 1 where it never did.
-
-        A user ends it at the first turn that shows an item they accept, unless they have left.
-        """
+        """The first turn with an accepted item, unless the user has left; n_turns + 1 if none."""
         none = self.n_turns + 1
         ends = np.empty(self.shown.shape[:3], dtype=np.intp)
         accepted = self.targets.accepted
@@ -87,12 +82,12 @@ class DialogueLog:
         return np.minimum(np.minimum(self.ends_at(), self.leaves_before - 1), self.n_turns)
 
     def n_switches(self) -> Integers:
-        """For each user the critiques with another item than the target in mind, before the end."""
+        """By user, the critiques with another item than the target in mind, before the end."""
         open_turns = np.arange(self.n_turns) < self.lasts_until()[..., None]
         return np.asarray((self.switched & open_turns).sum(axis=(1, 2, 3)))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A row for each turn of each dialogue up to its end, with words for ids."""
+        """One row per turn of each dialogue up to its end, with words for ids."""
         ids, until, ends = self.catalogue.ids, self.lasts_until(), self.ends_at()
         for index in np.ndindex(*self.shown.shape[:3]):
             user, seed, row = index

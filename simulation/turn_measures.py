@@ -19,17 +19,17 @@ from simulation.users import Mode
 from stats.arguments import Floats, Integers, require_one_of
 from stats.ranking import JudgedLists, Measure, judged_lists, measure
 
+# The relevant items: what each user accepts (SimBase only the target, meta users also the
+# alternatives), or the same items for all users.
 Qrels = Literal["accepted", "target", "target and alternatives", "alternatives"]
-"""The relevant items: for each user the items it accepts, which are only the target for SimBase,
-and the target and its alternatives for meta users; or the same items for all users."""
+# What counts after the end of a dialogue: 1 in all measures; its last list; a list of the found
+# item alone; or the lists of the turns that would have followed. After leaving, the last list.
 Carry = Literal["one", "same list", "found alone", "none"]
-"""What counts once a dialogue has ended: its last list; a list of the item found alone; 1 in all
-measures; or the lists of the turns that would have followed. Who left keeps the last list."""
+# How the article evaluates (section 5.2), and the rule that fits its program's numbers.
 EVALUATION_BY_MODE: Mapping[Mode, tuple[Qrels, Carry]] = {
     "paper": ("accepted", "one"),
     "released": ("accepted", "found alone"),
 }
-"""How the article evaluates (section 5.2), and which rule fits the numbers its program printed."""
 
 JUDGED = measure("Judged@10")
 
@@ -50,7 +50,7 @@ class Outcomes:
     judged: Floats
 
     def by_target(self, measure: Measure, user: int, turn: int) -> Floats:
-        """A measure's value of each target, the mean over seeds."""
+        """Mean over seeds for each target."""
         values = self.values[self.measures.index(measure), user, :, :, turn - 1]
         return np.asarray(values.mean(axis=0))
 
@@ -66,10 +66,7 @@ def outcomes(
     carry: Carry = "same list",
     kept: Targets | None = None,
 ) -> Outcomes:
-    """The measures of every dialogue at every turn.
-
-    `kept` are targets with fewer judgments than those that the users act on.
-    """
+    """`kept` are targets with fewer judgments than those that the users act on."""
     require_one_of(qrels=(qrels, get_args(Qrels)), carry=(carry, get_args(Carry)))
     if qrels == "accepted":
         return _by_what_each_accepts(log, measures, carry, kept)
@@ -99,7 +96,7 @@ def outcomes(
 def _by_what_each_accepts(
     log: DialogueLog, measures: Sequence[Measure], carry: Carry, kept: Targets | None
 ) -> Outcomes:
-    """Evaluate users who accept only the target by it, and the others by its alternatives too."""
+    """SimBase is evaluated by the target alone, the others by its alternatives too."""
     narrow = outcomes(log, measures, qrels="target", carry=carry, kept=kept)
     wide = outcomes(log, measures, qrels="target and alternatives", carry=carry, kept=kept)
     is_narrow = np.array([user.accepts == "target" for user in log.users])
@@ -109,7 +106,7 @@ def _by_what_each_accepts(
 
 
 def judgments(targets: Targets, qrels: Qrels) -> tuple[Integers, Integers]:
-    """The relevant and the other judged items of each target, filled up with -1."""
+    """Relevant and other judged items of each target, padded with -1."""
     alternatives = targets.without_faults().alternatives
     if qrels == "target":
         return targets.target[:, None], np.column_stack([alternatives, targets.rejected])
@@ -135,7 +132,7 @@ def _of_turn(
 
 
 def lists_of(ranked: Integers, relevant: Integers, rejected: Integers) -> JudgedLists:
-    """Ranked items of each topic with their grades: 1 relevant, 0 rejected and not relevant."""
+    """1 for relevant items, 0 for items rejected and not relevant."""
     n, depth = ranked.shape
     judged = np.column_stack([relevant, rejected])
     topic, column = np.nonzero(judged != NONE)
@@ -163,7 +160,6 @@ def _from_end(
     values: Floats,
     carry: Carry,
 ) -> Floats:
-    """The values with those of the item found alone, or 1 where it is relevant, from the end on."""
     ends = log.ends_at()
     has_ended = ends <= log.n_turns
     user, seed, row = np.nonzero(has_ended)

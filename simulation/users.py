@@ -48,12 +48,9 @@ CHOICES = (
 
 @dataclass(frozen=True)
 class Situation:
-    """What users know when they are about to critique, one row a dialogue.
-
-    `critique` counts critiques from 0; `delta` is how much nearer the item shown is to the
-    original target than the one before, NaN at first; `in_force` the item in mind at the last
-    turn; `draw` a uniform number.
-    """
+    """What users know before a critique, one row per dialogue. `critique` counts from 0; `delta` is
+    how much nearer the item shown is to the original target than the previous one, NaN at first;
+    `in_force` is the item in mind at the last turn; `draw` a uniform number."""
 
     critique: int
     targets: Targets
@@ -64,8 +61,6 @@ class Situation:
 
 
 class UserSimulator(Protocol):
-    """Says for each dialogue which item its user has in mind."""
-
     @property
     def name(self) -> str: ...
 
@@ -132,23 +127,22 @@ class MetaUser:
         return " ".join([parts[0], *([", ".join(parts[1:])] if parts[1:] else [])])
 
     def _own_choices(self) -> list[str]:
-        """The choices that are neither the article's nor the program's, whichever this follows."""
+        """Choices that are neither the article's nor the program's, whichever this follows."""
         mode: Mode = "released" if self.mode == "released" else "paper"
         usual = of_mode(self.kind, mode)
         return [name for name in CHOICES if getattr(self, name) != getattr(usual, name)]
 
     @property
     def n_spared(self) -> int:
-        """Critiques that are of the target whatever happens."""
+        """Number of critiques that are always of the target."""
         return self.tolerance + 1 - self.turn_base
 
     @property
     def waits_for_a_change(self) -> bool:
-        """Whether they switch after a loss or a gain alone."""
         return self.kind == "prob" and self.on_equal != "switch"
 
     def in_force(self, situation: Situation, catalogue: Catalogue) -> Integers:
-        """The item each user has in mind: the original target, or an alternative."""
+        """The original target or an alternative."""
         target = situation.targets.target
         switches = self._switches(situation)
         chosen = self._chosen(situation, catalogue)
@@ -171,7 +165,7 @@ class MetaUser:
         return np.asarray(changed & (situation.draw < self.p_switch))
 
     def _chosen(self, situation: Situation, catalogue: Catalogue) -> Integers:
-        """The alternative to switch to, -1 where there is none."""
+        """-1 if there is no alternative."""
         others = situation.targets.alternatives
         if self.target_among:
             others = with_target_last(others, situation.targets.target)
@@ -182,26 +176,24 @@ class MetaUser:
         return np.asarray(np.take_along_axis(others, nearest[:, None], axis=1)[:, 0])
 
     def record(self) -> dict[str, Any]:
-        """Every choice by name, as a result keeps it."""
         return {"name": self.name} | {
             name: getattr(self, name) for name in self.__dataclass_fields__
         }
 
 
 def with_target_last(alternatives: Integers, target: Integers) -> Integers:
-    """Alternatives with the target behind the last of each row."""
     wider = np.column_stack([alternatives, np.full(len(target), NONE)])
     wider[np.arange(len(target)), (alternatives != NONE).sum(axis=1)] = target
     return wider
 
 
 def sim_base(**choices: Any) -> MetaUser:
-    """Keeps its target, and is content with nothing else."""
+    """Keeps its target and accepts nothing else."""
     return replace(of_mode("base", "paper"), **choices)
 
 
 def meta_sim_tol(tolerance: int, *, mode: Mode = "paper", **choices: Any) -> MetaUser:
-    """Takes the nearest alternative once its tolerance is spent."""
+    """Takes the nearest alternative after `tolerance` turns."""
     user = replace(of_mode("tol", mode), tolerance=tolerance)
     return replace(user, **choices)
 
@@ -209,7 +201,7 @@ def meta_sim_tol(tolerance: int, *, mode: Mode = "paper", **choices: Any) -> Met
 def meta_sim_prob(
     tolerance: int, p_switch: float, *, mode: Mode = "paper", **choices: Any
 ) -> MetaUser:
-    """Takes an alternative with a probability, after a loss, once its tolerance is spent."""
+    """Takes an alternative with a probability, after a loss, after `tolerance` turns."""
     user = replace(of_mode("prob", mode), tolerance=tolerance, p_switch=p_switch)
     return replace(user, **choices)
 
@@ -232,5 +224,5 @@ def of_mode(kind: Kind, mode: Mode) -> MetaUser:
 
 
 def p_switch_of_effect(d: float) -> float:
-    """The probability of switching that an effect size of its causes amounts to: .62 is .75."""
+    """Switching probability of an effect size; .62 gives .75."""
     return effect_of_d(d).probability

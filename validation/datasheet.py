@@ -1,5 +1,3 @@
-"""A study's datasheet: what was asked, of whom, when, for what pay, and what came of it."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -26,8 +24,7 @@ SECONDS = "%Y-%m-%d %H:%M UTC"
 
 
 def datasheet_document(study: Study, version: Result | None, *, with_money: bool) -> Document:
-    """The datasheet by itself, with the answer of the study's validation where there is one;
-    amounts of money are for roles that may see them."""
+    """Roles that may not see money get no amounts."""
     facts = StudyFacts(study)
     sections = datasheet_sections(facts, with_money=with_money)
     tables = [part for section in sections for part in section.parts if isinstance(part, Table)]
@@ -43,8 +40,8 @@ def datasheet_document(study: Study, version: Result | None, *, with_money: bool
 
 
 def whole_report(study: Study, number: int | None = None) -> ReportRequest:
-    """The report as everybody in the study and readers of papers have it: with how the study came
-    about, and without prices and pay."""
+    """The report for the study's team and readers of papers: with the datasheet, without prices and
+    pay."""
     sections = datasheet_sections(StudyFacts(study), with_money=False)
     return ReportRequest(study, number=number, datasheet=sections)
 
@@ -61,7 +58,7 @@ def datasheet_sections(facts: StudyFacts, *, with_money: bool) -> list[Section]:
 
 
 def answer_of(facts: StudyFacts, version: Result | None) -> str:
-    """What the study found, in a sentence: of its tests where they were made, else of means."""
+    """One sentence: the tests' conclusion if there are tests, otherwise the means."""
     if version is not None:
         results = verdicts(StoredResults(version, with_variants=False))
         if sentences := [f"{verdict.best} {verdict.chance}" for verdict in results]:
@@ -159,7 +156,6 @@ def _protocol_texts(facts: StudyFacts) -> list[str | Table | Verbatim]:
 
 
 def _answers(question: ProtocolQuestion) -> list[str]:
-    """What could be answered: labels of points or categories, or of the ends of a scale."""
     labels = [*question.points, *question.categories]
     if labels or question.options.is_comparison or question.options.is_text:
         return labels
@@ -193,7 +189,6 @@ def _people(facts: StudyFacts) -> Table:
 
 
 def _n_measured_flags(counts: dict[str, Any]) -> str:
-    """What the review desk marks, where it was measured at all."""
     n, n_measured = counts["n_flags_measured"], counts["n_measured"]
     if n_measured in (0, counts["n_submissions"]):
         return f"{n:,}" if n_measured else ""

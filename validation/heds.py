@@ -99,7 +99,6 @@ def heds_document(study: Study, version: Result | None) -> Document:
 
 
 def _definition(facts: StudyFacts) -> Iterator[Verbatim]:
-    """What no cell of a table holds with its breaks."""
     if facts.protocol.instructions:
         yield Verbatim(_("4.3.2 Definition given to evaluators"), facts.protocol.instructions)
 
@@ -322,7 +321,6 @@ def _absolute(facts: StudyFacts) -> str:
 
 
 def _scale(question: ProtocolQuestion) -> tuple[str, str]:
-    """How many values there are, and which."""
     labels = question.points or question.categories
     if not labels and question.kind in ("yes_no", "selection"):
         labels = (question.yes_label or _("yes"), question.no_label or _("no"))
@@ -394,7 +392,7 @@ DATASHEETS: Mapping[str, Promise] = {
 
 
 def datasheet_file(study: Study, name: str, *, with_money: bool) -> bytes:
-    """One of `DATASHEETS`; amounts of money are for roles that may see them."""
+    """`name` is a key of `DATASHEETS`; `with_money` is for roles that may see amounts."""
     kind, _dot, form = name.partition(".")
     return FORMATS[form](_document(study, kind, with_money))[f"report.{form}"]
 

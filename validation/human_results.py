@@ -1,5 +1,3 @@
-"""What people's judgments of a study say by themselves: computed, and stored as a result."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,8 +34,8 @@ if TYPE_CHECKING:
 
 
 HUMAN_RESULTS = "human_results"
+# Version of the record and of the computation; results of another form are out of date.
 FORM = 6
-"""Of the record, and how its numbers are computed; those of another form are out of date."""
 MOST_PARTS = 12
 JudgedPart = tuple[str, str, "pd.DataFrame"]
 Part = tuple[str, str, str]
@@ -45,7 +43,7 @@ R = TypeVar("R", RatedSystemRecord, RatedPairRecord)
 
 
 def human_results_fingerprint(study: Study) -> str:
-    """What the results depend on: the count of changes of the judgments of the loaded study."""
+    """Depends on the number of changes of the judgments."""
     return sha256(repr(("results", FORM, study.pk, study.judgments_version)).encode()).hexdigest()
 
 
@@ -54,15 +52,12 @@ def list_human_results(study: Study) -> ResultQuerySet:
 
 
 def current_human_results(study: Study) -> Result | None:
-    """The results of the study as it was loaded; None where they are not computed yet."""
+    """None if the results of the study as loaded are not computed yet."""
     current = list_human_results(study).filter(fingerprint=human_results_fingerprint(study))
     return current.defer(None).first()
 
 
 class StoredHumanResults:
-    """The results of a study as they are stored; rows of systems and pairs by question, scope and
-    part."""
-
     def __init__(self, study: Study, version: Result) -> None:
         self.study, self.version, self.record = study, version, version.record
 
@@ -88,8 +83,7 @@ def _group_by_part(kind: type[R], rows: Iterable[dict[str, Any]]) -> dict[Part, 
 
 
 def compute_human_results(study: Study, progress: Progress = silently) -> Result:
-    """Compute the results of every question that was judged in the first round, and keep them as
-    the study's next version."""
+    """Compute every question judged in the first round and store the study's next version."""
     # Loaded first: what changes meanwhile makes the version out of date, and never wrong.
     study = Study.objects.get(pk=study.pk)
     round = next(iter(rounds_of(study)), 1)
@@ -125,7 +119,7 @@ def _of_round(frame: pd.DataFrame, round: int) -> pd.DataFrame:
 
 
 def _parts(study: Study, frame: pd.DataFrame, round: int) -> Iterator[JudgedPart]:
-    """Without flagged work, by condition and by version of the protocol, where there is more."""
+    """Without flagged work; by condition and protocol version, if there are several."""
     import pandas as pd
 
     flagged = Submission.objects.of(study).accepted().flagged().filter(round=round)
@@ -146,7 +140,7 @@ def _parts(study: Study, frame: pd.DataFrame, round: int) -> Iterator[JudgedPart
 
 @transaction.atomic
 def _store(study: Study, round: int, n_flagged: int, results: Sequence[QuestionResult]) -> Result:
-    """Store them as the study's next version, instead of those before."""
+    """Replaces earlier versions."""
     lock_subject(study)
     record = {
         "round": round,

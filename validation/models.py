@@ -1,5 +1,3 @@
-"""Which stored validation is of a study as it is."""
-
 from __future__ import annotations
 
 from django.db import models
@@ -9,10 +7,8 @@ from results.models import Result
 
 
 class ValidationOutcome(models.Model):
-    """The version that a study's validation, or its report, came to; or why there is none.
-
-    It is of the study while the fingerprint is.
-    """
+    """Result of a study's validation or report, or why there is none. Out of date when the study's
+    fingerprint differs."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="outcomes")
     name = models.CharField(max_length=64, help_text="validation or report.")

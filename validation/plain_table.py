@@ -51,10 +51,7 @@ COEFFICIENTS: tuple[Coefficient, ...] = (
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of the table is what, and which rows count.
-
-    Several `item` columns together name the item.
-    """
+    """Several `item` columns together name the item."""
 
     human: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -80,7 +77,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Settings:
-    """At which levels, with which coefficients, and by which rules; see `stats.correlation`."""
+    """See `stats.correlation`."""
 
     levels: tuple[str, ...] = tuple(LEVELS)
     coefficients: tuple[Coefficient, ...] = COEFFICIENTS
@@ -96,7 +93,7 @@ class Settings:
 
     @property
     def resamplings(self) -> tuple[Resample, ...]:
-        """What comparisons resample: of items alone, new systems stand beside these systems."""
+        """If only items are drawn, a second comparison draws systems too."""
         return ("items", "both") if self.resample == "items" else (self.resample,)
 
     def at(self, level: str) -> Iterator[Coefficient]:
@@ -105,8 +102,6 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Part:
-    """The cells of one value of the `by` column, or of the whole table."""
-
     by: str
     cells: pd.DataFrame
 
@@ -120,8 +115,6 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Step:
-    """What is computed of a part at one level with one coefficient; a metric's, or a test's."""
-
     part: _Part
     level: str
     coefficient: Coefficient
@@ -139,7 +132,6 @@ def correlate_table(
     progress: Progress = silently,
     reading: Reading | None = None,
 ) -> CorrelationTables:
-    """Records of every correlation of a table and, on request, of every pair of metrics."""
     _require_metrics(columns, settings)
     parts = _parts(read_outputs(path, columns, reading), settings)
     correlations = [step for part in parts for step in _correlations(part, columns, settings)]
@@ -167,7 +159,7 @@ def _require_metrics(columns: Columns, settings: Settings) -> None:
 
 
 def read_outputs(path: Path, columns: Columns, reading: Reading | None = None) -> pd.DataFrame:
-    """A row for each item and system: by, item, system, human, and a column per metric."""
+    """One row per item and system: by, item, system, human, and a column per metric."""
     import pandas as pd
 
     reading = reading or Reading()
@@ -211,7 +203,7 @@ def read_outputs(path: Path, columns: Columns, reading: Reading | None = None) -
 
 
 def _paired(items: Words, by: Sequence[Words]) -> Words:
-    """Items, which in different groups are different items."""
+    """Items of different groups are different items."""
     if not by:
         return items
     codes = items.codes * len(by[0].words) + by[0].codes
@@ -224,7 +216,6 @@ def _column(metric: str) -> str:
 
 
 def _parts(cells: pd.DataFrame, settings: Settings) -> list[_Part]:
-    """The whole table, where items of different parts are different items, and each part."""
     import pandas as pd
 
     signed = {_column(name): -cells[_column(name)] for name in settings.lower_is_better}
@@ -362,7 +353,6 @@ def _correlation(row: Record) -> tuple[Cell, ...]:
 
 
 def _notes(row: Record) -> str:
-    """Why a value is undefined, what was left out, and an interval that is no bootstrap."""
     counts = {
         "constant human": row["n_constant_human"],
         "constant metric": row["n_constant_metric"],
@@ -399,5 +389,4 @@ def _comparison_notes(row: Record) -> str:
 
 
 def _number(row: Record, name: str) -> Number:
-    """With its interval; the notes say why either is undefined."""
     return Number(row[name], 3, row.get("ci_low"), row.get("ci_high"))

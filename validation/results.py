@@ -1,9 +1,3 @@
-"""A validation as tables, figures and pages ask for it: each kind of row by what it is of.
-
-`TableResults` has the rows of a report in memory; `validation.versions.StoredResults` those of a
-stored version, each kind of which is read when it is first asked for.
-"""
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -39,8 +33,8 @@ from validation.analysis.settings import Settings
 if TYPE_CHECKING:
     from validation.analysis.report import ValidationReport
 
+# Version of the rows and of the computation; results of another form are made again.
 FORM = 9
-"""Of a validation: its rows, and how their numbers are reckoned; one of another is made anew."""
 ALL, CONDITION, MEAN = "all", "condition", "mean_of_conditions"
 # What a picture or a short table shows where a report has more: the first of these it has.
 FIRST_LEVELS = ("item", "pooled", "system")
@@ -78,18 +72,15 @@ PairScoped = ComparisonRecord | PlanRecord
 
 @dataclass(frozen=True)
 class ScatterRows:
-    """What a scatter is drawn from: candidates, or counts of parts; and what all show, in words."""
+    """Candidates, or counts per bin, and a description of all of them."""
 
     words: str
     rows: tuple[dict[str, Any], ...]
 
 
 class Results(ABC):
-    """A validation of a study; without `with_variants`, of the family alone.
-
-    `chosen_level` and `chosen_coefficient` are those that pictures and short tables show; where
-    none is chosen, the first there is.
-    """
+    """A validation of a study; without `with_variants`, of primary metrics only. `chosen_level` and
+    `chosen_coefficient` are for charts and short tables; "" is the first available."""
 
     study: str
     fingerprint: str
@@ -101,22 +92,22 @@ class Results(ABC):
     @property
     @abstractmethod
     def all_inputs(self) -> Inputs:
-        """What the validation rests on, variants included."""
+        """Includes variants."""
 
     @abstractmethod
     def read_table(self, kind: type[R]) -> Sequence[R]:
-        """All rows of a kind, in the order in which they were computed."""
+        """All rows, in the order in which they were computed."""
 
     @abstractmethod
     def scatter(self, question: str, metric: str, signature: str) -> ScatterRows | None:
-        """What a scatter is drawn from; None where there is none."""
+        pass
 
     @cached_property
     def measures(self) -> list[Measure]:
         return distinct(measure_of(row) for row in self.read_table(CorrelationRecord))
 
     def rows(self, kind: type[R], **of: Any) -> list[R]:
-        """The rows of a kind whose fields are so; a tuple names several values of a field."""
+        """Rows with these field values; a tuple gives several values of a field."""
         names = tuple(sorted(of))
         if (kind, names) not in self._indexes:
             index: dict[tuple[Any, ...], list[int]] = {}
@@ -130,7 +121,7 @@ class Results(ABC):
 
     @cached_property
     def _indexes(self) -> dict[tuple[Any, ...], dict[tuple[Any, ...], list[int]]]:
-        """Places of rows in their table, by kind, names of fields, and values of these fields."""
+        """By type and field names: from values of these fields to row numbers."""
         return {}
 
     @cached_property
@@ -138,7 +129,6 @@ class Results(ABC):
         return {}
 
     def _visible(self, kind: type[Any]) -> Sequence[Any]:
-        """The table of a kind, without variants unless they are wanted."""
         if kind not in self._tables:
             rows = self.read_table(kind)
             if not self.with_variants and self.all_inputs.variants:
@@ -159,13 +149,12 @@ class Results(ABC):
 
     @property
     def raters(self) -> Raters:
-        """Whose ratings these are; a person's, unless the study knows better."""
         return Raters.PEOPLE
 
     @property
     def scales(self) -> Mapping[str, tuple[float, float]]:
-        """The ends of each question's scale; none where they are not known, or where values are in
-        annotators' standard deviations."""
+        """Ends of each question's scale; empty if unknown, or if values are in annotators' standard
+        deviations."""
         return {}
 
     @cached_property
@@ -179,7 +168,7 @@ class Results(ABC):
 
     @cached_property
     def conditions(self) -> list[str]:
-        """Empty where the study has one condition only, or none."""
+        """Empty if there are fewer than two."""
         return distinct(one.by for one in self.measures if one.scope == CONDITION)
 
     @cached_property
@@ -257,7 +246,7 @@ def measure_of(row: CorrelationRecord | CeilingRecord | ComparisonRecord) -> Mea
 
 
 def labels_of(sources: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """A name for each metric and signature: the metric's, numbered where it has several."""
+    """The metric's name, with a number if the metric has several signatures."""
     sets = distinct(sources)
     names = [metric for metric, _ in sets]
     return {
@@ -269,7 +258,7 @@ def labels_of(sources: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def correlations_of(results: Results) -> list[CorrelationRecord]:
-    """Every correlation but means of conditions, a metric's together."""
+    """Without means of conditions; grouped by metric."""
     rows = results.rows(CorrelationRecord, scope=(ALL, CONDITION))
     order = {source: number for number, source in enumerate(results.labels)}
     return sorted(rows, key=lambda row: order[row.metric, row.signature])

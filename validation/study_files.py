@@ -1,5 +1,3 @@
-"""The validation of a study as files."""
-
 from __future__ import annotations
 
 import json
@@ -32,7 +30,7 @@ from validation.versions import StoredResults
 
 
 def validation_json(study: Study) -> Iterator[str]:
-    """Every correlation, at every level and in every condition; none while scores are missing."""
+    """Nothing while scores are missing."""
     outcome = require_validation(study)
     simulated = has_simulated(study)
     source = {"study": study.slug, "input": outcome.fingerprint, "simulated": simulated}
@@ -70,7 +68,7 @@ COLUMNS: dict[str, Kind] = {
 
 
 def sampled_item_rows(study: Study) -> RowFile:
-    """A row a scored item, system, metric and question; empty where nothing was launched."""
+    """Per scored item, system, metric and question; empty if nothing was launched."""
     is_simulated = has_simulated(study)
     rows = ((*row, is_simulated) for row in _rows(study))
     return RowFile({**COLUMNS, "simulated": "boolean"}, rows)

@@ -1,5 +1,3 @@
-"""A study's reports: a stored validation, laid out to be written."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -33,10 +31,8 @@ PROMPTS = ("standard", "enhanced")
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """Which report of a study: of which stored version (none: of now), which prompts.
-
-    `datasheet` is how the study came about, as sections of the full report.
-    """
+    """`number` is that of a stored version (None: the current state); `datasheet` are sections of
+    the full report on how the study was made."""
 
     study: Study
     number: int | None = None
@@ -46,7 +42,7 @@ class ReportRequest:
 
     @cached_property
     def version(self) -> Result:
-        """The stored version; without a number that of now, made if need be."""
+        """The stored version; without a number the current one, made if needed."""
         if self.number is None:
             return make_validation(study=self.study).version
         return find_validation(self.study, self.number)
@@ -65,7 +61,7 @@ class ReportRequest:
 
 
 def study_report_document(request: ReportRequest, layout: str = "full") -> Document:
-    """A study's report in one of the layouts; it begins with whether the answers are simulated."""
+    """Starts with a notice if the answers are simulated."""
     document = LAYOUTS[layout](request)
     notice = simulation_notice(request.study)
     return replace(document, answer=f"{notice} {document.answer}".strip())
@@ -95,7 +91,7 @@ def of_g_eval(request: ReportRequest) -> Document:
 
 
 def of_e2e(request: ReportRequest) -> Document:
-    """E2E's comparison of two prompts; it needs scores, and no judgments."""
+    """E2E's comparison of two prompts; needs scores but no judgments."""
     study, prompts = request.study, request.prompts
     effects = [effect.record() for effect in prompt_effects(study, prompts=prompts)]
     scores = [row.record() for row in system_scores(study)]

@@ -1,8 +1,3 @@
-"""A study's results, computed by the background worker and kept until what they rest on changes.
-
-Each is rows under a version: of agreement in `annotation`, of a validation in `validation`.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -32,14 +27,13 @@ OF_PROTOCOL = "validation-protocol-"
 
 
 def _fingerprint(study: Study) -> str:
-    """What a validation or report depends on, of the study as it was loaded."""
+    """Of the study as it was loaded."""
     versions = (study.judgments_version, study.scores_version)
     return sha256(repr((FORM, study.pk, *versions)).encode()).hexdigest()
 
 
 def outcome_of(study: Study, name: str) -> ValidationOutcome | None:
-    """What the validation or report came to, of the study as it was loaded; None where it is
-    not computed yet."""
+    """None if the outcome of the study as loaded is not computed yet."""
     outcomes = ValidationOutcome.objects.filter(study=study, name=name)
     current = outcomes.filter(fingerprint=_fingerprint(study))
     outcome = current.select_related("version").first()
@@ -49,20 +43,17 @@ def outcome_of(study: Study, name: str) -> ValidationOutcome | None:
 
 
 def current_version(study: Study) -> Result | None:
-    """The validation of the study as it was loaded; None where there is none."""
     outcome = outcome_of(study, VALIDATION)
     return outcome.version if outcome else None
 
 
 def require_validation(study: Study) -> ValidationOutcome:
-    """What the validation came to, computed now where it is not stored, likewise."""
     study = Study.objects.get(pk=study.pk)
     return outcome_of(study, VALIDATION) or _compute_validation(study, silently)
 
 
 def _compute_validation(study: Study, progress: Progress) -> ValidationOutcome:
-    """Hold the metrics against human ratings as they are now: all of them and, where they were
-    made under several versions of the protocol, those of each."""
+    """Validate all judgments, and those of each protocol version if there are several."""
     numbers = judged_protocols(study, round=Settings().round)
     parts: list[int | None] = [None, *(numbers if len(numbers) > 1 else ())]
     outcomes = []

@@ -1,5 +1,3 @@
-"""A study's judgments, or labels, beside its scores."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -29,7 +27,7 @@ def study_report(study: Study, settings: Settings | None = None) -> ValidationRe
 
 
 def study_material(study: Study, settings: Settings) -> Material:
-    """A study's judgments and scores, coded; NothingToValidate where either is missing."""
+    """Raises NothingToValidate if judgments or scores are missing."""
     import pandas as pd
 
     _require_both(study, settings)
@@ -54,7 +52,7 @@ def study_material(study: Study, settings: Settings) -> Material:
 
 
 def _design(study: Study, settings: Settings) -> Design | None:
-    """How the study's items were sampled in the round; None where none of them was."""
+    """None if no item was sampled."""
     import pandas as pd
 
     batches = sample_design(study, settings.round)
@@ -72,7 +70,7 @@ def _design(study: Study, settings: Settings) -> Design | None:
 
 
 def _clusters(study: Study, settings: Settings) -> dict[str, str]:
-    """The cluster of each item by its key: its context, or the key's beginning."""
+    """By item key: the item's context, or the beginning of its key."""
     rows = study.items.values_list("key", "context")
     if settings.cluster == "context":
         return {key: context or key for key, context in rows}
@@ -108,14 +106,14 @@ def _require_both(study: Study, settings: Settings) -> None:
 
 
 def _require_known(primary: Sequence[str], runs: pd.DataFrame) -> None:
-    """An unknown name would leave the family without tests, and nobody would notice."""
+    """An unknown name would silently leave no metrics to test."""
     known = sorted(set(runs["metric"]))
     if unknown := [name for name in primary if name not in known]:
         raise PrimaryUnknown(unknown, known)
 
 
 def _label_sets(study: Study, settings: Settings) -> list[LabelSet]:
-    """The sets that the settings name, of different questions; LabelSetUnknown for others."""
+    """Raises LabelSetUnknown."""
     if settings.labels and settings.protocol is not None:
         raise LabelsUnfit(
             "Labels are of all versions of the protocol; name labels or a version.",
@@ -162,15 +160,15 @@ def _source(label_set: LabelSet) -> LabelSourceRecord:
 
 
 class ClustersUnfit(MetricsError):
-    """Clusters that a study's items do not come in."""
+    """No clusters can be derived for the study's items."""
 
 
 class LabelsUnfit(MetricsError):
-    """Label sets that cannot be the human values: of one question twice, or of another round."""
+    """Two label sets of one question, or one of another round."""
 
 
 class PrimaryUnknown(MetricsError):
-    """The family of tests names metrics that the study has no scores of."""
+    """The study has no scores of a metric named as primary."""
 
     def __init__(self, unknown: Sequence[str], known: Sequence[str]) -> None:
         self.unknown, self.known = list(unknown), list(known)

@@ -55,12 +55,12 @@ Scatters = dict[tuple[str, str, str], ScatterRows]
 
 
 def list_validations(study: Study) -> ResultQuerySet:
-    """The study's stored validations, the newest first; those of another form cannot be read."""
+    """Newest first, of the current form only."""
     return Result.objects.of(study, VALIDATION_KIND).filter(form=FORM)
 
 
 def find_validation(study: Study, number: int) -> Result:
-    """The version of that number, or ValidationUnknown with those there are."""
+    """Raises ValidationUnknown."""
     versions = list_validations(study)
     version = versions.filter(number=number).first()
     if version is None:
@@ -107,7 +107,7 @@ class StoredResults(Results):
         return [Measure(*names) for names in self.version.record["measures"]]
 
     def load(self, *kinds: type[Any]) -> None:
-        """Read the tables of these kinds by one statement, for a page that shows them all."""
+        """Read several tables with one query."""
         parts = self.version.parts.filter(name__in=[NAMES[kind] for kind in kinds])
         self._contents |= parts.values_list("name", "content")
 
@@ -118,7 +118,7 @@ class StoredResults(Results):
         return [] if content is None else list(unpack_table(kind, bytes(content)))
 
     def scatter_words(self, question: str, metric: str, signature: str) -> str | None:
-        """What a scatter shows, in words; None where there is none."""
+        """None if there is no such scatter."""
         words: dict[tuple[str, ...], str] = {
             tuple(source): words for *source, words in self.version.record[SCATTERS]
         }
@@ -135,14 +135,13 @@ class StoredResults(Results):
 
     @cached_property
     def _scatter_tables(self) -> list[list[dict[str, Any]]]:
-        """The points of each scatter, in the order of their words."""
         part = self.version.parts.get(name=SCATTERS)
         tables: list[list[dict[str, Any]]] = unpack_record(part.content)[SCATTERS]
         return tables
 
 
 def pack_table(rows: Sequence[Record]) -> bytes:
-    """A table as lists of values, which takes less than a mapping for each row."""
+    """As lists of values, which are smaller than one mapping per row."""
     return pack_record({"rows": [list(plain(row).values()) for row in rows]})
 
 
@@ -165,11 +164,8 @@ def make_validation(
     settings: Settings | None = None,
     created_by: AbstractBaseUser | None = None,
 ) -> StoredVersion:
-    """The study's validation: a new version where judgments, scores or settings changed.
-
-    What changed is counted from the last version by the same settings or, where there is none,
-    against the last version.
-    """
+    """Store a new version if judgments, scores or settings changed. Changes are counted from the
+    last version with the same settings, otherwise from the last version."""
     settings = settings or Settings()
     basis = _judgments_basis(study)
     material = study_material(study, settings)
@@ -183,13 +179,12 @@ def make_validation(
 
 
 def _is_of(version: Result, fingerprint: str, settings: Settings) -> bool:
-    """Whether a version is of the same input and settings."""
     key = (version.fingerprint, version.facts["settings_digest"])
     return key == (fingerprint, settings.digest)
 
 
 def _last(study: Study, settings: Settings) -> Result | None:
-    """The last version by these settings; the last of all where there is none."""
+    """The last version with these settings, otherwise the last of all."""
     versions = list_validations(study)
     same = versions.filter(facts__settings_digest=settings.digest).first()
     version = same or versions.first()
@@ -199,7 +194,7 @@ def _last(study: Study, settings: Settings) -> Result | None:
 
 
 def _judgments_basis(study: Study) -> dict[str, Any]:
-    """The state of the judgments, by which a later version says what changed."""
+    """What later versions compare their judgments with."""
     judgments = Judgment.objects.of(study)
     rejected = Submission.objects.of(study).filter(status=Submission.Status.REJECTED)
     return {
@@ -212,7 +207,7 @@ def _judgments_basis(study: Study) -> dict[str, Any]:
 def _judgment_changes(
     study: Study, before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Judgments since: how many came, went, were rejected or taken back in."""
+    """How many judgments were added, removed, rejected or accepted again."""
     judgments = Judgment.objects.of(study)
     fresh = judgments.filter(pk__gt=before["last_judgment"])
     n_added = fresh.filter(pk__lte=now["last_judgment"]).count()
@@ -281,7 +276,7 @@ def _store(
 
 
 def diff_since(version: Result) -> dict[str, Any] | None:
-    """What is different from the version before; None for a first."""
+    """None for the first version."""
     since = version.record["since"]
     if since is None:
         return None
@@ -291,7 +286,6 @@ def diff_since(version: Result) -> dict[str, Any] | None:
 
 
 def diff_results(before: Results, now: Results) -> dict[str, Changes]:
-    """Settings and score sets that differ, and every correlation that moved, came or went."""
     return {
         "settings": _settings(before, now),
         "score_sets": _score_sets(before, now),
@@ -329,7 +323,7 @@ def _score_sets(before: Results, now: Results) -> Changes:
 
 
 def _correlations(before: Results, now: Results) -> Changes:
-    """Values before and now; None on one side alone where a row is new, gone or undefined."""
+    """A value is None if the row is new, gone or undefined."""
     was, is_now = (
         {tuple(getattr(row, n) for n in KEY): row for row in results.rows(CorrelationRecord)}
         for results in (before, now)

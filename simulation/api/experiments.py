@@ -1,5 +1,3 @@
-"""Experiments with simulated users: what they are made of, and making one; run in `runs.py`."""
-
 from __future__ import annotations
 
 from http import HTTPStatus
@@ -109,7 +107,6 @@ class ExperimentInput(Input):
     catalogue_seed = serializers.IntegerField(default=0, min_value=0, max_value=MOST_SEED)
 
     def validate_catalogue(self, name: str) -> str:
-        """The key by which a page names it."""
         if name in (DRAWN, STAND_IN):
             return name
         if not (name.isascii() and name.isdecimal()):
@@ -190,8 +187,7 @@ class Experiments(Endpoint):
         return Response(content, status=HTTPStatus.CREATED, headers=headers)
 
     def _source(self, asked: dict[str, Any]) -> tuple[Team, Source]:
-        """The judgments and whose they are; 404 for those that are not visible, 403 where a role is
-        too small."""
+        """404 if the judgments are not visible, 403 if the role is not sufficient."""
         if "collection" in asked:
             collection = self.collection(asked["collection"], Permission.ANALYSE)
             return collection.team, _require_source(

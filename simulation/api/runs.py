@@ -1,5 +1,3 @@
-"""Runs of an experiment with simulated users: requested by settings, stopped, read as rows."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -28,7 +26,6 @@ LONGEST_USER = 200
 
 
 def _choices(field: str) -> list[str]:
-    """What a choice of the page's form may be, in the order in which it offers them."""
     return [str(key) for key, _title in RunForm.base_fields[field].choices]  # type: ignore[attr-defined]
 
 
@@ -65,7 +62,6 @@ class ExperimentRunInput(Input):
     )
 
     def validate_measures(self, names: list[str]) -> list[str]:
-        """Their names as results have them."""
         try:
             return list(dict.fromkeys(measure(name).name for name in names))
         except ValueError as error:
@@ -290,7 +286,7 @@ def _records(rows: Iterable[Any]) -> list[Record]:
 
 
 def _row_record(row: Any) -> Record:
-    """A row by the names of its fields, with the names of recommender and user in place of keys."""
+    """With the names of recommender and user in place of keys."""
     values = {
         name: value for name, value in model_to_dict(row).items() if name not in OF_THE_DATABASE
     }

@@ -1,5 +1,3 @@
-"""What the commands have in common that make a study of simulated dialogues."""
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +26,7 @@ class DialogueImportCommand(StudyImportCommand, ABC):
 
     @abstractmethod
     def items(self, log: Path, catalogue: Catalogue, options: Mapping[str, Any]) -> DialogueItems:
-        """What annotators are to see of the log."""
+        pass
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:

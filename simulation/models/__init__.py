@@ -1,5 +1,3 @@
-"""What is stored of simulations."""
-
 from simulation.models.catalogues import (
     CataloguePart,
     StoredCatalogue,

@@ -1,5 +1,3 @@
-"""Catalogues that experiments recommend from."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -19,7 +17,7 @@ NAME_LENGTH = 128
 
 class StoredCatalogueQuerySet(models.QuerySet["StoredCatalogue"]):
     def visible_to(self, user: User) -> StoredCatalogueQuerySet:
-        """Those of the user's teams in which their role may see which recommender did what."""
+        """Of the user's teams in which their role may see which recommender did what."""
         if user.is_superuser:
             return self
         teams = Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS).values("team")
@@ -27,7 +25,7 @@ class StoredCatalogueQuerySet(models.QuerySet["StoredCatalogue"]):
 
 
 class StoredCatalogue(models.Model):
-    """Items and where they lie; of drawn ones the number and the seed say it all."""
+    """Drawn items are stored as their number and seed only."""
 
     class Kind(models.TextChoices):
         DRAWN = "drawn"
@@ -63,7 +61,7 @@ class StoredCatalogue(models.Model):
 
 
 class CataloguePart(models.Model):
-    """A piece of the zip of a catalogue's files."""
+    """A chunk of the zip of a catalogue's files."""
 
     catalogue = models.ForeignKey(StoredCatalogue, on_delete=models.CASCADE, related_name="parts")
     position = models.PositiveIntegerField()
@@ -81,14 +79,13 @@ class CataloguePart(models.Model):
 
 class StoredRecommenderQuerySet(models.QuerySet["StoredRecommender"]):
     def visible_to(self, user: User) -> StoredRecommenderQuerySet:
-        """Those of the catalogues that a user sees."""
         if user.is_superuser:
             return self
         return self.filter(catalogue__in=StoredCatalogue.objects.visible_to(user))
 
 
 class StoredRecommender(models.Model):
-    """A recommender in training, or trained; its checkpoint is that of the last epoch."""
+    """The checkpoint is that of the last epoch."""
 
     catalogue = models.ForeignKey(
         StoredCatalogue, on_delete=models.CASCADE, related_name="recommenders"
@@ -127,10 +124,8 @@ class StoredRecommender(models.Model):
 
 
 class TrainingEpoch(models.Model):
-    """What an epoch came to: its loss, and nDCG@10 over turns on items that are not for training.
-
-    Validation is by SimBase, so that no recommender is chosen by the users it is evaluated with.
-    """
+    """Loss, and nDCG@10 over turns on validation items. Validation uses SimBase, so that no
+    recommender is chosen by the users it is evaluated with."""
 
     recommender = models.ForeignKey(
         StoredRecommender, on_delete=models.CASCADE, related_name="epochs"

@@ -1,6 +1,3 @@
-"""Studies of recorded dialogues: where their items come from, and what simulated users said of the
-same, which workers do not see."""
-
 from __future__ import annotations
 
 from django.db import models
@@ -13,8 +10,6 @@ ID_LENGTH = 255
 
 
 class DialogueStudy(models.Model):
-    """The dialogues that a study's items were drawn from, and the seed that drew them."""
-
     class Kind(models.TextChoices):
         SWITCHING = "switching"
         OUTCOMES = "outcomes"
@@ -56,7 +51,7 @@ class DialogueStudy(models.Model):
 
 
 class DialogueLogPart(models.Model):
-    """A piece of a log that was sent, until the study has its items."""
+    """A chunk of an uploaded log, kept until the study has its items."""
 
     dialogues = models.ForeignKey(DialogueStudy, on_delete=models.CASCADE, related_name="log_parts")
     position = models.PositiveIntegerField()
@@ -73,11 +68,9 @@ class DialogueLogPart(models.Model):
 
 
 class RecordedTurn(models.Model):
-    """The turn of a dialogue that an item shows.
-
-    `turn` is the critique's, from 1; `delta` how much nearer `shown` is to the target than
-    `previous`; `nearest` the key of the alternative nearest to `shown`.
-    """
+    """The turn of a dialogue that an item shows. `turn` is the critique's, from 1; `delta` is how
+    much nearer `shown` is to the target than `previous`; `nearest` is the key of the alternative
+    nearest to `shown`."""
 
     dialogues = models.ForeignKey(DialogueStudy, on_delete=models.CASCADE, related_name="turns")
     item = models.OneToOneField(Item, on_delete=models.CASCADE, related_name="recorded_turn")
@@ -98,11 +91,8 @@ class RecordedTurn(models.Model):
 
 
 class FinalItem(models.Model):
-    """What a recommender's dialogue about an item's target ended with, or an item at random to
-    compare with, which has no recommender.
-
-    Where it `is_target` nobody is asked whether it would do.
-    """
+    """The last item of a recommender's dialogue, or a random item for comparison without a
+    recommender. If it `is_target`, nobody is asked about it."""
 
     dialogues = models.ForeignKey(
         DialogueStudy, on_delete=models.CASCADE, related_name="final_items"
@@ -124,8 +114,8 @@ class FinalItem(models.Model):
 
 
 class SimulatedOutcome(models.Model):
-    """The share of a simulated user's dialogues about a target that ended with what they accept,
-    as it stood before anybody was asked."""
+    """The share of a simulated user's dialogues about a target with an accepted last item, computed
+    before people were asked."""
 
     dialogues = models.ForeignKey(
         DialogueStudy, on_delete=models.CASCADE, related_name="simulated_outcomes"

@@ -1,5 +1,3 @@
-"""Experiments: whose they are, what they are made of, and each run of one as a version."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -20,23 +18,21 @@ if TYPE_CHECKING:
 
 class StoredExperimentQuerySet(models.QuerySet["StoredExperiment"]):
     def visible_to(self, user: User) -> StoredExperimentQuerySet:
-        """Those of the user's teams in which their role may see which recommender did what."""
+        """Of the user's teams in which their role may see which recommender did what."""
         if user.is_superuser:
             return self
         teams = Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS).values("team")
         return self.filter(team__in=teams)
 
     def with_role_of(self, user: User) -> StoredExperimentQuerySet:
-        """Each with the user's role in its team, for `StoredExperiment.role_of`."""
+        """For `StoredExperiment.role_of`."""
         of_user = Membership.objects.filter(team=OuterRef("team"), user=user.pk)
         return self.annotate(user_role=Subquery(of_user.values("role")[:1]))
 
 
 class StoredExperiment(models.Model):
-    """Targets with what annotators judged in their place, and the catalogue they are of.
-
-    The judgments are copied, so that a result never rests on what was changed since.
-    """
+    """Targets and a catalogue. Judgments are copied, so that later changes do not affect
+    results."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="experiments")
     slug = models.SlugField(max_length=80, unique=True)
@@ -77,7 +73,7 @@ class StoredExperiment(models.Model):
         return self.name
 
     def role_of(self, user: User) -> Role | None:
-        """The user's role, of an experiment that comes from `with_role_of`."""
+        """Needs a row from `with_role_of`."""
         if user.is_superuser:
             return Role.OWNER
         role: str | None = self.user_role  # type: ignore[attr-defined]
@@ -85,7 +81,7 @@ class StoredExperiment(models.Model):
 
 
 class TargetJudgment(models.Model):
-    """An item's grade in place of a target; below 0 where nobody could judge."""
+    """The grade is below 0 if annotators could not judge."""
 
     experiment = models.ForeignKey(
         StoredExperiment, on_delete=models.CASCADE, related_name="judgments"
@@ -102,7 +98,7 @@ class TargetJudgment(models.Model):
 
 
 class ExperimentVersion(models.Model):
-    """An experiment run by some settings; its rows refer to it and never change."""
+    """A run with fixed settings; its rows never change."""
 
     experiment = models.ForeignKey(
         StoredExperiment, on_delete=models.CASCADE, related_name="versions"
@@ -140,8 +136,6 @@ class ExperimentVersion(models.Model):
 
 
 class SimulatedUser(models.Model):
-    """A user of a version, with every choice by name."""
-
     version = models.ForeignKey(ExperimentVersion, on_delete=models.CASCADE, related_name="users")
     position = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=200)
@@ -169,7 +163,7 @@ class SimulatedUser(models.Model):
 
 
 class SimulatedRecommender(models.Model):
-    """A recommender of a version; one that was trained here with its checkpoint as it was then."""
+    """A trained recommender keeps the checkpoint that it had at the time."""
 
     version = models.ForeignKey(
         ExperimentVersion, on_delete=models.CASCADE, related_name="recommenders"
@@ -195,8 +189,8 @@ class SimulatedRecommender(models.Model):
 
 
 class DialoguePiece(models.Model):
-    """The dialogues of one recommender and seed with some users, next to each other: done whole or
-    not at all. `log` is a compressed log of all turns."""
+    """Dialogues of one recommender and seed with some consecutive users, stored whole. `log` is a
+    compressed log of all turns."""
 
     version = models.ForeignKey(ExperimentVersion, on_delete=models.CASCADE, related_name="pieces")
     recommender = models.ForeignKey(
@@ -228,7 +222,7 @@ LONGEST_REASON = 300
 
 
 class OfVersion(models.Model):
-    """A row under a version, in the order in which it was computed."""
+    """A row of a version, in the order in which it was computed."""
 
     version = models.ForeignKey(ExperimentVersion, on_delete=models.CASCADE, related_name="+")
 
@@ -240,7 +234,7 @@ class OfVersion(models.Model):
 
 
 class OfRecommender(OfVersion):
-    """A row of a recommender with a user, who says tolerance and P."""
+    """A row of a recommender with a user."""
 
     recommender = models.ForeignKey(SimulatedRecommender, on_delete=models.CASCADE)
     user = models.ForeignKey(SimulatedUser, on_delete=models.CASCADE)
@@ -250,8 +244,6 @@ class OfRecommender(OfVersion):
 
 
 class SeedResult(OfRecommender):
-    """The mean of a measure over targets at a turn, of one seed."""
-
     version = models.ForeignKey(
         ExperimentVersion, on_delete=models.CASCADE, related_name="seed_results"
     )
@@ -267,7 +259,7 @@ class SeedResult(OfRecommender):
 
 
 class TurnResult(OfRecommender):
-    """The same over all seeds, with its interval over targets; `reason` where there is none."""
+    """Over all seeds, with an interval over targets; `reason` if there is none."""
 
     version = models.ForeignKey(ExperimentVersion, on_delete=models.CASCADE, related_name="results")
     measure = models.CharField(max_length=LONGEST_NAME)
@@ -285,7 +277,7 @@ class TurnResult(OfRecommender):
 
 
 class TargetValue(OfRecommender):
-    """A target's value of a measure at the last turn, the mean over seeds."""
+    """At the last turn, mean over seeds."""
 
     version = models.ForeignKey(
         ExperimentVersion, on_delete=models.CASCADE, related_name="target_values"
@@ -299,8 +291,6 @@ class TargetValue(OfRecommender):
 
 
 class SwitchCount(OfRecommender):
-    """How often a user had another item in mind, and how their dialogues ended."""
-
     version = models.ForeignKey(
         ExperimentVersion, on_delete=models.CASCADE, related_name="switches"
     )
@@ -314,7 +304,7 @@ class SwitchCount(OfRecommender):
 
 
 class ComparisonRow(OfVersion):
-    """Two users of a recommender, or two recommenders under a user; p after Holm beside it."""
+    """Two users of a recommender, or two recommenders of a user; p after Holm."""
 
     class What(models.TextChoices):
         USERS = "users"
@@ -372,8 +362,6 @@ class CauseRow(OfRecommender):
 
 
 class ImprovementRow(OfVersion):
-    """The best user's row against the first user's, by both kinds of percentage."""
-
     version = models.ForeignKey(
         ExperimentVersion, on_delete=models.CASCADE, related_name="improvements"
     )
@@ -394,9 +382,9 @@ class ImprovementRow(OfVersion):
 
 
 class SensitivityRow(OfRecommender):
-    """The mean under another choice of evaluation, and how far the order of all recommenders is
-    then the result's own: Kendall's tau-b, null with a reason; of a share of the judgments the mean
-    over draws, with the lowest and the highest."""
+    """The mean under another choice of evaluation, and Kendall's tau-b of the order of recommenders
+    with the result's own order, null with a reason. For a share of the judgments, the mean over
+    draws with the lowest and the highest."""
 
     version = models.ForeignKey(
         ExperimentVersion, on_delete=models.CASCADE, related_name="sensitivity"
@@ -415,7 +403,7 @@ class SensitivityRow(OfRecommender):
 
 
 class ExperimentNote(OfVersion):
-    """What a reader must know beside the numbers; a fault is a cell that cannot be."""
+    """A fault is an impossible value."""
 
     version = models.ForeignKey(ExperimentVersion, on_delete=models.CASCADE, related_name="notes")
     text = models.TextField()

@@ -1,5 +1,3 @@
-"""Catalogues that experiments recommend from: those one may see, one sent or drawn, one deleted."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -45,15 +43,13 @@ CATALOGUE_FILES = gettext_lazy(
 
 
 def teams_that_may_simulate(user: User) -> list[Team]:
-    """The teams in which a user may compute, and see which recommender did what."""
+    """Teams in which the user may run computations and see which recommender did what."""
     roles = [role for role in SYSTEM_VIEWERS if Permission.ANALYSE in PERMISSIONS[role]]
     rows = Team.objects.filter(memberships__user=user.pk, memberships__role__in=roles)
     return list(rows.order_by("name"))
 
 
 class TeamForm(forms.Form):
-    """A form that also asks whose something is to be."""
-
     team = forms.ModelChoiceField(
         label=gettext_lazy("Team"), queryset=Team.objects.none(), empty_label=None
     )
@@ -111,7 +107,7 @@ def catalogues(request: HttpRequest) -> HttpResponse:
 
 
 def _store_upload(request: HttpRequest, form: CatalogueForm) -> StoredCatalogue | None:
-    """The catalogue of a form; None with the form's errors where its files cannot be used."""
+    """None, with errors in the form, if the files cannot be used."""
     file = form.cleaned_data["file"]
     try:
         return store_upload(
@@ -131,7 +127,7 @@ def _visible_to(user: User) -> QuerySet[StoredCatalogue]:
 
 
 def _roles(user: User) -> Mapping[int, Role]:
-    """The user's role in each team whose catalogues they see; a superuser owns every team's."""
+    """Role by team id; a superuser owns every team."""
     if user.is_superuser:
         return dict.fromkeys(Team.objects.values_list("pk", flat=True), Role.OWNER)
     memberships = Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS)
@@ -144,8 +140,7 @@ def _may_delete(row: StoredCatalogue, role: Role | None) -> bool:
 
 
 def catalogue_for(request: HttpRequest, key: int, permission: Permission) -> StoredCatalogue:
-    """The catalogue of that number: 404 for whoever may not see it, 403 where their role is too
-    small."""
+    """404 if it is not visible, 403 if the role is not sufficient."""
     row: StoredCatalogue = get_object_or_404(_visible_to(person(request)), pk=key)
     role = _roles(person(request)).get(row.team_id)
     roles = [role] if role else []
@@ -175,7 +170,7 @@ DRAWN, STAND_IN, SENT, STORED, EMBEDDINGS = "drawn", "stand-in", "sent", "stored
 
 
 def catalogue_choices(teams: list[Team]) -> list[tuple[str, str]]:
-    """Drawn products, stand-ins, what is stored, and the embeddings of collections."""
+    """Drawn products, stand-ins, stored catalogues, and embeddings of collections."""
     catalogues = StoredCatalogue.objects.filter(team__in=teams).order_by("-pk")
     embeddings = relevance_sources().list_embeddings(teams)
     return [
@@ -190,8 +185,7 @@ def catalogue_choices(teams: list[Team]) -> list[tuple[str, str]]:
 def chosen_catalogue(
     key: str, source: Source, team: Team, data: dict[str, Any], actor: User | None
 ) -> StoredCatalogue:
-    """The catalogue of a choice, stored for the team if it is new; CatalogueUnfit says what is
-    wrong with it."""
+    """Stored for the team if it is new. Raises CatalogueUnfit."""
     kind, _colon, number = key.partition(":")
     if kind == STORED:
         return _of_team(StoredCatalogue.objects.filter(team=team, pk=int(number)).first())
@@ -276,7 +270,6 @@ def download(request: HttpRequest, key: int, name: str) -> HttpResponse | Stream
 
 
 def _items(items: Catalogue) -> RowFile:
-    """An item a row: its id, what is said of it, and each of its attributes."""
     kinds = items.attributes.kinds if items.attributes else ()
     columns: dict[str, Kind] = {"id": "text", "words": "text"}
     columns |= {kind.name: "text" for kind in kinds}

@@ -1,5 +1,3 @@
-"""Studies of recorded dialogues: a new one, and what it says of simulated users."""
-
 from __future__ import annotations
 
 import json
@@ -75,7 +73,6 @@ def new_dialogue_study(request: HttpRequest) -> HttpResponse:
 
 
 def _chosen(request: HttpRequest) -> dict[str, str]:
-    """The result that a link meant."""
     version = request.GET.get("version", "")
     return {"dialogues": f"version:{version}"} if version.isdecimal() else {}
 
@@ -83,8 +80,7 @@ def _chosen(request: HttpRequest) -> dict[str, str]:
 def dialogues_for(
     request: HttpRequest, slug: str, permission: Permission = Permission.VIEW_SYSTEMS
 ) -> tuple[CountedStudy, DialogueStudy]:
-    """The study and where it comes from, which names recommenders: 403 for users who may not view
-    systems; 404 where it is of no dialogues."""
+    """403 for users who may not view systems; 404 if the study is not of dialogues."""
     study = study_for(request, slug, permission)
     rows = DialogueStudy.objects.select_related("experiment", "version")
     dialogues = get_object_or_404(rows, study=study.pk)
@@ -130,7 +126,7 @@ def dialogues(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _request_report(study: CountedStudy, form: ResultForm, actor: User) -> str:
-    """Have a report computed; the query of its address if it was computed before."""
+    """The query of its address if it was computed before."""
     if same := find_computed(form.kind, study, (), form.settings):
         return f"?report={same.number}"
     request_result(kind=form.kind, subject=study, chosen={}, settings=form.settings, actor=actor)
@@ -138,13 +134,13 @@ def _request_report(study: CountedStudy, form: ResultForm, actor: User) -> str:
 
 
 def _job(study: CountedStudy, report: str) -> Job | None:
-    """The last job that made items or a report, unless it is done."""
+    """None if it is done."""
     last = jobs_of(study).filter(kind__in=(MAKE_DIALOGUES, report)).order_by("-pk").first()
     return None if last is None or last.state == Job.State.DONE else last
 
 
 def report_in(request: HttpRequest, study: CountedStudy, reports: list[Result]) -> Result | None:
-    """The report that the address names, or the newest; 404 where there is none of the number."""
+    """The report in the address, or the newest; 404 for an unknown number."""
     number = request.GET.get("report")
     report = reports[0] if reports else None
     if number is not None:
@@ -159,7 +155,7 @@ def report_in(request: HttpRequest, study: CountedStudy, reports: list[Result]) 
 def _find_report(
     request: HttpRequest, slug: str, permission: Permission = Permission.VIEW_SYSTEMS
 ) -> tuple[CountedStudy, DialogueStudy, ShownResult]:
-    """The report that an address of a file is about; 404 if there is none."""
+    """404 if there is none."""
     study, row = dialogues_for(request, slug, permission)
     report = report_in(request, study, list(Result.objects.of(study, row.kind)))
     if report is None:
@@ -177,7 +173,7 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
 
 
 def _content(name: str, row: DialogueStudy, shown: ShownResult) -> tuple[str, Any] | None:
-    """The type of a download and its parts; None where there is none of that name."""
+    """The content type and chunks of a download; None for an unknown name."""
     base, _dot, form = name.partition(".")
     if name == REPORT_JSON:
         return JSON, [json.dumps(_record(row, shown.result), indent=1, ensure_ascii=False)]
@@ -188,7 +184,6 @@ def _content(name: str, row: DialogueStudy, shown: ShownResult) -> tuple[str, An
 
 
 def _record(row: DialogueStudy, result: Result) -> dict[str, Any]:
-    """What made the numbers, and they, for programs."""
     return {
         "study": row.study.slug,
         "report": result.number,
@@ -231,8 +226,6 @@ MOST_OFFERED, MOST_SEED = 200, 2**31 - 1
 
 
 class NewDialogueStudyForm(forms.Form):
-    """Which dialogues, and which question about them."""
-
     title = forms.CharField(
         label=gettext_lazy("Name of the study"), max_length=128, validators=[require_visible]
     )
@@ -321,7 +314,7 @@ class NewDialogueStudyForm(forms.Form):
         return data
 
     def _check_outcomes(self, version: ExperimentVersion, data: dict[str, Any]) -> None:
-        """What is known of a result before its dialogues are read, and can still be changed."""
+        """What can be checked before the dialogues are read, while it can still be changed."""
         if (n_targets := self.experiments[version.experiment_id].n_targets) < LEAST_TARGETS:
             text = _("The experiment has {n} targets; an outcome study needs {least}.")
             text = text.format(n=n_targets, least=LEAST_TARGETS)
@@ -338,7 +331,7 @@ class NewDialogueStudyForm(forms.Form):
 
     @property
     def request(self) -> dict[str, Any]:
-        """What `request_dialogue_study` takes."""
+        """Arguments of `request_dialogue_study`."""
         data = self.cleaned_data
         what, _colon, key = data["dialogues"].partition(":")
         version = self._version(int(key)) if what == VERSION else None
@@ -360,8 +353,8 @@ class NewDialogueStudyForm(forms.Form):
 
 
 def experiments_of(user: User) -> dict[int, StoredExperiment]:
-    """Those of whose teams the user may make studies and see the recommenders, the newest first,
-    each with its finished versions."""
+    """Newest first with finished versions, of teams in which the user may make studies and see the
+    recommenders."""
     rows = StoredExperiment.objects.visible_to(user).filter(team__in=teams_to_import_into(user))
     found = {one.pk: one for one in rows.select_related("team", "catalogue")[:MOST_OFFERED]}
     versions = ExperimentVersion.objects.filter(experiment__in=list(found))

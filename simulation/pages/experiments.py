@@ -1,5 +1,3 @@
-"""An experiment: its result, running it by other settings, how far a run is, and its end."""
-
 from __future__ import annotations
 
 import json
@@ -69,8 +67,8 @@ from simulation.stored_experiments import (
 def experiment_for(
     request: HttpRequest, slug: str, permission: Permission = Permission.VIEW
 ) -> StoredExperiment:
-    """The experiment of that slug: 404 for whoever may not see it, 403 where their role is too
-    small. What they may do is on the request from then on, for the page's buttons."""
+    """404 if it is not visible, 403 if the role is not sufficient. Sets the user's permissions on
+    the request, for the page's buttons."""
     user = person(request)
     rows = StoredExperiment.objects.visible_to(user).with_role_of(user)
     row = get_object_or_404(rows.select_related("team", "catalogue", "study"), slug=slug)
@@ -83,7 +81,7 @@ def experiment_for(
 def version_for(
     request: HttpRequest, versions: list[ExperimentVersion]
 ) -> ExperimentVersion | None:
-    """The version that the address names, or the newest; 404 where there is none of the number."""
+    """The version in the address, or the newest; 404 for an unknown number."""
     number = request.GET.get("version")
     if number is None:
         return versions[0] if versions else None
@@ -94,7 +92,6 @@ def version_for(
 
 
 def trained_choices(row: StoredExperiment) -> list[tuple[str, str]]:
-    """The recommenders that were trained on the experiment's catalogue."""
     trained = StoredRecommender.objects.filter(catalogue=row.catalogue_id)
     names = trained.exclude(finished_at=None).values_list("pk", "name", "kind")
     return [(f"{TRAINED}:{pk}", f"{name} ({kind})") for pk, name, kind in names]
@@ -120,8 +117,7 @@ def experiment(request: HttpRequest, slug: str) -> HttpResponse:
 def _run(
     request: HttpRequest, row: StoredExperiment, form: RunForm, *, is_check: bool
 ) -> ExperimentVersion | None:
-    """The version of a form; None where it is only checked, and with the form's errors where it is
-    refused."""
+    """None if it is only a check, or if refused, with errors in the form."""
     try:
         with transaction.atomic():
             version = store_run(experiment=row, rules=form.rules, actor=person(request))
@@ -142,7 +138,7 @@ def _versions(row: StoredExperiment) -> list[ExperimentVersion]:
 def _form(
     request: HttpRequest, row: StoredExperiment, version: ExperimentVersion | None
 ) -> RunForm | None:
-    """Those settings to begin with that the version was run by."""
+    """With the settings of the version as initial values."""
     if not may(request, Permission.ANALYSE):
         return None
     data = request.POST if request.method == "POST" else None
@@ -183,7 +179,7 @@ def _page(
 
 
 def _other_users(version: ExperimentVersion | None) -> list[str]:
-    """Users of another run by the settings offered, where they are not those of the version."""
+    """Users of another run with the offered settings, if they differ from the version's."""
     if version is None:
         return []
     users, mode = users_again(version.rules), version.rules["mode"]
@@ -289,7 +285,7 @@ def new_experiment(request: HttpRequest) -> HttpResponse:
 
 
 def _seconds(form: ExperimentForm, version: ExperimentVersion | None) -> float | None:
-    """About how long the experiment of a form that is right takes one core."""
+    """Estimated run time of a valid form on one core."""
     if version is None or form.plan is None:
         return None
     experiment = version.experiment
@@ -311,7 +307,7 @@ def _new_form(
 
 
 def _first_catalogue(choices: list[tuple[str, str]], source: Source | None) -> str:
-    """The newest that has embeddings of its own, and else what needs none."""
+    """The newest with embeddings of its own, otherwise one that needs none."""
     own = [key for key, _title in choices if ":" in key]
     if own:
         return own[0]
@@ -321,8 +317,8 @@ def _first_catalogue(choices: list[tuple[str, str]], source: Source | None) -> s
 def _create(
     request: HttpRequest, form: ExperimentForm, teams: list[Team], *, is_check: bool
 ) -> ExperimentVersion | None:
-    """The run of a form, stored with its catalogue and experiment or not at all, as where it is
-    only checked; None with the form's errors where it is refused."""
+    """The run, stored with its catalogue and experiment in one transaction. None if it is only a
+    check, or if refused, with errors in the form."""
     try:
         with transaction.atomic():
             version = _store(request, form, teams)
@@ -377,7 +373,7 @@ def _all(run: StoredRun) -> Iterator[str]:
 
 
 def _content(name: str, run: StoredRun) -> tuple[str, Any] | None:
-    """The type of a download and its parts; None where there is none of that name."""
+    """The content type and chunks of a download; None for an unknown name."""
     base, _dot, form = name.partition(".")
     if name == "experiment.json":
         return JSON, _all(run)

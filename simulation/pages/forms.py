@@ -1,5 +1,3 @@
-"""What an experiment asks for: judgments, a catalogue, recommenders, users, and how it is run."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -38,8 +36,6 @@ NUMBERS_HELP = gettext_lazy("Numbers with commas between.")
 
 
 class RunForm(forms.Form):
-    """Recommenders and users, and how their dialogues are run and evaluated."""
-
     recommenders = forms.MultipleChoiceField(
         label=gettext_lazy("Recommenders"),
         widget=forms.CheckboxSelectMultiple,
@@ -186,12 +182,12 @@ class RunForm(forms.Form):
 
     @property
     def controls(self) -> list[str]:
-        """Users of the plan who only end their dialogues otherwise than SimBase."""
+        """Users of the plan that differ from SimBase only in how their dialogues end."""
         return controls(self.plan) if self.plan else []
 
     @property
     def rules(self) -> dict[str, Any]:
-        """The settings as they are stored with what comes of them."""
+        """The settings as they are stored."""
         data = self.cleaned_data
         return {
             "users": self.users(),
@@ -207,7 +203,7 @@ class RunForm(forms.Form):
         }
 
     def users(self) -> list[str]:
-        """Users as a command line names them."""
+        """As a command line names them."""
         data = self.cleaned_data
         own = f",leave_hazard={data['leave_hazard']:g}" if data["leave_hazard"] else ""
         tolerances = [int(each) for each in numbers(data["tolerances"], whole=True)]
@@ -223,7 +219,7 @@ class RunForm(forms.Form):
 
 
 class ExperimentForm(RunForm):
-    """The same, with the judgments and the catalogue, which an experiment is of for good."""
+    """Also has the judgments and the catalogue, which never change."""
 
     name = forms.CharField(
         label=gettext_lazy("Name of the experiment"),
@@ -274,7 +270,6 @@ class ExperimentForm(RunForm):
 
     @property
     def source(self) -> Source:
-        """The judgments that were chosen."""
         return self.sources[self.cleaned_data["judgments"]]
 
     def clean(self) -> dict[str, Any]:
@@ -285,7 +280,7 @@ class ExperimentForm(RunForm):
 
 
 def numbers(text: str, *, whole: bool = False, most: int = MOST_NUMBER) -> list[float]:
-    """Numbers of a field, each once; ValidationError names the one that is none."""
+    """Each number once. Raises ValidationError."""
     values: dict[float, None] = {}
     for part in parts(text):
         try:
@@ -302,8 +297,7 @@ def numbers(text: str, *, whole: bool = False, most: int = MOST_NUMBER) -> list[
 
 
 def probabilities(text: str) -> list[str]:
-    """Probabilities as the name of a user has them, an effect size behind `d=`; ValidationError
-    names what is neither."""
+    """As in names of users; an effect size is `d=` and a number. Raises ValidationError."""
     names: dict[str, None] = {}
     for part in parts(text):
         effect = part.removeprefix("d=")
@@ -317,13 +311,12 @@ def probabilities(text: str) -> list[str]:
 
 
 def parts(text: str) -> list[str]:
-    """What stands between the commas."""
     return [part for one in text.split(",") if (part := one.strip())]
 
 
 def users_again(rules: Mapping[str, Any]) -> list[str]:
-    """The users of another run by what the fields hold of one that was run: those of that run, but
-    where a program requested what the fields cannot say."""
+    """Users for another run with these settings: those of the stored run, except for names that a
+    program requested and that the fields cannot express."""
     form = RunForm((), initial_of(rules))
     form.is_valid()
     return form.users()
@@ -337,7 +330,7 @@ def are_same_users(names: Sequence[str], others: Sequence[str], *, mode: Mode) -
 
 
 def initial_of(rules: Mapping[str, Any], *, form: int = FORM) -> dict[str, Any]:
-    """What the fields hold for rules of an experiment that was run, with results of a form."""
+    """Field values for the settings of a run; `form` is that of its results."""
     specs = [name.split(",")[0].split(":") for name in rules["users"]]
     choices = dict(part.split("=") for name in rules["users"] for part in name.split(",")[1:])
     # The article's users had their target among the alternatives from form 4 on.
@@ -366,13 +359,13 @@ MOST_OFFERED = 300
 
 
 def sources_of(teams: list[Team]) -> dict[str, Source]:
-    """What the teams' studies and collections offer, by key; the newest first."""
+    """What the teams' studies and collections offer, by key; newest first."""
     sources = relevance_sources().list_sources(teams)
     return {source.key: source for source in islice(sources, MOST_OFFERED)}
 
 
 def first_key(sources: dict[str, Source], *, study: str, collection: str) -> str:
-    """The judgments that a link meant: the newest of that study or collection."""
+    """The newest judgments of the study or collection in the link."""
     for key, source in sources.items():
         if study and source.study is not None and source.study.slug == study:
             return key

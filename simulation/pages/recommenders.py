@@ -1,5 +1,3 @@
-"""Recommenders that are trained here: those one may see, a new one, how training goes, its end."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -41,8 +39,7 @@ from work.request import stop_job
 def recommender_for(
     request: HttpRequest, key: int, permission: Permission = Permission.VIEW
 ) -> StoredRecommender:
-    """The recommender of that number: 404 for whoever may not see its team's experiments, 403
-    where their role is too small."""
+    """404 if it is not visible, 403 if the role is not sufficient."""
     rows = StoredRecommender.objects.select_related("catalogue__team", "start_from")
     row = get_object_or_404(rows.defer("checkpoint"), pk=key)
     user = person(request)
@@ -83,7 +80,7 @@ def new_recommender(request: HttpRequest) -> HttpResponse:
 
 @transaction.atomic
 def _request(request: HttpRequest, form: TrainingForm) -> StoredRecommender:
-    """The training of a form, requested; a refusal leaves no drawn catalogue behind."""
+    """In one transaction: a refusal leaves no drawn catalogue behind."""
     data, actor = form.cleaned_data, person(request)
     kind, _colon, key = data["catalogue"].partition(":")
     if kind == DRAWN:
@@ -185,8 +182,6 @@ KINDS = [
 
 
 class TrainingForm(TeamForm):
-    """A recommender's kind, what it is trained on, and for how long."""
-
     field_order = ("name", "kind", "team")
 
     name = forms.CharField(
@@ -242,7 +237,7 @@ class TrainingForm(TeamForm):
 
     @property
     def choices(self) -> dict[str, Any]:
-        """Settings beside those that were published for the kind."""
+        """Settings that differ from the published ones."""
         return {name: self.cleaned_data[name] for name in ("width", "epochs", "seed")}
 
     @property

@@ -1,5 +1,3 @@
-"""The stage of studies of recorded dialogues, and who may control its jobs."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

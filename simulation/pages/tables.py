@@ -1,5 +1,3 @@
-"""The tables of an experiment, for pages and files."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +45,7 @@ METHODS = {
 
 
 def results_table(run: StoredRun) -> Table:
-    """Users by recommenders at the last turn, as the article's Table 3 lays it out."""
+    """Users by recommenders at the last turn, like the article's Table 3."""
     columns = [Column(_("User"), is_number=False)]
     columns += [Column(measure, group=name) for name in run.names for measure in run.measures]
     rows = [
@@ -91,7 +89,7 @@ def _mean(run: StoredRun, user: str, name: str, measure: str) -> Cell:
 
 
 def _methods(run: StoredRun) -> str:
-    """How the intervals were computed, where not all were alike."""
+    """How intervals were computed, if not all were alike."""
     of: dict[str, list[str]] = {}
     for (_user, _name, measure), row in run.last.items():
         if row.ci_method in METHODS and measure not in of.setdefault(row.ci_method, []):
@@ -105,7 +103,7 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 def is_tied(a: float, b: float) -> bool:
-    """Whether two means are equal but for the order in which they were added up."""
+    """Whether two means differ only by rounding in their sums."""
     return isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
 
 
@@ -129,7 +127,6 @@ def _percent(value: float | None) -> Cell:
 
 
 def _best_of(run: StoredRun, row: ImprovementRow) -> str:
-    """Who it is, and of how many; how many have the same mean, where it is not alone."""
     name = row.recommender.name
     others = [run.last[user, name, row.measure].mean or 0.0 for user in run.user_names[1:]]
     if (n_tied := sum(is_tied(mean, row.best) for mean in others)) > 1:
@@ -138,7 +135,7 @@ def _best_of(run: StoredRun, row: ImprovementRow) -> str:
 
 
 def _measure_column(measures: Sequence[str]) -> list[Column]:
-    """Where there is more than one; a page is of one, and says it above."""
+    """Only if there are several measures; a page shows one and names it above."""
     return [Column(_("Measure"), is_number=False)] if len(measures) > 1 else []
 
 
@@ -147,7 +144,6 @@ def _measure_cell(measures: Sequence[str], measure: str) -> list[str]:
 
 
 def comparisons_table(run: StoredRun, measures: Sequence[str]) -> Table:
-    """Every two means that were compared."""
     what = {"users": _("users"), "recommenders": _("recommenders")}
     return Table(
         "comparisons",
@@ -187,7 +183,6 @@ def comparisons_table(run: StoredRun, measures: Sequence[str]) -> Table:
 
 
 def causes_table(run: StoredRun, measures: Sequence[str]) -> Table:
-    """The 2 x 2 of user and qrels."""
     return Table(
         "causes",
         _("User and qrels, apart"),
@@ -230,7 +225,6 @@ def causes_table(run: StoredRun, measures: Sequence[str]) -> Table:
 
 
 def switches_table(run: StoredRun) -> Table:
-    """How often users had another item in mind, and how dialogues ended."""
     return Table(
         "switches",
         _("Switches and ends"),
@@ -257,7 +251,7 @@ def switches_table(run: StoredRun) -> Table:
 
 
 def turns_table(run: StoredRun, rows: Sequence[TurnResult]) -> Table:
-    """A measure at every turn: what the chart of turns shows."""
+    """Alternative to the chart of turns."""
     turns = list(range(1, run.last_turn + 1))
     cells = {(row.recommender.name, row.user.name, row.turn): row for row in rows}
     return Table(
@@ -277,7 +271,6 @@ def turns_table(run: StoredRun, rows: Sequence[TurnResult]) -> Table:
 
 
 def sensitivity_table(run: StoredRun, rows: Sequence[SensitivityRow], measure: str) -> Table:
-    """How the order of recommenders moves with choices that are seldom reported, over all users."""
     choices = {
         "qrels": _("relevant"),
         "carry": _("after the end"),
@@ -314,7 +307,7 @@ def sensitivity_table(run: StoredRun, rows: Sequence[SensitivityRow], measure: s
 def _moves(
     run: StoredRun, by_user: Mapping[str, Mapping[str, SensitivityRow]], measure: str
 ) -> tuple[Cell, ...]:
-    """Under how many users another recommender is best, and how the orders agree."""
+    """For how many users another recommender is best, and how the orders agree."""
     n_moved, taus, lowest = 0, [], []
     for user, row_of in by_user.items():
         own = max(run.names, key=lambda name: run.last[user, name, measure].mean or 0.0)
@@ -423,12 +416,11 @@ class StoredRun:
 
     @cached_property
     def last(self) -> dict[tuple[str, str, str], TurnResult]:
-        """Results of the last turn, by user, recommender and measure."""
+        """At the last turn, by user, recommender and measure."""
         rows = self._with_names(self.version.results.filter(turn=self.last_turn))
         return {(row.user.name, row.recommender.name, row.measure): row for row in rows}
 
     def by_turn(self, measure: str) -> list[TurnResult]:
-        """All turns of a measure, recommenders in their own order."""
         rows = self._with_names(self.version.results.filter(measure=measure))
         return sorted(rows, key=lambda row: self.names.index(row.recommender.name))
 
@@ -452,7 +444,7 @@ class StoredRun:
         return rows
 
     def sensitivity(self, measure: str) -> list[SensitivityRow]:
-        """The means of a measure under other choices; none in results of before they were kept."""
+        """Empty for results of older forms."""
         return list(self._with_names(self.version.sensitivity.filter(measure=measure)))
 
     @cached_property
@@ -466,28 +458,23 @@ class StoredRun:
             yield row
 
     def result_rows(self) -> RowFile:
-        """Every mean with its interval."""
         return self._file(RESULT_KINDS, self.version.results)
 
     def seed_rows(self) -> RowFile:
-        """Every mean of a seed."""
         return self._file(SEED_KINDS, self.version.seed_results)
 
     def target_rows(self) -> RowFile:
-        """Every target's value at the last turn."""
         return self._file(TARGET_KINDS, self.version.target_values)
 
     def sensitivity_rows(self) -> RowFile:
-        """Every mean under another choice of evaluation, and how the order agrees."""
         return self._file(SENSITIVITY_KINDS, self.version.sensitivity)
 
     def _file(self, kinds: dict[str, Kind], rows: Any) -> RowFile:
-        """Rows as they are read, some thousands at once."""
+        """Streamed in chunks of some thousands."""
         records = self._with_names(rows.iterator(chunk_size=2000))
         return RowFile(kinds, (tuple(_value(row, name) for name in kinds) for row in records))
 
     def record(self) -> dict[str, Any]:
-        """What made the numbers, for programs."""
         experiment = self.version.experiment
         users = self.version.users.order_by("position").values(*USER_FIELDS)
         return {

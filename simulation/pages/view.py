@@ -1,5 +1,3 @@
-"""An experiment's result as its page shows it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,8 +46,8 @@ FRAME = ("turn", "mean", "ci_low", "ci_high")
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart, as `console/_chart.html` and the addresses of pictures read it; `summary` says its
-    values to who does not see it, as `words` below it do not."""
+    """As `console/_chart.html` and the addresses of pictures need it; `summary` is its text
+    alternative."""
 
     name: str
     title: str
@@ -64,8 +62,6 @@ class Figure:
 
 
 class ExperimentView:
-    """A version under one of its measures."""
-
     def __init__(self, run: StoredRun, query: Mapping[str, str]) -> None:
         self.run, self.version = run, run.version
         name = query.get("measure", "")
@@ -130,7 +126,6 @@ class ExperimentView:
 
     @cached_property
     def figures(self) -> dict[str, Figure]:
-        """The charts that the users have something to show in, by name."""
         users = self.run.users.values()
         figures = [self._turns()]
         if has_several(users, "tolerance"):
@@ -184,7 +179,6 @@ class ExperimentView:
         )
 
     def _summary(self, frame: pd.DataFrame) -> str:
-        """The last turn's values, from the lowest user's to the highest's."""
         text = _("{measure} at turn {turn}, over users: {ranges}. The table “{table}” has each.")
         return text.format(
             measure=self.measure,
@@ -205,13 +199,13 @@ MOST_NAMED = 3
 
 
 def signed(value: float | None) -> str:
-    """With its sign, and a minus that lines up."""
+    """With a typographic minus."""
     return "–" if value is None else f"{value:{SIGNED}}".replace("-", "\N{MINUS SIGN}")
 
 
 @dataclass(frozen=True)
 class ExperimentAnswer:
-    """Of one measure at the last turn; `results` are of that turn, in the order of the design."""
+    """One measure at the last turn; `results` are in the order of the design."""
 
     measure: str
     is_stand_in: bool
@@ -223,8 +217,8 @@ class ExperimentAnswer:
 
     @cached_property
     def best(self) -> dict[str, tuple[str, bool | None]]:
-        """For each user the recommender of the greatest mean, and whether all others are behind
-        it by more than chance explains; None where there is no other."""
+        """By user: the recommender with the greatest mean, and whether all others are significantly
+        behind it (None if it is the only one)."""
         by_user: dict[str, list[TurnResult]] = {}
         for row in self.results:
             by_user.setdefault(row.user.name, []).append(row)
@@ -237,7 +231,7 @@ class ExperimentAnswer:
         return firsts
 
     def _behind(self, user: str, first: str) -> set[str]:
-        """The recommenders that a test sets behind the first under a user."""
+        """Recommenders that a test puts behind the first."""
         return {
             row.b if row.a == first else row.a
             for row in self.comparisons
@@ -309,8 +303,8 @@ class ExperimentAnswer:
         return [*self._underestimation(), *self._users(), *self._best_of_many()]
 
     def _underestimation(self) -> Iterator[str]:
-        """For each recommender the user whose mean is furthest above the first user's with the
-        target alone, and how much of that is the qrels."""
+        """By recommender: the user whose mean is furthest above the first user's with the target
+        alone, and how much of that is due to the qrels."""
         by_recommender: dict[str, list[CauseRow]] = {}
         for row in self.causes:
             by_recommender.setdefault(row.recommender.name, []).append(row)
@@ -334,7 +328,6 @@ class ExperimentAnswer:
 
     @staticmethod
     def _of_cause(row: CauseRow) -> CodedText:
-        """What the change's interval allows to be said."""
         if row.total_ci_low is not None and row.total_ci_low > 0:
             return CodedText(
                 _(
@@ -407,7 +400,7 @@ class ExperimentAnswer:
 
 @dataclass(frozen=True)
 class Standing:
-    """Parts done of all (0 where that is not known yet), and what of it failed or was stopped."""
+    """Parts done and total (0 if unknown), and which failed or were stopped."""
 
     n_done: int
     n_total: int
@@ -424,13 +417,13 @@ class Standing:
 
     @property
     def problems(self) -> list[str]:
-        """What jobs that failed say, each once."""
+        """Distinct messages of failed jobs."""
         failed = [job.message for job in self.jobs if job.state == Job.State.FAILED]
         return list(dict.fromkeys(failed))
 
 
 def standing_of_run(version: ExperimentVersion) -> Standing:
-    """The pieces of a run, and its evaluation as one more part."""
+    """The evaluation counts as one more part."""
     if version.finished_at is not None:
         return Standing(version.n_pieces + 1, version.n_pieces + 1, True, [])
     n_done = version.pieces.exclude(done_at=None).count()
@@ -439,7 +432,6 @@ def standing_of_run(version: ExperimentVersion) -> Standing:
 
 
 def standing_of_training(row: StoredRecommender) -> Standing:
-    """The epochs of a training."""
     is_finished = row.finished_at is not None
     jobs = [] if is_finished else list(Job.objects.about(subject_of_training(row))[:1])
     return Standing(row.epochs.count(), row.n_epochs, is_finished, jobs)

@@ -1,5 +1,3 @@
-"""Recommenders that take critiques of what they showed."""
-
 from simulation.recommenders.protocol import EmbeddingRecommender, RandomRecommender, Recommender
 
 __all__ = ["EmbeddingRecommender", "RandomRecommender", "Recommender"]

@@ -1,5 +1,3 @@
-"""What a recommender does for many dialogues at once, and those that need no training."""
-
 from __future__ import annotations
 
 from typing import Any, Protocol
@@ -25,19 +23,17 @@ class Recommender(Protocol):
     def name(self) -> str: ...
 
     def reset(self, start: Integers, seed: Integers) -> Floats:
-        """The state of dialogues that begin with these items; the seed is for what is drawn."""
+        """The state of dialogues that begin with these items; `seed` is for random draws."""
         ...
 
-    def observe(self, state: Floats, shown: Integers, critique: Floats) -> Floats:
-        """The state after a critique of the item that was shown."""
-        ...
+    def observe(self, state: Floats, shown: Integers, critique: Floats) -> Floats: ...
 
     def rank(self, state: Floats, depth: int, excluded: Integers | None = None) -> Integers:
-        """The best items, best first."""
+        """Best first."""
         ...
 
     def record(self) -> dict[str, Any]:
-        """What it is, with its settings, as a result keeps it."""
+        """Kind and settings, as a result keeps them."""
         ...
 
 
@@ -90,11 +86,11 @@ def mean_moves(catalogue: Catalogue, critic: Critic, *, seed: int) -> Floats:
     return np.asarray(np.linalg.solve(gram, critiques.T @ gaps))
 
 
+# Scores in memory at a time, 32 MB.
 CELLS_AT_ONCE = 4_000_000
-"""Scores in memory at a time, 32 MB."""
+# Points are moved to at most this distance from the origin (items are within 1), so that products
+# stay exact.
 FURTHEST = 4.0
-"""A point is drawn in to this distance from the origin, items being within 1, so that products
-stay exact."""
 
 
 def nearest_items(
@@ -126,7 +122,7 @@ def exclude(scores: Floats, excluded: Integers) -> None:
 
 
 class RandomRecommender:
-    """Another order at each turn, by seed and what has been shown, without regard to critiques."""
+    """A new random order at each turn, by seed and the items shown."""
 
     name = "random"
 

@@ -1,1 +1,0 @@
-"""The kinds of results of simulations, one module each."""

@@ -1,5 +1,3 @@
-"""What reports of studies of recorded dialogues share: they are computed from people's answers."""
-
 from __future__ import annotations
 
 from abc import abstractmethod
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_SEED = 2**31 - 1
 SIGNIFICANT = 0.05
+# Columns of the file of every number.
 ESTIMATE_COLUMNS: dict[str, Kind] = {
     "part": "text",
     "name": "text",
@@ -36,7 +35,6 @@ ESTIMATE_COLUMNS: dict[str, Kind] = {
     "is_equivalent": "boolean",
     "reason": "text",
 }
-"""Columns of the file of every number, with their types."""
 
 
 class DialogueKind(ResultKind[Study]):
@@ -58,15 +56,13 @@ class DialogueKind(ResultKind[Study]):
         return ()
 
     def describe_inputs(self, subject: Study, inputs: Sequence[Any]) -> list[Any]:
-        """The study counts the changes of its answers."""
         return [subject.dialogues.log_sha256, subject.judgments_version]
 
     @abstractmethod
     def list_estimates(self, record: Record) -> Iterable[Row]:
-        """Every number of a record, for the file of all of them."""
+        pass
 
     def write_estimates(self, result: Result) -> RowFile:
-        """Every number of a result as a file."""
         rows = self.list_estimates(result.record)
         return RowFile(ESTIMATE_COLUMNS, (tuple(row.values()) for row in rows))
 
@@ -78,7 +74,6 @@ def estimate(
     limits: Sequence[float | None] = (None, None),
     **more: Any,
 ) -> Row:
-    """A number with its interval, and what it is about."""
     low, high = limits
     number = None if value is None else float(value)
     numbers = {"part": part, "name": name, "value": number, "ci_low": low, "ci_high": high}
@@ -91,7 +86,7 @@ def limits_of(row: Row) -> tuple[float | None, float | None]:
 
 
 def named_frame(rows: Iterable[tuple[str, Row]]) -> pd.DataFrame:
-    """Named estimates with their limits, those that are defined."""
+    """Defined estimates only."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -104,10 +99,8 @@ def named_frame(rows: Iterable[tuple[str, Row]]) -> pd.DataFrame:
 
 
 def describe_truest(gains: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Which users are closer to people than the first one by more than chance explains.
-
-    Rows have `user`, `gain`, `p` and `p_adjusted`; the first user alone has no p.
-    """
+    """Users significantly closer to people than the first. Rows have `user`, `gain`, `p` and
+    `p_adjusted`; only the first user has no p."""
     others = [row for row in gains if row["p"] is not None]
     if not others:
         return
@@ -132,5 +125,4 @@ def describe_truest(gains: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def find_first(gains: Sequence[Mapping[str, Any]]) -> str:
-    """The user that others are compared with."""
     return next((str(row["user"]) for row in gains if row["p"] is None), "")

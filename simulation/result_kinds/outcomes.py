@@ -1,5 +1,3 @@
-"""Reports of outcome studies: whether simulated users order recommenders as people do."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +35,7 @@ COEFFICIENT_NAMES = {"tau_b": "tau-b", "tau_ap": "tau_AP", "spa": "SPA"}
 
 
 def list_names(study: Study, name: str) -> list[str]:
-    """The users, or the recommenders, of a study's dialogues, in the order of the log."""
+    """Users or recommenders, in the order of the log."""
     rows = study.dialogues.simulated_outcomes.order_by("pk")
     of_one_item = rows.filter(item=rows.values("item")[:1])
     return list(dict.fromkeys(of_one_item.values_list(name, flat=True)))
@@ -45,7 +43,7 @@ def list_names(study: Study, name: str) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Recommenders(Names):
-    """Some of a study's recommenders: the first half of them at first, and never all."""
+    """A proper subset of the study's recommenders, at first the first half."""
 
     def form_fields(self, name: str, default: Any, subject: Any) -> dict[str, forms.Field]:
         names = list_names(subject, "recommender")
@@ -74,8 +72,6 @@ def _require_others(n_recommenders: int, names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeSettings:
-    """Which user others are compared with, and on which recommenders one is chosen."""
-
     first: str | None = setting(
         None,
         Choice(
@@ -100,7 +96,8 @@ class OutcomeSettings:
 
 
 def list_orders(record: Record) -> list[Row]:
-    """How each user's order agrees with people's, and last how halves of the annotators agree."""
+    """How each user's order agrees with people's; last, the agreement of halves of the
+    annotators."""
     rows = [
         one
         | {
@@ -136,7 +133,6 @@ def _tops(record: Record, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def list_biases(record: Record) -> list[Row]:
-    """Each recommender's outcome with people, and the bias of each user."""
     people = {one["recommender"]: one for one in record["recommenders"]}
     return [
         one
@@ -151,7 +147,7 @@ def list_biases(record: Record) -> list[Row]:
 
 
 def list_choices(record: Record) -> list[Row]:
-    """In which share of draws each user would be chosen."""
+    """The share of draws in which each user would be chosen."""
     other = record["counterfactual"]
     return (
         [{"user": user, "share": share} for user, share in other["chosen_in"].items()]
@@ -198,8 +194,6 @@ def _show_number(row: Row) -> str:
 
 @register_kind
 class OutcomeKind(DialogueKind):
-    """Whether recommenders' order and outcomes with simulated users are those with people."""
-
     name = DialogueStudy.Kind.OUTCOMES.value
     title = gettext_lazy("Simulated users and people")
     job = "report_outcomes"
@@ -364,7 +358,7 @@ def _list_order(order: Row) -> Iterator[Row]:
 
 
 def _describe_pairs(record: Record) -> tuple[str, str]:
-    """How many pairs an order rests on, and whether it says anything; with the code of that."""
+    """The sentence and its code."""
     n = len(record["recommenders"])
     n_pairs = n * (n - 1) // 2
     if n >= FEW_RECOMMENDERS:
@@ -378,7 +372,6 @@ def _describe_pairs(record: Record) -> tuple[str, str]:
 
 
 def _describe_biases(result: Result, user: str) -> str:
-    """Which recommenders a user under- or overestimates, and where it is equivalent to people."""
     rows = [one for one in result.record["biases"] if one["user"] == user]
     low = [one["recommender"] for one in rows if one["ci_high"] is not None and one["ci_high"] < 0]
     high = [one["recommender"] for one in rows if one["ci_low"] is not None and one["ci_low"] > 0]
@@ -392,7 +385,6 @@ def _describe_biases(result: Result, user: str) -> str:
 
 
 def _describe_equivalence(rows: Sequence[Row], margin: float) -> str:
-    """On how many recommenders, of those on which it could be tested."""
     tested = [one["equivalent"] for one in rows if one["equivalent"] is not None]
     text = _("is shown to be within ± {margin} of people on {n} of {total} recommenders")
     if not tested:

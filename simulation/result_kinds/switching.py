@@ -1,6 +1,3 @@
-"""Reports of switching studies: when people switch, and how far simulated users' rules are from
-that."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,14 +37,12 @@ SHARES = {
     "nearest_excess": gettext_lazy("the nearest alternative, more often than by chance"),
     "leaves": gettext_lazy("leave"),
 }
+# Names in the record that differ from those of the shares.
 KEYS = {"after_loss": "p_switch_after_loss", "after_gain": "p_switch_after_gain"}
-"""Of shares that the record calls otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SwitchingSettings:
-    """By which settings people's decisions are compared with users' rules."""
-
     users: Sequence[str] = setting(
         DEFAULT_USERS,
         Names(
@@ -63,7 +58,6 @@ class SwitchingSettings:
 
 
 def list_shares(record: Record) -> list[Row]:
-    """How often people switch, take the nearest alternative, and leave."""
     return [
         {"name": name, "share": one} | one
         for name, one in ((name, record[KEYS.get(name, name)]) for name in SHARES)
@@ -71,12 +65,11 @@ def list_shares(record: Record) -> list[Row]:
 
 
 def list_users(record: Record) -> list[Row]:
-    """The users, the truest first."""
+    """Best fit first."""
     return [one | {"is_truest": place == 0} for place, one in enumerate(record["users"])]
 
 
 def list_terms(record: Record) -> list[Row]:
-    """The coefficients of the model, and the deviations between workers and targets."""
     reason = record["reason"]
     text = _("deviation between: {name}")
     return [
@@ -95,8 +88,6 @@ def _explain_users(result: Result) -> str:
 
 @register_kind
 class SwitchingKind(DialogueKind):
-    """What makes people switch, next to the rules of simulated users."""
-
     name = DialogueStudy.Kind.SWITCHING.value
     title = gettext_lazy("Simulated users and people")
     job = "report_switching"
@@ -268,8 +259,7 @@ class SwitchingKind(DialogueKind):
 
 
 def _describe_too_few(fits: list[Row], n_workers: int) -> Iterator[str]:
-    """That no answers of so few could show a difference: of n workers there are 2^n ways to flip
-    signs."""
+    """With n workers there are 2^n sign flips, so that few workers can never show a difference."""
     n_tests = sum(row["p"] is not None for row in fits)
     least = min(1.0, n_tests * 2.0 / 2.0 ** min(n_workers, 60))
     if n_tests and least >= SIGNIFICANT:

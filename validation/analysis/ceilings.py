@@ -1,4 +1,4 @@
-"""What the ratings themselves allow a metric to reach."""
+"""The highest correlation with human ratings that a metric can reach, given their noise."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 NO_SECOND_RATING = "no candidate has two ratings"
 OF_LABELS = "the human values are labels"
+# The stored record and the ceiling that it was made of; None if there is none.
 PanelCeiling = tuple[CeilingRecord, Ceiling | None]
-"""What is stored of a ceiling, and how it was found; None if it was not."""
 REASONS: dict[NoCeiling | None, str] = {
     NoCeiling.NO_SECOND_RATING: NO_SECOND_RATING,
     NoCeiling.NO_HALVES: "half of the ratings of what is compared are all the same, or of one only",
@@ -75,7 +75,7 @@ def panel_ceilings(panel: Panel, ratings: pd.DataFrame, settings: Settings) -> l
 def share_limits(
     panel: Panel, number: int, value: float, ceiling: Ceiling, confidence: float
 ) -> tuple[float, float]:
-    """The interval of a share of the ceiling, whose two sides rest on the same items."""
+    """Interval of the share of the ceiling; value and ceiling depend on the same items."""
     import pandas as pd
     from scipy import stats
 
@@ -116,7 +116,6 @@ def _measures(settings: Settings) -> list[tuple[Level, RowCoefficient]]:
 
 
 def _measured(rows: pd.DataFrame, settings: Settings) -> dict[tuple[str, str], Ceiling]:
-    """The system level is of candidates of a system; the others are of candidates."""
     of_systems = [one for one in _measures(settings) if one[0] == "system"]
     of_candidates = [one for one in _measures(settings) if one[0] != "system"]
     named = ((rows[rows["system"] != ""], "system", of_systems), (rows, "candidate", of_candidates))

@@ -1,5 +1,3 @@
-"""Every two metrics of a question tested against each other, and the ranks that come of it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -102,7 +100,7 @@ def _tested(
 
 
 def _for_new_systems(a: MetricAgreement, b: MetricAgreement, settings: Settings) -> dict[str, Any]:
-    """What stands beside a difference for these systems; nothing where it is of new ones."""
+    """Limits for new systems; empty if the difference itself is for new systems."""
     if settings.resample != "items":
         return {}
     drawn = without = None
@@ -147,7 +145,6 @@ def _fewer(one: int | None, other: int | None) -> int | None:
 
 
 def test_of(row: MetricAgreement, panel: Panel | None, settings: Settings) -> str:
-    """The test that fits a row, where the settings leave it open or name one that does not."""
     correlation = row.correlation
     if panel is None or settings.test in ("auto", "paired_bootstrap"):
         return "paired_bootstrap"
@@ -187,7 +184,6 @@ def _by_bootstrap(
 
 
 def _reason_without_replicates(row: MetricAgreement, settings: Settings) -> str:
-    """Why a defined correlation has no replicates to compare with another's."""
     correlation = row.correlation
     if not settings.n_resamples:
         return NO_RESAMPLES
@@ -207,7 +203,6 @@ def _decided(p: float, settings: Settings, panel: Panel) -> dict[str, Any]:
 def _compared(
     panel: Panel, a: int, b: int, row: MetricAgreement, test: str, settings: Settings
 ) -> dict[str, Any]:
-    """The test of `stats.significance`, on the candidates that both metrics scored."""
     level = row.correlation.level
     coefficient = cast(Coefficient, row.correlation.coefficient)
     if coefficient == "acc_star" and level == "pooled":
@@ -301,7 +296,7 @@ def _swapped(
 def _difference(
     stays: Floats, n_stays: Floats, moves: Floats, n_moves: Floats, first: Any, second: Any
 ) -> Floats:
-    """Of two metrics' means over defined items, with what moves of each counted for the other."""
+    """Difference of two metrics' mean coefficients after the swaps."""
 
     def mean(own: Any, other: Any) -> Floats:
         count = n_stays[..., own] + n_moves[..., other]

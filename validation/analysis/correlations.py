@@ -1,5 +1,3 @@
-"""The table of a report: each metric against each question, with intervals and coverage."""
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from math import nan
@@ -82,7 +80,6 @@ class MetricAgreement:
         return CorrelationRecord(**named, **plain_values(values))
 
     def of_new_systems(self) -> dict[str, Any]:
-        """The interval for new systems of this kind, or why there is none."""
         limits = correlation_limits(self.correlation, self.replicates, self.without_systems)
         return {
             "new_systems_low": limits.low,
@@ -92,7 +89,6 @@ class MetricAgreement:
 
 
 def panel_rows(panel: Panel, settings: Settings) -> Iterator[MetricAgreement]:
-    """Every metric at every level, by every coefficient."""
     for level in settings.levels:
         of_items = settings.resample == "items"
         drawn = item_replicates(panel, level, settings) if of_items else {}
@@ -183,7 +179,6 @@ def panel_correlation(
 
 
 def _is_resampled(panel: Panel, number: int, correlation: Correlation) -> bool:
-    """Whether there is something to resample: neither interval nor test is made of one item."""
     if correlation.level == "item":
         return correlation.is_defined and correlation.n_used + correlation.n_zeroed > 1
     part = panel.of_systems() if correlation.level == "system" else panel

@@ -1,4 +1,4 @@
-"""Each system's mean rating over all scored items, where people rated a sample of them."""
+"""Each system's mean rating over all scored items, if people rated only a sample of them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# One look per batch: the intervals of this many looks hold together at the level asked for.
 PLANNED_LOOKS = 5
-"""A look a batch: the intervals after each of so many hold together at the level asked for."""
 
 
 def estimated_means(material: Material, settings: Settings) -> Iterator[EstimatedMeanRecord]:
-    """By question, metric of the family and system; none where all scored items are rated."""
     for question, metric, rows in _sampled(material, settings):
         for system, part in rows.groupby("system", sort=False):
             if _is_sample(part):
@@ -40,8 +39,6 @@ def estimated_means(material: Material, settings: Settings) -> Iterator[Estimate
 def estimated_differences(
     material: Material, settings: Settings
 ) -> Iterator[EstimatedDifferenceRecord]:
-    """By question and metric of the family, of every two systems, or of so many the best with
-    each other."""
     for question, metric, rows in _sampled(material, settings):
         pairs = [
             _difference(question, metric, (a, b), pair, settings)
@@ -59,7 +56,6 @@ def estimated_differences(
 
 
 def _sampled(material: Material, settings: Settings) -> Iterator[tuple[str, Metric, pd.DataFrame]]:
-    """By question and metric of the family the rows of all scored items."""
     design = material.design
     if design is None:
         return
@@ -72,13 +68,12 @@ def _sampled(material: Material, settings: Settings) -> Iterator[tuple[str, Metr
 
 
 def _is_sample(rows: pd.DataFrame) -> bool:
-    """Whether people rated some of the rows and not all."""
     return 0 < int(rows["human"].notna().sum()) < len(rows)
 
 
 def paired_systems(cells: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Every two systems, with the differences of their ratings and scores on the items of both;
-    of more than thirty systems, the one with the highest scores and each other."""
+    """Differences of every two systems on their common items; with more than thirty systems, of the
+    best-scored one and each other."""
     import pandas as pd
 
     by_system = {str(name): part.set_index("item") for name, part in cells.groupby("system")}
@@ -104,7 +99,6 @@ def paired_systems(cells: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame
 
 
 def p_of_no_difference(one: PredictionPowered) -> float:
-    """The two-sided p of a difference of 0; NaN where there is no interval."""
     from scipy import stats
 
     if isnan(one.se):
@@ -176,7 +170,7 @@ def _difference(
 
 
 def _look(rows: pd.DataFrame, settings: Settings) -> tuple[int, float]:
-    """How many drawn batches have ratings, and the level of intervals after so many."""
+    """Number of drawn batches with ratings, and the confidence level after that many."""
     drawn = rows[rows["human"].notna() & rows["probability"].notna()]
     look = int(drawn["batch"].nunique())
     level = confidence_at_look(

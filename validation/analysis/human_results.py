@@ -1,5 +1,4 @@
-"""What people's judgments say by themselves, with no metric: of a study's question, in all and in
-parts, systems and how far they are told apart, how values are spread, and the lowest rated."""
+"""Results of people's judgments alone, without a metric."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 
 
 Measure = Literal["mean", "share", "preferred", "counts"]
+# Maps judgments to winner, loser, weight, judgment, item, annotator.
 Wins = Callable[["pd.DataFrame"], "pd.DataFrame"]
-"""Who beat whom in a frame of comparisons: winner, loser, weight, judgment, item, annotator."""
 MEAN, SHARE, PREFERRED, COUNTS = "mean", "share", "preferred", "counts"
 COMPARISONS = ("preference", "best_worst", "ranking")
 AGAINST_THE_MEAN, AGAINST_THE_OTHER = "bradley-terry", "bradley-terry-pair"
@@ -44,7 +43,6 @@ class QuestionScale:
 
     @property
     def measure(self) -> Measure:
-        """Means of ratings, shares of yes, how often one is preferred, or nothing but counts."""
         if self.kind in COMPARISONS:
             return "preferred"
         if self.level == "nominal":
@@ -116,7 +114,7 @@ def question_result(
     parts: Sequence[tuple[str, str, pd.DataFrame]],
     wins: Wins | None = None,
 ) -> QuestionResult:
-    """The result of a question's judgments; `parts` are scopes, names and judgments of parts."""
+    """`parts` are the scope, name and judgments of each part."""
     are_two = _of_named(frame)["system"].nunique() == 2
     whole = part_result(scale, frame, ALL, "", wins, are_two=are_two)
     others = [
@@ -142,8 +140,7 @@ def question_result(
 
 
 def _n_judgments(scale: QuestionScale, frame: pd.DataFrame) -> int:
-    """A preference has a value for each candidate of an item, and is one judgment, as agreement
-    counts it."""
+    """A preference has one value per candidate and counts as one judgment, as in agreement."""
     if scale.kind == "preference":
         return len(frame[["item", "annotator"]].drop_duplicates())
     return len(frame)
@@ -158,8 +155,7 @@ def part_result(
     *,
     are_two: bool = False,
 ) -> PartResult:
-    """The systems of these judgments; one alone, or none that is named, by its mean. `are_two`:
-    the question has two in all, so that each is preferred to the other, whatever the part."""
+    """If `are_two`, the question has two systems in total: each is compared with the other."""
     if scale.measure == COUNTS or frame.empty:
         return PartResult(scope, by, (), ())
     named = _of_named(frame)
@@ -199,9 +195,9 @@ def _mean_of(question: str, rows: pd.DataFrame) -> RatedSystemRecord:
 def _by_strength(
     systems: Sequence[RatedSystemRecord], wins: pd.DataFrame, are_two: bool
 ) -> list[RatedSystemRecord]:
-    """The systems by Bradley-Terry, as the chance to be preferred to one of mean strength, or of
-    two to the other; by the share of their comparisons that they win where one group never won
-    against another."""
+    """Systems by Bradley-Terry: the probability of being preferred to a system of mean strength,
+    or, of two, to the other. If one group never won against another, by the share of comparisons
+    won."""
     if wins.empty:
         return list(systems)
     fit = bradley_terry(
@@ -249,7 +245,7 @@ def _chance(log_strength: float | None, apart: float) -> float | None:
 
 
 def _of_leaders(part: PartResult, whole: PartResult) -> PartResult:
-    """Of a part only the two systems that lead in all are compared."""
+    """Of a part, only the overall two best systems are compared."""
     leaders = {system.system for system in whole.systems[:2]}
     return replace(part, pairs=[pair for pair in part.pairs if {pair.a, pair.b} == leaders])
 
@@ -265,7 +261,6 @@ def _items_with(frame: pd.DataFrame) -> int | None:
 
 
 def _bins(scale: QuestionScale, frame: pd.DataFrame) -> Iterator[Bin]:
-    """Each system's judgments counted by category, by step, or by tenth of the scale."""
     edges, labels = _edges(scale, frame)
     for system, rows in frame.groupby("system", observed=True, sort=True):
         values = rows["value"].to_numpy(dtype="float64")

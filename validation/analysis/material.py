@@ -1,5 +1,3 @@
-"""Judgments and scores, coded once, and the panels that are made of them."""
-
 from __future__ import annotations
 
 import re
@@ -90,12 +88,11 @@ class Material:
 
     @cached_property
     def judgments_digest(self) -> str:
-        """SHA-256 of the judgments, whatever the order of the rows."""
+        """Independent of the order of the rows."""
         return digest(self.judgments.drop(columns="candidate_code"))
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the judgments and scores, and of what else the settings do not say."""
         parts = [self.judgments_digest, digest(self.scores.drop(columns="is_primary"))]
         variants = [metric.metric for metric in self.metrics if not metric.is_primary]
         parts += [f"variants:{','.join(variants)}"] if variants else []
@@ -109,7 +106,6 @@ class Material:
         return frozenset(self._labels)
 
     def panels(self, settings: Settings, *, scopes: tuple[Scope, ...]) -> Iterator[Panel]:
-        """Each question's candidates: of all conditions and, where there are several, of each."""
         for question in self.judgments["question"].unique():
             panel = self._panel(str(question), settings)
             if panel is None:
@@ -135,7 +131,6 @@ class Material:
         return rows.assign(human=human)
 
     def ratings(self, question: str, settings: Settings) -> pd.DataFrame:
-        """The judgments of a question that count, with each annotator's scale out if asked."""
         rows = self.chosen(settings)
         rows = rows[rows["question"] == question]
         return rows if settings.ratings == "raw" else without_scales(rows)
@@ -204,7 +199,6 @@ class Material:
         )
 
     def _human(self, question: str, settings: Settings) -> tuple[Integers, Floats]:
-        """The candidates with a human value, by code, and the values."""
         if question in self._labels:
             return self._labels[question]
         policies = (settings.judgments, settings.ratings, settings.aggregation)
@@ -214,7 +208,6 @@ class Material:
         return self._values[key]
 
     def _coded(self, labels: pd.DataFrame) -> dict[str, tuple[Integers, Floats]]:
-        """Labels by question, of the candidates that were judged."""
         import pandas as pd
 
         index = pd.MultiIndex.from_frame(self.candidates[["item", "candidate"]])
@@ -258,7 +251,6 @@ class Material:
             )
 
     def _code_candidates(self) -> None:
-        """Number the judged candidates, and put the scores beside them."""
         import pandas as pd
 
         names = self.judgments[["item", "candidate"]].drop_duplicates(ignore_index=True)
@@ -310,7 +302,6 @@ def digest(frame: pd.DataFrame) -> str:
 
 
 def _aggregated(rows: pd.DataFrame, settings: Settings) -> tuple[Integers, Floats]:
-    """The candidates with a human value, by code, and the values."""
     known = rows[rows["value"].notna()]
     if known.empty:
         return np.empty(0, dtype=np.intp), np.empty(0)
@@ -328,7 +319,6 @@ def _aggregated(rows: pd.DataFrame, settings: Settings) -> tuple[Integers, Float
 def _with_defaults(
     frame: pd.DataFrame, name: str, needed: tuple[str, ...], defaults: dict[str, Any]
 ) -> pd.DataFrame:
-    """The columns that count, with those of them that may be left out."""
     columns = set(frame.columns)
     missing = [column for column in ("item", *needed) if column not in columns]
     if missing or not columns & {"candidate", "system"}:

@@ -21,8 +21,8 @@ from validation.analysis.panels import Panel
 from validation.analysis.replicates import JOINT, is_of_too_many
 from validation.analysis.settings import Settings
 
+# With more, drawing items and systems together is cheaper.
 MOST_SYSTEMS = 200
-"""With more, the draws of items and systems together are the cheaper answer."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class NewSystems:
 
 
 def values_without_systems(panel: Panel, level: Level, settings: Settings) -> dict[str, Floats]:
-    """By coefficient, each metric's value without each system; shape (n_metrics, n_systems)."""
+    """By coefficient; shape (n_metrics, n_systems)."""
     part = panel.of_systems()
     n_systems = int(part.system.max(initial=-1)) + 1
     if not LEAST_SYSTEMS_FOR_INTERVAL <= n_systems <= MOST_SYSTEMS:
@@ -91,7 +91,7 @@ def _of_means(
 def correlation_limits(
     correlation: Correlation, drawn: Floats | None, without: Floats | None
 ) -> NewSystems:
-    """The interval of one correlation for new systems, by Student's t on Fisher's scale."""
+    """By Student's t on Fisher's scale."""
     if "systems" in str(correlation.ci_method) or not correlation.is_defined:
         return NewSystems()
     variance, reason = _variance(drawn, without, correlation.n_units)
@@ -113,7 +113,7 @@ def difference_for_new_systems(
     n_units: int | None,
     confidence: float,
 ) -> NewSystems:
-    """The interval of a difference for new systems; its p from six systems on."""
+    """Has a p value from six systems on."""
     from scipy import stats
 
     if isnan(delta):

@@ -1,9 +1,3 @@
-"""What one question's correlations are computed from.
-
-A panel holds the judged candidates of all conditions or of one, a human value for each, and a
-row of scores a metric.
-"""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -26,10 +20,7 @@ MISSING, SCORED, UNDEFINED, UNPARSED = range(4)
 
 @dataclass(frozen=True)
 class Metric:
-    """A set of scores: a metric under one signature, and which way is up.
-
-    A variant (precision beside F, a complement) is no member of the family that is tested.
-    """
+    """One set of scores. A variant (precision beside F, a complement) is not tested."""
 
     metric: str
     signature: str
@@ -42,11 +33,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Of the candidates judged: those scored, and why the others are not.
-
-    `n_items_of_one_score` counts the items that a metric does not tell the candidates of apart,
-    whether or not annotators do.
-    """
+    """`n_items_of_one_score`: items whose candidates all have the same score."""
 
     n_candidates: int
     n_scored: int
@@ -78,12 +65,11 @@ class Panel:
     scores: Floats
     states: NDArray[np.int8]
     is_labelled: bool = False
+    # The cluster of each candidate's item; all panels of a question share the codes.
     cluster: Integers | None = None
-    """The cluster of each candidate's item, by codes that all panels of a question share."""
 
     @property
     def units(self) -> Integers:
-        """What draws of items draw: items, or the clusters they come in."""
         return self.item if self.cluster is None else self.cluster
 
     @property
@@ -92,12 +78,12 @@ class Panel:
 
     @cached_property
     def system_by_name(self) -> Integers:
-        """Systems as codes by their names, which conditions share; of no system is one more."""
+        """Codes by name, the same in all conditions; "" is one more system."""
         return np.unique(self.candidates["system"].astype(str), return_inverse=True)[1]
 
     @cached_property
     def cluster_of_item(self) -> Integers | None:
-        """The cluster of each item; None where items are independent."""
+        """None if items are independent."""
         if self.cluster is None:
             return None
         of_item = np.zeros(self.n_items, dtype=np.intp)
@@ -130,7 +116,6 @@ class Panel:
         return Coverage(len(self.human), scored, missing, undefined, unparsed, of_one)
 
     def _items_of_one_score(self, number: int) -> int:
-        """Items whose two or more scored candidates have the same score from a metric."""
         import pandas as pd
 
         known = ~np.isnan(self.scores[number])
@@ -151,7 +136,6 @@ class Panel:
         )
 
     def of_primary(self) -> Panel:
-        """With the metrics alone that tests, corrections and ranks are of."""
         numbers = [number for number, metric in enumerate(self.metrics) if metric.is_primary]
         if len(numbers) == len(self.metrics):
             return self

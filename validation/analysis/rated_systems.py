@@ -1,5 +1,3 @@
-"""Which system people rate higher, with no metric: means, every two compared, what to buy."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,11 +39,11 @@ from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 if TYPE_CHECKING:
     import pandas as pd
 
+# With more, each is compared with the best only, and p is adjusted for all pairs.
 MOST_SYSTEMS = 30
-"""Of more, each is compared with the one rated highest only, and p is adjusted for all pairs."""
 FEW_ITEMS, FEW_ANNOTATORS = 20, 3
+# With fewer, p below .05 depends on how ratings are distributed.
 LEAST_ITEMS = 10
-"""For an answer; of fewer a test may come out below .05, but rests on how ratings are spread."""
 ESTIMANDS = {
     "quasi-f": "these systems, on new items by new annotators",
     "two-way-clusters": "these systems, on new items by new annotators",
@@ -113,7 +111,7 @@ def compare_rated_systems(
 def rated_records(
     question: str, ratings: pd.DataFrame, scale: Scale = "interval"
 ) -> tuple[list[RatedSystemRecord], list[RatedPairRecord]]:
-    """What a report holds of a question; nothing where ratings are of fewer than two systems."""
+    """Empty if ratings are of fewer than two systems."""
     import pandas as pd
 
     rows = ratings[(ratings["system"].astype(str) != "") & ratings["value"].notna()]
@@ -166,7 +164,6 @@ def _stored(row: Mapping[str, Any]) -> dict[str, Any]:
 def _compared(
     a: str, b: str, pair: pd.DataFrame, *, seed: int | None, scale: Scale, skewed: bool
 ) -> tuple[dict[str, Any], MeanOfCells | None]:
-    """The comparison as plain values, and the mean that it tests."""
     items_of = pair.groupby("system", observed=True)["item"].agg(set)
     shared = items_of[a] & items_of[b]
     rows = pair[pair["item"].isin(shared)]
@@ -199,7 +196,7 @@ def _compared(
 
 
 def _in_order(rows: pd.DataFrame, a: str) -> tuple[dict[str, Any], MeanOfCells] | None:
-    """Two systems by who is rated above whom; None where no annotator rated both."""
+    """Compare by who is rated higher; None if no annotator rated both."""
     clusters = rows["item"] if "within" in rows else None
     comparison = ordered_comparison(
         rows["within" if "within" in rows else "item"],
@@ -228,7 +225,7 @@ def _in_order(rows: pd.DataFrame, a: str) -> tuple[dict[str, Any], MeanOfCells] 
 
 
 def _flips(rows: pd.DataFrame, a: str, seed: int, *, ordered: bool = False) -> dict[str, float]:
-    """P by flips of whole items and of whole annotators, where those could ever reach .05."""
+    """Sign-flip p over items and over annotators; NaN where p can never be below .05."""
     cells = rows.groupby(["item", "annotator", "system"])["value"].mean().unstack()
     paired = cells.dropna()
     difference = paired[a] - paired.drop(columns=a).iloc[:, 0]
@@ -244,14 +241,14 @@ def _flips(rows: pd.DataFrame, a: str, seed: int, *, ordered: bool = False) -> d
 
 
 def untested_pairs(n_systems: int, n_tested: int) -> int:
-    """Of how many pairs the best was picked without a test of them."""
+    """Number of pairs that were skipped because only the best system is compared."""
     return comb(n_systems, 2) - n_tested if n_systems > MOST_SYSTEMS else 0
 
 
 def _ranks(
     means: Mapping[str, MeanOfCells], comparisons: Sequence[Mapping[str, Any]]
 ) -> dict[str, tuple[int, int]]:
-    """The ranks a system may have: those it is significantly below, or above, are certain."""
+    """Possible ranks: significant differences fix who is above and below."""
     better = dict.fromkeys(means, 0)
     worse = dict.fromkeys(means, 0)
     for row in comparisons:
@@ -263,14 +260,13 @@ def _ranks(
 
 
 def is_decided(p_adjusted: float | None, n_items: int | None) -> bool:
-    """Whether two systems are told apart: by p, adjusted for all pairs, on enough items; without
-    items, as in files of comparisons that name none, by p alone."""
+    """Whether two systems differ significantly. `n_items` is None for comparisons that name no
+    items."""
     has_enough = n_items is None or n_items >= LEAST_ITEMS
     return has_enough and p_adjusted is not None and p_adjusted < ALPHA
 
 
 def small_sample_notes(frame: pd.DataFrame) -> tuple[CodedText, ...]:
-    """What to say where items or annotators are few."""
     n_annotators = frame["annotator"].nunique()
     share = float(frame["annotator"].value_counts(normalize=True).max())
     counts = notes_of_counts(frame["item"].nunique(), n_annotators)
@@ -278,7 +274,6 @@ def small_sample_notes(frame: pd.DataFrame) -> tuple[CodedText, ...]:
 
 
 def notes_of_counts(n_items: int, n_annotators: int) -> Iterator[CodedText]:
-    """The same from how many there are."""
     if n_items < FEW_ITEMS:
         text = f"only {n_items} items: intervals are a rough guide below {FEW_ITEMS}"
         yield CodedText(text, code="few_items")
@@ -288,8 +283,8 @@ def notes_of_counts(n_items: int, n_annotators: int) -> Iterator[CodedText]:
 
 
 def off_the_end(frame: pd.DataFrame) -> dict[str, int]:
-    """Of each system, how many items are not at the lowest, or the highest, that any system got;
-    nothing where only two values were given."""
+    """Per system, the items not at the extreme value of all systems; empty for two-valued
+    ratings."""
     if frame["value"].nunique() < 3:
         return {}
     ends = _ends(frame)
@@ -300,7 +295,7 @@ def off_the_end(frame: pd.DataFrame) -> dict[str, int]:
 
 
 def _at_one_end(frame: pd.DataFrame) -> set[str]:
-    """Systems many of whose ratings are the lowest, or the highest, that any system got."""
+    """Systems with many ratings at the extreme value of all systems."""
     if frame["value"].nunique() < 3:
         return set()
     ends = _ends(frame)
@@ -313,7 +308,6 @@ def _ends(frame: pd.DataFrame) -> dict[str, float]:
 
 
 def is_carried_by_few(n_off_end: int, n_items: int) -> bool:
-    """Whether most items lie at one end of the scale, and a few others carry the mean."""
     return n_off_end < FEWEST_OFF_END and 2 * n_off_end < n_items
 
 
@@ -359,7 +353,6 @@ def comparison_sentence(row: Mapping[str, Any]) -> CodedText:
 
 
 def _busiest(row: Mapping[str, Any]) -> str:
-    """The share of the annotator who did most, if it matters for other annotators."""
     share, n_annotators = row.get("busiest_share"), row.get("n_annotators") or 0
     if share is None or not is_uneven(share, n_annotators):
         return ""
@@ -379,8 +372,7 @@ MOST_TO_BUY = 1_000_000
 def adjusted_in_family(
     compared: Sequence[tuple[dict[str, Any], MeanOfCells | None]], n_untested: int
 ) -> tuple[dict[str, Any], ...]:
-    """Comparisons with p adjusted over all, each with the degrees of freedom that all allow, and
-    with what would show as much."""
+    """Adjust p and degrees of freedom over all comparisons, and add the sample sizes needed."""
     family = family_of_means([lead for _row, lead in compared if lead is not None])
     rows = [row | _in_family(row, lead, family) for row, lead in compared]
     levels = _levels([row["p_of_family"] for row in rows], n_untested)
@@ -394,7 +386,7 @@ def adjusted_in_family(
 def _in_family(
     row: Mapping[str, Any], lead: MeanOfCells | None, family: FamilyOfMeans | None
 ) -> dict[str, float]:
-    """What the test has where it is one of many: never more freedom than all together give."""
+    """The family's degrees of freedom limit those of one test."""
     if lead is None or family is None:
         return {"freedom_of_family": row.get("freedom", nan), "p_of_family": row["p"]}
     freedom = family.freedom_of(lead)
@@ -402,7 +394,6 @@ def _in_family(
 
 
 def _levels(p: Sequence[float], n_untested: int) -> list[float]:
-    """The level at which Holm tests each p: the more others are at least as large, the stricter."""
     known = np.asarray(p, dtype=float)
     n_others = [int((known >= each).sum()) + n_untested for each in known]
     return [ALPHA / max(1, n) for n in n_others]
@@ -411,8 +402,8 @@ def _levels(p: Sequence[float], n_untested: int) -> list[float]:
 def _sizes(
     one: MeanOfCells, level: float, freedom: float, family: FamilyOfMeans | None
 ) -> dict[str, float | int | None]:
-    """Items, or annotators, in all with which a difference as large would be told four in five, and
-    from which size on differences are so now, and with twice the items."""
+    """Items or annotators for 80 % power, and the least differences shown now and with twice the
+    items."""
     if not one.se > 0:
         return {}
     least: dict[str, float | int | None] = {
@@ -432,8 +423,7 @@ def _sizes(
 def adjusted_by_holm(
     rows: Sequence[dict[str, Any]], *, n_untested: int = 0
 ) -> tuple[dict[str, Any], ...]:
-    """Comparisons with their p adjusted over all of them, as plain values; the p that the family
-    has given them where it has."""
+    """Uses the family's p if a row has one."""
     adjusted = holm([row.get("p_of_family", row["p"]) for row in rows], n_untested=n_untested)
     return tuple(
         plain_values(row | {"p_adjusted": float(p)}) for row, p in zip(rows, adjusted, strict=True)

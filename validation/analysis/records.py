@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 
 class Measure(NamedTuple):
-    """Of what a correlation is, and how it is computed: all of its record but the metric."""
-
     question: str
     scope: str
     by: str
@@ -88,12 +86,6 @@ class CorrelationRecord:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRecord(MeasureRecord):
-    """Two primary metrics tested against each other.
-
-    `estimand` says of what `p` and the interval speak; where that is these very systems, what
-    can be said of new systems of this kind stands beside it.
-    """
-
     metric_a: str
     signature_a: str
     metric_b: str
@@ -242,7 +234,7 @@ class ScoreSetRecord:
 
 @dataclass(frozen=True, slots=True)
 class LabelSourceRecord:
-    """A label set that the human values of a question are, instead of judgments."""
+    """A label set used as human values instead of judgments."""
 
     question: str
     version: int
@@ -264,7 +256,6 @@ class Inputs:
 
     @property
     def primary(self) -> tuple[ScoreSetRecord, ...]:
-        """The family: the sets that tests, corrections, ranks and clusters are of."""
         return tuple(one for one in self.score_sets if one.is_primary)
 
     @property
@@ -389,7 +380,6 @@ Record = (
 
 
 def plain(record: Any) -> dict[str, Any]:
-    """A record's fields by name, for JSON, CSV and the database."""
     return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}
 
 

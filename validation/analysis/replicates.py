@@ -24,8 +24,8 @@ JOINT = ("pearson", "spearman", "kendall", "kendall_c", "acc_eq")
 OF_PAIRS = ("kendall", "kendall_c", "acc_eq")
 DENSE_UP_TO = 1 << 22
 WEIGHTS_AT_ONCE = 1 << 23
+# Maps the draws of each item to each metric's values by coefficient.
 OfDraws = Callable[[Floats], list[dict[str, Floats]]]
-"""From how often each item is drawn to each metric's values by coefficient."""
 
 
 def item_replicates(panel: Panel, level: Level, settings: Settings) -> dict[str, Floats]:
@@ -56,13 +56,11 @@ def item_replicates(panel: Panel, level: Level, settings: Settings) -> dict[str,
 
 
 def is_of_too_many(level: Level, coefficient: str, n_candidates: int) -> bool:
-    """Whether a coefficient of pairs of all candidates is not resampled for their number."""
     of_pairs = level == "pooled" and coefficient in OF_PAIRS
     return of_pairs and n_candidates > bootstrap.PAIRS_UP_TO_CELLS
 
 
 def _draws(panel: Panel, settings: Settings) -> Iterator[Floats]:
-    """How often each item is drawn; the same draws for every level and metric of a panel."""
     rng = np.random.default_rng(panel.draws_seed(settings.seed))
     cluster = panel.cluster_of_item
     step = max(1, WEIGHTS_AT_ONCE // max(panel.n_items, panel.n_units))
@@ -73,7 +71,6 @@ def _draws(panel: Panel, settings: Settings) -> Iterator[Floats]:
 
 
 def _of_items(panel: Panel, coefficients: Sequence[str], settings: Settings) -> OfDraws:
-    """The items' own coefficients are found once; a resample only weighs them."""
     means = [
         {
             name: bootstrap.mean_of_defined(
@@ -127,7 +124,6 @@ def _system_means(panel: Panel, row: Floats, known: Any, weights: Floats) -> tup
 def _of_cells(
     panel: Panel, coefficients: Sequence[str], weights: Floats
 ) -> list[dict[str, Floats]]:
-    """Metrics with the same gaps are computed together."""
     values_by_metric: list[dict[str, Floats]] = [{} for _ in panel.metrics]
     gaps = np.isnan(panel.scores)
     for pattern in np.unique(gaps, axis=0):
@@ -187,7 +183,6 @@ class Order(NamedTuple):
         return cls(cells, item[cells], np.flatnonzero(np.diff(code[cells], prepend=-1)), code)
 
     def sums(self, of_cells: Floats) -> Floats:
-        """Sums over the candidates of each value; `of_cells` are in this order."""
         if len(self.starts) == len(self.cells):
             return np.asarray(of_cells)
         return np.asarray(np.add.reduceat(of_cells, self.starts, axis=0))
@@ -216,7 +211,7 @@ def spearman_replicates(human: Floats, scores: Floats, item: Integers, weights: 
 
 
 def _ranks(counts: Floats) -> tuple[Floats, Floats]:
-    """Centred mid-ranks of ascending values drawn so often, and the sum of their squares."""
+    """Centred mid-ranks of drawn values, and the sum of their squares."""
     ranks = np.cumsum(counts, axis=0)
     total = ranks[-1].copy()
     ranks -= counts / 2
@@ -254,10 +249,8 @@ class PairOrders:
                 yield sign
 
     def form(self, metric: Floats) -> NDArray[np.float32]:
-        """Pairs ordered alike less pairs ordered otherwise, by the pairs' items.
-
-        Two slots are taken in one order only, and so count twice.
-        """
+        """Concordant minus discordant pairs, by items. Each two slots are taken in one order and
+        count twice."""
         form = np.zeros((self.n_items, self.n_items), dtype=np.int16)
         pairs = ((a, b) for a in range(self.n_slots) for b in range(a, self.n_slots))
         for (a, b), x, y in zip(pairs, self._signs, self._of(metric), strict=True):
@@ -285,7 +278,7 @@ def kendall_replicates(human: Floats, scores: Floats, item: Integers, weights: F
 
 
 def _untied(values: Floats, item: Integers, weights: Floats) -> Floats:
-    """Twice the pairs of drawn candidates whose values differ, in each resample."""
+    """Twice the number of drawn pairs whose values differ."""
     order = Order.by(values, item)
     size = np.bincount(item, minlength=weights.shape[1])
     untied = np.square(weights @ size)

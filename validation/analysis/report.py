@@ -1,5 +1,3 @@
-"""The report: everything computed from judgments and scores, frozen, with its settings."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -48,11 +46,6 @@ Ceilings = dict[tuple[str, str, str, str, str], PanelCeiling]
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationReport:
-    """Which metric agrees with human ratings, how sure that is, and by which rules.
-
-    `validation.analysis` describes the records.
-    """
-
     settings: Settings
     fingerprint: str
     inputs: Inputs
@@ -73,10 +66,8 @@ class ValidationReport:
 def report_from_tables(
     human: pd.DataFrame, scores: pd.DataFrame, settings: Settings | None = None
 ) -> ValidationReport:
-    """The report of plain tables: a row a judgment, and a row a score; see `Material`.
-
-    Raises ValueError where `primary` names a metric that `scores` has not.
-    """
+    """Report of plain tables (see `Material`). Raises InvalidValue if `primary` names a metric
+    without scores."""
     settings, material = settings or Settings(), Material(human, scores)
     known = sorted(set(material.scores["metric"]))
     if unknown := [name for name in settings.primary if name not in known]:
@@ -132,8 +123,6 @@ def report_of(material: Material, settings: Settings) -> ValidationReport:
 
 @dataclass(frozen=True)
 class _Group:
-    """Rows of one question, condition, level and coefficient, and the tests of its family."""
-
     rows: Sequence[MetricAgreement]
     tests: Sequence[ComparisonRecord]
     clusters: dict[tuple[str, str], int | None]
@@ -170,7 +159,6 @@ def _correlations(
     panels: Sequence[Panel],
     fingerprint: str,
 ) -> Iterator[CorrelationRecord]:
-    """Each correlation with its rank, ceiling and input; variants have no rank."""
     by_measure: Ceilings = {
         (c.question, c.scope, c.by, c.level, c.coefficient): (c, found) for c, found in ceilings
     }

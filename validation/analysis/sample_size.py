@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 POWER = 0.8
 TIMES_AS_MANY = (0.25, 0.5, 1, 1.5, 2, 3, 5, 10)
 ANNOTATORS_MORE = (0, 1, 2)
+# Used if the settings ask for no ceilings.
 N_SPLITS = 20
-"""Of the ratings, where the settings ask for no ceilings."""
 
 
 def sample_size_records(material: Material, settings: Settings) -> Iterator[PlanRecord]:
@@ -114,7 +114,6 @@ def _curve(
 def _reliability(
     ratings: pd.DataFrame, measure: tuple[Level, RowCoefficient], settings: Settings
 ) -> Reliability:
-    """Of what the measure correlates; the systems' level is of candidates of a system."""
     level, coefficient = measure
     of_systems = level == "system"
     rows = ratings[ratings["system"] != ""] if of_systems else ratings

@@ -1,5 +1,3 @@
-"""How each policy moves the metrics' values and ranks, one at a time from the base settings."""
-
 from collections.abc import Iterator, Sequence
 from math import nan
 
@@ -43,7 +41,6 @@ def variations(
 
 
 def _acts(material: Material, setting: str, settings: Settings) -> bool:
-    """Whether a policy has anything to decide here; others would repeat the base."""
     if setting == "unparsed":
         return bool((material.states == UNPARSED).any())
     judged = material.judgments
@@ -55,7 +52,6 @@ def _acts(material: Material, setting: str, settings: Settings) -> bool:
 
 
 def _values(material: Material, settings: Settings) -> list[MetricAgreement]:
-    """The table without intervals."""
     quick = settings.varied("n_resamples", 0)  # type: ignore[arg-type]
     panels: Iterator[Panel] = material.panels(quick, scopes=("all", "condition"))
     rows = [row for panel in panels for row in panel_rows(panel.of_primary(), quick)]
@@ -63,7 +59,7 @@ def _values(material: Material, settings: Settings) -> list[MetricAgreement]:
 
 
 def ranks(values: Sequence[float]) -> Floats:
-    """1 for the greatest; the mean rank where values tie, NaN where there is none."""
+    """Mean ranks, 1 for the greatest; NaN for NaN."""
     from scipy.stats import rankdata
 
     numbers = np.asarray(values, dtype=np.float64)
@@ -74,7 +70,6 @@ def ranks(values: Sequence[float]) -> Floats:
 
 
 def _by_key(rows: Sequence[MetricAgreement]) -> dict[Key, tuple[MetricAgreement, float]]:
-    """The rows and their ranks among the metrics of the same question, level and coefficient."""
     groups: dict[tuple[str, ...], list[MetricAgreement]] = {}
     for row in rows:
         correlation = row.correlation

@@ -1,5 +1,3 @@
-"""By which rules a report is made; kept with it, so that it can be made again."""
-
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -17,6 +15,7 @@ Judgments = Literal["accepted", "all"]
 Unparsed = Literal["drop", "zero"]
 ReportTest = Literal["auto", "paired_bootstrap"] | Test
 KEY_CLUSTER = re.compile(r"key:.\Z", re.DOTALL)
+# The settings that a report varies one at a time, with the choices it tries.
 POLICIES: dict[str, tuple[str, ...]] = {
     "undefined": ("drop", "zero"),
     "unparsed": get_args(Unparsed),
@@ -24,7 +23,6 @@ POLICIES: dict[str, tuple[str, ...]] = {
     "judgments": get_args(Judgments),
     "aggregation": ("mean", "median", "trimmed_mean"),
 }
-"""The settings that a report varies one at a time, with the choices it tries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +108,6 @@ class Settings:
         return not named or question in named.get(metric, ())
 
     def is_primary(self, metric: str, is_declared: bool) -> bool:
-        """Whether a metric is of the family: as named here or, where none is, as declared."""
         return metric in self.primary if self.primary else is_declared
 
     @property
@@ -126,7 +123,7 @@ class Settings:
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> "Settings":
-        """The settings of that content; what it does not name is as by default."""
+        """Missing keys have the default value."""
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(content) - known):
             raise ValueError(f"there is no setting {', '.join(unknown)}")
@@ -135,7 +132,6 @@ class Settings:
 
 
 def only_for(questions_of: Mapping[str, Any] | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """`questions_of` as a setting, from a mapping of metrics to questions."""
     return tuple((metric, tuple(questions)) for metric, questions in (questions_of or {}).items())
 
 

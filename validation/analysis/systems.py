@@ -1,5 +1,3 @@
-"""The systems as human ratings and metrics rank them, and where the two disagree."""
-
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
@@ -78,7 +76,6 @@ def system_records(panel: Panel, settings: Settings) -> list[SystemRecord]:
 
 
 def _drawn(is_undefined: bool, n_resamples: int, seed: int) -> dict[str, Any]:
-    """How an interval came about, as a correlation's record has it."""
     if is_undefined:
         return {"ci_method": str(CiMethod.NONE), "n_resamples": 0, "seed": None}
     return {"ci_method": str(CI_METHODS["items"]), "n_resamples": n_resamples, "seed": seed}

@@ -1,5 +1,3 @@
-"""What people's judgments say by themselves, as the Results page has it."""
-
 from __future__ import annotations
 
 from dataclasses import asdict, fields
@@ -133,7 +131,7 @@ class HumanResultsFilters(Filters):
 def results_record(
     endpoint: Endpoint, study: Study, version: Result, question: str | None
 ) -> dict[str, Any]:
-    """The stored results, with what the page says of each question; 404 for an unknown question."""
+    """404 for an unknown question."""
     price = assignment_price(study) if Permission.VIEW_MONEY in endpoint.permissions else None
     views, record = view_questions(study, version, price), version.record
     if question and question not in views:
@@ -157,7 +155,6 @@ def results_record(
 
 
 def _describe(view: HumanResultsView) -> dict[str, Any]:
-    """The question with the page's sentences."""
     return {
         **asdict(view.displayed),
         "answer": view.answer,

@@ -1,5 +1,3 @@
-"""What the Metrics page says: which metrics agree with people best, and every record behind it."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -33,6 +33,5 @@ class RecordSerializer(serializers.Serializer[Any]):
 
 
 def _make_field(annotation: str) -> serializers.Field[Any, Any, Any, Any]:
-    """The field of a type, such as `float | None`."""
     name, *rest = annotation.split(" | ")
     return FIELDS[name](allow_null=bool(rest))

@@ -1,5 +1,3 @@
-"""What is computed of a study: agreement, the validation of metrics, disputes."""
-
 from __future__ import annotations
 
 from http import HTTPStatus
@@ -263,7 +261,7 @@ class Disputes(Endpoint):
 
 
 def is_pending(endpoint: Endpoint, study: Study, name: str) -> bool:
-    """Whether a job has yet to make the result of that name; ComputingFailed if it could not."""
+    """Raises ComputingFailed if the job failed."""
     job = job_of(endpoint.plain_request, study, name)
     if job and job.state == Job.State.FAILED:
         raise ComputingFailed(job.message)

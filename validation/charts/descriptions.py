@@ -1,5 +1,3 @@
-"""Descriptions of charts in words: their text alternatives and captions."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -19,7 +17,7 @@ MOST_LISTED = 6
 
 
 def forest_in_words(rows: pd.DataFrame, statistic: str) -> str:
-    """Each metric's correlation with its interval, or the range of them where they are many."""
+    """Each metric's correlation, or the range of them if there are many."""
     defined = rows[rows["value"].notna()]
     if defined.empty:
         text = _("%(statistic)s is defined for no metric.") % {"statistic": statistic}
@@ -87,7 +85,6 @@ def significance_in_words(comparisons: pd.DataFrame, p: str = "p_holm", alpha: f
 
 
 def _over(row: Mapping[Any, Any]) -> str:
-    """Which metric of a pair is the better, and than which."""
     better, worse = row["metric_a"], row["metric_b"]
     if not row["delta"] > 0:
         better, worse = worse, better
@@ -95,7 +92,6 @@ def _over(row: Mapping[Any, Any]) -> str:
 
 
 def ranks_in_words(ranks: pd.DataFrame) -> str:
-    """The order of the systems by human ratings, and how near each metric comes to it."""
     if ranks.empty:
         return CodedText(_("There are no systems to rank."), code="undefined")
     by_all = ranks.pivot(index="system", columns="by", values="rank")
@@ -110,7 +106,6 @@ def ranks_in_words(ranks: pd.DataFrame) -> str:
 
 
 def _nearness(moved: pd.Series[float]) -> CodedText:
-    """Which metrics are nearest to an order and farthest from it, by the ranks that they move."""
     if moved.max() == 0:
         text = ngettext(". %(metrics)s has this order", ". %(metrics)s have this order", len(moved))
         return CodedText(text % {"metrics": ", ".join(map(str, moved.index))}, code="same_order")

@@ -1,5 +1,3 @@
-"""Charts of metrics: forest, heat map and significance, and how many marks fit in them."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -35,7 +33,7 @@ MOST_COLOURS = 6
 
 
 def column_axis(has_room: bool) -> alt.Axis:
-    """The names above a matrix's columns, upright where these are narrow."""
+    """Labels of narrow columns are vertical."""
     import altair as alt
 
     angle = -30 if has_room else -90
@@ -129,7 +127,6 @@ def _metric_axis(rows: pd.DataFrame) -> alt.Y:
 
 
 def _reach(rows: pd.DataFrame) -> list[float]:
-    """From the lowest mark, or zero, to the highest."""
     marks = rows[["value", "ci_low", "ci_high", "ceiling"]].astype("float64")
     low = min(0.0, float(marks.min().min())) if marks.notna().any(axis=None) else 0.0
     high = max(0.0, float(marks.max().max())) if marks.notna().any(axis=None) else 1.0
@@ -138,7 +135,6 @@ def _reach(rows: pd.DataFrame) -> list[float]:
 
 
 def _marks(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
-    """A line from limit to limit, a point at the value, and words where there is none."""
     import altair as alt
 
     tips = [
@@ -163,7 +159,7 @@ def _marks(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
 
 
 def _ceilings(base: alt.Chart, rows: pd.DataFrame) -> list[alt.Chart]:
-    """A tick at the ceiling of each row with a point, named above the first."""
+    """A tick at the ceiling of each row with a point; the first has a label."""
     import altair as alt
 
     known = rows[rows["ceiling"].notna() & rows["value"].notna()]
@@ -243,7 +239,7 @@ ADJUSTED = {
 
 
 def upper_cells(comparisons: pd.DataFrame, *, order: Sequence[str], p: str) -> pd.DataFrame:
-    """A row a pair: the metric earlier in the order, the later one, their difference and p."""
+    """One row per pair: the earlier metric, the later one, their difference and p."""
     import pandas as pd
 
     position = {name: at for at, name in enumerate(order)}
@@ -278,7 +274,6 @@ def _degree(p: float) -> str:
 
 
 def p_text(p: float) -> str:
-    """As papers print it; a dash where there is none."""
     import pandas as pd
 
     if pd.isna(p):
@@ -291,7 +286,7 @@ def _kinds_of_text() -> list[tuple[str, str | None]]:
 
 
 def _texts(base: alt.Chart, kind: tuple[str, str | None]) -> alt.Chart:
-    """The p of one degree; without an ink of its own, text has the theme's."""
+    """Text without an ink has the theme's."""
     import altair as alt
 
     degree, ink = kind

@@ -1,5 +1,3 @@
-"""Charts of systems and candidates: ranks, scatter, and the power of larger studies."""
-
 from __future__ import annotations
 
 import json
@@ -91,7 +89,6 @@ def most_moved(ranks: pd.DataFrame) -> list[str]:
 def _named_axis(
     ranks: pd.DataFrame, by: list[str], side: Literal["left", "right"]
 ) -> alt.Axis | None:
-    """Each rank and the systems that have it by one of the two, at an end of their lines."""
     import altair as alt
 
     of_one = ranks[ranks["by"].isin(by)]
@@ -135,7 +132,7 @@ def human_metric_scatter(cells: pd.DataFrame, *, human: str, metric: str) -> Pic
 
 
 def points_or_parts(cells: pd.DataFrame) -> pd.DataFrame:
-    """The candidates with both values, or counts of them where they are too many to draw."""
+    """Candidates with both values, or counts if they are too many to draw."""
     if "n" in cells:
         return cells
     known = cells.dropna(subset=["human", "score"])
@@ -143,7 +140,7 @@ def points_or_parts(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def density(cells: pd.DataFrame, n_bins: int = N_BINS) -> pd.DataFrame:
-    """How many candidates lie in each part: human_low, human_high, score_low, score_high, n."""
+    """Counts per bin: human_low, human_high, score_low, score_high, n."""
     import pandas as pd
 
     known = cells.dropna(subset=["human", "score"])
@@ -261,7 +258,7 @@ def power_curve(
 
 
 def ratings_text(n_annotators: float) -> str:
-    """How many ratings each candidate has; nothing where that is unknown."""
+    """Ratings per candidate; "" if unknown."""
     import pandas as pd
 
     if pd.isna(n_annotators):

@@ -1,1 +1,0 @@
-"""What may be concluded from a plain file: one module a command, each from rows to a record."""

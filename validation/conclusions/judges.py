@@ -1,5 +1,3 @@
-"""Whether a judge may replace annotators, and whether it moved between two versions."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -40,8 +38,6 @@ REASONS = {
 
 @dataclass(frozen=True)
 class JudgeTest:
-    """The alternative annotator test of a file, and how judge and people agree beside it."""
-
     judge: str
     level: Level
     test: AlternativeTest
@@ -101,7 +97,6 @@ class JudgeTest:
         yield from (f"Note: {note}." for note in self.test.notes)
 
     def sentence(self) -> str:
-        """The conclusion in plain English."""
         test, at = self.test, f"at epsilon {self.test.epsilon:g}"
         if test.reason is not None:
             return (
@@ -169,7 +164,6 @@ def judge_test_of_file(
 
 
 def _agreements(table: LabelTable, judge: str, level: Level) -> tuple[float, float]:
-    """Mean kappa (or r) of the judge with each annotator, and of every two annotators."""
     import pandas as pd
 
     columns: dict[str, Any] = {"item": table.items, "annotator": table.annotators}
@@ -202,15 +196,13 @@ def _limits(low: float, high: float) -> str:
 
 
 ANCHORS = 50
+# If most scores did not move, the interval of the mean needs about this many that did.
 MOVED = 30
-"""Of scores that are mostly the same, an interval of the mean needs about so many that moved."""
 ALPHA = 0.05
 
 
 @dataclass(frozen=True)
 class DriftColumns:
-    """The columns of a judge's scores at two versions and, where there are, of human ratings."""
-
     before: str
     after: str
     human: str | None = None
@@ -255,7 +247,6 @@ class JudgeDrift:
         yield from (f"Note: {note}." for note in self.notes())
 
     def notes(self) -> Iterator[CodedText]:
-        """What makes the interval a rough guide."""
         one = self.drift
         if one.n_clusters < ANCHORS:
             units = "anchor items" if one.n_clusters == one.n else "clusters of anchor items"

@@ -1,5 +1,3 @@
-"""Means, quantiles and correlations of systems, from few human ratings and a judge's scores."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PoweredColumns:
-    """Which columns hold what; an empty human value is an item that people did not rate."""
+    """An empty human value is an item that people did not rate."""
 
     human: str
     judge: str
@@ -48,23 +46,20 @@ class PoweredColumns:
     system: str | None = None
     cluster: str | None = None
     where: Where | None = None
+    # Filled in every row: covariates, or what people are correlated with.
     others: tuple[str, ...] = ()
-    """Further columns that every row fills in: what people are correlated with, covariates."""
+    # The batch that sent an item first; `probability` is the probability of drawing it.
     batch: str | None = None
-    """Of the batch that sent an item first, and `probability` with which it drew it."""
     probability: str | None = None
 
     @property
     def sampling(self) -> dict[str, str]:
-        """The columns that say how items were sampled, by what they hold."""
         both = {"batch": self.batch, "probability": self.probability}
         return {name: column for name, column in both.items() if column is not None}
 
 
 @dataclass(frozen=True)
 class Estimand:
-    """What is estimated: the mean, or a quantile, or a correlation with a column."""
-
     quantile: float | None = None
     correlation: str | None = None
     coefficient: PoweredCoefficient = "pearson"
@@ -85,7 +80,7 @@ MEAN = Estimand()
 
 @dataclass(frozen=True)
 class Look:
-    """Which of the looks that were planned at data that still come in; the only one by default."""
+    """One of several planned looks at data that are still collected."""
 
     number: int = 1
     planned: int = 1
@@ -98,7 +93,7 @@ class Look:
         )
 
     def scaled(self, p: float, confidence: float) -> float:
-        """The p that rejects at 1 - confidence just where this look's interval excludes 0."""
+        """The p that rejects at 1 - confidence exactly if this look's interval excludes 0."""
         return p_of_look(p, self.level(confidence), confidence=confidence)
 
     def record(self, confidence: float) -> dict[str, Any]:
@@ -119,10 +114,7 @@ ONLY_LOOK = Look()
 
 @dataclass(frozen=True)
 class PoweredMeans:
-    """The means, and the differences of every two systems with p adjusted by Holm's method.
-
-    Of another estimand than the mean there are no differences.
-    """
+    """Differences have Holm-adjusted p; there are differences of means only."""
 
     means: tuple[tuple[str | None, PredictionPowered], ...]
     differences: tuple[dict[str, Any], ...]
@@ -158,7 +150,6 @@ def powered_means_of_file(
     look: Look = ONLY_LOOK,
     reading: Reading | None = None,
 ) -> PoweredMeans:
-    """What is asked of the systems in a file (or of all of it), and differences of means."""
     cells, level = powered_cells(path, columns, reading), look.level(confidence)
     try:
         means = tuple(
@@ -175,7 +166,7 @@ def powered_means_of_file(
 def parts_by_system(
     cells: pd.DataFrame, columns: PoweredColumns
 ) -> Iterator[tuple[str | None, pd.DataFrame]]:
-    """The cells of each system with its name, or all of them with none."""
+    """The only name is None if no column names systems."""
     if columns.system is None:
         yield None, cells
     else:
@@ -225,7 +216,7 @@ def powered_cells(
 
 
 def other_column(name: str) -> str:
-    """What a further column is called among the cells, apart from their own columns."""
+    """Prefixed, so that it cannot collide with the cells' own columns."""
     return f"other {name}"
 
 
@@ -374,7 +365,6 @@ def powered_regressions_of_file(
 
 
 def _at_look(one: PoweredRegression, look: Look, confidence: float) -> PoweredRegression:
-    """The regression with p that agrees with this look's intervals."""
     if look.planned == 1:
         return one
     rows = (replace(row, p=look.scaled(row.p, confidence)) for row in one.coefficients)

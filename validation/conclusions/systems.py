@@ -1,5 +1,3 @@
-"""Which system people rate higher, or prefer, from a plain file of ratings or comparisons."""
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from math import isfinite, isnan
@@ -117,7 +115,6 @@ class PreferredSystems:
 
 
 def _with_conclusion(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A comparison for JSON, with the code of its conclusion, such as "better"."""
     return {**row, "conclusion": comparison_sentence(row).code}
 
 
@@ -194,7 +191,6 @@ def preferred_systems_of_file(
     half_wins: bool = False,
     reading: Reading | None = None,
 ) -> PreferredSystems:
-    """The systems of a file of comparisons by a model with ties."""
     reading = reading or Reading()
     with refusing_tables():
         table = open_table(path, columns.named, columns.where, reading)
@@ -249,7 +245,7 @@ def _preference_estimand(se_by: str) -> str:
 
 
 def _drop_unanswered(table: Table, columns: ComparisonColumns) -> list[int]:
-    """The outcomes of the comparisons that have one; an empty winner is a tie, as documented."""
+    """An empty winner is a tie, as documented."""
     outcomes = comparison_outcomes(
         table.cells, columns.first, columns.second, columns.winner, table.reading
     )

@@ -29,10 +29,7 @@ METRICS = {"metric": "signature", "metric_a": "signature_a", "metric_b": "signat
 def number_signature(
     kind: str, record: object, settings: Settings, fingerprint: str, **instead: object
 ) -> str:
-    """The signature of a record's value: its key, its rules, its interval and its input.
-
-    `instead` are fields that stand for, or beside, the record's own.
-    """
+    """`instead` are fields that replace, or are added to, the record's own."""
     fields = _Fields(record, instead)
     own = _pairs(_key(fields) | _drawn(fields))
     # A number of a varied report was computed with that one setting changed.
@@ -54,7 +51,7 @@ def shared_rules(
 
 
 class _Fields:
-    """A record's fields by name; one that it does not have is None."""
+    """A missing field is None."""
 
     def __init__(self, record: object, instead: Mapping[str, object]) -> None:
         self.record = record
@@ -74,7 +71,6 @@ def _key(fields: _Fields) -> dict[str, object]:
 
 
 def _drawn(fields: _Fields) -> dict[str, object]:
-    """How the interval, or the p, was drawn."""
     if fields["test"] is not None:
         return {"test": fields["test"], "draws": fields["n_draws"], "seed": fields["seed"]}
     if fields["n_splits"] is not None:
@@ -98,7 +94,7 @@ SHARES_OF_PAIRS = ("acc_eq", "acc_star", "spa")
 
 
 def on_scale(value: float | None, limits: Limits, scale: tuple[float, float] | None) -> Limits:
-    """The limits without what lies beyond the scale, where the value itself lies on it."""
+    """Cut limits outside the scale, if the value is on it."""
     low, high = limits
     if scale is None or value is None or low is None or high is None:
         return limits
@@ -115,7 +111,7 @@ def mean_on_scale(
 
 
 def note_of_cuts(results: Results, means: Iterable[tuple[str, float | None, Limits]]) -> str:
-    """What a table says below where it cut an interval; nothing else."""
+    """Table note on cut intervals, or ""."""
     is_cut = any(
         on_scale(value, limits, results.scales.get(question)) != limits
         for question, value, limits in means
@@ -124,12 +120,10 @@ def note_of_cuts(results: Results, means: Iterable[tuple[str, float | None, Limi
 
 
 def widest_difference(coefficient: str) -> float:
-    """How far two values of a coefficient can lie apart."""
     return 1.0 if coefficient in SHARES_OF_PAIRS else 2.0
 
 
 def difference_within(delta: float | None, limits: Limits, coefficient: str) -> Limits:
-    """The limits of a difference of two coefficients as far as it can be."""
     most = widest_difference(coefficient)
     return on_scale(delta, limits, (-most, most))
 
@@ -137,7 +131,6 @@ def difference_within(delta: float | None, limits: Limits, coefficient: str) -> 
 def note_of_cut_differences(
     coefficient: str, differences: Iterable[tuple[float | None, Limits]]
 ) -> str:
-    """What a table of differences of a coefficient says below where it cut an interval."""
     if all(
         difference_within(delta, limits, coefficient) == limits for delta, limits in differences
     ):
@@ -157,7 +150,7 @@ def correlation(
     decimals: int = 2,
     with_interval: bool = True,
 ) -> Number:
-    """A correlation's value times `scale`, with its interval if asked; a dash for no record."""
+    """A correlation times `scale`, with its interval if asked; a dash for no record."""
     if record is None:
         return Number(None, reason=UNKNOWN)
     low, high = (record.ci_low, record.ci_high) if with_interval else (None, None)

@@ -1,5 +1,3 @@
-"""The pictures of a report, each from its records."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -71,7 +69,7 @@ def forest_figure(
 def heat_map_figure(
     results: Results, *, level: str = "", coefficient: str = "", by: str = ""
 ) -> Figure:
-    """Every metric against every question; against conditions where there is one question."""
+    """Metrics by questions; by conditions if there is one question."""
     level, coefficient = level or results.level, coefficient or results.coefficient
     over_conditions = len(results.questions) == 1 and bool(results.conditions) and not by
     selection = (
@@ -150,16 +148,13 @@ def ranks_figure(results: Results, question: str, *, by: str = "") -> Figure:
 
 
 def scatter_rows(question: str, metric: str, cells: pd.DataFrame) -> ScatterRows:
-    """What a scatter is drawn from; `cells` has the columns human and score, a row a candidate.
-
-    The words are of all candidates, even where parts of the plane are drawn instead.
-    """
+    """`cells` has the columns human and score. The words describe all candidates, even if bins are
+    drawn."""
     words = scatter_in_words(cells, **_scatter_titles(question, metric))
     return ScatterRows(words, tuple(map(dict, _plain(points_or_parts(cells)))))
 
 
 def scatter_figure(results: Results, question: str, metric: str, scatter: ScatterRows) -> Figure:
-    """People's values of the candidates against a metric's."""
     import pandas as pd
 
     titles = _scatter_titles(question, metric)
@@ -189,7 +184,7 @@ def _scatter_titles(question: str, metric: str) -> dict[str, str]:
 
 
 def curve_figure(results: Results, number: int, curve: Sequence[PlanRecord]) -> Figure:
-    """How many items would distinguish two metrics; the records of one pair and measure."""
+    """`curve` has the records of one pair and measure."""
     names = ["n_items", "n_annotators", "delta", "se", "power"]
     rows = _frame([plain(row) for row in curve], names, names)
     plan = curve[0]
@@ -210,10 +205,7 @@ def curve_figure(results: Results, number: int, curve: Sequence[PlanRecord]) -> 
 def _correlation_rows(
     results: Results, *, coefficient: str, question: str | None = None, **selection: str
 ) -> pd.DataFrame:
-    """Correlations as the pictures take them.
-
-    Asked for by level and selection alone, so that the pictures of a page share a query.
-    """
+    """Queried by level and selection only, so that the charts of a page share a query."""
     rows = [
         {
             "metric": results.label(row),
@@ -233,7 +225,7 @@ def _correlation_rows(
 
 
 def _frame(rows: list[Any], columns: list[str], numbers: list[str]) -> pd.DataFrame:
-    """A frame with those columns even of no rows, whose numbers are NaN where undefined."""
+    """Has the columns even without rows; undefined numbers are NaN."""
     import pandas as pd
 
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(numbers, "float64"))

@@ -1,5 +1,3 @@
-"""The full report of a validation, and those of the ready-made layouts."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -59,11 +57,7 @@ SIGNED = {
 
 
 def full_report(results: Results, *, title: str, datasheet: Sequence[Section] = ()) -> Document:
-    """Everything a validation found: pictures, tables, methods and signatures; `datasheet` is how
-    the study came about.
-
-    `cells` holds, by question, metric and signature, the columns human and score of a scatter.
-    """
+    """`datasheet` are the sections on how the study was made."""
     sections = [
         rated_systems_section(results),
         estimated_means_section(results),
@@ -81,7 +75,7 @@ def full_report(results: Results, *, title: str, datasheet: Sequence[Section] = 
 
 
 def signed_document(results: Results, title: str, sections: Sequence[Section]) -> Document:
-    """The sections that hold something, the methods, and the signatures of their numbers."""
+    """The non-empty sections, the methods, and the signatures of their numbers."""
     displayed = [section for section in sections if section.parts]
     methods = methods_paragraph(results.settings, results.all_inputs)
     rules = shared_rules(results.settings, results.fingerprint)
@@ -130,7 +124,7 @@ SIGNATURES_ARE = gettext_noop(
 
 
 def appendix(tables: Sequence[Table], rules: str = "") -> Table:
-    """Every number that has a signature, with where it stands; `rules` are written out once."""
+    """All numbers with a signature and their place; `rules` are written out once."""
     rows: list[Row] = [
         (
             table.name,
@@ -162,7 +156,6 @@ def _short(signature: str, rules: str) -> str | Shortened:
 
 
 def _row_name(row: Row) -> str:
-    """The text cells that a row begins with."""
     names: list[str] = []
     for cell in row:
         if not isinstance(cell, str):
@@ -208,7 +201,7 @@ def _records(results: Results) -> dict[str, list[dict[str, Any]]]:
 
 
 def _agreement(results: Results) -> list[str | Table | Figure]:
-    """The scatter is of the metric of the greatest value: one of the top group, if not the best."""
+    """The scatter shows the metric with the greatest value."""
     answers = dict(metrics_answers(results))
     parts: list[str | Table | Figure] = [
         _of_question(question, answer.sentences) for question, answer in answers.items()

@@ -110,7 +110,6 @@ def _human(results: Results, record: SystemRecord | None, with_interval: bool) -
 
 
 def g_eval(results: Results, level: str) -> Table:
-    """G-Eval's table: metrics by questions, each with r, rho and tau, at one level."""
     of_level = results.rows(CorrelationRecord, level=level, scope=ALL)
     records = {(*_source(row), row.coefficient): row for row in of_level}
     sets = list(dict.fromkeys(_source(row)[1:] for row in of_level))
@@ -147,7 +146,7 @@ def _average(
     run: tuple[str, str],
     coefficient: str,
 ) -> Number:
-    """The mean over questions, undefined where one is."""
+    """The mean over questions, undefined if one is."""
     records = [records_by_key.get((question, *run, coefficient)) for question in results.questions]
     values = [None if record is None else record.value for record in records]
     known = [value for value in values if value is not None]
@@ -161,10 +160,7 @@ def _average(
 
 
 def mark_best(rows: Sequence[Row], *, keys: int = 0) -> list[Row]:
-    """The rows with the greatest number of each column marked, among those that share keys.
-
-    The first `keys` cells of a row name its block (a question, say).
-    """
+    """Mark the greatest number of each column within a block; the first `keys` cells name it."""
     marked = [list(row) for row in rows]
     blocks: dict[tuple[Cell, ...], list[int]] = {}
     for number, row in enumerate(rows):

@@ -1,5 +1,3 @@
-"""The methods paragraph, written out from the settings a report was made with."""
-
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 
@@ -24,12 +22,11 @@ from validation.documents.terms import (
 
 
 def methods_paragraph(settings: Settings, inputs: Inputs) -> str:
-    """How the numbers were made, naming every setting; one without words of its own, as it is."""
+    """Names every setting; a value without words of its own is shown as it is."""
     return " ".join(methods_sentences(settings, inputs))
 
 
 def methods_sentences(settings: Settings, inputs: Inputs) -> Iterator[CodedText]:
-    """The sentences of the methods paragraph; each code says what the sentence is about."""
     sentences = {
         "material": _material(inputs),
         "labels": _labels(settings, inputs),
@@ -195,7 +192,6 @@ def _tests(settings: Settings) -> str:
 
 
 def _same_draws(settings: Settings) -> str:
-    """Of these very systems: differences, intervals and p from the draws of the intervals."""
     return _(
         "Every two metrics were compared in those same resamples of %(drawn)s, so that intervals "
         "and p of differences never contradict each other; p is two-sided, and adjusted over all "
@@ -210,7 +206,6 @@ def _same_draws(settings: Settings) -> str:
 
 
 def _new_systems(settings: Settings) -> str:
-    """Comparisons that answer for other systems come from the draws of the intervals."""
     return _(
         "Every two metrics were compared in those same resamples of %(drawn)s, so that "
         "differences, their intervals and p answer for new systems of this kind; p is two-sided, "

@@ -1,5 +1,3 @@
-"""Tables of metrics: correlations, coverage, ceilings, tests, policies, larger studies."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -58,12 +56,10 @@ NO_SHARE_INTERVAL = gettext_noop(
 
 
 def condition_text(record: CorrelationRecord | PanelRecord) -> str:
-    """What a record is of: all candidates, a condition, or the mean of the conditions."""
     return record.by or (MEAN_OF_CONDITIONS if record.scope == MEAN else EVERY)
 
 
 def correlations_table(results: Results, level: str) -> Table:
-    """Every metric against every question and condition at one level, with coverage."""
     coefficients = [
         name
         for name in results.coefficients
@@ -117,7 +113,6 @@ def _by_metric(records: list[CorrelationRecord]) -> Iterator[dict[str, Correlati
 
 
 def coverage_table(results: Results) -> Table:
-    """What each correlation rests on, and what was left out and why."""
     records = results.rows(CorrelationRecord, level=results.level, coefficient=results.coefficient)
     counts = {
         "n_candidates": _("Candidates"),
@@ -145,7 +140,6 @@ def coverage_table(results: Results) -> Table:
 
 
 def ceilings_table(results: Results) -> Table:
-    """What the agreement of annotators allows, and what share of it each metric reaches."""
     columns = [
         QUESTION,
         CONDITION,
@@ -181,7 +175,6 @@ def ceilings_table(results: Results) -> Table:
 
 
 def ceiling_warnings(records: Iterable[CeilingRecord]) -> Iterator[CodedText]:
-    """A sentence per reason why ceilings are unreliable, with their questions and measures."""
     measures: dict[str, dict[str, None]] = {}
     for record in records:
         if record.warning is not None:
@@ -242,7 +235,6 @@ NEW = gettext_noop(
 
 
 def comparisons_table(results: Results, question: str) -> Table:
-    """Every two metrics of a question tested against each other, over all conditions."""
     records = results.rows(
         ComparisonRecord,
         question=question,
@@ -291,7 +283,6 @@ def comparisons_table(results: Results, question: str) -> Table:
 
 
 def _note(results: Results, records: Sequence[ComparisonRecord]) -> str:
-    """By what tests and of which family, what the two intervals are for, and which were cut."""
     both = results.settings.resample == "items"
     text = _("By %(tests)s; two-sided. %(family)s %(both)s") % {
         "tests": join_names(sorted({name_of(TESTS, record.test) for record in records})),
@@ -323,7 +314,6 @@ def _new_systems_cell(record: ComparisonRecord) -> Number:
 
 
 def sensitivity_table(results: Results) -> Table:
-    """What each policy would have changed, over all conditions and as the mean of them."""
     of = {"level": results.level, "scope": (ALL, MEAN)}
     records = results.rows(SensitivityRecord, **of)
     base = {_key(row): row for row in results.rows(CorrelationRecord, **of)}
@@ -386,7 +376,7 @@ PAIR = ("metric_a", "signature_a", "metric_b", "signature_b")
 
 
 def curves_of(results: Results) -> list[list[PlanRecord]]:
-    """The records of each question, measure and pair; those of least power here first."""
+    """By question, measure and pair; the least power at the study's size comes first."""
     curves: dict[tuple[str, ...], list[PlanRecord]] = {}
     for record in results.rows(PlanRecord):
         key = tuple(getattr(record, name) for name in ("question", "level", "coefficient", *PAIR))
@@ -395,7 +385,7 @@ def curves_of(results: Results) -> list[list[PlanRecord]]:
 
 
 def _power_here(curve: Sequence[PlanRecord]) -> float:
-    """The power of a study of as many items, and annotators, as this one."""
+    """Power at the study's own number of items and annotators."""
     return next((row.power or 0.0 for row in curve if row.is_pilot), 0.0)
 
 

@@ -1,5 +1,3 @@
-"""Which metrics agree with people best, and beside what ceiling, in sentences."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -68,7 +66,7 @@ def _sources(pair: ComparisonRecord) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 def names_of(results: Results, group: Sequence[CorrelationRecord]) -> str:
-    """The names of a top group, as many as a line has room for."""
+    """As many names as fit in a line."""
     names = [results.label(row) for row in group]
     rest = len(names) - MOST_NAMED
     if rest < 2:
@@ -79,8 +77,8 @@ def names_of(results: Results, group: Sequence[CorrelationRecord]) -> str:
 
 @dataclass(frozen=True)
 class MetricsAnswer:
-    """Of one question by one measure: the metrics not told apart from the best, and how near
-    they come to the ceiling; `records` are of the family and in no order."""
+    """One question by one measure: the top group and the ceiling. `records` are primary metrics in
+    any order."""
 
     results: Results
     records: Sequence[CorrelationRecord]
@@ -145,7 +143,6 @@ class MetricsAnswer:
 
     @property
     def _is_none_beyond_chance(self) -> bool:
-        """Whether no metric is shown to agree with people at all."""
         return all(
             row.coefficient != "acc_eq" and row.ci_low is not None and row.ci_low <= 0
             for row in self.defined
@@ -153,7 +150,6 @@ class MetricsAnswer:
 
     @property
     def below_ceiling(self) -> CodedText | None:
-        """A sentence if no interval of the top group reaches the ceiling's."""
         if self.ceiling is None or self.ceiling.attainable is None:
             return None
         low = self.ceiling.attainable_low
@@ -193,7 +189,7 @@ class MetricsAnswer:
         return " ".join([text % values, *self._equals(first), *self._caveats(first)])
 
     def _equals(self, first: CorrelationRecord) -> list[str]:
-        """The metrics that have the greatest value as well."""
+        """Other metrics with the greatest value."""
         same = [self.results.label(row) for row in self.defined[1:] if row.value == first.value]
         if not same:
             return []
@@ -213,12 +209,10 @@ class MetricsAnswer:
 
     @property
     def ceiling_text(self) -> str:
-        """The ceiling's sentences as one text."""
         return " ".join(self.ceiling_sentences)
 
     @property
     def ceiling_sentences(self) -> Iterator[CodedText]:
-        """What a metric could reach, and what one more annotator does."""
         one = self.ceiling
         if one is None or one.attainable is None:
             reason = None if one is None else reason_in_words(one.reason)
@@ -267,8 +261,7 @@ class MetricsAnswer:
 def metrics_answers(
     results: Results, *, has_ceilings: bool = True
 ) -> Iterator[tuple[str, MetricsAnswer]]:
-    """For each question, over all conditions, by the measure that short tables show; without
-    ceilings where nobody says what could be reached."""
+    """Per question over all conditions, by the measure of short tables."""
     of = {"scope": ALL, "level": results.level, "coefficient": results.coefficient}
     rows, tests = results.rows(CorrelationRecord, **of), results.rows(ComparisonRecord, **of)
     known = results.rows(CeilingRecord, **of) if has_ceilings else []

@@ -1,5 +1,3 @@
-"""What to buy next: more items, or annotators, that would tell the best system from a rival."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,10 +16,8 @@ from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 def price_sentence(
     pair: RatedPairRecord, system: RatedSystemRecord, price: AssignmentPrice | None
 ) -> str:
-    """What the purchases that would tell two systems apart cost; empty where that is unknown.
-
-    An item takes as many assignments as a system has ratings of it: a page shows all its systems.
-    """
+    """Empty if the cost is unknown. An item needs as many assignments as a system has ratings of it,
+    because a page shows all its systems."""
     if price is None or not price.reward_usd or not system.n_items:
         return ""
     each = system.n_ratings / system.n_items
@@ -81,8 +77,8 @@ MOST_ITEMS, MOST_ANNOTATORS = 1000, 100
 
 @dataclass(frozen=True)
 class Purchase:
-    """What to buy, in a sentence; `pair` is the comparison that it would settle, with the purchases
-    alone that somebody may make, and `n_more_items` what they have of items."""
+    """`pair` is the comparison to settle, with feasible purchases only; `n_more_items` is its
+    number of items."""
 
     text: CodedText
     pair: RatedPairRecord | None
@@ -96,8 +92,8 @@ def purchase_of(
     against: Mapping[str, RatedPairRecord],
     widest: float = inf,
 ) -> Purchase:
-    """Of the comparisons that are open, `open_by_p` those that a test leaves open: the others only
-    wait for enough items. No two means differ by more than `widest`."""
+    """`open_by_p` are the rivals that the test leaves open; other open rivals only need more items.
+    No two means differ by more than `widest`."""
     rival = _rival_to_settle(open_by_p, against) or _rival_to_settle(open_rivals, against)
     has_too_few = best.n_items < LEAST_ITEMS
     if has_too_few or (rival and rival[0].n_items < LEAST_ITEMS):
@@ -121,7 +117,6 @@ def purchase_of(
 def _nearer_ones(
     rival: str, open_rivals: Sequence[str], against: Mapping[str, RatedPairRecord]
 ) -> list[str]:
-    """Those before the rival that the purchase does not settle: nothing within reach would."""
     before = open_rivals[: open_rivals.index(rival)] if rival in open_rivals else []
     return [name for name in before if name in against and _is_out_of_reach(against[name])]
 
@@ -129,8 +124,7 @@ def _nearer_ones(
 def _rival_to_settle(
     open_rivals: Sequence[str], against: Mapping[str, RatedPairRecord]
 ) -> tuple[RatedPairRecord, str] | None:
-    """The first comparison that some purchase within reach would settle, else the first of all, and
-    whose it is."""
+    """The first comparison that a feasible purchase settles, otherwise the first; and the rival."""
     known = [
         (pair, rival)
         for rival in open_rivals
@@ -141,7 +135,6 @@ def _rival_to_settle(
 
 
 def _is_out_of_reach(pair: RatedPairRecord) -> bool:
-    """Whether what would show a difference as small as the one seen is more than anybody buys."""
     reached = _reachable(pair)
     return bool(pair.items_needed or pair.annotators_needed) and not (
         reached.items_needed or reached.annotators_needed
@@ -149,7 +142,6 @@ def _is_out_of_reach(pair: RatedPairRecord) -> bool:
 
 
 def _reachable(pair: RatedPairRecord) -> RatedPairRecord:
-    """The comparison with the purchases alone that somebody may make."""
     items, annotators = pair.items_needed, pair.annotators_needed
     if items is not None and items > max(MOST_TIMES * pair.n_items, MOST_ITEMS):
         items = None
@@ -161,7 +153,7 @@ def _reachable(pair: RatedPairRecord) -> RatedPairRecord:
 def _with_enough_items(
     nearest: tuple[RatedPairRecord, str] | None, open_rivals: Sequence[str]
 ) -> tuple[RatedPairRecord, str] | None:
-    """The same comparison with items enough for an answer; annotators alone never give one."""
+    """Annotators alone never give an answer."""
     if nearest is None:
         return None
     pair, rival = nearest
@@ -227,8 +219,8 @@ def _out_of_reach(pair: RatedPairRecord, values: Mapping[str, object]) -> str:
 
 
 def _reach(pair: RatedPairRecord, widest: float) -> Iterator[str]:
-    """Which differences the study shows as it is, and which it would with twice the items; nothing
-    of one that was kept before that was reckoned."""
+    """The differences that the study shows now, and with twice the items; none for records of an
+    older form."""
     if pair.least_shown is None:
         return
     if pair.least_shown > (1.0 if pair.test.startswith(ORDER) else widest):
@@ -247,20 +239,18 @@ def _reach(pair: RatedPairRecord, widest: float) -> Iterator[str]:
 
 
 def _more_than(needed: int | None, present: int) -> int | None:
-    """What would be needed, unless there is as much already: it is reckoned for this pair alone and
-    for means of many, and the test of the pair can be stricter."""
+    """None if there are as many already: the number is approximate, and the test can be
+    stricter."""
     return needed if needed is not None and needed > present else None
 
 
 def _difference(pair: RatedPairRecord, value: float) -> str:
-    """A difference of means; else how much oftener one is put above the other."""
     if not pair.test.startswith(ORDER):
         return _("%(n)s between the means") % {"n": number_text(value)}
     return _("a net %(n)s in 100 answers") % {"n": f"{100 * value:.0f}"}
 
 
 def _size(pair: RatedPairRecord, value: float) -> str:
-    """A size from which on differences are shown, which is known roughly."""
     if not pair.test.startswith(ORDER):
         return f"{float(f'{value:.2g}'):g}"
     return _("a net %(n)s in 100 answers") % {"n": f"{100 * value:.0f}"}

@@ -1,5 +1,3 @@
-"""Which system people rate higher, in sentences that need no statistics, and as tables."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,11 +35,8 @@ LEAST_P = 0.001
 
 @dataclass(frozen=True)
 class Verdict:
-    """Of one question: which system is best, by how much, whether that could be chance, which of
-    the others are not decided, and what to buy next.
-
-    `n_more_items` are the items that the purchase asks for; 0 where items would not settle it.
-    """
+    """One question's best system, its lead, who is undecided and what to buy. `n_more_items` is 0
+    if items would not settle it."""
 
     question: str
     best: str
@@ -59,10 +54,8 @@ class Verdict:
 
 
 def verdicts(results: Results, price: AssignmentPrice | None = None) -> Iterator[Verdict]:
-    """One for each question under which people rated two or more systems.
-
-    What to buy next is priced where a `price` is known.
-    """
+    """For each question with two or more rated systems; purchases are priced if `price` is
+    given."""
     pairs_of: dict[str, list[RatedPairRecord]] = {}
     for pair in results.rows(RatedPairRecord):
         pairs_of.setdefault(pair.question, []).append(pair)
@@ -89,7 +82,7 @@ def verdict_of(
     scale: tuple[float, float] | None = None,
     raters: Raters = Raters.PEOPLE,
 ) -> Verdict:
-    """Of one question's systems, best first; differences end where the scale does."""
+    """`systems` are best first; differences are cut at the ends of `scale`."""
     best = systems[0]
     widest = inf if scale is None else scale[1] - scale[0]
     pairs = [_within(pair, widest) for pair in pairs]
@@ -117,19 +110,16 @@ def verdict_of(
 
 
 def _within(pair: RatedPairRecord, widest: float) -> RatedPairRecord:
-    """The pair with the limits of its difference as far as two ratings can lie apart."""
     most = 1.0 if pair.test.startswith(ORDER) else widest
     low, high = on_scale(pair.delta, (pair.ci_low, pair.ci_high), (-most, most))
     return replace(pair, ci_low=low, ci_high=high)
 
 
 def has_too_few_items(best: RatedSystemRecord) -> bool:
-    """Whether there is no answer yet to which system is best, whatever the tests say."""
     return best.n_items < LEAST_ITEMS
 
 
 def rivals_of(systems: Sequence[RatedSystemRecord], pairs: Sequence[RatedPairRecord]) -> list[str]:
-    """Those that the first is not told apart from."""
     first = systems[0].system
     against = {frozenset((pair.a, pair.b)): pair for pair in pairs}
     names = [system.system for system in systems[1:]]
@@ -137,12 +127,12 @@ def rivals_of(systems: Sequence[RatedSystemRecord], pairs: Sequence[RatedPairRec
 
 
 def is_told_apart(pair: RatedPairRecord | None, best: str) -> bool:
-    """Whether the best is ahead of the other beyond chance, and not behind it by their order."""
+    """Whether the best is significantly ahead of the other."""
     return pair is not None and pair.n_items >= LEAST_ITEMS and _has_low_p(pair, best)
 
 
 def _has_low_p(pair: RatedPairRecord | None, best: str) -> bool:
-    """Whether a test has the best ahead, on however few items."""
+    """Like `is_told_apart`, but for any number of items."""
     if pair is None or not is_decided(pair.p_adjusted, None):
         return False
     return (pair.delta or 0.0) > 0 if pair.a == best else (pair.delta or 0.0) < 0
@@ -196,7 +186,6 @@ def _chance(
 
 
 def _leads(best: str, others: Sequence[str], against: Mapping[str, RatedPairRecord]) -> list[str]:
-    """The others, each with how far the best is ahead of it."""
     known = others if len(others) <= MOST_NAMED else others[: MOST_NAMED - 1]
     leads = {name: _lead(against.get(name), best) for name in known}
     named = [f"{name} {lead}".strip() for name, lead in leads.items()]
@@ -204,7 +193,7 @@ def _leads(best: str, others: Sequence[str], against: Mapping[str, RatedPairReco
 
 
 def _lead(pair: RatedPairRecord | None, best: str) -> str:
-    """How far the best is ahead, with its interval; nothing where nobody knows."""
+    """Empty if unknown."""
     if pair is None or pair.delta is None:
         return ""
     numbers = [pair.delta, pair.ci_low, pair.ci_high]
@@ -270,7 +259,6 @@ def _notes(best: RatedSystemRecord) -> tuple[CodedText, ...]:
 
 
 def notes_of_share(best: RatedSystemRecord) -> Iterator[CodedText]:
-    """The busiest annotator's share, if it matters for other annotators."""
     if best.busiest_share is not None and is_uneven(best.busiest_share, best.n_annotators):
         text = _(
             "One of %(n)d annotators gave %(percent).0f %% of the ratings, so that less can be "
@@ -283,7 +271,6 @@ def notes_of_share(best: RatedSystemRecord) -> Iterator[CodedText]:
 def _notes_of_ends(
     systems: list[RatedSystemRecord], pairs: list[RatedPairRecord]
 ) -> Iterator[CodedText]:
-    """Which means are carried by few items; a test of who is rated above whom minds it less."""
     if all(pair.test.startswith(ORDER) for pair in pairs):
         return
     few = {
@@ -363,7 +350,6 @@ def _rank(row: RatedSystemRecord) -> str:
 
 
 def rated_systems_section(results: Results) -> Section:
-    """What a report says first: sentences by question, then the means."""
     sentences = [" ".join(verdict.sentences) for verdict in verdicts(results)]
     table = rated_systems_table(results)
     return Section(_(TITLE), [*sentences, *([table] if table.rows else [])])

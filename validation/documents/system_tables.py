@@ -1,5 +1,3 @@
-"""The tables of systems: what human ratings and metrics say of each, and where they disagree."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +24,6 @@ NO_SCORE = gettext_noop("no candidate of the system has a score")
 
 
 def systems_table(results: Results, question: str) -> Table:
-    """The systems by human mean with its interval and rank, and by each metric's mean."""
     rows_of = results.rows(SystemRecord, question=question, scope=ALL)
     records = sorted(rows_of, key=lambda row: row.rank or 0.0)
     labels = [results.label(metric) for metric in records[0].metrics] if records else []
@@ -84,12 +81,11 @@ def _of_metric(
 
 
 def _rank_decimals(rank: float | None) -> int:
-    """Systems that share two ranks have the mean of them."""
+    """Two systems that share ranks have their mean."""
     return 0 if rank is None or float(rank).is_integer() else 1
 
 
 def disagreements_table(results: Results) -> Table:
-    """Pairs of systems that a metric orders otherwise than annotators do, over all conditions."""
     columns = [
         QUESTION,
         METRIC,
@@ -173,7 +169,7 @@ DECIMALS = 2
 
 
 def estimated_means_table(results: Results, **of: str) -> Table:
-    """Systems by metric and question; `of` names the question, metric or signature to keep."""
+    """`of` selects a question, metric or signature."""
     records = results.rows(EstimatedMeanRecord, **of)
     cut = note_of_cuts(results, _limits(records))
     notes = (_note(row, results.settings.confidence) for row in records)
@@ -209,7 +205,6 @@ def estimated_means_table(results: Results, **of: str) -> Table:
 
 
 def estimated_differences_table(results: Results, **of: str) -> Table:
-    """Every two systems by metric and question; `of` as of the means."""
     records = results.rows(EstimatedDifferenceRecord, **of)
     rows: list[Row] = [
         (
@@ -258,7 +253,7 @@ def _limits(records: Sequence[EstimatedMeanRecord]) -> Iterator[tuple[str, float
 
 
 def _note(row: EstimatedMeanRecord, confidence: float) -> str:
-    """`confidence` is that of all looks together, which each has a part of."""
+    """`confidence` is for all looks together."""
     text = ngettext(
         "Each rating is weighed by the chance with which its item was drawn; items picked by hand "
         "count for themselves only. After %(n)d batch: intervals of %(level)s, so that those after "
@@ -281,6 +276,6 @@ def _note(row: EstimatedMeanRecord, confidence: float) -> str:
 
 
 def estimated_means_section(results: Results) -> Section:
-    """Empty where people rated all that is scored, or nobody knows how items were sampled."""
+    """Empty if people rated everything, or the sampling of items is unknown."""
     tables = [estimated_means_table(results), estimated_differences_table(results)]
     return Section(_("The mean over all scored items"), [one for one in tables if one.rows])

@@ -1,5 +1,3 @@
-"""The field's words for levels, coefficients, tests and reasons."""
-
 from collections.abc import Iterator, Mapping
 
 from django.utils.translation import gettext, gettext_noop as _, ngettext
@@ -8,8 +6,6 @@ from validation.analysis.records import Inputs
 
 
 class Words(Mapping[str, str]):
-    """What codes are called, in the reader's language."""
-
     def __init__(self, messages: dict[str, str]) -> None:
         self.messages = messages
 
@@ -139,7 +135,6 @@ def family(inputs: Inputs) -> str:
 
 
 def reason_in_words(reason: str | None) -> str:
-    """Why a number is undefined; a reason without words of ours as it is."""
     return "" if reason is None else REASONS.get(reason, reason.replace("_", " "))
 
 
@@ -149,7 +144,6 @@ def statistic(coefficient: str, level: str) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A level of confidence, such as 95 % or 97.5 %."""
     return f"{100 * share:g} %"
 
 

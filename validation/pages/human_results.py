@@ -1,5 +1,3 @@
-"""What people's judgments say by themselves: the Results page, which needs no metric."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -66,12 +64,12 @@ class Distribution:
 
     @property
     def words(self) -> str:
-        """For those who do not see the bars."""
+        """Text alternative of the bars."""
         return "; ".join(f"{bar.label}: {bar.share}" for bar in self.bars if bar.n)
 
 
 def distributions_of(bins: Sequence[Bin], systems: Sequence[str]) -> list[Distribution]:
-    """Of each system that has judgments; those that are named first, in their order."""
+    """Systems with judgments, those in `systems` first."""
     of_system: dict[str, list[Bin]] = {}
     for one in bins:
         of_system.setdefault(one.system, []).append(one)
@@ -124,8 +122,6 @@ class PairRow:
 
 @dataclass(frozen=True)
 class PartTable:
-    """Systems in rows, parts of the judgments in columns."""
-
     title: str
     finding: str
     columns: list[str]
@@ -137,8 +133,8 @@ class HumanResultsView:
     results: StoredHumanResults
     displayed: QuestionRecord
     study_question: Question | None
+    # Krippendorff's alpha of all submissions and, if some are flagged, without those.
     alphas: list[AgreementCoefficient]
-    """Krippendorff's alpha with all submissions and, if some are flagged, without those."""
     price: AssignmentPrice | None = None
 
     @property
@@ -195,7 +191,6 @@ class HumanResultsView:
 
     @property
     def _most_chosen(self) -> CodedText:
-        """Of a question with several categories: which one people choose most often."""
         counts: dict[str, int] = {}
         for one in self._bins:
             counts[one.label] = counts.get(one.label, 0) + one.n
@@ -214,7 +209,6 @@ class HumanResultsView:
 
     @property
     def items_with(self) -> str:
-        """Of ticks: how many items have something that most annotators tick."""
         n = self.displayed.n_items_with
         if n is None:
             return ""
@@ -230,7 +224,6 @@ class HumanResultsView:
 
     @property
     def disagreement(self) -> str:
-        """Where the questions put different systems first."""
         firsts = {
             name: systems[0].system
             for (name, scope, _by), systems in self.results.systems.items()
@@ -260,12 +253,10 @@ class HumanResultsView:
 
     @property
     def note_of_cuts(self) -> str:
-        """What is said where an interval would reach beyond the scale."""
         return _(CUT) if any(map(self.scale.is_cut, self.standing.systems)) else ""
 
     @cached_property
     def verdict(self) -> Verdict | None:
-        """What to buy next, with its price for those who may see money."""
         systems, pairs = self.standing.systems, self.standing.pairs
         if len(systems) < 2 or systems[0].mean is None:
             return None
@@ -333,7 +324,7 @@ class HumanResultsView:
 
     @cached_property
     def lowest(self) -> list[tuple[LowestCandidate, Candidate]]:
-        """The lowest rated candidates of each system that are still there."""
+        """Candidates that were deleted since are left out."""
         rows = [
             LowestCandidate(**row)
             for row in self.results.record["lowest"]
@@ -365,7 +356,7 @@ class HumanResultsView:
 def view_questions(
     study: Study, version: Result, price: AssignmentPrice | None = None
 ) -> dict[str, HumanResultsView]:
-    """The view of each question; empty if nothing was judged."""
+    """Empty if nothing was judged."""
     results = StoredHumanResults(study, version)
     asked = {one.name: one for one in study.questions.all()}
     alphas = alphas_of(study, results.record["round"]).select_related("question")
@@ -389,7 +380,7 @@ def _cell(part: Standing, system: str) -> str:
 
 
 def _finding(whole: Standing, parts: Sequence[Standing], names: Sequence[str]) -> str:
-    """Whether the order stays, and the smallest lead; for the closed line."""
+    """Whether the order is the same everywhere, and the smallest lead."""
     order = [row.system for row in whole.systems]
     moved = [
         name for part, name in zip(parts, names, strict=True)
@@ -441,8 +432,7 @@ def _view(study: Study, request: HttpRequest, version: Result | None) -> HumanRe
 
 
 def _to_launch(view: HumanResultsView | None, n_unlaunched: int) -> dict[str, int]:
-    """Of the items that would tell systems apart, those that the study has to launch, and those
-    that somebody would have to add first."""
+    """Items to launch, and items to add first, to separate the systems."""
     n_more = view.verdict.n_more_items if view and view.verdict else 0
     n_to_launch = min(n_more, n_unlaunched)
     return {"n_to_launch": n_to_launch, "n_to_add": n_more - n_to_launch}

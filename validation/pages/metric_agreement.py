@@ -1,6 +1,3 @@
-"""What the Metrics page shows of a stored validation: the question, measure and metric that an
-address asks for, and the metrics that agree with people best."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -63,7 +60,6 @@ class MetricRow:
 
     @property
     def coverage(self) -> str:
-        """What it rests on: items used of all, or candidates."""
         row = self.record
         if self.level != "item":
             return f"{row.n_rows:,}"
@@ -72,8 +68,6 @@ class MetricRow:
 
 
 class BestMetrics(MetricsAnswer):
-    """The same as rows, and where each lies on the axis: the top group, and the others."""
-
     @cached_property
     def axis(self) -> Axis:
         lows = [row.ci_low if row.ci_low is not None else row.value for row in self.defined]
@@ -81,12 +75,11 @@ class BestMetrics(MetricsAnswer):
 
     @cached_property
     def top(self) -> list[MetricRow]:
-        """The greatest, and those that no test tells from it."""
         return [self._row(row) for row in self.best_records]
 
     @cached_property
     def behind(self) -> list[MetricRow]:
-        """Those that a test tells from the greatest; last those that are undefined."""
+        """Significantly below the best; undefined ones last."""
         known = {id(row) for row in self.best_records}
         others = [row for row in self.defined if id(row) not in known]
         undefined = [row for row in self.records if row.is_primary and row.value is None]
@@ -110,7 +103,6 @@ class BestMetrics(MetricsAnswer):
 
     @property
     def behind_text(self) -> str:
-        """The range of those behind, for the closed line that hides them."""
         defined = [row for row in self.behind if row.span is not None]
         if not defined:
             return ""
@@ -123,8 +115,6 @@ class BestMetrics(MetricsAnswer):
 
 @dataclass(frozen=True)
 class ChartText:
-    """A chart on the page: its name in addresses, its title, and what it shows in words."""
-
     name: str
     title: str
     words: str
@@ -145,7 +135,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class ValidationView:
-    """What is looked at: one question, level, coefficient, condition (none: all) and metric."""
+    """One question, level, coefficient, condition ("": all) and metric."""
 
     results: StoredResults
     question: str
@@ -156,7 +146,7 @@ class ValidationView:
 
     @classmethod
     def from_query(cls, results: StoredResults, query: Mapping[str, str]) -> ValidationView:
-        """The view an address asks for; KeyError names what of it is not there."""
+        """Raises KeyError with the name of a parameter whose value does not exist."""
         labels = list(results.labels.values())
         options = {
             "question": (results.questions, results.questions[0]),
@@ -174,7 +164,6 @@ class ValidationView:
 
     @property
     def query(self) -> str:
-        """What the address says, for the addresses of charts and tables."""
         names = ("question", "level", "coefficient", "condition", "metric")
         values = {name: getattr(self, name) for name in names}
         values["report"] = str(self.results.version.number)
@@ -210,7 +199,6 @@ class ValidationView:
 
     @cached_property
     def correlations(self) -> list[TableRow]:
-        """The table's rows, one for a question and metric."""
         groups: dict[tuple[str, str, str], list[CorrelationRecord]] = {}
         for row in self.results.rows(CorrelationRecord, level=self.level, **self.condition_filter):
             groups.setdefault((row.question, row.metric, row.signature), []).append(row)
@@ -223,7 +211,6 @@ class ValidationView:
 
     @cached_property
     def best(self) -> BestMetrics:
-        """The metrics not told apart from the best, beside the ceiling."""
         of_level = self.results.rows(CorrelationRecord, level=self.level, **self.condition_filter)
         measure = {"question": self.question, "coefficient": self.coefficient}
         records = [
@@ -238,7 +225,7 @@ class ValidationView:
 
     @property
     def _tests(self) -> list[ComparisonRecord]:
-        """As the picture of the tests asks for them, so that both share a query."""
+        """The same query as the chart of the tests, so that both share it."""
         measure = {"level": self.level, "coefficient": self.coefficient}
         return self.results.rows(
             ComparisonRecord, question=self.question, **self.condition_filter, **measure
@@ -246,7 +233,6 @@ class ValidationView:
 
     @property
     def tests_text(self) -> str:
-        """How many pairs of metrics differ, for the closed line that hides them."""
         tested = [row for row in self._tests if row.p_holm is not None]
         alpha = self.results.settings.alpha
         different = sum(row.p_holm < alpha for row in tested if row.p_holm is not None)
@@ -269,31 +255,28 @@ class ValidationView:
 
     @cached_property
     def charts(self) -> dict[str, ChartText]:
-        """Those that there is something to draw of, by name; they draw themselves later."""
+        """Without the pictures, which are loaded separately."""
         texts = {name: text(self) for name, text in TEXTS.items()}
         return {name.replace("-", "_"): one for name, one in texts.items() if one is not None}
 
     def figure(self, name: str) -> Figure | None:
-        """The chart of that name; None where there is none, or nothing to draw."""
+        """None if there is none, or nothing to draw."""
         return CHARTS[name](self) if name in CHARTS else None
 
     @property
     def tables(self) -> list[tuple[str, str | Promise]]:
-        """The tables beside the pictures: names in addresses, and titles."""
         return [(name, title) for name, (title, _) in TABLES.items()]
 
     def table(self, name: str) -> Table | None:
-        """The table of that name, over all conditions; None where there is none."""
         return TABLES[name][1](self) if name in TABLES else None
 
     @cached_property
     def estimated_means(self) -> Table:
-        """By the metric that agrees with people best."""
+        """Of the metric that agrees with people best."""
         return estimated_means_table(self.results, question=self.question, **self._best_metric)
 
     @cached_property
     def estimated_differences(self) -> Table:
-        """Of the same metric."""
         return estimated_differences_table(
             self.results, question=self.question, **self._best_metric
         )
@@ -317,7 +300,7 @@ class ValidationView:
 
     @property
     def source(self) -> tuple[str, str]:
-        """The set of scores that the metric's name stands for."""
+        """Metric and signature."""
         return next(s for s, label in self.results.labels.items() if label == self.metric)
 
 
@@ -341,7 +324,6 @@ def _scatter(view: ValidationView) -> Figure | None:
 
 
 def _scatter_text(view: ValidationView) -> ChartText | None:
-    """Without the points, which the picture's own address hands out."""
     words = view.results.scatter_words(view.question, *view.source)
     if words is None:
         return None
@@ -408,8 +390,6 @@ TABLES: dict[str, tuple[str | Promise, Callable[[ValidationView], Table]]] = {
 
 @dataclass(frozen=True)
 class ProtocolCell:
-    """A metric's value over what was judged under one version."""
-
     value: float | None = None
     ci_low: float | None = None
     ci_high: float | None = None
@@ -418,8 +398,6 @@ class ProtocolCell:
 
 @dataclass(frozen=True)
 class ProtocolValidations:
-    """A row a metric, a cell a version; both in order."""
-
     numbers: list[int]
     rows: list[tuple[str, list[ProtocolCell]]]
 
@@ -430,7 +408,7 @@ class ProtocolValidations:
 
 
 def protocol_validations(study: Study, view: ValidationView) -> ProtocolValidations | None:
-    """By the measure that is looked at; None where everything was judged under one version."""
+    """None if there is only one protocol version."""
     outcomes = ValidationOutcome.objects.filter(study=study, name__startswith=OF_PROTOCOL)
     current = outcomes.filter(fingerprint=loaded_fingerprint(study), version__isnull=False)
     numbers = {
@@ -451,7 +429,7 @@ def protocol_validations(study: Study, view: ValidationView) -> ProtocolValidati
 def _cells(
     view: ValidationView, numbers: Mapping[int, int]
 ) -> dict[tuple[str, str, int], ProtocolCell]:
-    """By metric, signature and number of the protocol's version."""
+    """By metric, signature and version number."""
     measure = Measure(view.question, ALL, "", view.level, view.coefficient)
     tables = ResultPart.objects.filter(result__in=numbers, name="correlations")
     return {

@@ -50,7 +50,6 @@ MOST_QUESTIONS = 4
 
 
 def leader_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
-    """The first system of each question with how sure that is, as far as it is computed."""
     version = current_human_results(study)
     if version is None:
         return
@@ -67,8 +66,6 @@ def leader_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
 
 
 def top_group_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
-    """By question, the metrics that no test tells from the greatest, by the measure that the
-    Metrics page begins with: label, value, and test."""
     version = current_version(study)
     if version is None:
         return
@@ -93,7 +90,6 @@ def top_group_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
 
 
 def _test_name(settings: Settings) -> str:
-    """The test behind p, with what it drew, as the methods paragraph describes it."""
     if settings.test in ("auto", "paired_bootstrap"):
         drawn = RESAMPLES.get(settings.resample, settings.resample)
         return _("a paired bootstrap of %(drawn)s") % {"drawn": drawn}
@@ -101,7 +97,6 @@ def _test_name(settings: Settings) -> str:
 
 
 def _few_items(first: CorrelationRecord) -> str:
-    """The caveat of a figure by item that rests on few of them."""
     n_items = min(first.n_used, first.n_units or first.n_used)
     if first.level != "item" or n_items >= LEAST_ITEMS:
         return ""
@@ -114,7 +109,7 @@ def _few_items(first: CorrelationRecord) -> str:
 
 
 def describe_tests(settings: Settings, pairs: int) -> str:
-    """The test, and how many pairs of metrics it compared; empty if none."""
+    """Empty if there are no pairs."""
     if not pairs:
         return ""
     text = ngettext(

@@ -1,5 +1,3 @@
-"""What people's judgments come to, in sentences: first one that needs no statistics."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -30,8 +28,6 @@ WIDE_SCALE = 20.0
 
 @dataclass(frozen=True)
 class Scale:
-    """How values of a question are written: percentages, or points of a scale."""
-
     measure: str
     low: float
     high: float
@@ -47,7 +43,6 @@ class Scale:
         return f"{value:.{self._decimals}f}".replace("-", "\N{MINUS SIGN}")
 
     def interval(self, one: RatedSystemRecord) -> str:
-        """That of a system's mean, as far as the scale goes."""
         return self._between(*on_scale(one.mean, (one.ci_low, one.ci_high), self.ends))
 
     def is_cut(self, one: RatedSystemRecord) -> bool:
@@ -68,7 +63,7 @@ class Scale:
         return 1 if self.high - self.low >= WIDE_SCALE else 2
 
     def difference(self, pair: RatedPairRecord, sign: float = 1.0) -> str:
-        """That of a pair with its interval, as seen from one of its sides."""
+        """Seen from `b` if `sign` is -1."""
         low, high = pair.ci_low, pair.ci_high
         if sign < 0:
             low, high = (None if one is None else -one for one in (pair.ci_high, pair.ci_low))
@@ -84,7 +79,6 @@ class Scale:
 
 
 def is_ordinal(pair: RatedPairRecord) -> bool:
-    """Whether the two are compared by how often one is rated above the other."""
     return pair.test.startswith(ORDER)
 
 
@@ -94,7 +88,7 @@ def _points(share: float | None) -> str:
 
 @dataclass(frozen=True)
 class Standing:
-    """The systems of a question, best first, and which pairs are told apart."""
+    """The systems of a question, best first, and which pairs differ significantly."""
 
     scale: Scale
     systems: Sequence[RatedSystemRecord]
@@ -160,7 +154,6 @@ class Standing:
 
     @property
     def certainty(self) -> str:
-        """Whether a repetition would come out the same."""
         if len(self.systems) < 2 or self.systems[0].mean is None:
             return ""
         if has_too_few_items(self.systems[0]):
@@ -173,7 +166,6 @@ class Standing:
 
     @property
     def sureness(self) -> CodedText:
-        """The same in a few words."""
         if has_too_few_items(self.systems[0]):
             n = self.systems[0].n_items
             text = ngettext("%(n)d item, too few to be sure", "%(n)d items, too few to be sure", n)
@@ -185,7 +177,6 @@ class Standing:
 
     @property
     def details(self) -> list[CodedText]:
-        """Who is better than whom, by how much and how surely; and which pairs are not decided."""
         if len(self.systems) < 2:
             return [*self._alone(), *notes_of_share(self.systems[0])]
         lines = [*self._better(), *self._undecided(), *self._meaning(), *self._net()]
@@ -202,7 +193,6 @@ class Standing:
             yield CodedText(text % {"limits": limits}, "interval")
 
     def _better(self) -> Iterator[CodedText]:
-        """A line for each system that is told ahead of others."""
         lines = []
         for at, one in enumerate(self.systems):
             behind = [
@@ -236,7 +226,7 @@ class Standing:
         return text % {"one": one, "others": others, "p": p_text(largest), "k": len(self.pairs)}
 
     def _undecided(self) -> Iterator[CodedText]:
-        """All open pairs in a line, and of which of them the interval alone would say otherwise."""
+        """One line for all undecided pairs; notes intervals that exclude 0."""
         names = [system.system for system in self.systems]
         pairs = [
             (a, b, pair)
@@ -274,7 +264,6 @@ class Standing:
         return _("%(a)s or %(b)s (%(a)s ahead by %(size)s)") % (values | {"size": size})
 
     def _meaning(self) -> Iterator[CodedText]:
-        """What the brackets are, where there are any."""
         if any(pair.ci_low is not None for pair in self.pairs):
             text = _(
                 "In brackets: 95 % intervals, for other items and other annotators; in 95 of 100 "

@@ -1,5 +1,3 @@
-"""Which metric agrees with people: scoring, correlations, pictures, and the report's files."""
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,12 +80,8 @@ def _view(
     outcome: ValidationOutcome | None,
     tables: Sequence[type[Any]] = (),
 ) -> ValidationView | None:
-    """Of the version that the address names, or of the one that is of the study as it is.
-
-    The given tables are read at once, others when they are asked for.
-
-    None where there is no such version as yet, or nothing was correlated.
-    """
+    """The version in the address, or the current one; None if there is none, or nothing was
+    correlated. `tables` are read with one query."""
     version = _version(study, request.GET.get("report"), outcome)
     if version is None:
         return None
@@ -112,7 +106,7 @@ def _version(study: Study, number: str | None, outcome: ValidationOutcome | None
 
 
 def _section(study: Study, request: HttpRequest) -> ValidationView:
-    """The view of a part of the page; 404 where nothing is computed yet."""
+    """404 if nothing is computed yet."""
     outcome = None if "report" in request.GET else outcome_of(study, VALIDATION)
     if (view := _view(study, request, outcome)) is None:
         raise Http404("Correlations are not computed yet; their page does that.")
@@ -191,7 +185,6 @@ def _attached(study: Study, name: str, content: bytes) -> HttpResponse:
 
 
 def _files(outcome: ValidationOutcome | None) -> QuerySet[ResultPart]:
-    """The files of the version that a report came to."""
     version = outcome.version if outcome else None
     files = ResultPart.objects.filter(name__in=REPORT_FILES)
     return files.none() if version is None else files.filter(result=version)

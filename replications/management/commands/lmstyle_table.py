@@ -45,7 +45,6 @@ class Command(BaseCommand):
 
 
 def _laid_out(cells: pd.DataFrame, columns: list[str]) -> str:
-    """The values with one decimal, the named fields across and the others down."""
     across = cells.astype({"value": "float64"}).pivot_table(
         index=[name for name in FIELDS if name in cells and name not in columns],
         columns=columns,

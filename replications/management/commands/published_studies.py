@@ -50,7 +50,7 @@ class Command(BaseCommand):
 
 
 def with_table(text: str, computed: Gallery) -> str:
-    """The page with the table between its two comments; CommandError where it has none."""
+    """Replace the table between two comments of the page; CommandError if they are missing."""
     if not (BEGIN in text and END in text):
         raise CommandError(f"The page has no line {BEGIN} or {END}.", returncode=2)
     pattern = re.compile(f"({re.escape(BEGIN)}\n).*?({re.escape(END)})", re.DOTALL)
@@ -58,7 +58,7 @@ def with_table(text: str, computed: Gallery) -> str:
 
 
 def table(computed: Gallery) -> str:
-    """As Markdown, a row a number; then their signatures, each longer than all cells of a row."""
+    """Markdown table with one row per number, then the signatures, which are too long for cells."""
     cells = (_cells(number, row) for number, row in enumerate(computed.rows, start=1))
     lines = [HEAD, ("---",) * len(HEAD), *cells]
     rows = "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,5 +1,3 @@
-"""What recommenders are trained by and on: settings, and a catalogue's items in two parts."""
-
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
@@ -99,14 +97,13 @@ PUBLISHED = {
 
 
 def settings_of(kind: str, **choices: Any) -> TrainingSettings:
-    """The published settings of a kind, with other choices where given."""
+    """The published settings of a kind, except for the given choices."""
     if kind not in PUBLISHED:
         raise ValueError(f"kind must be one of {', '.join(PUBLISHED)}, not {kind!r}")
     return replace(PUBLISHED[kind], **choices)
 
 
 def settings_from(record: dict[str, Any]) -> TrainingSettings:
-    """The settings of a checkpoint."""
     try:
         return TrainingSettings(**record)
     except (TypeError, ValueError) as error:
@@ -119,7 +116,7 @@ LEAST_ITEMS = 50
 
 @dataclass(frozen=True)
 class Items:
-    """Items by position; those of `training` alone are targets, shown or compared in training."""
+    """Only `training` items are targets, shown or compared in training."""
 
     catalogue: Catalogue
     critic: Critic
@@ -129,7 +126,6 @@ class Items:
     test: Integers
 
     def critiques(self, shown: Tensor, wanted: Tensor) -> Tensor:
-        """Vectors of critiques of items by position."""
         import torch
 
         vectors = self.critic.vectors(_numbers(shown), _numbers(wanted))
@@ -137,7 +133,8 @@ class Items:
 
 
 def items_of(catalogue: Catalogue, critic: Critic, *, seed: int, device: str = "cpu") -> Items:
-    """Four fifths of the items for training, a tenth each to validate and test, by seed and id."""
+    """Four fifths of the items for training, a tenth each for validation and test, by seed and
+    id."""
     import torch
 
     if len(catalogue) < LEAST_ITEMS:
@@ -152,13 +149,13 @@ def items_of(catalogue: Catalogue, critic: Critic, *, seed: int, device: str = "
 
 
 def features_of(catalogue: Catalogue) -> Floats:
-    """The positions, centred and with a standard deviation of 1 over all coordinates."""
+    """Positions, centered, with a standard deviation of 1 over all coordinates."""
     centred = catalogue.positions - catalogue.positions.mean(axis=0)
     return np.asarray(centred / (centred.std() or 1.0))
 
 
 def fingerprint(catalogue: Catalogue, critic: Critic) -> str:
-    """What a checkpoint is of: ids, positions and the kind of critiques."""
+    """Identifies ids, positions and the kind of critiques."""
     digest = sha256("\n".join(catalogue.ids).encode())
     digest.update(catalogue.positions.tobytes())
     digest.update(f"{critic.name} {critic.width}".encode())

@@ -1,5 +1,3 @@
-"""The network of trained recommenders: a state by turn, a point among items; its losses."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -43,11 +41,10 @@ class Tracker(nn.Module):
         )
 
     def items(self, features: Tensor) -> Tensor:
-        """Items' points, (n, width)."""
+        """Shape (n, width)."""
         return self._scaled(self.item(features))
 
     def step(self, state: Tensor, shown: Tensor, critique: Tensor) -> Tensor:
-        """The state after a critique of the item shown, whose points are given."""
         import torch
 
         said = self.critique(critique)
@@ -56,7 +53,6 @@ class Tracker(nn.Module):
         return after
 
     def query(self, state: Tensor) -> Tensor:
-        """The point that items are ranked by their distance from."""
         return self._scaled(self.head(state))
 
     def worth(self, query: Tensor, critiques: Tensor) -> Tensor:
@@ -69,7 +65,7 @@ class Tracker(nn.Module):
 
 
 class TrainedRecommender:
-    """Ranks by distance from the query, in double precision; a state is that of the network."""
+    """Ranks by distance from the query, in double precision."""
 
     def __init__(
         self,
@@ -112,7 +108,7 @@ class TrainedRecommender:
 
 @dataclass(frozen=True)
 class Batch:
-    """Targets and first items by their position among training items; draws come from `rng`."""
+    """Targets and first items are positions among training items; draws come from `rng`."""
 
     target: Tensor
     start: Tensor
@@ -121,7 +117,7 @@ class Batch:
 
 @dataclass
 class Dialogue:
-    """The dialogues of a batch so far; `points` are those of the training items."""
+    """`points` are those of the training items."""
 
     points: Tensor
     state: Tensor
@@ -129,7 +125,7 @@ class Dialogue:
 
 
 class Trainer:
-    """A tracker with the items it learns from; `frozen` is a copy that GRU-RL looks ahead with."""
+    """`frozen` is a copy that GRU-RL looks ahead with."""
 
     def __init__(self, tracker: Tracker, items: Items, settings: TrainingSettings) -> None:
         self.tracker, self.items, self.settings = tracker, items, settings
@@ -155,14 +151,12 @@ class Trainer:
         return self.items.critiques(self.training[shown], self.training[target])
 
     def _turn(self, dialogue: Dialogue, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Critique what is shown; the query that follows, and the critique."""
         critique = self._critiques(dialogue.shown, batch.target)
         shown = dialogue.points[dialogue.shown]
         dialogue.state = self.tracker.step(dialogue.state, shown, critique)
         return self.tracker.query(dialogue.state), critique
 
     def _next(self, dialogue: Dialogue, query: Tensor, batch: Batch) -> Tensor:
-        """What is shown next in training."""
         if self.settings.next_item == "random":
             return self._any(len(query), batch)
         return nearest(query.detach(), dialogue.points.detach(), 1)[:, 0]
@@ -205,7 +199,7 @@ class Trainer:
 
     @torch.no_grad()
     def _best_next(self, dialogue: Dialogue, query: Tensor, batch: Batch, n_left: int) -> Tensor:
-        """Of the nearest items the one from which the target's ranks sum to the least."""
+        """Among the nearest items, the one with the least sum of the target's ranks."""
         frozen = self.frozen if self.frozen is not None else self.tracker
         points = frozen.items(self.features)
         k = self.settings.n_candidates
@@ -278,7 +272,7 @@ class Trainer:
         return terms, rewards, queries, critiques
 
     def _disliked(self, dialogue: Dialogue, query: Tensor, batch: Batch) -> Tensor:
-        """The items that would be shown, but for the target."""
+        """The items that would be shown, except the target."""
         n = self.settings.n_negatives
         listed = nearest(query.detach(), dialogue.points.detach(), n + 1)
         order = (listed == batch.target[:, None]).int().argsort(dim=1, stable=True)
@@ -290,7 +284,7 @@ def squared(a: Tensor, b: Tensor) -> Tensor:
 
 
 def nearest(query: Tensor, points: Tensor, k: int) -> Tensor:
-    """The nearest points' positions, nearest first, (n, k)."""
+    """Positions, nearest first, (n, k)."""
     scores = query @ points.T - (points**2).sum(dim=1) / 2
     return scores.topk(min(k, len(points)), dim=1).indices
 
@@ -302,7 +296,6 @@ def target_ranks(query: Tensor, points: Tensor, target: Tensor) -> Tensor:
 
 
 def _first_of(logits: Tensor) -> Tensor:
-    """The cross-entropy of the first choice."""
     from torch.nn import functional
 
     return functional.cross_entropy(logits, _zeros(logits))

@@ -1,5 +1,3 @@
-"""Training, epoch by epoch, resumable with an equal result, and its checkpoints as files."""
-
 from __future__ import annotations
 
 import copy
@@ -34,10 +32,10 @@ if TYPE_CHECKING:
     import torch
 
 MOST_VALIDATED = 200
+# Longer gradients are scaled down to it: recurrent networks otherwise diverge now and then.
 STEEPEST = 5.0
-"""Gradients longer than this are shortened to it: recurrences otherwise leap now and then."""
+# These start from a supervised recommender of the same width and join.
 REINFORCED = ("gru-rl", "gru-rl-later")
-"""Kinds that go on from a supervised recommender of the same width and join."""
 Report = Callable[[dict[str, float]], None]
 
 
@@ -90,7 +88,7 @@ def train(
 def _begin(
     items: Items, settings: TrainingSettings, path: Path, start_from: Path | None
 ) -> Checkpoint:
-    """The checkpoint at the path, or one of no epoch."""
+    """The stored checkpoint, or one before the first epoch."""
     mark = fingerprint(items.catalogue, items.critic)
     if path.exists():
         checkpoint = read_checkpoint(path)
@@ -124,7 +122,7 @@ def _begin(
 
 
 def _first(checkpoint: Checkpoint, start_from: Path | None) -> dict[str, torch.Tensor]:
-    """The parameters that GRU-RL looks ahead with: the supervised ones."""
+    """The supervised parameters, which GRU-RL looks ahead with."""
     if start_from is None:
         raise ValueError("start_from must name the supervised checkpoint that gru-rl began with")
     if start_from.name != checkpoint.started_from:
@@ -156,7 +154,7 @@ def _optimiser(tracker: Tracker, settings: TrainingSettings) -> torch.optim.Opti
 
 
 def _epoch(trainer: Trainer, optimiser: torch.optim.Optimizer, epoch: int) -> float:
-    """Every training item once as a target; the mean loss."""
+    """Use every training item once as a target; returns the mean loss."""
     import torch
 
     losses = []
@@ -188,7 +186,7 @@ def _state(tracker: Tracker) -> dict[str, torch.Tensor]:
 
 
 def validation(tracker: Tracker, items: Items, settings: TrainingSettings) -> float:
-    """Mean nDCG@10 over turns, with SimBase, of targets that are not for training."""
+    """Mean nDCG@10 over turns with SimBase, of held-out targets."""
     recommender = TrainedRecommender(tracker, items.catalogue, settings)
     targets = held_out(items.catalogue, items.validation[:MOST_VALIDATED], seed=settings.seed)
     log = simulate(
@@ -204,7 +202,6 @@ def validation(tracker: Tracker, items: Items, settings: TrainingSettings) -> fl
 
 
 def held_out(catalogue: Catalogue, items: Integers, *, seed: int) -> Targets:
-    """Items as targets without alternatives."""
     none = filled([[] for _ in items])
     return Targets(items, none, drawn_starts(catalogue, items, seed=seed), none)
 
@@ -239,7 +236,7 @@ class Checkpoint:
         return len(self.history)
 
     def write(self, path: Path) -> None:
-        """In one step, so that a killed process leaves the former one."""
+        """Atomic, so that a killed process leaves the previous one."""
         import torch
 
         partial = path.with_name(f"{path.name}.partial")
@@ -248,7 +245,6 @@ class Checkpoint:
         partial.replace(path)
 
     def origin(self) -> dict[str, Any]:
-        """What a result keeps of it."""
         return {
             "fingerprint": self.fingerprint,
             "trained_on": self.catalogue,
@@ -260,7 +256,7 @@ class Checkpoint:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """A checkpoint; only tensors and plain values are read, never programs."""
+    """Reads only tensors and plain values, never programs."""
     content = _loaded(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointUnfit(f"{path.name} is not a checkpoint of this program.")
@@ -274,7 +270,6 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _loaded(path: Path) -> Any:
-    """What torch reads of a file, tensors and plain values alone."""
     import torch
 
     unfit = f"{path.name} cannot be read as a checkpoint: "
@@ -302,7 +297,7 @@ def _is_epoch(record: Any) -> bool:
 def read_recommender(
     path: Path, catalogue: Catalogue, critic: Critic, *, name: str = ""
 ) -> TrainedRecommender:
-    """The recommender of a checkpoint, which must be of this catalogue and kind of critiques."""
+    """Raises CheckpointUnfit for another catalogue or kind of critiques."""
     checkpoint = read_checkpoint(path)
     if checkpoint.fingerprint != fingerprint(catalogue, critic):
         raise CheckpointUnfit(
@@ -322,7 +317,7 @@ def read_recommender(
 
 
 def load_parameters(tracker: Tracker, parameters: dict[str, Any], problem: str) -> None:
-    """Give a network its parameters; CheckpointUnfit where they are another's, or no numbers."""
+    """Raises CheckpointUnfit if they are of another network, or not finite."""
     import torch
 
     try:

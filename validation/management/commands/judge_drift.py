@@ -16,8 +16,8 @@ from annotation.management.plain_table import (
 from metrics.management.options import number
 from validation.conclusions.judges import DriftColumns, drift_of_file
 
+# Exit code for a judge that drifted; 1 and 2 are errors.
 DRIFTED = 3
-"""The exit code of a judge that moved; 1 and 2 are errors."""
 
 
 class Command(TableCommand):

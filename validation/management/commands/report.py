@@ -79,10 +79,8 @@ class Command(BaseCommand):
 
 
 def _prices(request: ReportRequest) -> Iterator[tuple[str, str]]:
-    """By question, what telling the best systems apart costs as the last batch pays.
-
-    Printed, not written: a report's files are read by all of a study, and of a paper.
-    """
+    """The cost of separating the best systems, by question, at the last batch's pay. Printed, not
+    written: everyone in the study may read a report's files."""
     price = assignment_price(request.study)
     if price is not None:
         for verdict in verdicts(request.results, price):
@@ -92,7 +90,6 @@ def _prices(request: ReportRequest) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def _writing(output: Path) -> Iterator[None]:
-    """What cannot be written becomes a sentence."""
     try:
         yield
     except OSError as error:

@@ -123,7 +123,6 @@ def _content(stored: StoredVersion, results: StoredResults) -> dict[str, Any]:
 
 
 def _notice(stored: StoredVersion) -> str:
-    """That answers are simulated, as pages and reports say; empty where none is."""
     return simulation_notice(studied_by(stored.version))
 
 
@@ -159,7 +158,6 @@ SCOPES = {"all": "all", "mean_of_conditions": "mean"}
 
 
 def lines_of(results: Results) -> Iterator[str]:
-    """Every correlation, the family, then the policies that would have moved a rank."""
     for verdict in verdicts(results):
         yield " ".join(verdict.sentences)
     yield from (_correlation(row) for row in results.rows(CorrelationRecord))

@@ -25,8 +25,8 @@ class Command(LabelsCommand):
         self.write_result(result, reading, options)
 
 
+# Multiples of the study's items and annotators that a plan tries.
 FACTORS = (1.0, 2.0, 4.0)
-"""Of the study's items and annotators: what a plan tries."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,6 @@ class FileComponents:
 def components_of_file(
     path: Path, columns: Columns, *, reading: Reading | None = None
 ) -> FileComponents:
-    """The variance components of the ratings in a file, and what larger studies would give."""
     table = read_labels(
         path, columns, kind="number", reading=reading, has_systems=bool(columns.system)
     )
