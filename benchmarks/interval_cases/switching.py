@@ -1,19 +1,26 @@
 """Switching and outcome studies whose truth is known, for `benchmarks.coverage`."""
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
 
+import django
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 from scipy.stats import kendalltau
 
 from benchmarks.interval_cases.cases import Floats, IntervalCase, Limits, TestCase
-from simulation.outcome_study import MARGIN, Order, biases, counterfactual, orders
-from simulation.switching import SwitchingStudy, compare_users, switching_study
-from simulation.users import meta_sim_prob
+
+# The simulation's modules import models.
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from simulation.outcome_study import MARGIN, Order, biases, counterfactual, orders  # noqa: E402
+from simulation.switching import SwitchingStudy, compare_users, switching_study  # noqa: E402
+from simulation.users import meta_sim_prob  # noqa: E402
 
 WORKER_SD, TARGET_SD = 0.8, 0.4
 N_TARGETS, N_EACH = 40, 20

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import run
 
 import pytest
 from django.core.management import CommandError, get_commands, load_command_class
@@ -132,3 +134,30 @@ def test_a_wrong_command_is_a_fault() -> None:
     assert why("make everything")
     assert not why("python manage.py agreement FILE --item C [--item C ...] --level LEVEL")
     assert not why("python -m benchmarks.coverage --part alpha")
+
+
+# Those that take options print help; others begin with what they measure.
+PROGRAM = re.compile(r"(ArgumentParser|parse_options)\((?s:.*)__name__ == .__main__")
+# Each in a process of its own, as a reader starts it; what all of them import is imported once.
+START = """
+import os, runpy, sys
+import numpy, pandas, scipy.stats
+
+for module in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        sys.argv[:] = [module, "--help"]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    elif os.waitpid(child, 0)[1]:
+        raise SystemExit(f"{module} does not start")
+"""
+
+
+@pytest.mark.slow
+def test_every_benchmark_starts() -> None:
+    sources = {path: path.read_text("utf-8") for path in (ROOT / "benchmarks").rglob("*.py")}
+    programs = [path for path, source in sources.items() if PROGRAM.search(source)]
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in programs]
+    started = run([sys.executable, "-c", START, *names], cwd=ROOT, capture_output=True, check=False)
+    assert names
+    assert started.returncode == 0, started.stderr.decode()
