@@ -1,1 +1,0 @@
-"""Test collections: runs, relevance judgments, evaluation, and how many topics they take."""

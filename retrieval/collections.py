@@ -1,5 +1,3 @@
-"""Collections made, linked to studies and deleted, each with its entry in the team's log."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -31,7 +29,6 @@ LONGEST_SLUG = 80
 def create_collection(
     *, name: str, team: Team, actor: User | None, studies: Iterable[Study] = ()
 ) -> Collection:
-    """An empty collection of a team; its studies are the team's too."""
     collection = Collection.objects.create(
         team=team, slug=_free_slug(name), name=name.strip(), created_by=actor
     )
@@ -42,7 +39,6 @@ def create_collection(
 
 @transaction.atomic
 def link_studies(*, collection: Collection, studies: Iterable[Study], actor: User | None) -> None:
-    """Say whose judgments make the collection's qrels."""
     rows = _of_team(studies, collection.team)
     collection.studies.set(rows)
     record(
@@ -111,7 +107,6 @@ def _is_large(collection: Collection) -> bool:
 
 @transaction.atomic
 def delete_collection(*, collection: Collection, actor: User | None) -> None:
-    """Delete a collection with its files and all that was computed of them."""
     details = {"name": collection.name, "files": collection.files.count()}
     _delete(collection, actor, details)
 

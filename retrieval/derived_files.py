@@ -1,5 +1,3 @@
-"""Files made here: qrels of assessors' grades or of a study, and vectors of a catalogue."""
-
 from __future__ import annotations
 
 import zipfile
@@ -57,7 +55,6 @@ def merged(grades: Mapping[str, RelevanceGrades], rule: str) -> RelevanceGrades:
 
 
 def qrels_lines(qrels: RelevanceGrades, *, is_simulated: bool = False) -> Iterator[str]:
-    """The four TREC columns, one pair a line; column 2 marks simulated answers."""
     iteration = iteration_of(is_simulated)
     for topic, document, grade in zip(qrels.topic, qrels.document, qrels.grade, strict=True):
         yield f"{qrels.topics[topic]} {iteration} {qrels.documents[document]} {grade}\n"
@@ -66,7 +63,6 @@ def qrels_lines(qrels: RelevanceGrades, *, is_simulated: bool = False) -> Iterat
 def request_merged_qrels(
     *, collection: Collection, file: CollectionFile, rule: str, actor: User | None
 ) -> Job:
-    """Have qrels made of a file of several assessors' grades, by a rule."""
     return request_job(
         kind=MERGED_QRELS,
         subject=subject_of(collection),
@@ -76,7 +72,6 @@ def request_merged_qrels(
 
 
 def make_merged_qrels(running: RunningJob) -> str:
-    """Make the qrels of a job; whose grades they are of, they say themselves."""
     collection, rule = collection_of(running), running.arguments["rule"]
     files = collection.files.usable().filter(kind=CollectionFile.Kind.ASSESSORS)
     if (source := files.filter(pk=running.arguments["file"]).first()) is None:
@@ -101,8 +96,8 @@ def make_merged_qrels(running: RunningJob) -> str:
 
 
 STUDY_QRELS = "qrels_of_study"
+# In place of a rule: each annotator's own grades, of every round, in one file.
 OWN = "own"
-"""For a rule: each annotator's own grades, of every round, in one file."""
 Kind = CollectionFile.Kind
 
 
@@ -125,7 +120,6 @@ def request_study_qrels(
 
 
 def make_study_qrels(running: RunningJob) -> str:
-    """Make the qrels of a job: -1 where a document was pooled and nobody could judge it."""
     arguments = running.arguments
     collection = collection_of(running)
     study = collection.studies.get(pk=arguments["study"])
@@ -192,8 +186,8 @@ def _store_qrels(
 
 
 MAKE_VECTORS = "make_vectors"
+# The time of zip members, fixed so that the same vectors always make the same file.
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-"""Of a zip's clock: the same vectors are the same file whenever they are made."""
 
 
 def offered_models() -> dict[str, str]:
@@ -204,7 +198,6 @@ def offered_models() -> dict[str, str]:
 def request_vectors(
     *, catalogue: CollectionFile, part: Part, model: str, actor: User | None
 ) -> Job:
-    """Have vectors made in the background of a catalogue's texts or pictures."""
     if model not in offered_models():
         raise PoolUnfit(_("This site offers no model {name}.").format(name=model))
     return request_job(
@@ -221,7 +214,6 @@ def request_vectors(
 
 
 def make_collection_vectors(running: RunningJob) -> str:
-    """Make the vectors of a job and keep them; the same ones are kept once."""
     arguments = running.arguments
     collection = collection_of(running)
     part, model = arguments["part"], offered_models().get(arguments["model"])
@@ -259,7 +251,6 @@ def _signature(vectors: Vectors, catalogue: CollectionFile) -> str:
 
 
 def _zipped(vectors: Vectors, folder: Path, name: str) -> Path:
-    """A zip as somebody would upload it."""
     array = folder / "vectors.npy"
     write_vectors(array, vectors)
     path = folder / f"{name}.zip"

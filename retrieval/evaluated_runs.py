@@ -1,5 +1,3 @@
-"""What an evaluation of runs holds, the order of the runs, and how it is printed."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,8 +17,8 @@ from stats.arguments import Floats
 from stats.ranking import Measure, Ties
 from stats.ranking.topic_means import Test, TopicDifference, TopicMean
 
+# Topics that a run lacks: left out for both runs of a pair, or 0 for the run that lacks them.
 Missing = Literal["common", "zero"]
-"""Topics that a run lacks: left out for both runs of a pair, or 0 for whoever lacks them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +65,6 @@ class RunValues:
 
     @property
     def mean_complete(self) -> float:
-        """The mean with 0 for the topics that the run lacks."""
         return float(np.nan_to_num(self.values).mean())
 
     @property
@@ -148,7 +145,6 @@ class TopicCounts:
 
 
 def paired(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The values of two runs in the topics that both have."""
     both = ~(np.isnan(a) | np.isnan(b))
     return a[both], b[both]
 
@@ -160,8 +156,6 @@ def _mean_difference(a: Floats, b: Floats) -> float:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Runs evaluated: a row for each run and measure, and for each pair of runs and measure."""
-
     topics: list[str]
     n_without_relevant: int
     results: tuple[RunValues, ...]
@@ -220,8 +214,8 @@ class Evaluation:
 
 
 SIGNIFICANT = 0.05
+# Scores are rounded to this many digits, so that the order of summation breaks no tie.
 DIGITS = 12
-"""To which scores are rounded, so that the order of sums breaks no tie."""
 
 
 @dataclass
@@ -242,7 +236,6 @@ class RunOrder:
         means: Mapping[str, float | None],
         pairs: Iterable[tuple[str, str, float | None, float | None]],
     ) -> RunOrder:
-        """Of the runs' means and, for each pair, the first's mean less the second's and p."""
         order = cls({run: nan if mean is None else mean for run, mean in means.items()})
         for a, b, delta, p in pairs:
             if delta is None or isnan(delta):
@@ -264,11 +257,9 @@ class RunOrder:
         return not deltas, -score, isnan(mean), 0.0 if isnan(mean) else -mean, run
 
     def is_better(self, a: str, b: str) -> bool:
-        """Whether a test establishes that the first is the better one."""
         return (a, b) in self.significant and self.deltas[a, b] > 0
 
     def groups(self) -> list[list[str]]:
-        """From the best on, divided where all above are better than all below."""
         names = self.names
         groups: list[list[str]] = []
         for position, name in enumerate(names):
@@ -285,12 +276,11 @@ class RunOrder:
         return any(first < second for first, second in pairwise(means))
 
 
+# With fewer runs, a sentence says how little tau and rankings mean.
 FEW_RUNS = 6
-"""Below, tau and rankings say so little that a sentence says how little."""
 
 
 def few_runs_sentence(n_runs: int) -> str:
-    """How coarse tau is, and how often rankings agree by chance; empty where runs are enough."""
     if not 2 <= n_runs < FEW_RUNS:
         return ""
     n_pairs = n_runs * (n_runs - 1) // 2
@@ -310,7 +300,6 @@ COMPARISONS = ("measure", "runs", "delta", "test", "p", "p (Holm)")
 
 
 def evaluation_text(evaluation: Evaluation) -> str:
-    """A table of the means, one of the comparisons, the groups and the notes."""
     parts = [text_table(RESULTS, map(_result, evaluation.results))]
     if evaluation.comparisons:
         parts.append(text_table(COMPARISONS, map(_comparison, evaluation.comparisons)))
@@ -336,7 +325,6 @@ def _comparison(row: RunsCompared) -> tuple[Cell, ...]:
 
 
 def _groups(evaluation: Evaluation) -> Iterator[str]:
-    """One line a measure, the best runs first; groups that differ are apart."""
     for measure in evaluation.settings.primary or evaluation.settings.measures:
         groups = " > ".join(", ".join(group) for group in evaluation.groups(measure))
         yield f"{measure.name}: {groups}"

@@ -1,5 +1,3 @@
-"""Runs against qrels: means over topics with intervals, and which runs differ."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -46,7 +44,6 @@ def evaluate_runs(
     progress: Progress = silently,
     pair_progress: Progress = silently,
 ) -> Evaluation:
-    """Each run's measures by topic, their means, and every pair of runs compared if asked for."""
     with_relevant = has_relevant(grades)
     counted = with_relevant if settings.leave_out_without_relevant else np.ones_like(with_relevant)
     if not counted.any():
@@ -164,7 +161,6 @@ def _run_values(
     flags: tuple[Flags, Flags],
     settings: Settings,
 ) -> Iterator[RunValues]:
-    """A row for each measure; a measure's values are of the topics that count."""
     listed, counted = flags
     lists = orders.pop(settings.ties)
     [lists_other_way] = orders.values()
@@ -188,14 +184,12 @@ def _run_values(
 def _by_topic(
     one: Measure, lists: JudgedLists, flags: tuple[Flags, Flags], settings: Settings
 ) -> Floats:
-    """Of the topics that count; where the run has no list NaN, or 0 if that counts."""
     listed, counted = flags
     values: Floats = np.where(listed, one.values(lists), settings.of_missing)[counted]
     return values
 
 
 def share_judged(lists: JudgedLists, one: Measure) -> Floats:
-    """The share of judged documents where the measure looks, in each topic."""
     longest = int(lists.rank.max(initial=1))
     return judged(lists, cutoff=one.cutoff or longest)
 
@@ -203,7 +197,6 @@ def share_judged(lists: JudgedLists, one: Measure) -> Floats:
 def _compared(
     results: Sequence[RunValues], settings: Settings, progress: Progress
 ) -> Iterator[RunsCompared]:
-    """Each pair of runs under each measure, corrected over those that are primary."""
     rows = []
     pairs = [
         pair
@@ -226,7 +219,6 @@ def _compared(
 
 
 def notes_of(evaluation: Evaluation, runs: Mapping[str, Run]) -> Iterator[str]:
-    """What a reader must know beside the numbers."""
     if not evaluation.settings.pairs and len(runs) > 1:
         pairs = count_of(len(runs) * (len(runs) - 1) // 2, "pair")
         yield CodedText(
@@ -254,7 +246,6 @@ def notes_of(evaluation: Evaluation, runs: Mapping[str, Run]) -> Iterator[str]:
 
 
 def _notes_of_infinite(name: str, run: Run, single_precision: bool) -> Iterator[str]:
-    """Scores that are infinite, and those that become so by the precision."""
     n = int(np.isinf(run.score).sum())
     if n:
         yield CodedText(f"{name} has {count_of(n, 'infinite score')}", code="infinite_scores")
@@ -306,7 +297,6 @@ def _notes_of_topics(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _notes_of_means(evaluation: Evaluation) -> Iterator[str]:
-    """Which measures' means are of so different topics that their order says something else."""
     for one in evaluation.settings.measures:
         if evaluation.order(one).contradicts_means:
             yield CodedText(
@@ -317,7 +307,6 @@ def _notes_of_means(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _notes_of_order(name: str, run: Run) -> Iterator[str]:
-    """By what a run was ordered, where its ranks say otherwise, and whether it lists targets."""
     if n := len(run.contradicting):
         lines = count_of(n, "line")
         yield CodedText(
@@ -346,7 +335,6 @@ def _n_begun_with_their_topic(run: Run) -> int:
 
 
 def _differs_in_double(run: Run) -> bool:
-    """Whether two scores of a topic are the same in single precision and not in double."""
     keys = score_keys(run.topic, in_single_precision(run.score))
     if keys is None:
         return False

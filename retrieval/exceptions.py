@@ -22,7 +22,6 @@ from django.utils.translation import gettext as _, ngettext
 from error_codes import CorrectableError
 
 MOST_PLACES = 3
-"""Lines that are named of one fault."""
 
 
 class RetrievalError(CorrectableError):
@@ -59,7 +58,6 @@ class FileFaults(RetrievalError):
 
 
 def _place(lines: Sequence[int | None], name: str) -> str:
-    """The first three lines of a fault, and how many more have it."""
     named = [f"{line}" for line in lines if line is not None]
     if not named:
         return name

@@ -1,5 +1,3 @@
-"""What is read of a collection's files: topics, lines, ties, and every fault with its line."""
-
 from __future__ import annotations
 
 import logging
@@ -66,8 +64,8 @@ logger = logging.getLogger(__name__)
 READ_FILES = "read_collection_files"
 FAULTS_KEPT, LONGEST_FAULT = 200, 500
 ROWS_AT_ONCE = 5000
+# The longest name of a topic, in bytes: PostgreSQL's indexes take no entry above 2,700.
 LONGEST_TOPIC = 1000
-"""Of a topic's name, in bytes: PostgreSQL's indexes take no entry above 2,700."""
 
 
 def subject_of(collection: Collection) -> str:
@@ -75,7 +73,6 @@ def subject_of(collection: Collection) -> str:
 
 
 def collection_of(running: RunningJob) -> Collection:
-    """The collection of a job; CollectionUnfit if it is gone."""
     known = Collection.objects.select_related("team").filter(pk=running.arguments["collection"])
     if (collection := known.first()) is None:
         raise CollectionUnfit(_("The collection was deleted meanwhile."))
@@ -97,7 +94,6 @@ def request_reading(
 
 
 def read_files(running: RunningJob) -> str:
-    """Read the files of a job, one after the other; one that is gone meanwhile is passed by."""
     rows = CollectionFile.objects.filter(
         pk__in=running.arguments["files"], n_lines=None, n_faults=0
     )
@@ -110,7 +106,6 @@ def read_files(running: RunningJob) -> str:
 
 
 def read_file(file: CollectionFile) -> None:
-    """Note what a file holds, or all that is wrong with it."""
     try:
         with files_on_disk([file]) as [path]:
             _require_readable(path)
@@ -145,7 +140,6 @@ def _read_qrels(path: Path) -> tuple[dict[str, Any], Sequence[str]]:
 
 
 def _hint_of_assessors(path: Path) -> list[tuple[None, str]]:
-    """What to do with qrels that would be without a fault as several assessors' grades."""
     try:
         read_assessors(path)
     except TrecFileFaults:
@@ -181,7 +175,6 @@ def _require_readable(path: Path) -> None:
 
 
 def _require_short(path: Path, topics: Sequence[str]) -> None:
-    """Refuse topics whose names no index of a database holds."""
     long = [topic for topic in topics if len(topic.encode()) > LONGEST_TOPIC]
     faults: list[tuple[int | None, str]] = [
         (
@@ -199,7 +192,6 @@ def _require_short(path: Path, topics: Sequence[str]) -> None:
 
 
 def run_facts(run: Run) -> dict[str, Any]:
-    """What a run's row says of it."""
     return {
         "reading": run.reading.plain(),
         "tag": run.tag[:NAME_LENGTH],
@@ -224,7 +216,6 @@ def qrels_facts(grades: RelevanceGrades) -> dict[str, Any]:
 
 
 def assessors_facts(grades: Mapping[str, RelevanceGrades]) -> dict[str, Any]:
-    """What a row of several assessors' grades says of them; lines are grades."""
     facts = [qrels_facts(one) for one in grades.values()]
     added = {
         name: sum(of_one[name] for of_one in facts)
@@ -249,7 +240,6 @@ READERS: dict[CollectionFile.Kind, Callable[[Path], tuple[dict[str, Any], Sequen
 
 
 def _n_tied(run: Run) -> int:
-    """Lines that have the score of another of their topic, as 32-bit floats."""
     score = in_single_precision(run.score)
     order = np.lexsort((score, run.topic))
     topic, score = run.topic[order], score[order]
@@ -274,7 +264,6 @@ def _note_facts(file: CollectionFile, facts: dict[str, Any], topics: Sequence[st
 
 
 def _has_omissions(file: CollectionFile) -> bool:
-    """Whether rows or values of a file are left out, apart from blank lines."""
     if not file.reading:
         return False
     report = ReadingReport.from_plain(file.reading)
@@ -303,12 +292,12 @@ def _note_faults(file: CollectionFile, faults: Sequence[tuple[int | None, str]])
 
 
 Kind = CollectionFile.Kind
+# As many samples as pages offer, the newest first.
 SAMPLES = 20
-"""As many as pages offer, the newest first."""
 
 
 def note_fits(collection: Collection) -> None:
-    """Hold each source against each run and each sample that it was not held against yet."""
+    """Count the names that each source shares with each run and sample, for new pairs only."""
     files = list(collection.files.usable().defer("faults", "warnings"))
     sources = [file for file in files if file.kind in (Kind.CATALOGUE, Kind.EMBEDDINGS)]
     runs = [file for file in files if file.kind == Kind.RUN]

@@ -1,5 +1,3 @@
-"""What `retrieval` does in the background, each job on a collection."""
-
 from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import AnnotationError

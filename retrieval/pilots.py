@@ -1,5 +1,3 @@
-"""Topics against assessors at equal cost, planned from the values of a pilot."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -32,8 +30,6 @@ MOST_ASSESSORS = 10
 
 @dataclass(frozen=True)
 class Pilot:
-    """A measure by system, topic and, where the file names them, assessor."""
-
     path: Path
     systems: list[str]
     topics: list[str]
@@ -52,7 +48,6 @@ class EqualCost:
 
     @property
     def best(self) -> Plan:
-        """The plan of the most dependable means."""
         return max(self.result.plans, key=lambda plan: plan.dependability.value)
 
     def cost(self, plan: Plan) -> float:
@@ -85,11 +80,9 @@ class EqualCost:
 
     @property
     def is_at_edge(self) -> bool:
-        """Whether the best plan has as many assessors as any that was compared."""
         return self.best.n_assessors == MOST_ASSESSORS
 
     def notes(self) -> Iterator[str]:
-        """What a reader must know beside the numbers."""
         if self.is_at_edge:
             yield CodedText(
                 f"plans with more than {MOST_ASSESSORS} assessors were not compared, and one may "
@@ -159,7 +152,6 @@ def plans_at_equal_cost(
 
 
 def read_pilot(path: Path, *, report: ReadingReport | None = None) -> Pilot:
-    """A pilot's values: a table with columns system, topic, value and, of several, assessor."""
     cells: dict[tuple[str, ...], float] = {}
     faults: list[tuple[int | None, str]] = []
     facets: tuple[str, ...] = COLUMNS[:2]

@@ -1,5 +1,3 @@
-"""Studies made of pools: the candidates with what the catalogue shows of them, and a protocol."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -39,7 +37,6 @@ KIND = CollectionFile.Kind.CATALOGUE
 
 
 def refused_faults(version: Result, allowed: Sequence[str]) -> dict[str, int]:
-    """How many faults of a pool there are by name, of those names that are not allowed."""
     names = version.pool_findings.values_list("name", flat=True).order_by("pk")
     counts: dict[str, int] = {}
     for name in names:
@@ -81,7 +78,6 @@ def request_study(
 
 
 def make_pool_study(running: RunningJob) -> str:
-    """Make the study of a job with its pictures and its protocol, and link it to the collection."""
     arguments = running.arguments
     version = Result.objects.get(pk=arguments["version"])
     with files_on_disk(_catalogues(version)) as paths:
@@ -136,7 +132,6 @@ def _study(
 
 
 def _left_out(version: Result) -> str:
-    """Which targets a study lacks, as nothing was found for them."""
     names = list(version.pooled_topics.filter(slots=None).values_list("topic", flat=True))
     if not names:
         return ""

@@ -1,5 +1,3 @@
-"""Judgments and embeddings that apps on this level may use: of studies, and of collections."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

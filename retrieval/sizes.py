@@ -1,5 +1,3 @@
-"""How many topics or targets a test collection needs, each answer with the alternatives to it."""
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import floor, isinf
@@ -69,7 +67,6 @@ class Size:
 def topics_for_correlation(
     rho: float, *, power: float, alpha: float, method: Method = "cohen", one_sided: bool = False
 ) -> Size:
-    """Items that distinguish a correlation from 0, and as many by every other method."""
     exact = items_for_power(rho, method=method, power=power, alpha=alpha, one_sided=one_sided)
     if isinf(exact):
         raise ValueError(f"a correlation of {rho} takes more than a thousand million items")
@@ -114,7 +111,6 @@ def items_for_metrics(
     alpha: float,
     one_sided: bool = False,
 ) -> Size:
-    """Items that distinguish two metrics' correlations with the same human ratings."""
     sided = {"alpha": alpha, "one_sided": one_sided}
     exact = items_for_metric_pair(
         first, second, between, power=power, alpha=alpha, one_sided=one_sided
@@ -143,7 +139,6 @@ def targets_for_kappa(
     per_target: float = 1.0,
     icc: float = 0.0,
 ) -> Size:
-    """Candidates judged twice whose kappa's interval has a width; of targets, with clustering."""
     exact = items_for_kappa_width(kappa, width, prevalence=prevalence, confidence=confidence)
     assumptions = {"kappa": kappa, "width": width, "prevalence": prevalence}
     assumptions |= {"confidence": confidence}
@@ -159,7 +154,6 @@ def targets_for_kappa(
 
 
 def topics_for_difference(difference: float, sd: float, *, power: float, alpha: float) -> Size:
-    """Topics on which two systems' mean difference is distinguished from 0."""
     exact = items_for_difference(difference, sd, power=power, alpha=alpha)
     n = whole_items(exact)
     return Size(
@@ -175,7 +169,6 @@ def topics_for_difference(difference: float, sd: float, *, power: float, alpha: 
 def topics_for_several(
     difference: float, sd: float, n_systems: int, *, power: float, alpha: float
 ) -> Size:
-    """Topics on which several systems' means are told apart by analysis of variance."""
     n = topics_for_systems(difference, sd, n_systems, power=power, alpha=alpha)
     stated = {"difference": difference, "sd": sd, "systems": n_systems}
     return Size(
@@ -189,7 +182,6 @@ def topics_for_several(
 
 
 def topics_for_interval(width: float, sd: float, *, confidence: float) -> Size:
-    """Topics whose interval of a mean, or of a mean difference, has a width on average."""
     exact = topics_for_width(width, sd, confidence=confidence)
     return Size(
         n=whole_items(exact),
@@ -205,7 +197,6 @@ def _digits(power: float) -> str:
 
 
 def _stated(name: str, value: object) -> str:
-    """An assumption as a sentence has it."""
     if name == "one_sided":
         return "one-sided" if value else "two-sided"
     return f"{name.replace('_', ' ')} {value}"

@@ -1,5 +1,3 @@
-"""Vectors and catalogues that a collection is given: what they may be, and what is read of them."""
-
 from __future__ import annotations
 
 import shutil
@@ -33,13 +31,12 @@ from retrieval.trec_files import Run, each_row
 ZIP = b"PK\x03\x04"
 MOST_UNPACKED = 5
 BYTES_A_NUMBER = 4
+# The memory that a short name takes in a lookup table.
 BYTES_A_NAME = 100
-"""In memory, of a short one that is looked up."""
 
 
 @contextmanager
 def opened_catalogue(path: Path) -> Iterator[Catalogue]:
-    """The documents of a table, or of a zip with a table and pictures."""
     most_bytes = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2
     with unpacked(path, most_bytes=most_bytes) as table:
         yield read_catalogue(table.path, pictures=table.pictures)
@@ -47,7 +44,6 @@ def opened_catalogue(path: Path) -> Iterator[Catalogue]:
 
 @contextmanager
 def vectors_of(path: Path) -> Iterator[Vectors]:
-    """Vectors of a Parquet file, or of a zip with a .npy file and its file of names."""
     with path.open("rb") as file:
         is_zip = file.read(4) == ZIP
     most_rows = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2 // BYTES_A_NAME
@@ -82,7 +78,6 @@ def _require_bearable(path: Path) -> None:
 
 
 def _unzipped(path: Path, folder: Path) -> Path:
-    """The array of a zip, with the file of names beside it."""
     most = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2
     require_few_members(path)
     try:
@@ -118,7 +113,6 @@ def _unzipped(path: Path, folder: Path) -> Path:
 
 
 def names_in(path: Path, kind: str) -> frozenset[str]:
-    """The documents that a catalogue or vectors name; pictures are not looked at."""
     if kind == CollectionFile.Kind.EMBEDDINGS:
         with vectors_of(path) as vectors:
             return frozenset(vectors.names)
@@ -139,7 +133,6 @@ def vectors_facts(path: Path) -> dict[str, Any]:
 
 
 def catalogue_facts(path: Path) -> dict[str, Any]:
-    """What a catalogue's row says of it."""
     with opened_catalogue(path) as catalogue:
         n = len(catalogue.documents)
         unshown = unshown_pictures(catalogue)
@@ -172,7 +165,6 @@ def contradicting_lines(run: Run, most: int) -> Iterator[tuple[int, str]]:
 
 
 def unshown_pictures(catalogue: Catalogue) -> list[tuple[int, str]]:
-    """Documents whose picture a catalogue names and cannot show, by line."""
     return [
         (catalogue.lines[docno], f"{docno}: {document.problem}")
         for docno, document in catalogue.documents.items()

@@ -1,5 +1,3 @@
-"""A stored evaluation, read from its rows as `evaluate_runs --json` prints it."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -40,7 +38,6 @@ class StoredEvaluation:
 
     @cached_property
     def measures(self) -> list[EvaluatedMeasure]:
-        """The primary ones first."""
         return sorted(self.version.measures.all(), key=lambda one: (not one.is_primary, one.pk))
 
     @cached_property
@@ -57,7 +54,6 @@ class StoredEvaluation:
 
     @cached_property
     def results(self) -> dict[int, list[RunResult]]:
-        """By measure, the best run first."""
         by_measure: dict[int, list[RunResult]] = defaultdict(list)
         for row in self.version.results.all():
             row.run = self.files[row.run_id]
@@ -78,7 +74,6 @@ class StoredEvaluation:
 
     @cached_property
     def pairs(self) -> dict[int, list[RunPair]]:
-        """By measure."""
         by_measure: dict[int, list[RunPair]] = defaultdict(list)
         for row in self.version.pairs.all():
             row.a, row.b = self.files[row.a_id], self.files[row.b_id]
@@ -87,12 +82,10 @@ class StoredEvaluation:
 
     @cached_property
     def weights(self) -> EvaluationWeights | None:
-        """The sample that topics are weighed by, if one was chosen."""
         return EvaluationWeights.objects.filter(version=self.version).first()
 
     @cached_property
     def weighted(self) -> list[WeightedResult]:
-        """Means over all targets of the sample, then differences of every two runs."""
         rows = list(self.version.weighted_results.all())
         names = {one.pk: one for one in self.measures}
         for row in rows:
@@ -105,14 +98,12 @@ class StoredEvaluation:
         return [note["text"] for note in self.version.notes]
 
     def groups(self, one: EvaluatedMeasure) -> list[list[str]]:
-        """The runs of a primary measure from the best on; groups apart differ."""
         groups: dict[int, list[str]] = defaultdict(list)
         for row in self.results[one.pk]:
             groups[row.group or 0].append(row.run.name)
         return [groups[number] for number in sorted(groups)]
 
     def record(self, *, per_topic: bool = True) -> dict[str, Any]:
-        """As `evaluate_runs --json` prints it, with or without each topic's values."""
         in_order = sorted(self.measures, key=lambda one: one.pk)
         primary = [one for one in in_order if one.is_primary]
         rules = self.version.settings
@@ -139,7 +130,6 @@ class StoredEvaluation:
         } | self._weighted()
 
     def _weighted(self) -> dict[str, Any]:
-        """As `evaluate_runs --weights --json` prints it; the notes are among the others."""
         if (weights := self.weights) is None:
             return {}
         means = [row for row in self.weighted if row.other is None]
@@ -183,7 +173,6 @@ class StoredEvaluation:
         return by_result
 
     def topic_rows(self) -> RowFile:
-        """Every run's value of every measure in every topic."""
         rows = TopicValue.objects.filter(result__version=self.version).order_by("pk")
         columns = ("topic", "result__run__name", "result__measure__name", "value")
         return RowFile(

@@ -1,5 +1,3 @@
-"""Files of a collection: stored in parts, read once in the background, described, removed."""
-
 from __future__ import annotations
 
 import gzip
@@ -111,7 +109,6 @@ def _judges(kind: str, start: bytes, made_by: str) -> str:
 
 
 def _require_room(collection: Collection, n_bytes: int) -> None:
-    """Refuse what would fill the database."""
     files = collection.files.aggregate(n=Sum("n_bytes"))
     most = MOST_LARGEST * settings.UPLOAD_MAX_MEGABYTES
     if (files["n"] or 0) + n_bytes > most * 1024**2:
@@ -149,7 +146,6 @@ def _require_sort(kind: str, start: bytes) -> None:
 
 
 def _problem_of_columns(kind: str, start: bytes) -> str:
-    """That a file which is said to be a run has the columns of qrels, or the other way round."""
     found = guess_kind(start)
     if found is None or KINDS[found] == kind or is_json(start):
         return ""
@@ -169,7 +165,6 @@ def _problem_of_columns(kind: str, start: bytes) -> str:
 
 
 def _text_start(start: bytes) -> bytes:
-    """The first bytes of a file's content in UTF-8, unpacked if it is compressed."""
     if start.startswith(GZIP):
         try:
             start = zlib.decompressobj(wbits=31).decompress(start, PART_BYTES)
@@ -179,7 +174,6 @@ def _text_start(start: bytes) -> bytes:
 
 
 def _kind_of(start: bytes) -> str:
-    """What a file's first lines say it is."""
     kind = guess_kind(_text_start(start))
     if kind is not None:
         return KINDS[kind]
@@ -209,7 +203,6 @@ def free_name(
 
 @transaction.atomic
 def describe_file(*, file: CollectionFile, actor: User | None, **descriptions: str) -> None:
-    """Say what a run's family is, or who judged qrels and how, and what a file is called."""
     values = {name: descriptions[name].strip() for name in DESCRIPTIONS if name in descriptions}
     if not values.get("name", file.name):
         raise CollectionUnfit(_("A file needs a name."))
@@ -269,7 +262,6 @@ def is_packed(file: CollectionFile) -> bool:
 
 
 def require_bearable(path: Path) -> None:
-    """CollectionUnfit where a file is too much once it is unpacked."""
     with path.open("rb") as content:
         if content.read(2) != GZIP:
             return

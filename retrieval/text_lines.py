@@ -1,5 +1,3 @@
-"""The lines of a list of names and the rows of a table, read one at a time."""
-
 from __future__ import annotations
 
 import io
@@ -15,8 +13,8 @@ from error_codes import CodedText
 from presentation.files import plain_file
 from retrieval.exceptions import FileFaults
 
+# In characters: a name has at most a thousand bytes.
 LONGEST_LINE = 64 * 1024
-"""In characters: a name has a thousand bytes at the most."""
 
 
 def each_table_row(
@@ -33,7 +31,6 @@ def each_table_row(
 
 
 def numbered_fault(fault: ImportRefused) -> tuple[int | None, str]:
-    """A fault of a row as its line, and its column and problem with the code."""
     problem = f"{fault.field}: {fault.problem}" if fault.field else fault.problem
     return fault.line, CodedText(problem, fault.code)
 

@@ -46,8 +46,8 @@ class Columns:
     document: Integers
     value: Floats
     tags: frozenset[str]
+    # Ranks of a run, NaN if they are not whole numbers; empty for qrels.
     rank: Floats
-    """Of a run; NaN where it is no whole number. Empty of qrels."""
 
     def has_a_pair_twice(self) -> bool:
         pairs = np.sort(self.topic * (len(self.documents) or 1) + self.document)
@@ -108,7 +108,6 @@ def read_in_blocks(blocks: Iterable[bytes], layout: Layout) -> Columns | None:
 
 
 def _table(block: bytes, layout: Layout) -> pa.Table | None:
-    """The columns of a block whose every line has as many as the layout says."""
     # Loads an engine that pages without files do without.
     import pyarrow as pa
     from pyarrow import csv
@@ -167,7 +166,6 @@ def _single_spaced(block: bytes) -> tuple[bytes, str] | None:
 
 
 def _delimiter(codes: NDArray[np.uint8]) -> str | None:
-    """What stands once between any two columns and nowhere else: tabs, if there are any."""
     is_white = codes <= SPACE
     if is_white[0] or (is_white[1:] & is_white[:-1]).any():
         return None
@@ -190,7 +188,6 @@ def _is_utf8(block: bytes) -> bool:
 
 
 def _numbers(table: pa.Table, layout: Layout) -> Floats | None:
-    """Scores, grades or ranks that are written as the layout says; None where one is not."""
     import pyarrow as pa
 
     name = layout.value_column
@@ -211,7 +208,6 @@ def _numbers(table: pa.Table, layout: Layout) -> Floats | None:
 
 
 def _ranks(column: Any) -> Floats:
-    """The ranks of a block; NaN for all where one is no whole number."""
     import pyarrow as pa
 
     if column.type != pa.int64() or column.null_count:
@@ -220,7 +216,6 @@ def _ranks(column: Any) -> Floats:
 
 
 def _in_order(parts: Sequence[Any]) -> tuple[list[str], Integers]:
-    """The names in the order of their bytes, and where among them each line's is."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -254,15 +249,14 @@ def contradicting(topic: Integers, rank: Floats, score: Floats) -> Integers:
 
 
 def _is_in_order(topic: Integers, rank: Floats) -> bool:
-    """Whether each topic's lines follow one another by rank, no two with the same."""
     is_same = topic[1:] == topic[:-1]
     if int((~is_same).sum()) + 1 != int(topic.max(initial=0)) + 1:
         return False
     return bool((rank[1:] > rank[:-1])[is_same].all())
 
 
+# The most JSON that is read as a whole: its objects take ten times as much memory.
 MOST_BYTES = 128 * 1024**2
-"""Of JSON that is read as a whole: its objects take ten times as much memory."""
 Named = dict[str, str]
 NO_DOCUMENTS = CodedText("the topic has no documents", "no_documents")
 
@@ -312,7 +306,6 @@ def each_record(
 def each_table_record(
     path: Path, kind: FileKind, report: ReadingReport
 ) -> Iterator[tuple[str, Named]]:
-    """The same of the rows of a CSV table with a header; the report has notes on the table."""
     try:
         for row in tables.each_row(path, report=report):
             fields = Pairs((name, row.text(name).strip()) for name in row.fields)
@@ -353,7 +346,6 @@ def _loaded(content: bytes) -> Any:
 
 
 def _named(path: Path, line: int | None, record: Any, kind: FileKind) -> Named:
-    """The fields of a record that runs and qrels have."""
     if isinstance(record, Pairs):
         named = {
             column: _text(value)
@@ -376,5 +368,4 @@ def _value_column(kind: FileKind) -> str:
 
 
 def _text(value: Any) -> str:
-    """A name or number as lines have it."""
     return value if isinstance(value, str) else repr(value)

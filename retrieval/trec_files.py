@@ -60,10 +60,10 @@ MARKED = re.compile(rf"\s*\S+\s+{SIMULATED}(?:-\S*)?\s".encode())
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan)", re.ASCII | re.I)
 BLOCK_BYTES = 32 * 1024**2
 STARTS_LOOKED_AT = 64 * 1024
+# The most bytes of an unpacked file: lists of a thousand documents for 300,000 topics.
 MOST_BYTES = 16 * 1024**3
-"""Of a file, unpacked: lists of a thousand documents for 300,000 topics."""
+# In bytes.
 LONGEST_LINE = 1024**2
-"""In bytes: six columns, of which names are the longest."""
 TOO_LONG = CodedText(
     f"it is longer than {LONGEST_LINE // 1024**2} MiB, which no line of a run or of qrels is.",
     code="too_long",
@@ -126,7 +126,6 @@ class RelevanceGrades:
 
 
 def read_run(path: Path) -> Run:
-    """A run, plain or compressed with gzip, or TrecFileFaults, which name each line."""
     read, layout, reading = _read(path, "run")
     tag = next(iter(read.tags)) if len(read.tags) == 1 else ""
     # The first rank is the best.
@@ -143,13 +142,11 @@ def read_run(path: Path) -> Run:
 
 
 def read_qrels(path: Path) -> RelevanceGrades:
-    """Qrels, plain or compressed with gzip, or TrecFileFaults, which name each line."""
     read, _layout, reading = _read(path, "qrels")
     return _as_grades(path, read, reading)
 
 
 def has_simulated_mark(path: Path) -> bool:
-    """Whether any line of qrels that can be read has the mark of simulated answers."""
     with _readable(path) as file:
         return any(MARKED.match(line) for line in file)
 
@@ -203,7 +200,6 @@ def each_row(path: Path, kind: FileKind) -> Iterator[tuple[int, dict[str, str]]]
 
 
 def kind_of_file(path: Path) -> FileKind | None:
-    """What a file's first lines say it is; None if they are neither of a run nor of qrels."""
     with _readable(path) as file:
         return guess_kind(file.read(STARTS_LOOKED_AT))
 
@@ -225,7 +221,6 @@ def _read(path: Path, kind: FileKind) -> tuple[Columns, Layout, ReadingReport]:
 
 
 def _layout(path: Path, file: IO[bytes], kind: FileKind) -> Layout:
-    """The layout of a file; a picture or a workbook is refused in one sentence."""
     begin = file.tell()
     start = file.read(STARTS_LOOKED_AT)
     file.seek(begin)
@@ -296,7 +291,6 @@ def _require_size(path: Path, n_bytes: int) -> None:
 
 
 def _blocks(path: Path, file: IO[bytes], layout: Layout) -> Iterator[bytes]:
-    """The file's bytes in blocks of whole lines, none of which is too long."""
     n_bytes, n_lines = 0, 0
     if layout.header_line == 1:
         n_lines, _header = 1, file.readline(LONGEST_LINE)
@@ -312,7 +306,6 @@ def _blocks(path: Path, file: IO[bytes], layout: Layout) -> Iterator[bytes]:
 
 
 def _long_line(block: bytes) -> int | None:
-    """Where the first line begins that is too long; looked for from the last end within reach."""
     start = 0
     while len(block) - start > LONGEST_LINE:
         end = block.rfind(b"\n", start, start + LONGEST_LINE + 1)
@@ -323,7 +316,6 @@ def _long_line(block: bytes) -> int | None:
 
 
 def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The lines with their numbers, none longer than what is read of it at once."""
     number = 0
     while line := file.readline(LONGEST_LINE + 1):
         number += 1
@@ -333,7 +325,6 @@ def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def _lines_of(path: Path, file: IO[bytes], layout: Layout) -> _Lines:
-    """The lines of a file that can be used, or TrecFileFaults, which name each that cannot."""
     lines = _Lines(layout)
     faults: list[tuple[int | None, CodedText]] = []
     if layout.is_json:
@@ -364,8 +355,6 @@ def _lines_of(path: Path, file: IO[bytes], layout: Layout) -> _Lines:
 
 
 class _Lines:
-    """The lines of a file, read one by one; each that cannot be used gives its reason."""
-
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         kind_of_file = "a run" if layout.kind == "run" else "qrels"
@@ -396,7 +385,6 @@ class _Lines:
         return reading
 
     def take(self, number: int, line: bytes) -> CodedText | None:
-        """Keep a line's values, or say what is wrong with it."""
         cells = self.layout.split(line)
         if not cells or number == self.layout.header_line:
             return None
@@ -452,7 +440,6 @@ class _Lines:
         return None
 
     def _number(self, named: Named) -> tuple[CodedText | None, float]:
-        """What is wrong with a line's score, rank or grade, and its value where nothing is."""
         if not self.layout.value_column:
             return None, 1
         text = named[self.layout.value_column]

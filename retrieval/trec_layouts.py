@@ -87,19 +87,16 @@ class Layout:
 
 
 def is_json(start: bytes) -> bool:
-    """Whether a file's first bytes are JSON: an object with a name, or an array of objects."""
     return JSON.match(start) is not None
 
 
 def decoded_start(start: bytes) -> bytes:
-    """A file's first bytes without a byte order mark, and in UTF-8 if they are UTF-16."""
     if start.startswith(UTF16):
         start = start[: len(start) // 2 * 2].decode("utf-16", errors="replace").encode()
     return start.removeprefix(codecs.BOM_UTF8)
 
 
 def find_layout(start: bytes, kind: FileKind) -> Layout:
-    """The layout of a file by its first bytes; TREC's if they fit no other."""
     if is_json(start):
         value = "score" if kind == "run" else "grade"
         return Layout(kind, ("topic", "docno", value), is_json=True)
@@ -119,7 +116,6 @@ def find_layout(start: bytes, kind: FileKind) -> Layout:
 
 
 def _shorter(kind: FileKind, columns: list[tuple[bytes, ...]]) -> tuple[str, ...]:
-    """The names of columns that are not TREC's, by their cells; empty if they fit no layout."""
     if kind == "qrels" and len(columns) == 2:
         return MS_MARCO_QRELS
     if kind == "qrels" and len(columns) == 4:
@@ -138,14 +134,12 @@ def _shorter(kind: FileKind, columns: list[tuple[bytes, ...]]) -> tuple[str, ...
 
 
 def _rows(start: bytes, layout: Layout) -> Iterator[tuple[int, list[bytes]]]:
-    """The cells of lines, with their numbers, without comments and empty lines."""
     for number, line in enumerate(start.split(b"\n"), 1):
         if (cells := layout.split(line)) and not layout.is_comment(cells):
             yield number, cells
 
 
 def _header(cells: list[bytes], kind: FileKind) -> tuple[str, ...]:
-    """The columns that a header names; empty if it is none."""
     names = [column_name(cell.decode(errors="replace")) for cell in cells]
     if kind != "run":
         names = ["grade" if name == "score" else name for name in names]
@@ -176,12 +170,10 @@ def _csv_header(start: bytes, kind: FileKind) -> tuple[str, ...]:
 
 
 def column_name(text: str) -> str:
-    """The column that a header or a field of JSON names, such as topic for `query-id`."""
     return COLUMN_OF_NAME.get(re.sub(r"[-_ ]", "", text.strip().strip('"').casefold()), "")
 
 
 def guess_kind(start: bytes) -> FileKind | None:
-    """Whether a file's first bytes are of a run, of qrels, or of qrels by several assessors."""
     if is_json(start):
         return _guess_json_kind(start)
     run, qrels = find_layout(start, "run"), find_layout(start, "qrels")
@@ -211,7 +203,6 @@ def _guess_json_kind(start: bytes) -> FileKind | None:
 
 
 def _has_two_assessors(rows: list[list[bytes]]) -> bool:
-    """Whether two assessors, whom column 2 names, graded the same document of a topic."""
     assessor_of: dict[tuple[bytes, bytes], bytes] = {}
     for topic, assessor, document, _grade in (cells for cells in rows if len(cells) == 4):
         if assessor_of.setdefault((topic, document), assessor) != assessor:
@@ -220,8 +211,8 @@ def _has_two_assessors(rows: list[list[bytes]]) -> bool:
 
 
 LOOKED_AT = 4096
+# Share of the characters. A line or two in another encoding are faults of a text, by line.
 MOST_UNREADABLE = 0.2
-"""Of the characters: a line or two in another encoding are faults of a text, and named by line."""
 ZIP, GZIP, OLD_OFFICE = b"PK\x03\x04", b"\x1f\x8b", b"\xd0\xcf\x11\xe0"
 PICTURES = {
     b"\x89PNG": "PNG",
@@ -248,7 +239,6 @@ def problem_of_text(start: bytes) -> str:
 
 
 def _noun(start: bytes) -> str | None:
-    """The name of a well-known format."""
     for first, name in PICTURES.items():
         if start.startswith(first) and _is_binary(start):
             return _("a picture ({name})").format(name=name)
@@ -268,7 +258,6 @@ def _noun(start: bytes) -> str | None:
 
 
 def _zip_noun(start: bytes) -> str:
-    """Office documents are zips of XML files."""
     if b"xl/" in start:
         return _("an Excel workbook")
     if b"[Content_Types].xml" in start or b"word/" in start:
@@ -277,7 +266,6 @@ def _zip_noun(start: bytes) -> str:
 
 
 def problem_of_table(start: bytes) -> str:
-    """Why bytes are not the start of a table, or of a zip with one; empty where they may be."""
     if start.startswith(ZIP) or start.startswith(OLD_OFFICE):
         return ""  # what is in it, its reader says
     noun = _noun(start)
@@ -287,7 +275,6 @@ def problem_of_table(start: bytes) -> str:
 
 
 def problem_of_vectors(start: bytes) -> str:
-    """Why bytes are not the start of vectors; empty where they may be."""
     noun = _noun(start)
     if start.startswith(b"PAR1") or (start.startswith(ZIP) and noun == _("a zip")):
         return ""
@@ -312,12 +299,10 @@ PREFIX = f"{SIMULATED}-"
 
 
 def iteration_of(is_simulated: bool) -> str:
-    """Column 2 of qrels."""
     return SIMULATED if is_simulated else UNMARKED
 
 
 def assessor_name(name: str, is_simulated: bool) -> str:
-    """Column 2 of each assessor's grades."""
     return f"{PREFIX}{name}" if is_simulated else name
 
 

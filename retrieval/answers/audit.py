@@ -1,5 +1,3 @@
-"""An audit as pages and the command show it: what can be used, and what is wrong, file by file."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +84,6 @@ class AuditedFileView:
 
     @cached_property
     def facts(self) -> list[Fact]:
-        """What was counted of the file, with the section of each number."""
         return list(_list_facts(self.file["facts"]))
 
     @property
@@ -104,19 +101,16 @@ class AuditedFileView:
 
     @property
     def sign(self) -> str:
-        """As the stages' signs: done, look, needs you."""
         if self.is_unknown:
             return "later"
         return "needs-you" if self.refused else "warning" if self.defects else "done"
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nothing was looked at, and nothing may be said to be well."""
         return bool(self.file["kind"] == "unknown")
 
     @property
     def finding(self) -> str:
-        """What is wrong, in a few words."""
         if self.file["kind"] == "unknown":
             return self.kind
         if self.refused:
@@ -131,7 +125,6 @@ class AuditedFileView:
 
     @property
     def numbers(self) -> list[Table]:
-        """What was counted: a table for each section that has rows, and one of single numbers."""
         single = [one for one in self.facts if one.row is None]
         tables = [self._single(single)] if single else []
         rows = sorted(
@@ -177,7 +170,6 @@ def list_files(result: Result) -> list[AuditedFileView]:
 
 
 def claims_table(result: Result) -> Table | None:
-    """The published numbers, claim by claim; None if there are none."""
     columns = (
         FILE,
         Column(_("Number"), is_number=False),
@@ -200,7 +192,6 @@ def _show_finding(one: Row) -> dict[str, Any]:
 
 
 def _list_facts(facts: Mapping[str, Any]) -> Iterator[Fact]:
-    """Each number with its section, and its row if the section is a table."""
     for name, value in facts.items():
         if isinstance(value, Mapping):
             yield from _list_section(name, None, value)
@@ -240,7 +231,6 @@ def fact_cell(fact: Fact) -> str | Number:
 
 
 def counted_cell(number: float | None) -> Number:
-    """Whole where it is."""
     return Number(number, 0 if number is not None and float(number).is_integer() else 4)
 
 
@@ -251,7 +241,6 @@ def words_of(code: str) -> str:
 
 
 def name_of(fact: Fact) -> str:
-    """What a number is of: in a histogram, topics by how many relevant documents they have."""
     if fact.section.endswith(HISTOGRAM):
         return _("topics with {n} relevant").format(n=fact.name)
     return words_of(fact.name)
@@ -281,7 +270,6 @@ CLAIM_NAMES = {
 
 
 def audit_text(audit: Audit) -> str:
-    """File by file: refusals, defects, notes, sizes, claims; then all together."""
     parts = ["\n".join(_file(one)) for one in audit.files]
     return text_report([*parts, "\n".join(_totals(audit))])
 
@@ -322,7 +310,6 @@ def _claim(claim: ClaimChecked) -> str:
 
 
 def _facts(one: AuditedFile) -> Iterator[str]:
-    """The tables of what was counted, with an empty line before each."""
     if "sizes" in one.facts:
         yield from _table(_sizes(one.facts), ("", *_columns(one.facts)))
     if "positions" in one.facts:

@@ -1,5 +1,3 @@
-"""Which run is best by a measure, and whether that is sure, in sentences."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +22,7 @@ ALL = 0.995
 
 @dataclass(frozen=True)
 class EvaluationAnswer:
-    """The answer of one measure; `results` are from the best run on."""
+    """`results` are sorted, the best run first."""
 
     measure: EvaluatedMeasure
     results: Sequence[RunResult]
@@ -37,7 +35,7 @@ class EvaluationAnswer:
 
     @cached_property
     def rivals(self) -> list[RunResult]:
-        """The runs that no test sets behind the first."""
+        """The runs that are not significantly worse than the first."""
         order = RunOrder.of(
             {row.run.name: row.mean for row in self.results},
             [(pair.a.name, pair.b.name, pair.delta, pair.p_adjusted) for pair in self.pairs],
@@ -47,7 +45,6 @@ class EvaluationAnswer:
 
     @property
     def first_sentence(self) -> str:
-        """Which run is best by this measure, in words that need no statistics."""
         names = {"run": self.first.run.name, "measure": self.measure.name}
         if self.first.mean is None:
             return CodedText(

@@ -1,5 +1,3 @@
-"""A stored evaluation as pages and programs show it: the answer, the means, and the tables."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -48,8 +46,6 @@ class MeanRow:
 
 
 class EvaluationView:
-    """An evaluation under one of its measures, with the two runs that the chart sets apart."""
-
     table_forms = tuple(TABLE_FORMS)
 
     def __init__(self, rows: StoredEvaluation, query: Mapping[str, str]) -> None:
@@ -64,7 +60,6 @@ class EvaluationView:
 
     @property
     def level(self) -> str:
-        """How confident its intervals are."""
         return self.version.level
 
     @cached_property
@@ -78,12 +73,10 @@ class EvaluationView:
 
     @cached_property
     def unweighted(self) -> str:
-        """What means of topics that were drawn with unequal probabilities are of."""
         return describe_unweighted(self.version, find_evaluation_draw(self.version))
 
     @cached_property
     def axis(self) -> Axis:
-        """From 0 to 1, or as far as a value lies beyond."""
         limits = [value for row in self.results for value in (row.ci_high, row.mean) if value]
         return Axis(0.0, max([1.0, *limits]), 0.25)
 
@@ -108,7 +101,6 @@ class EvaluationView:
 
     @cached_property
     def chart(self) -> Chart | None:
-        """Two runs topic by topic."""
         if self.compared is None:
             return None
         names = {name: run.name for name, run in zip("ab", self.compared, strict=True)}
@@ -123,12 +115,10 @@ class EvaluationView:
 
     @property
     def query_fields(self) -> list[tuple[str, str]]:
-        """What of the address stays when other runs are compared."""
         return [("version", str(self.version.number)), ("measure", self.measure.name)]
 
     @property
     def chart_query(self) -> str:
-        """The chart's address, after its name."""
         runs = [(name, run.name) for name, run in zip("ab", self.compared or (), strict=False)]
         return urlencode([*self.query_fields, *runs])
 
@@ -155,7 +145,6 @@ class EvaluationView:
 
 
 def means_table(rows: StoredEvaluation) -> Table:
-    """Every run's mean of every measure, with what it rests on."""
     columns = (
         RUN,
         MEASURE,
@@ -188,7 +177,6 @@ def means_table(rows: StoredEvaluation) -> Table:
 
 
 def pairs_table(rows: StoredEvaluation, measures: list[EvaluatedMeasure]) -> Table:
-    """Every two runs compared."""
     columns = (
         MEASURE,
         RUN,
@@ -225,7 +213,6 @@ def pairs_table(rows: StoredEvaluation, measures: list[EvaluatedMeasure]) -> Tab
 
 
 def weighted_table(rows: StoredEvaluation, measures: list[EvaluatedMeasure]) -> Table:
-    """Means, and differences of every two runs, for all targets that topics were drawn from."""
     columns = (
         MEASURE,
         RUN,

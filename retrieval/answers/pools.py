@@ -1,5 +1,3 @@
-"""A stored pool, and a sample of targets, as their pages show them."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -90,7 +88,6 @@ class PoolView:
 
     @property
     def answer(self) -> str:
-        """How many candidates of how many targets."""
         row, n = self.summary, self.version.facts["n_topics"]
         targets = ngettext("{n} target", "{n} targets", n).format(n=f"{n:,}")
         each = (
@@ -120,7 +117,6 @@ class PoolView:
 
     @property
     def hubs(self) -> str:
-        """How unevenly the candidates are spread."""
         row = self.summary
         if not self.has_hubs:
             return _(
@@ -142,20 +138,18 @@ class PoolView:
 
     @cached_property
     def topic(self) -> PooledTopic | None:
-        """The topic that is shown in full, at first the first."""
         rows = PooledTopic.objects.filter(version=self.version)
         match = rows.filter(topic=self.topic_name).first() if self.topic_name else None
         return match or rows.first()
 
     @property
     def unknown_topic(self) -> str:
-        """The name that was looked for, where no target has it."""
+        """The name that was searched for, if no target has it."""
         is_shown = self.topic is not None and self.topic.topic == self.topic_name
         return "" if is_shown else self.topic_name
 
     @cached_property
     def slots(self) -> list[dict[str, Any]]:
-        """The candidates of that topic with what was passed over for each."""
         if self.topic is None:
             return []
         passed: dict[int, list[str]] = {}
@@ -204,7 +198,7 @@ class Draw:
 
 
 def find_draw(pool: Result | None) -> Draw | None:
-    """The sample that a pool's targets are, where they are one."""
+    """The sample that the pool's targets were drawn as, if any."""
     key = pool.settings.get("sample") if pool is not None else None
     version = Result.objects.filter(pk=key).first() if key else None
     if version is None:
@@ -240,7 +234,6 @@ def describe_unweighted(evaluation: Result, draw: Draw | None) -> str:
 
 
 def sentence_of(version: Result) -> str:
-    """How many targets were drawn, and by what."""
     text = ngettext(
         "Sample {number}: {n} target, by {column}.",
         "Sample {number}: {n} targets, by {column}.",

@@ -1,5 +1,3 @@
-"""How the judging of a collection's studies stands: rounds, agreement between them, qrels."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -89,7 +87,6 @@ class StudyJudgments:
 
     @property
     def has_two_opinions(self) -> bool:
-        """Whether anything was judged twice, so that there is agreement to compute."""
         has_several = any(one.n_submissions > one.n_items for one in self.rounds)
         return self.has_second_round or has_several
 
@@ -105,7 +102,6 @@ class StudyJudgments:
 
     @property
     def agreement(self) -> list[str]:
-        """How well annotators and rounds agree, in sentences, and what no coefficient counts."""
         sentences = [_sentence_of_alpha(one) for one in self.alphas]
         sentences += [sentence_of(one) for one in self.kappas]
         if self.n_without_judgment:
@@ -123,7 +119,6 @@ class StudyJudgments:
 
     @property
     def chance(self) -> str:
-        """Which coefficients do not tell the agreement from chance; empty where all do."""
         doubted = [
             *(
                 _("{name} of round {round}, {value} {interval}").format(
@@ -166,7 +161,6 @@ def _kappa_of(question: Question) -> str:
 
 
 def sentence_of(row: RoundCoefficient) -> str:
-    """A coefficient of two rounds with its interval, or why it is undefined."""
     names = {"name": title_of(row.name), "earlier": row.earlier, "later": row.later}
     if row.value is None:
         return CodedText(
@@ -184,7 +178,6 @@ def sentence_of(row: RoundCoefficient) -> str:
 
 
 def _sentence_of_alpha(row: AgreementCoefficient) -> str:
-    """How the annotators of a round agree, who judged the same targets."""
     names = {"name": title_of(row.name), "round": row.round}
     if row.value is None:
         text = _("{name} between the annotators of round {round} is undefined: {reason}.")
@@ -198,7 +191,7 @@ def _sentence_of_alpha(row: AgreementCoefficient) -> str:
 
 
 def judged_studies(collection: Collection) -> list[StudyJudgments]:
-    """The collection's studies as they stand; as many queries for one as for many."""
+    """The number of queries does not depend on the number of studies."""
     counted = collection.studies.with_n_items().annotate(has_reasons=_has_reasons())
     studies = list(counted.order_by("title", "pk"))
     rows = {study.pk: StudyJudgments(study) for study in studies}
@@ -231,7 +224,6 @@ def judged_studies(collection: Collection) -> list[StudyJudgments]:
 
 
 def _has_reasons() -> Q:
-    """Whether an annotator of a study wrote a reason, of a page or of a document."""
     pages = Submission.objects.filter(item__study=OuterRef("pk")).exclude(justification="")
     documents = WrittenAnswer.objects.filter(submission__item__study=OuterRef("pk"))
     return Q(Exists(pages.order_by())) | Q(Exists(documents.order_by()))

@@ -1,5 +1,3 @@
-"""Test collections, their files, and the background jobs about them."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""What was computed of test collections: results of each kind, and requests for more."""
-
 from __future__ import annotations
 
 from http import HTTPStatus
@@ -48,6 +46,7 @@ from retrieval.stored_evaluations import StoredEvaluation
 
 Kind = ResultType
 Record = dict[str, Any]
+# The kinds of results, by their name in an address.
 KINDS = {
     "evaluations": Kind.EVALUATION,
     "comparisons": Kind.COMPARISON,
@@ -58,7 +57,6 @@ KINDS = {
     "reports": Kind.REPORT,
     "targets": Kind.TARGETS,
 }
-"""What an address calls the results of a kind."""
 
 
 class UsedFileSerializer(serializers.Serializer[Any]):
@@ -84,7 +82,6 @@ class CollectionResultSerializer(ShownResultSerializer):
 
 
 def find_results(collection: Collection, kind: str) -> Any:
-    """The results that an address names, newest first; 404 for what is no kind."""
     name = KINDS.get(kind, kind)
     if kind not in KINDS and name not in result_kinds("collection"):
         raise NotFound(f"There are no results called {kind}; there are {', '.join(KINDS)}.")
@@ -92,25 +89,21 @@ def find_results(collection: Collection, kind: str) -> Any:
 
 
 class CollectionEndpoint(ResultsEndpoint):
-    """What addresses of results of collections have in common."""
-
     job_address = "collection-job"
 
     def page_of(self, request: Request, slug: str, kind: str) -> Response:
-        """A page of the results of a kind, newest first."""
         return page(request, find_results(self.collection(slug), kind), ResultRowSerializer)
 
     def version(
         self, slug: str, kind: str, number: int, permission: Permission = Permission.VIEW
     ) -> Result:
-        """The result of that number; 404 where there is none."""
         versions = find_results(self.collection(slug, permission), kind)
         return cast(Result, get_object_or_404(versions, number=number))
 
 
 EvaluationInput = input_class(EvaluationKind)
+# The kinds whose requests the schema describes, besides evaluations.
 REQUESTED = (ComparisonKind(), ReuseKind(), MachineKind())
-"""The kinds whose requests the schema describes, besides evaluations."""
 
 
 class CollectionResults(CollectionEndpoint):
@@ -185,8 +178,6 @@ class TopicValues(CollectionEndpoint):
 
 
 class Evaluations(CollectionEndpoint):
-    """The results of the kind `evaluations`, and what asks for one."""
-
     @lists("list_evaluations", ResultRowSerializer)
     def get(self, request: Request, slug: str) -> Response:
         """Evaluations of runs against qrels, newest first.
@@ -242,8 +233,6 @@ class SampleInput(Input):
 
 
 class TargetSamples(CollectionEndpoint):
-    """The results of the kind `targets`, and what asks for one."""
-
     @lists("list_target_samples", ResultRowSerializer)
     def get(self, request: Request, slug: str) -> Response:
         """Samples of targets, newest first.
@@ -275,7 +264,6 @@ class TargetSamples(CollectionEndpoint):
 
 
 def _sample(collection: Collection, number: int) -> Result:
-    """The sample of targets of that number; a 400 of the field where there is none."""
     samples = find_results(collection, "targets")
     if (sample := samples.filter(number=number).first()) is None:
         text = _("There is no sample of targets {number}.").format(number=number)
@@ -284,7 +272,6 @@ def _sample(collection: Collection, number: int) -> Result:
 
 
 def summarize_result(version: Result) -> Record:
-    """`answer`, `details`, `tables` and `notes` of a result."""
     if version.kind == Kind.EVALUATION:
         return _summarize_evaluation(version)
     if version.kind == Kind.POOL:
@@ -310,7 +297,6 @@ def _summarize_evaluation(version: Result) -> Record:
 
 
 def _summarize_pool(version: Result) -> Record:
-    """How its slots were filled, source by source, and what is wrong with it."""
     view = PoolView(version)
     summary = [_read_row(view.summary)]
     findings = PoolFinding.objects.filter(version=version)
@@ -324,7 +310,6 @@ def _summarize_pool(version: Result) -> Record:
 
 
 def _summarize_sample(version: Result) -> Record:
-    """From which groups targets were drawn; the targets themselves are rows of their own."""
     notes = [note["text"] for note in version.notes]
     return _content(sentence_of(version), [], {"strata": list_strata(version)}, notes)
 

@@ -1,5 +1,3 @@
-"""The addresses of this app under /api/v1/."""
-
 from django.urls import URLPattern, URLResolver, include, path
 
 from lazy_views import LazyPackage

@@ -1,5 +1,3 @@
-"""The audit of a collection's files: each recognised, read, and held against the others."""
-
 from __future__ import annotations
 
 import csv
@@ -108,7 +106,6 @@ def _lines(path: Path) -> Any:
 
 
 def _header(path: Path) -> list[str]:
-    """The first line's cells; none where it is no text."""
     try:
         with _lines(path) as file:
             line = file.readline(1 << 20).decode("utf-8-sig")
@@ -131,8 +128,6 @@ def _n_lines(path: Path) -> int:
 
 
 class _Work:
-    """Files as they are audited, with what later ones are held against."""
-
     def __init__(self, claims: Mapping[str, Claims]) -> None:
         self.claims = claims
         self.files: list[AuditedFile] = []
@@ -168,7 +163,6 @@ class _Work:
     def _held_against_ticks(
         self, audited: AuditedFile, rows: Sequence[Alternatives]
     ) -> AuditedFile:
-        """With the file of pools that has most of its targets, whose claims it may explain."""
         names = {row.name for row in rows}
         shared = {path: len(names & set(ticks)) for path, ticks in self.ticks.items()}
         path = max(shared, key=lambda path: shared[path], default=None)
@@ -210,7 +204,6 @@ class _Work:
         return replace(audited, findings=(*audited.findings, found), related=(path,))
 
     def totals(self) -> dict[str, Any]:
-        """Rows and defects of all files of judged pools together."""
         pools = [one for one in self.files if one.kind == "judged pools" and one.facts]
         if not pools:
             return {}

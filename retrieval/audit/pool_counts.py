@@ -1,6 +1,3 @@
-"""What is counted of judged pools: repeats, targets among candidates, hubs, positions, and how
-judgments of a picture agree with those of the same picture in the same HIT."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,16 +16,14 @@ from retrieval.exports.grades import CollectionSizes
 from stats.agreement import Agreement, cohen_kappa
 from stats.arguments import Integers
 
+# A picture that is shown for at least this share of the targets is a hub.
 HUB_SHARE = 0.1
-"""Of the targets for which a picture is shown, from which on it is called a hub."""
 LEAST_TARGETS = 2
 MOST_HUBS = 20
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """Pictures that a pool shows more than once."""
-
     n_rows: int
     n_surplus: int
     n_within_block: int
@@ -45,8 +40,6 @@ class OwnTargets:
 
 @dataclass(frozen=True)
 class Hubs:
-    """Pictures shown for many targets: what they fill, and how often they are relevant."""
-
     n: int
     share_of_slots: float
     relevance: float
@@ -60,8 +53,6 @@ class Hubs:
 
 @dataclass(frozen=True)
 class Position:
-    """A slot of the pool: its block, how many pictures it shows, how many are relevant."""
-
     position: int
     block: int
     n_distinct: int
@@ -71,8 +62,6 @@ class Position:
 
 @dataclass(frozen=True)
 class SelfConsistency:
-    """The same picture twice in one HIT: pairs of judgments, and their kappa by HIT."""
-
     n_pairs: int
     n_different: int
     kappa: Agreement
@@ -107,13 +96,11 @@ def repeats(table: JudgedPools) -> Repeats:
 
 
 def own_targets(table: JudgedPools) -> OwnTargets:
-    """Rows that show the target among its candidates."""
     own = table.is_target
     return OwnTargets(int(own.any(axis=1).sum()), int((own & table.ticked).any(axis=1).sum()))
 
 
 def hubs(table: JudgedPools) -> Hubs:
-    """Pictures shown for at least a tenth of the targets, and for two."""
     row, slot = np.nonzero(table.has_picture)
     pairs = np.unique(np.stack([table.target[row], table.picture[row, slot]]), axis=1)
     n_targets = len(np.unique(table.target))
@@ -148,7 +135,6 @@ def positions(table: JudgedPools) -> list[Position]:
 
 
 def self_consistency(table: JudgedPools, *, confidence: float = 0.95) -> SelfConsistency:
-    """Every two slots of a judged row that show the same picture."""
     first, second, clusters = [], [], []
     for row in np.flatnonzero(table.is_repeat.any(axis=1) & table.judged):
         shown = table.picture[row]
@@ -165,13 +151,12 @@ def self_consistency(table: JudgedPools, *, confidence: float = 0.95) -> SelfCon
 
 
 def _share(flags: Flags, among: Flags) -> float:
-    """The share of flags that are set; NaN among none."""
     return float(flags[among].mean()) if among.any() else nan
 
 
 Flags = NDArray[np.bool_]
+# A position with this many times the pictures of the one before begins another source's block.
 MOST_OF_BEFORE = 3
-"""A position with so many times the pictures of the one before begins another source's block."""
 
 
 @dataclass(frozen=True)
@@ -203,13 +188,11 @@ class JudgedPools:
 
     @property
     def is_target(self) -> Flags:
-        """Slots that show the row's own target."""
         own: Flags = self.picture == self.target[:, None]
         return own
 
     @cached_property
     def is_repeat(self) -> Flags:
-        """Slots whose picture stands in an earlier slot of the row."""
         import pandas as pd
 
         row, slot = np.nonzero(self.has_picture)
@@ -241,7 +224,6 @@ class JudgedPools:
 
     @property
     def sizes(self) -> CollectionSizes:
-        """With every slot as it was shown, by target."""
         return self._sizes(self.has_picture & self.judged[:, None], self.ticked)
 
     @property
@@ -266,7 +248,6 @@ def _sums(group: Integers, values: Integers, n: int) -> Integers:
 
 
 def judged_pools(hits: Sequence[PooledHit]) -> JudgedPools:
-    """The rows of a file as arrays."""
     width = max((len(hit.pictures) for hit in hits), default=0)
     numbers: dict[str, int] = {}
     picture = np.full((len(hits), width), -1, dtype=np.intp)

@@ -1,5 +1,3 @@
-"""The audit of files of Mechanical Turk: judged pools, and batches without pools."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -43,7 +41,6 @@ class Ticks:
 def audit_pools(
     path: Path, n_lines: int, claims: Claims, *, confidence: float = 0.95
 ) -> tuple[AuditedFile, dict[str, Ticks]]:
-    """A file of judged pools, with what was ticked for each judged target."""
     faults: list[ImportRefused] = []
     try:
         hits = list(each_pooled_hit(path, on_fault=faults.append))
@@ -89,7 +86,6 @@ def _ticks(hits: Sequence[PooledHit]) -> dict[str, Ticks]:
 
 
 def unreadable_rows(faults: Sequence[ImportRefused]) -> Iterator[Finding]:
-    """A finding for each row that cannot be read, with its line and field."""
     for fault in faults:
         where = f"field {fault.field}: " if fault.field else ""
         yield Finding(
@@ -169,7 +165,6 @@ def _lines(table: JudgedPools, rows: Flags) -> tuple[int, ...]:
 
 
 def _hit_findings(hits: Sequence[PooledHit]) -> Iterator[Finding]:
-    """Assignments that stand in the file twice, and workers whom it names."""
     keys = [(hit.hit, hit.assignment or hit.worker) for hit in hits]
     twice = [hit for hit, key in zip(hits, keys, strict=True) if Counter(keys)[key] > 1]
     if twice:
@@ -267,7 +262,6 @@ def _share(value: float) -> str:
 
 
 def audit_batch(path: Path, n_lines: int) -> AuditedFile:
-    """A batch without pools, of which no more is known than Mechanical Turk's own columns."""
     faults: list[ImportRefused] = []
     rows: list[Row] = []
     try:

@@ -1,5 +1,3 @@
-"""What an audit of a test collection holds, and published numbers held against its counts."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -23,12 +21,12 @@ FileKind = Literal[
     "run",
     "unknown",
 ]
+# Counts of a file, as plain values: each kind of file has its own.
 Facts = Mapping[str, Any]
-"""What was counted of a file, as plain values: each kind of file has its own."""
+# Published numbers by name, as printed: their decimals are the precision.
 Claims = Mapping[str, str]
-"""Published numbers by what they are of, as they were printed: their decimals count."""
+# Lines of a finding that JSON and pages list; `n` counts all.
 MOST_LINES = 20
-"""Lines named in JSON and on pages of one finding; the number counts all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +161,6 @@ def read_claims(texts: Iterable[str]) -> dict[str, Claims]:
 
 
 def published_claims(path: Path) -> Claims:
-    """What was published of this very file, if anything is known."""
     with path.open("rb") as file:
         return PUBLISHED.get(file_digest(file, "sha256").hexdigest(), {})
 
@@ -177,7 +174,6 @@ def claims_of(
     path: Path,
     cleaned: CollectionSizes | None = None,
 ) -> tuple[ClaimChecked, ...]:
-    """Each claim beside the number that the file gives, as it is and `cleaned`."""
     counted, once = _numbers(sizes), {} if cleaned is None else _numbers(cleaned)
 
     def countings(name: str, decimals: int) -> Iterator[Counting]:
@@ -218,7 +214,6 @@ def _countings(
 
 
 def _of_means(sizes: CollectionSizes, decimals: int) -> Iterator[Counting]:
-    """To as many decimals as were claimed, and two at least."""
     mean, mean_of_all = sizes.mean_relevant, sizes.mean_relevant_of_all
     digits = max(2, decimals)
     yield (

@@ -52,7 +52,6 @@ def audit_alternatives(path: Path, n_lines: int) -> tuple[AuditedFile, list[Alte
 
 
 def audit_starts(path: Path, n_lines: int) -> tuple[AuditedFile, list[Alternatives]]:
-    """A file of dialogues with their first candidates."""
     audited, rows = _audited(path, n_lines, "dialogue starts", START_COLUMNS, _start)
     at_target = [row for row in rows if row.start == row.target]
     if at_target:

@@ -1,6 +1,3 @@
-"""The audit of qrels and runs: what is refused, by line, and what trec_eval reads otherwise than
-somebody may expect."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -71,7 +68,6 @@ def audit_run(path: Path, n_lines: int, qrels: Sequence[RelevanceGrades]) -> Aud
 
 
 def _reading_findings(report: ReadingReport) -> Iterator[Finding]:
-    """Lines that are left out, and the layout of a file that does not have TREC's columns."""
     for each in report.left_out.values():
         lines = f"{count_of(each.n, 'line')} left out ({', '.join(each.places)})"
         text = f"{lines}: {each.reason}"
@@ -87,7 +83,6 @@ def _refusals(faults: TrecFileFaults) -> Iterator[Finding]:
 
 
 def _of_several_assessors(path: Path, faults: TrecFileFaults) -> Iterator[Finding]:
-    """What refused lines that repeat a document may be: judgments of several assessors."""
     if "twice" not in faults.codes:
         return
     assessors = {row.get("iteration", "") for _, row in each_row(path, "qrels")}
@@ -253,7 +248,6 @@ def _ranked_otherwise(run: Run) -> list[int]:
 
 
 def _against(grades: RelevanceGrades, run: Run) -> tuple[list[Finding], dict[str, Any] | None]:
-    """Topics that only one of the two has, and the share of judged documents."""
     try:
         [values], [counts] = _evaluated(grades, run)
     except RunsUnfit as unfit:

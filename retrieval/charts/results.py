@@ -1,5 +1,3 @@
-"""Charts of results: findings of audits, losses outside a pool, means under several qrels."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -139,7 +137,6 @@ def relevant_by_depth(rows: pd.DataFrame) -> Picture:
 
 
 def left_out_in_words(rows: pd.DataFrame, measure: str) -> str:
-    """The least and the greatest change."""
     changes = rows["change"].to_numpy()
     low, high = rows.iloc[int(changes.argmin())], rows.iloc[int(changes.argmax())]
     lowest, highest = (
@@ -155,7 +152,6 @@ def left_out_in_words(rows: pd.DataFrame, measure: str) -> str:
 
 
 def depths_in_words(rows: pd.DataFrame) -> str:
-    """The relevant documents of the whole pool, and those of its last rank."""
     last = rows.iloc[-1]
     text = _(
         "%(n_relevant)s relevant documents to rank %(depth)s, %(n_new)s of them first found there."
@@ -168,7 +164,6 @@ def depths_in_words(rows: pd.DataFrame) -> str:
 
 
 def left_out_chart(rows: Sequence[Mapping[str, Any]], measure: str) -> list[Chart]:
-    """What each run loses outside the pool; no chart if nothing is known."""
     import pandas as pd
 
     columns = ["run", "unit", "change", "ci_low", "ci_high"]
@@ -181,7 +176,6 @@ def left_out_chart(rows: Sequence[Mapping[str, Any]], measure: str) -> list[Char
 
 
 def depths_chart(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
-    """Relevant documents by the pool's depth; no chart without a pool."""
     import pandas as pd
 
     frame = pd.DataFrame(rows, columns=["depth", "n_judged", "n_relevant", "n_new_relevant"])
@@ -191,13 +185,13 @@ def depths_chart(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
     return [Chart("depths", title, depths_in_words(frame), frame, draw)]
 
 
+# The most qrels in one chart.
 MOST_DRAWN = 5
-"""Qrels that a chart can tell apart."""
 MEANS = ("run", "qrels", "rank", "mean", "ci_low", "ci_high")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
 LEGEND_WIDTH = 260
+# The most characters of a name that fit in the legend.
 LONGEST_NAME = 32
-"""Characters that a legend's width surely has room for."""
 
 
 def means_by_qrels(rows: pd.DataFrame, *, measure: str) -> Picture:
@@ -266,7 +260,6 @@ def _with_both_ends(name: str) -> str:
 
 
 def means_in_words(rows: pd.DataFrame, measure: str) -> str:
-    """The order of the runs under each of the qrels."""
     orders = {
         str(name): " > ".join(
             f"{run} {mean:.3f}" for run, mean in zip(of.run, of["mean"], strict=True)
@@ -283,7 +276,6 @@ def means_in_words(rows: pd.DataFrame, measure: str) -> str:
 def means_chart(
     name: str, title: str, measure: str, rows: Sequence[tuple[object, ...]]
 ) -> list[Chart]:
-    """The runs' means under several qrels; none where there is no mean."""
     import pandas as pd
 
     frame = pd.DataFrame(rows, columns=list(MEANS)).dropna(subset=["mean"])

@@ -1,5 +1,3 @@
-"""Charts over topics: two runs topic by topic, and how power or a width depends on their number."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -35,7 +33,6 @@ def differences(a: dict[str, float], b: dict[str, float]) -> pd.DataFrame:
 
 
 def topic_differences(frame: pd.DataFrame, *, a: str, b: str, measure: str) -> Picture:
-    """A bar for each topic, from the one in which `a` leads most to that in which `b` does."""
     import altair as alt
 
     drawn = _thinned(frame)
@@ -78,7 +75,6 @@ def _thinned(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def differences_in_words(frame: pd.DataFrame, *, a: str, b: str) -> str:
-    """In how many topics each of two runs is better."""
     n_a, n_b = int((frame["difference"] > 0).sum()), int((frame["difference"] < 0).sum())
     n = len(frame)
     text = ngettext(
@@ -131,7 +127,6 @@ def size_curve(rows: pd.DataFrame, *, of: str, wanted: float, n: int) -> Picture
 
 
 def nearest(rows: pd.DataFrame, of: str, n: int) -> float:
-    """The curve's value at `n`, between its two neighbours."""
     ordered = rows.sort_values("n")
     left = ordered[ordered["n"] <= n].iloc[-1]
     right = ordered[ordered["n"] >= n].iloc[0]

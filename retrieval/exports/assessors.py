@@ -26,8 +26,8 @@ class MarketplaceIds(NamedTuple):
     assignment: str = ""
 
 
+# Finds the marketplaces' ids of submissions, by the submissions' keys.
 FindIds = Callable[[Collection[int]], Mapping[int, tuple[str, str]]]
-"""The marketplaces' ids of submissions, by the submissions' own."""
 PROVENANCE_KINDS: dict[str, Kind] = {
     "line": "integer",
     **dict.fromkeys(("topic", "docno"), "text"),
@@ -47,7 +47,6 @@ PROVENANCE_KINDS: dict[str, Kind] = {
 
 
 def no_ids(submissions: Collection[int]) -> Mapping[int, tuple[str, str]]:
-    """For studies that no marketplace knows."""
     return {}
 
 
@@ -127,7 +126,6 @@ def _batches(source: Source) -> Iterator[list[Pair]]:
 def _judgments(
     source: Source, candidates: Sequence[int], *, every_round: bool = False
 ) -> dict[int, list[dict[str, Any]]]:
-    """The judgments that count, by candidate, in the order of rounds and assessors."""
     rows = Judgment.objects.of(source.study).accepted().filter(candidate__in=candidates)
     rows = rows.filter(question__name=source.scale.question)
     rows = rows if every_round else rows.filter(submission__round=source.round)
@@ -147,7 +145,6 @@ def _judgments(
 
 
 def _decisions(source: Source, candidates: Sequence[int]) -> dict[int, list[float]]:
-    """The decisions that stand in a label set in place of its rule."""
     if source.label_set is None or not source.label_set.with_adjudications:
         return {}
     # A label set never changes, and decisions made after it are none of its own.
@@ -164,7 +161,6 @@ def _decisions(source: Source, candidates: Sequence[int]) -> dict[int, list[floa
 
 
 def ids_of(submissions: Sequence[int], find_ids: FindIds) -> dict[int, MarketplaceIds]:
-    """The marketplace's ids: of its own assignments, or as an imported batch gave them."""
     given = find_ids(set(submissions))
     known = {pk: MarketplaceIds(*ids) for pk, ids in given.items()}
     rest = Submission.objects.filter(pk__in=set(submissions) - known.keys())
@@ -180,7 +176,6 @@ def _pseudonym(row: Mapping[str, Any]) -> str:
 
 
 def _group(row: Mapping[str, Any]) -> str:
-    """Trec_eval's user judgment group: an assessor in a round, with the mark of simulated ones."""
     round = row["submission__round"]
     name = _pseudonym(row) if round == 1 else f"{_pseudonym(row)}.{round}"
     return assessor_name(name, row["submission__is_simulated"])

@@ -1,5 +1,3 @@
-"""What a question's values are as grades of relevance, and the sizes of a collection of them."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,15 +28,15 @@ def _votes(grades: Sequence[int]) -> int:
     return min(sum(grade > 0 for grade in grades), HIGHEST_GRADE)
 
 
+# One grade of those that assessors gave a document: of ticks, whether more than half, any or all
+# of the assessors ticked it, or how many did; of grades, the highest that more than half, any or
+# all of them reached.
 GRADE: dict[str, Callable[[Sequence[int]], int]] = {
     "majority": _majority,
     "any": max,
     "all": min,
     "votes": _votes,
 }
-"""One grade of those that assessors gave a document: of ticks, whether more than half, any or all
-of the assessors ticked it, or how many did; of grades, the highest that more than half, any or
-all of them reached."""
 RULES = tuple(GRADE)
 
 
@@ -60,13 +58,11 @@ class Scale:
 
     @property
     def relevant_values(self) -> Q:
-        """Judgments with a grade above 0."""
         if not self.names:
             return Q(value__gt=self.zero)
         return Q(value__in=[n for n, grade in enumerate(self.names.values()) if grade])
 
     def grade(self, value: float) -> int | None:
-        """The grade of a value, or None where it says that nothing can be said."""
         if self.names:
             return list(self.names.values())[int(value)]
         grade = value - self.zero
@@ -187,7 +183,6 @@ class CollectionSizes:
 
     @property
     def histogram(self) -> dict[int, int]:
-        """How many assessed topics have so many relevant documents."""
         numbers, counts = np.unique(self.relevant[self.judged > 0], return_counts=True)
         return dict(zip(numbers.tolist(), counts.tolist(), strict=True))
 

@@ -56,7 +56,6 @@ class Source:
         return self.label_set is not None
 
     def rows(self) -> QuerySet[Any]:
-        """The judgments or labels, in no order."""
         if self.label_set is not None:
             return Label.objects.filter(label_set=self.label_set)
         judgments = Judgment.objects.of(self.study).accepted()
@@ -70,7 +69,6 @@ class Source:
         return of_round.filter(question__name=self.scale.question).exists()
 
     def merge(self, values: Sequence[float]) -> int | None:
-        """One grade of a candidate's values, or None where none of them is a judgment."""
         if self.is_of_labels:
             [value] = values
             return self.scale.grade_of_label(value)
@@ -79,8 +77,6 @@ class Source:
 
 
 class Pair(NamedTuple):
-    """A topic and a document with its grade, which is None where nobody judged it."""
-
     topic: str
     docno: str
     grade: int | None
@@ -133,13 +129,11 @@ class Qrels:
         return CollectionSizes(*counts)
 
     def lines(self) -> Iterator[str]:
-        """The four TREC columns, one pair a line; column 2 marks simulated answers."""
         iteration = iteration_of(self.is_simulated)
         for row in self.table.itertuples(index=False):
             yield f"{row.topic} {iteration} {row.docno} {row.relevance}\n"
 
     def write(self, path: Path) -> None:
-        """Write the lines to a file, replacing it whole."""
         write_whole(path, "".join(self.lines()))
 
     def record(self) -> dict[str, Any]:
@@ -181,7 +175,6 @@ def judgment_source(
     zero: float | None = None,
     with_unjudged: bool = False,
 ) -> Source:
-    """The judgments of one round under a question, the first where none is named."""
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(RULES)}, not {rule!r}")
     scale = scale_of(study.question(question), cannot_judge=cannot_judge, zero=zero)
@@ -200,7 +193,6 @@ def label_source(
     zero: float | None = None,
     with_unjudged: bool = False,
 ) -> Source:
-    """The labels of a set; of ticks one is relevant if its label is above a half."""
     scale = scale_of(label_set.question, cannot_judge=cannot_judge, zero=zero)
     rule = f"labels {label_set.version}, {label_set.method}"
     round = label_set.round
@@ -232,13 +224,10 @@ def stream_qrels(study: Study, *, rule: str = "majority", round: int = 1) -> Ite
 
 
 def stream_label_qrels(label_set: LabelSet) -> Iterator[str]:
-    """The lines of `label_qrels` as they are read, in stretches of items."""
     return _lines(label_source(label_set))
 
 
 def qrel_rows(study: Study, *, rule: str = "majority", round: int = 1) -> RowFile:
-    """The same as `stream_qrels`, as rows of topic, docno and relevance, and whether answers are
-    simulated."""
     source = judgment_source(study, rule=rule, round=round)
     is_simulated = source.is_simulated
     rows = (
@@ -249,7 +238,6 @@ def qrel_rows(study: Study, *, rule: str = "majority", round: int = 1) -> RowFil
 
 
 def sizes_of(source: Source) -> CollectionSizes:
-    """Judged and relevant documents by topic, counted as they are read."""
     judged: dict[str, int] = defaultdict(int)
     relevant: dict[str, int] = defaultdict(int)
     for pair in pairs_of(source):
@@ -260,7 +248,6 @@ def sizes_of(source: Source) -> CollectionSizes:
 
 
 def pairs_of(source: Source) -> Iterator[Pair]:
-    """The pairs as they are read, in stretches of items, in the order of the study."""
     for items in item_stretches(source.study):
         yield from _pairs_in(source, items)
 
@@ -288,7 +275,6 @@ def _written_grade(grade: int | None) -> int:
 
 
 def _lines(source: Source) -> Iterator[str]:
-    """The lines, those of some hundred pairs at once."""
     part: list[str] = []
     iteration = iteration_of(source.is_simulated)
     for pair in pairs_of(source):

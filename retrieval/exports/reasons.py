@@ -1,5 +1,3 @@
-"""Why annotators found documents relevant or not, as rows and counted by simple terms."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -117,13 +115,11 @@ def reason_texts(source: Source, *, most: int | None = None) -> list[ReasonText]
 
 
 def _has_relevant(source: Source, **about: OuterRef) -> Exists:
-    """Whether its writer found it relevant, or anything on the page."""
     judged = Judgment.objects.filter(question__name=source.scale.question, **about)
     return Exists(judged.filter(source.scale.relevant_values).order_by())
 
 
 def reasons_of(source: Source, texts: Sequence[ReasonText] | None = None) -> Iterator[Reason]:
-    """The reasons of a round, or some of them, each with its writer's own grades."""
     rows = reason_texts(source) if texts is None else texts
     for part in batched(rows, SUBMISSIONS_AT_ONCE):
         yield from _reasons(source, part)
@@ -179,7 +175,6 @@ def reason_rows(source: Source) -> RowFile:
 def count_terms(
     source: Source, terms: Mapping[str, list[str]] | None = None, *, confidence: float = 0.95
 ) -> TermCounts:
-    """How many reasons mention each term, by a list of one's own or by the one that is here."""
     return count_terms_of(reason_texts(source), terms, confidence=confidence)
 
 

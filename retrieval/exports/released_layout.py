@@ -100,7 +100,6 @@ def write_released_layout(
 
 
 def _targets(study: Study, pool: Path | None, readings: FileReadings) -> dict[str, str]:
-    """The document of each topic that is about one."""
     if pool is not None:
         targets = read_pool(pool, report=readings.add(pool)).targets
         return {one.topic: one.docno for one in targets if one.docno}
@@ -112,8 +111,6 @@ def _targets(study: Study, pool: Path | None, readings: FileReadings) -> dict[st
 def _pools(
     source: Source, targets: Mapping[str, str], find_ids: FindIds
 ) -> tuple[list[str], Iterator[list[Any]]]:
-    """The header, and a row for each submission of the round; assessors are named where an item
-    has several, and simulated answers are marked where there are any."""
     study = source.study
     submissions = Submission.objects.of(study).accepted().filter(round=source.round)
     items = list(submissions.values_list("item", flat=True))
@@ -171,7 +168,6 @@ def _tick(source: Source, value: float | None) -> str:
 def _alternatives(
     source: Source, targets: Mapping[str, str], numbers: Mapping[str, int]
 ) -> Iterator[list[Any]]:
-    """Targets of which anything is relevant, in the order of the study."""
     relevant: dict[str, list[str]] = defaultdict(list)
     for pair in pairs_of(source):
         if pair.grade:
@@ -194,7 +190,6 @@ def _number(numbers: Mapping[str, int], name: str) -> str:
 
 
 def _by_name(source: Source, targets: Mapping[str, str]) -> dict[str, int]:
-    """All targets and candidates, numbered in the order of their names."""
     topics = Item.objects.filter(study=source.study).values_list("key", flat=True)
     keys = {targets.get(topic, topic) for topic in topics}
     pooled = Candidate.objects.filter(item__study=source.study)
@@ -203,7 +198,6 @@ def _by_name(source: Source, targets: Mapping[str, str]) -> dict[str, int]:
 
 
 def _catalogue(path: Path, readings: FileReadings) -> dict[str, int]:
-    """The documents of a catalogue, or the lines of a list of names, numbered from 0."""
     report = readings.add(path)
     if kind_of(path) in TABLES:
         return {name: n for n, name in enumerate(document_names(path, report=report))}
@@ -227,12 +221,10 @@ PART_BYTES = 1 << 20
 
 
 def own_grades(study: Study) -> Iterator[str]:
-    """Each annotator's grades; what cannot be written is refused before the first of them."""
     return assessor_lines(judgment_source(study))
 
 
 def line_provenance(study: Study) -> RowFile:
-    """What each line of `qrels.txt` was made of."""
     return provenance_rows(judgment_source(study), find_ids=assignment_ids)
 
 

@@ -1,5 +1,3 @@
-"""The options of commands that evaluate runs, or read sources of candidates."""
-
 from __future__ import annotations
 
 import argparse
@@ -114,7 +112,6 @@ def file_readings(*files: Run | RelevanceGrades) -> FileReadings:
 def evaluation_readings(
     evaluation: Evaluation, grades: RelevanceGrades, runs: Sequence[Run]
 ) -> FileReadings:
-    """The reports of qrels and runs, with what takes no part in their evaluation."""
     of_qrels = deepcopy(grades.reading)
     if n := int((grades.grade < 0).sum()):
         text = f"{count_of(n, 'document')} with a grade below 0: pooled and not judged."
@@ -165,7 +162,6 @@ def named(text: str) -> Named:
 
 
 def named_number(text: str) -> tuple[str, int]:
-    """NAME=N, N from 1 up."""
     name, value = named(text)
     if not (value.isdecimal() and int(value)):
         raise argparse.ArgumentTypeError(f"'{text}' is not NAME=N with N from 1 up")
@@ -173,7 +169,6 @@ def named_number(text: str) -> tuple[str, int]:
 
 
 def add_source_arguments(parser: CommandParser) -> None:
-    """Options that `read_sources` reads."""
     each: dict[str, Any] = {"type": named, "action": "append", "default": []}
     parser.add_argument("--run", metavar="NAME=FILE", help="a run in TREC's format", **each)
     parser.add_argument(

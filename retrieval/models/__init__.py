@@ -1,5 +1,3 @@
-"""What is stored of test collections."""
-
 from retrieval.models.collections import (
     Collection,
     CollectionFile,

@@ -1,5 +1,3 @@
-"""Test collections, the studies that judge them, and their files."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -29,25 +27,20 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         return self.filter(team__in=teams)
 
     def with_role_of(self, user: User) -> CollectionQuerySet:
-        """Each with the user's role in its team, for `Collection.role_of`."""
         of_user = Membership.objects.filter(team=OuterRef("team"), user=user.pk)
         return self.annotate(user_role=Subquery(of_user.values("role")[:1]))
 
     def with_n_files(self) -> CollectionQuerySet:
-        """Each with how many runs and qrels it has."""
         return self.annotate(
             n_runs=Count("files", filter=Q(files__kind="run")),
             n_qrels=Count("files", filter=Q(files__kind__in=("qrels", "assessors"))),
         )
 
     def called(self, words: str) -> CollectionQuerySet:
-        """Those with these words in their name or short name."""
         return self.filter(Q(name__icontains=words) | Q(slug__icontains=words))
 
 
 class Collection(models.Model):
-    """Topics, documents' relevance grades and runs that belong together, in a team."""
-
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="collections")
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=128)
@@ -99,8 +92,6 @@ class CollectionFileQuerySet(models.QuerySet["CollectionFile"]):
         return self.filter(kind=CollectionFile.Kind.EMBEDDINGS)
 
     def people_first(self) -> CollectionFileQuerySet:
-        """Files that people judged, or nobody says who, before those of simulated workers and of
-        machines."""
         by_judge = models.Case(
             models.When(made_by=CollectionFile.MadeBy.MACHINE, then=2),
             models.When(made_by=CollectionFile.MadeBy.SIMULATED, then=1),
@@ -113,7 +104,6 @@ class CollectionFileQuerySet(models.QuerySet["CollectionFile"]):
         return self.filter(n_lines__isnull=False, n_faults=0, is_confirmed=True)
 
     def unconfirmed(self) -> CollectionFileQuerySet:
-        """Those that were read, but for rows that somebody must agree to leave out."""
         return self.filter(n_lines__isnull=False, n_faults=0, is_confirmed=False)
 
 
@@ -236,7 +226,6 @@ class CollectionFile(models.Model):
 
     @property
     def reading_sentences(self) -> list[str]:
-        """What was read of the file and left out; files from before say nothing."""
         return ReadingReport.from_plain(self.reading).sentences() if self.reading else []
 
 
@@ -290,8 +279,6 @@ class FileFit(models.Model):
 
 
 class SampleFit(models.Model):
-    """How many targets of a sample a catalogue or vectors know by name."""
-
     source = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="sample_fits")
     sample = models.ForeignKey(
         "results.Result", on_delete=models.CASCADE, related_name="source_fits"

@@ -1,5 +1,3 @@
-"""Results of a test collection, and the tables that are paged or joined row by row."""
-
 from __future__ import annotations
 
 from django.db import models
@@ -67,8 +65,6 @@ class EvaluatedMeasure(ResultRow):
 
 
 class RunResult(ResultRow):
-    """A run's mean of a measure; where there is no interval, `reason` says why."""
-
     version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="results")
     measure = models.ForeignKey(EvaluatedMeasure, on_delete=models.CASCADE, related_name="results")
     run = models.ForeignKey(ResultFile, on_delete=models.CASCADE, related_name="results")
@@ -126,8 +122,6 @@ class RunPair(ResultRow):
 
 
 class EvaluationWeights(ResultRow):
-    """The sample whose probabilities the means over all its targets are weighed by."""
-
     version = models.OneToOneField(Result, on_delete=models.CASCADE, related_name="weights")
     sample = models.ForeignKey(Result, on_delete=models.SET_NULL, null=True, related_name="+")
     name = models.CharField(max_length=LONGEST_NAME)
@@ -192,8 +186,6 @@ class PoolSummary(models.Model):
 
 
 class CandidateSource(ResultRow):
-    """A run or vectors that a pool was made from, and what it gave."""
-
     version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="candidate_sources")
     name = models.CharField(max_length=LONGEST_SOURCE)
     kind = models.CharField(max_length=20)
@@ -220,8 +212,6 @@ class PooledTopic(ResultRow):
 
 
 class PoolSlot(models.Model):
-    """A candidate of a topic, and where it comes from; fields as in `retrieval.pools.records`."""
-
     topic = models.ForeignKey(PooledTopic, on_delete=models.CASCADE, related_name="slots")
     slot = models.PositiveIntegerField()
     position = models.PositiveIntegerField()
@@ -275,8 +265,6 @@ class DryPoolSource(models.Model):
 
 
 class PoolFinding(ResultRow):
-    """What lint finds wrong with a pool; those of a name can be allowed together."""
-
     version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pool_findings")
     name = models.CharField(max_length=LONGEST_QUOTA_REASON)
     problem = models.TextField()
@@ -288,8 +276,6 @@ class PoolFinding(ResultRow):
 
 
 class PoolStudy(ResultRow):
-    """The study that a pool became; the faults that were allowed when it did."""
-
     version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pool_studies")
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="pools")
     allowed = models.CharField(max_length=200, blank=True, help_text="Names of faults.")

@@ -1,5 +1,3 @@
-"""How candidates are taken from the sources: the form of a pool."""
-
 from __future__ import annotations
 
 import re
@@ -18,8 +16,8 @@ from retrieval.pools.records import PoolPlan
 from retrieval.result_kinds.pool import FUSION, source_name
 
 QUOTAS, DEPTH, TAKE = "quotas", "depth", "take"
+# A comma between names of targets; names have no white space.
 LISTED = re.compile(r",(?=\s|$)")
-"""A comma between names of targets, which themselves have no white space."""
 METHODS = [
     (QUOTAS, gettext_lazy("Quotas: a number of each, in turns")),
     (DEPTH, gettext_lazy("Depth: the first of every source")),
@@ -128,7 +126,6 @@ class PoolForm(forms.Form):
             self._add_vector_fields(file)
 
     def _add_vector_fields(self, file: CollectionFile) -> None:
-        """How neighbours are found in vectors, and with which vectors of the targets."""
         others = [
             (str(one.pk), one.name)
             for one in self.embeddings
@@ -196,7 +193,6 @@ class PoolForm(forms.Form):
 
     @property
     def has_folded_errors(self) -> bool:
-        """Whether what is folded away must be looked at."""
         folded = ("uniform", "cap", "excluded", *FUSION, "seed")
         fields = [*(self[name] for name in folded), *self.vector_fields()]
         return any(field.errors for field in fields)
@@ -251,7 +247,6 @@ class PoolForm(forms.Form):
 
     @property
     def rules(self) -> dict[str, Any]:
-        """The plan and the targets as plain values."""
         data = self.cleaned_data
         method, where = data["method"], data["targets"]
         rules: dict[str, Any] = {name: data[name] for name in ("uniform", "cap", "seed")}
@@ -268,7 +263,6 @@ class PoolForm(forms.Form):
         return rules
 
     def _vector_rules(self) -> dict[str, dict[str, str]]:
-        """Similarities and vectors of targets by source, where they are not the usual."""
         data, names = self.cleaned_data, {str(file.pk): source_name(file) for file in self.sources}
         rules: dict[str, dict[str, str]] = {"similarity": {}, "queries": {}}
         for file in self._sources:

@@ -1,5 +1,3 @@
-"""What every page of a collection has: who may see it, its other pages, and what to do next."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -104,8 +102,6 @@ def _counts(collection: Collection) -> Counter[str]:
 
 @dataclass(frozen=True)
 class StagesOfCollection:
-    """Each page of a collection, in the order in which one goes through them."""
-
     slug: str
     counts: Counter[str]
 
@@ -149,7 +145,6 @@ def _stages(slug: str, counts: Counter[str]) -> Iterator[Stage]:
 
 
 def _sizes(n_runs: int, n_qrels: int, n_assessors: int) -> str:
-    """How many runs and qrels there are; empty where there is nothing."""
     if not n_runs and not n_qrels and not n_assessors:
         return ""
     runs = ngettext("%(n)d run", "%(n)d runs", n_runs) % {"n": n_runs}
@@ -164,15 +159,12 @@ def _stage(slug: str, name: str, title: str, state: str, group: str, detail: str
 
 @dataclass(frozen=True)
 class NextStep:
-    """A sentence, and the page on which it is done."""
-
     text: str
     button: str
     url: str
 
 
 def next_step(stages: StagesOfCollection, *, n_studies: int) -> NextStep:
-    """The first thing that is missing on the way to a report."""
     text, button, name = next(_steps(stages, n_studies))
     return NextStep(text, button, reverse(f"console:{name}", args=[stages.slug]))
 

@@ -1,5 +1,3 @@
-"""Runs and qrels of a collection: uploaded, listed, described, downloaded, removed."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -71,7 +69,7 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _store(request: HttpRequest, collection: Collection, form: FilesForm) -> bool:
-    """Keep the files and have them read; whether none was refused."""
+    """Store the files and have them read. Returns whether no file was refused."""
     data, stored = form.cleaned_data, []
     for file in data["uploads"]:
         try:
@@ -202,14 +200,12 @@ def list_runs(collection: Collection) -> CollectionFileQuerySet:
 
 
 def list_qrels(collection: Collection) -> CollectionFileQuerySet:
-    """The qrels, those of several assessors too, people's first."""
     rows = collection.files.filter(kind__in=JUDGED).usable().defer("faults")
     rows = rows.select_related("study")
     return rows.people_first()
 
 
 def list_faulty_files(collection: Collection) -> list[Any]:
-    """The files that cannot be used, with what is wrong with them."""
     return list(collection.files.filter(Q(n_faults__gt=0)).order_by("pk"))
 
 
@@ -218,8 +214,6 @@ class SeveralFilesInput(forms.ClearableFileInput):
 
 
 class SeveralFilesField(forms.FileField):
-    """One file or several; each is looked at as one would be."""
-
     widget = SeveralFilesInput
 
     def clean(self, data: Any, initial: Any = None) -> Any:
@@ -230,8 +224,6 @@ class SeveralFilesField(forms.FileField):
 
 
 class FilesForm(forms.Form):
-    """Runs and qrels to add."""
-
     uploads = SeveralFilesField(
         label=gettext_lazy("Files"),
         help_text=format_lazy(
@@ -280,8 +272,6 @@ class FilesForm(forms.Form):
 
 
 class DescriptionForm(forms.ModelForm[CollectionFile]):
-    """What a file is called, a run's family, and who judged qrels, when and by which rule."""
-
     class Meta:
         model = CollectionFile
         fields = list(DESCRIPTIONS)
@@ -311,6 +301,4 @@ class DescriptionForm(forms.ModelForm[CollectionFile]):
 
 
 class MergingForm(forms.Form):
-    """By which rule several assessors' grades become qrels."""
-
     rule = forms.ChoiceField(choices=merging_rule_choices)

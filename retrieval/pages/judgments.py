@@ -1,5 +1,3 @@
-"""How a collection is judged: rounds, agreement, reasons, and qrels of the answers."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -53,19 +51,15 @@ RULE_TITLES = {
 
 
 def rule_choices() -> list[tuple[str, str]]:
-    """How several annotators' judgments may become one grade, or stay apart."""
     own = _("each annotator's own, of every round: a file for How far to trust it")
     return [*((rule, str(RULE_TITLES[rule])) for rule in RULES), (OWN, own)]
 
 
 def merging_rule_choices() -> list[tuple[str, str]]:
-    """How several assessors' grades of a file may become one."""
     return [(rule, str(RULE_TITLES[rule])) for rule in MERGING_RULES]
 
 
 class StudyQrelsForm(forms.Form):
-    """Of which round, and by which rule, a study's judgments become qrels."""
-
     round = forms.IntegerField(min_value=1, max_value=1000)
     rule = forms.ChoiceField(choices=rule_choices)
 
@@ -112,8 +106,8 @@ def reasons(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
+# The most reasons that a page reads; `reason_terms` and `export_qrels --reasons` read all.
 MOST_REASONS = 20_000
-"""Read for a page; `reason_terms` and `export_qrels --reasons` have all."""
 ABOUT = ("relevant", "other")
 
 
@@ -169,7 +163,6 @@ def _round(request: HttpRequest, rounds: list[int]) -> int:
 def _chosen(
     texts: list[ReasonText], words_of_term: list[str], about: str, words: str
 ) -> list[ReasonText]:
-    """The reasons that mention a term and hold these words, where any are named."""
     if about:
         texts = [one for one in texts if one.is_relevant == (about == "relevant")]
     if words_of_term:

@@ -1,5 +1,3 @@
-"""Test collections: those one may see, a new one, what one is, and its end."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -150,8 +148,6 @@ class CollectionForm(forms.Form):
 
 
 class StudiesForm(forms.Form):
-    """The studies whose judgments make a collection's qrels."""
-
     studies = forms.ModelMultipleChoiceField(
         label=gettext_lazy("Studies whose judgments make its qrels"),
         queryset=Study.objects.none(),

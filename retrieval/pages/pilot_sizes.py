@@ -1,5 +1,3 @@
-"""Topics or assessors: what is asked of a pilot, and the plans at equal cost on their page."""
-
 from __future__ import annotations
 
 import json
@@ -39,8 +37,6 @@ def _number(label: Any, initial: float, **options: Any) -> forms.FloatField:
 
 
 class PilotForm(forms.Form):
-    """A pilot's values, and what may be spent."""
-
     file = forms.FileField(
         label=gettext_lazy("Values of the pilot"),
         widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.tab"}),
@@ -122,8 +118,6 @@ class PlanRow:
 
 @dataclass(frozen=True)
 class PilotAnswer:
-    """The plans that a budget buys: in words, as rows, and with what they were made of."""
-
     plans: EqualCost
 
     axis = Axis(0.0, 1.0, 0.25)
@@ -148,7 +142,6 @@ class PilotAnswer:
 
     @property
     def details(self) -> list[str]:
-        """What the other plans would be worth."""
         plans = self.plans.result.plans
         least = min(plans, key=lambda plan: plan.dependability.value)
         if len(plans) == 1:
@@ -179,7 +172,6 @@ class PilotAnswer:
 
     @property
     def components(self) -> list[tuple[str, str]]:
-        """Each variance by what varies."""
         items = self.plans.result.components.items()
         return [(str(COMPONENTS[name]), f"{value:.4g}") for name, value in items]
 

@@ -1,5 +1,3 @@
-"""How many topics: what is asked for each question, its answer, and the curve around it."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -54,7 +52,6 @@ OTHER_METHODS: dict[str, str | Promise] = {
 
 
 def _share(label: Any, initial: float, **options: Any) -> forms.FloatField:
-    """A number between 0 and 1; the formulas refuse its ends where they may not be."""
     return _number(label, initial, min_value=0, max_value=1, **options)
 
 
@@ -87,7 +84,6 @@ class SizeForm(forms.Form):
         raise NotImplementedError
 
     def sentence(self, size: Size) -> str:
-        """The answer in words."""
         raise NotImplementedError
 
     def rows(self, size: Size) -> pd.DataFrame:
@@ -100,7 +96,6 @@ class SizeForm(forms.Form):
 
     @property
     def wanted(self) -> float:
-        """The power or the width that is asked for."""
         return float(self.cleaned_data[self.of])
 
     def _powers(self, n: int, power: Callable[[int], float]) -> pd.DataFrame:
@@ -121,8 +116,6 @@ class SizeForm(forms.Form):
 
 
 class CorrelationForm(SizeForm):
-    """A correlation that is to be told from 0."""
-
     rho = _number(
         gettext_lazy("Correlation that is expected"),
         -0.281,
@@ -156,8 +149,6 @@ class CorrelationForm(SizeForm):
 
 
 class MetricsForm(SizeForm):
-    """Two metrics' correlations with the same human ratings that are to be told apart."""
-
     first = _number(
         gettext_lazy("Correlation of one metric with the ratings"), 0.5, min_value=-1, max_value=1
     )
@@ -191,8 +182,6 @@ class MetricsForm(SizeForm):
 
 
 class KappaForm(SizeForm):
-    """An interval of kappa as narrow as asked."""
-
     of = WIDTH
     kappa = _share(gettext_lazy("Kappa that is expected"), 0.8)
     width = _number(
@@ -254,8 +243,6 @@ class KappaForm(SizeForm):
 
 
 class DifferenceForm(SizeForm):
-    """Systems, or values of two measures, that are to be told apart."""
-
     difference = _number(
         gettext_lazy("Difference that matters"),
         0.05,
@@ -312,8 +299,6 @@ class DifferenceForm(SizeForm):
 
 
 class WidthForm(SizeForm):
-    """An interval of a mean, or of a mean difference, as narrow as asked."""
-
     of = WIDTH
     width = _number(
         gettext_lazy("Width of the interval"),

@@ -1,5 +1,3 @@
-"""Pools of a collection: how they are made, what is in them, and their study."""
-
 from __future__ import annotations
 
 import json
@@ -117,7 +115,6 @@ def _page(
 
 
 def _begin(form: PoolForm, last: Result | None, failed: Mapping[str, Any]) -> None:
-    """Offer what was chosen last, for a pool that failed or for one that was made."""
     if failed:
         form.begin_with(failed)
     elif last is not None:
@@ -126,7 +123,6 @@ def _begin(form: PoolForm, last: Result | None, failed: Mapping[str, Any]) -> No
 
 
 def _job(collection: Collection) -> Job | None:
-    """The last job of pools that is not done."""
     jobs = Job.objects.about(subject_of(collection)).of_kind(MAKE_POOL, STUDY_OF_POOL, MAKE_VECTORS)
     return jobs.first()
 
@@ -151,7 +147,6 @@ def add_source(request: HttpRequest, slug: str) -> HttpResponse:
 def _store_source(
     request: HttpRequest, collection: Collection, data: Mapping[str, Any]
 ) -> CollectionFile:
-    """Keep the file under the name that it is given, or not at all."""
     actor = person(request)
     file = store_file(collection=collection, file=data["file"], actor=actor, kind=data["kind"])
     if name := data["name"].strip():
@@ -261,8 +256,6 @@ def _parts(version: Result, form: str) -> Iterator[str]:
 
 
 class PoolStudyForm(forms.Form):
-    """What the study of a pool is called and what its annotators are asked; which faults pass."""
-
     title = forms.CharField(label=gettext_lazy("Name of the study"), max_length=128)
     template = forms.ChoiceField(
         label=gettext_lazy("What annotators are asked"),

@@ -1,5 +1,3 @@
-"""What retrieval adds to pages of studies; collections as subjects of results, jobs and the API."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -49,7 +47,6 @@ def has_judged_qrels(study: Study) -> bool:
 
 
 def collection_section(study: Study) -> str:
-    """The sizes of the test collection, without the target counted as relevant and with it."""
     source = judgment_source(study)
     sizes = sizes_of(source)
     rows = (

@@ -1,5 +1,3 @@
-"""Evaluations, reports and audits of a collection: requested, shown, downloaded."""
-
 from __future__ import annotations
 
 import json
@@ -103,7 +101,6 @@ TABLES: dict[str, Callable[[StoredEvaluation], Table]] = {
 
 
 def _write_file(rows: StoredEvaluation, name: str) -> tuple[str, Any]:
-    """The type of a download and its content; 404 if there is none."""
     base, _dot, form = name.partition(".")
     if name == "evaluation.json":
         identity = {"version": rows.version.number, "signature": sign_result(rows.version)}
@@ -204,7 +201,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _request(request: HttpRequest, collection: Collection, form: AuditForm) -> bool:
-    """Keep the files until they are audited; whether none was refused."""
+    """Store the files until they are audited. Returns whether no file was refused."""
     data = form.cleaned_data
     try:
         request_audit_of_uploads(
@@ -258,7 +255,6 @@ class AuditForm(forms.Form):
         offer_choices(self, stored=[(key, row.name) for key, row in self.stored_files.items()])
 
     def clean_claims(self) -> dict[str, Claims]:
-        """By file; every line that is no claim is refused by its number."""
         claims: dict[str, dict[str, str]] = {}
         for number, line in enumerate(self.cleaned_data["claims"].splitlines(), 1):
             try:

@@ -1,5 +1,3 @@
-"""How many topics, targets or candidates a test collection needs; no study is needed to ask."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -83,7 +81,6 @@ def _picture(request: HttpRequest, name: str, answer: Answer, form: str) -> Http
 
 
 def _question_and_form(request: HttpRequest) -> tuple[SizeQuestion, SizeForm]:
-    """The question that the address names, and its form: as it begins, if nothing is filled in."""
     name = request.GET.get("ask", next(iter(QUESTIONS)))
     if name not in QUESTIONS:
         raise Http404(f"There is no question {name}.")
@@ -96,7 +93,6 @@ def _question_and_form(request: HttpRequest) -> tuple[SizeQuestion, SizeForm]:
 
 
 def _query(question: SizeQuestion, form: SizeForm) -> str:
-    """The form's values as an address has them."""
     query = QueryDict(mutable=True)
     query["ask"] = question.name
     query.update({name: str(form.data[name]) for name in form.fields if name in form.data})
@@ -124,8 +120,6 @@ QUESTIONS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """How many are needed, in words, with what else is to be known of it."""
-
     form: SizeForm
     size: Size
 
@@ -135,7 +129,6 @@ class Answer:
 
     @property
     def exact(self) -> str:
-        """What the formula gives, before it is rounded up."""
         text = _("exactly %(exact)s, rounded up")
         if self.form.cleaned_data.get("per_target", 1) > 1:
             text = _("exactly %(exact)s, if all were independent")
@@ -143,7 +136,6 @@ class Answer:
 
     @property
     def rounding(self) -> str:
-        """What rounding to the nearest would have lost."""
         if not (rounded := self.size.rounded):
             return ""
         text = _(
@@ -153,7 +145,6 @@ class Answer:
 
     @property
     def variants(self) -> list[tuple[str, int]]:
-        """How many by each other method."""
         titles = {str(name): title for name, title in METHODS.items()} | OTHER_METHODS
         return [(str(titles[method]), n) for method, n in self.size.variants.items()]
 

@@ -1,5 +1,3 @@
-"""Catalogues and embeddings of a collection: their forms, and how well each fits the runs."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -36,12 +34,10 @@ class SourceRow:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether there is a run of which it knows nothing."""
         return any(not fit.n_known for fit in self.fits)
 
     @property
     def sentences(self) -> list[str]:
-        """How many documents and topics of the runs it knows."""
         documents = self._documents() if self.fits else []
         targets = [_of_sample(self.sample_fit)] if self.sample_fit else []
         topics = [self._topics()] if self.fits and self._tells_of_topics else []
@@ -111,8 +107,6 @@ def list_sources(collection: Collection) -> list[SourceRow]:
 
 
 class SourceForm(forms.Form):
-    """Vectors of documents, or the catalogue of what can be shown."""
-
     kind = forms.ChoiceField(
         label=gettext_lazy("What it is"),
         choices=[
@@ -138,8 +132,6 @@ class SourceForm(forms.Form):
 
 
 class VectorsForm(forms.Form):
-    """Embeddings that a model of this site makes of a catalogue."""
-
     of = forms.ChoiceField(label=gettext_lazy("Catalogue"))
     part = forms.ChoiceField(
         label=gettext_lazy("Made of"),

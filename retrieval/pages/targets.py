@@ -1,5 +1,3 @@
-"""Targets of a collection, drawn at random from strata of a predictor or of a column."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -168,7 +166,6 @@ class TargetsForm(forms.Form):
         self._begin(sources)
 
     def _begin(self, sources: Sequence[CollectionFile]) -> None:
-        """Defaults that fit what there is: no more targets than topics, and a usable predictor."""
         by, n = self.fields["by"], self.fields["n"]
         if not sources:
             by.initial = COLUMN
@@ -182,7 +179,6 @@ class TargetsForm(forms.Form):
         n.help_text = _("{name} has {n}.").format(name=first.name, n=f"{n_targets:,}")
 
     def begin_with(self, arguments: Mapping[str, Any]) -> None:
-        """Offer the choices of a job that failed; a file must be chosen again."""
         rules, files = arguments.get("settings", {}), arguments.get("inputs", ())
         names = ("n", "strata", "allocation", "seed", "column")
         values = {name: rules[name] for name in names if name in rules}
@@ -207,7 +203,6 @@ class TargetsForm(forms.Form):
         return data
 
     def _require_enough(self, data: dict[str, Any]) -> None:
-        """Of a run or vectors it is known how many targets there are, not yet their values."""
         file, n, strata = self.sources[data["source"]], data.get("n"), data.get("strata")
         there = file.n_topics if file.kind == CollectionFile.Kind.RUN else file.n_documents
         if n and n > there:
@@ -259,7 +254,6 @@ class TargetsForm(forms.Form):
 
     @property
     def rules(self) -> dict[str, Any]:
-        """How targets are drawn, as plain values."""
         data = self.cleaned_data
         rules = {name: data[name] for name in ("n", "strata", "allocation", "seed")}
         if data["by"] != COLUMN:
@@ -273,7 +267,6 @@ class TargetsForm(forms.Form):
 
 
 def _values_of(file: Any, column: str) -> list[tuple[str, str, float | None]]:
-    """Topic, document and number of each target of a file; None where it has no number."""
     with TemporaryDirectory(prefix="assay-targets-") as folder:
         path = Path(folder) / plain_file_name(file.name)
         path.write_bytes(file.read())

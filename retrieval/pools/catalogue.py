@@ -1,5 +1,3 @@
-"""The documents that may be pooled: their names, and the pictures and texts that are shown."""
-
 from __future__ import annotations
 
 import json
@@ -48,8 +46,6 @@ class Document:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Documents by name in the order of a file, and where their pictures are."""
-
     documents: dict[str, Document]
     pictures: PictureSource | None = None
     folder: Path | None = None
@@ -72,7 +68,6 @@ class Catalogue:
 
 
 def names_alone(names: Iterable[str]) -> Catalogue:
-    """A catalogue of documents of which nothing but the names is known."""
     return Catalogue({name: Document(name) for name in names})
 
 
@@ -156,7 +151,7 @@ def _document(row: Row, pictures: PictureSource) -> Document:
 
 
 def require_name(row: Row, field: str) -> str:
-    """A document's or a topic's name, which qrels separate by white space."""
+    """A document's or topic's name. White space is refused: it separates the columns of qrels."""
     name = row.required(field)
     if len(name.split()) != 1:
         raise row.refuse(f"'{name[:40]}' has white space in it, which no qrels can hold.", field)
@@ -211,7 +206,6 @@ class PooledItems(Collection[ItemDraft]):
 
 
 def pool_study(pool: Pool, catalogue: Catalogue) -> StudyDraft:
-    """What `import_study` makes an alternatives study of."""
     items = PooledItems(pool, catalogue)
     return StudyDraft(
         kind="alternatives",
@@ -222,7 +216,6 @@ def pool_study(pool: Pool, catalogue: Catalogue) -> StudyDraft:
 
 
 def alternatives_lines(pool: Pool, catalogue: Catalogue, folder: Path) -> Iterator[str]:
-    """The lines of a file for `import_alternatives` that will stand in this folder."""
     for target, slots in _topics(pool):
         item = {
             "item": target.topic,

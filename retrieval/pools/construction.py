@@ -1,5 +1,3 @@
-"""A pool made from sources: candidates for each target, the provenance of every slot, a report."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -19,8 +17,8 @@ from retrieval.pools.sources import RankedLists, Source
 from retrieval.pools.topic_pools import FUSED, Rules, TopicPool, topic_seed
 from stats.ranking.pool_bias import hubness
 
+# Lists are requested to the first depth, and to four times the depth while one ends too early.
 LEAST_DEPTH, MOST_DEPTH = 100, 6400
-"""Of lists that could be longer; they are made four times as long where one ended too early."""
 
 
 def make_pool(
@@ -117,7 +115,6 @@ class _Lists:
         self._deeper: dict[tuple[str, int], tuple[RankedLists, int]] = {}
 
     def of(self, number: int) -> dict[str, list[str]]:
-        """A topic's list of each source."""
         places = ((name, *self._place(name, number)) for name in self.first)
         return {name: lists.of(at) for name, lists, at in places}
 
@@ -195,14 +192,13 @@ def _presented(topic: TopicPool, seed: int) -> list[Slot]:
 
 
 HUBS_LISTED = 20
+# The depth at which the hubness of a source's lists is measured.
 NEIGHBOURS = 10
-"""The depth at which the hubness of a source's lists is measured."""
 
 
 def pool_report(
     pool: Pool, lists: Mapping[str, RankedLists], catalogue: Catalogue
 ) -> dict[str, Any]:
-    """Counts of a pool that was made; shares are of all its slots."""
     topics = pool.by_topic()
     sizes = [len(slots) for slots in topics.values()]
     plan = pool.plan
@@ -247,7 +243,6 @@ def pool_report(
 
 
 def unmet_quotas(pool: Pool) -> dict[str, list[str]]:
-    """The topics for which a source has not filled its own quota, with those sources."""
     unmet: dict[str, list[str]] = {}
     for dry in pool.dry:
         unmet.setdefault(dry.topic, []).append(dry.source)
@@ -286,7 +281,6 @@ def _found_by(slots: Sequence[Slot]) -> dict[str, int]:
 
 
 def _list_hubness(ranked: RankedLists, n_topics: int) -> dict[str, Any]:
-    """Of the first documents of a source's lists, among all that it knows."""
     place = np.arange(len(ranked.document)) - np.repeat(ranked.start[:-1], np.diff(ranked.start))
     first = ranked.document[place < NEIGHBOURS]
     measured = hubness(first, n_lists=n_topics, n_documents=len(ranked.documents))

@@ -1,5 +1,3 @@
-"""Vectors of a catalogue's texts or pictures, by a model of sentence-transformers."""
-
 from __future__ import annotations
 
 import re
@@ -29,8 +27,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Part = Literal["texts", "pictures"]
+# The number of documents whose pictures are in memory at once.
 AT_ONCE = 512
-"""Documents whose pictures are in memory at once."""
 BYTES_A_NUMBER = 4
 
 
@@ -109,7 +107,6 @@ def _inputs(catalogue: Catalogue, names: Sequence[str], part: Part) -> Iterator[
 
 
 def opened_picture(picture: PictureDraft, name: str) -> Image:
-    """The pixels of a picture on white; those of a drawing as it is drawn."""
     from PIL import Image, UnidentifiedImageError
 
     content = picture.content
@@ -127,16 +124,16 @@ def opened_picture(picture: PictureDraft, name: str) -> Image:
     return Image.alpha_composite(page, layers).convert("RGB")
 
 
+# In pixels. The renderer takes four bytes per pixel, and ends the process if it has no memory.
 MOST_SIDE = 8000
-"""In pixels; what draws takes four bytes for each pixel, or ends the process."""
 MOST_DRAWN = 16_000_000
+# Repeated elements can repeat others: 20 uses can already draw a thousand elements.
 MOST_ELEMENTS, MOST_USES = 50_000, 20
-"""What one drawn thing repeats can itself repeat others: twenty of them come to a thousand."""
 LENGTH = re.compile(r"\s*(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*(px|pt|pc|mm|cm|in|)\s*", re.I)
 PIXELS = {"": 1, "px": 1, "pt": 96 / 72, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96}
 EMBEDDED = re.compile(r"\s*data:image/(?:png|jpeg|jpg|gif|webp);base64,(.*)", re.I | re.S)
+# A reference to anything outside the drawing; an escape (\) could spell one.
 REFERENCE = re.compile(r"url\(\s*['\"]?\s*(?!#)|@import|\\", re.I)
-"""To anything but what the drawing itself holds; an escape could spell either."""
 
 
 def require_harmless(content: bytes) -> None:
@@ -176,12 +173,10 @@ def _is_inside(value: str) -> bool:
 
 
 def _plain(name: object) -> str:
-    """A name without its namespace; comments have a function for one."""
     return name.rpartition("}")[2].lower() if isinstance(name, str) else ""
 
 
 def _size(root: Element) -> tuple[float, float]:
-    """As it is drawn: by its width and height, or those of what is shown of it."""
     shown = [float(part) for part in re.split(r"[\s,]+", root.get("viewBox", "").strip()) if part]
     of_view = shown[2:] if len(shown) == 4 else [100.0, 100.0]
     width, height = (

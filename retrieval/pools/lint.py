@@ -1,5 +1,3 @@
-"""What is wrong with a pool before anybody is paid to judge it; pools and faults as text."""
-
 from __future__ import annotations
 
 from collections import Counter, defaultdict
@@ -41,16 +39,14 @@ FAULTS: dict[FaultName, str] = {
     "unknown": "a document that the catalogue does not have",
     "unlisted": "a target for which no source lists anything",
 }
+# A hub is pooled at least this many times as often as the average document: in a small catalogue
+# every document is in many pools.
 HUB_TIMES = 3
-"""A hub is pooled so many times as often as documents of the pool are on average, at least: in a
-small catalogue every document stands in many pools."""
 MOST_LISTED = 200
 
 
 @dataclass(frozen=True, slots=True)
 class PoolFault:
-    """One thing that is wrong, and where."""
-
     name: FaultName
     problem: str
     line: int | None = None
@@ -66,8 +62,6 @@ class PoolFault:
 
 @dataclass(frozen=True)
 class PoolLint:
-    """All faults of a pool, in the order of its lines; those of allowed names do not count."""
-
     path: Path
     faults: tuple[PoolFault, ...]
     n_topics: int
@@ -106,7 +100,6 @@ class PoolLint:
         }
 
     def require_sound(self) -> None:
-        """PoolDefective, unless all that is wrong is allowed."""
         if not self.refused:
             return
         lines = [fault.statement(self.path) for fault in self.refused[:MOST_LISTED]]
@@ -167,8 +160,6 @@ def lint_pool(
 
 
 def _repeats(table: PoolTable, catalogue: Catalogue | None) -> Iterator[PoolFault]:
-    """Candidates that are there already, or are the target, by name or by what they show."""
-
     def content(docno: str) -> str:
         document = catalogue.documents.get(docno) if catalogue else None
         return (document.digest if document else "") or docno
@@ -216,7 +207,6 @@ def _hubs(table: PoolTable, hub_share: float) -> Iterator[PoolFault]:
 
 
 def _hubness(table: PoolTable, catalogue: Catalogue | None, hub_share: float) -> Hubness | None:
-    """Of the documents that are pooled, or of the catalogue with those that it lacks."""
     if not table.targets:
         return None
     docnos = [row.docno for row in table.rows]
@@ -254,7 +244,6 @@ def _short(table: PoolTable, per_topic: int) -> Iterator[PoolFault]:
 
 
 def _unlisted(table: PoolTable) -> Iterator[PoolFault]:
-    """Topics whose candidates were all drawn at random, or that have none."""
     for topic, rows in table.by_topic().items():
         if all(row.source == UNIFORM for row in rows):
             problem = _(
@@ -285,7 +274,6 @@ def _without_picture(table: PoolTable, catalogue: Catalogue) -> Iterator[PoolFau
 
 
 def _documents(table: PoolTable) -> Iterable[PoolRow]:
-    """The candidates, and the targets as rows of their own."""
     for topic, target in table.targets.items():
         if target:
             yield PoolRow(table.line_of(topic), table.target_field, topic, target)
@@ -300,7 +288,6 @@ SOURCES = ("source", "slots", "documents", "alone", "deepest", "passed over", "d
 
 
 def pool_text(pool: Pool) -> str:
-    """A table of the sources, and sentences on replacements and hubs."""
     rows = [
         (
             each["source"],
@@ -339,7 +326,6 @@ def _sentences(report: dict[str, Any]) -> Iterator[str]:
 
 
 def lint_text(lint: PoolLint) -> str:
-    """A table of the faults by name."""
     rows = [
         (
             name,

@@ -1,5 +1,3 @@
-"""Pools as files: written as CSV or JSON, read in long and wide tables."""
-
 from __future__ import annotations
 
 import json
@@ -42,7 +40,6 @@ T = TypeVar("T")
 
 
 def write_pool(path: Path, pool: Pool) -> None:
-    """A .json file, or CSV."""
     if kind_of(path) == ".json":
         write_whole(path, f"{json.dumps(pool.record(), indent=1)}\n")
     else:
@@ -242,8 +239,6 @@ class PoolRow:
 
 @dataclass(frozen=True)
 class PoolTable:
-    """The candidates of a file in its order; the target of each topic, empty where it has none."""
-
     path: Path
     rows: tuple[PoolRow, ...]
     targets: dict[str, str]
@@ -267,7 +262,6 @@ class PoolTable:
 
 
 def read_pool_table(path: Path, *, report: ReadingReport | None = None) -> PoolTable:
-    """A pool file, CSV or JSON, with the line, or the number among the slots, of each candidate."""
     pool = read_pool(path, report=report)
     if kind_of(path) == ".json":
         return table_of(pool, path)
@@ -283,7 +277,6 @@ def read_pool_table(path: Path, *, report: ReadingReport | None = None) -> PoolT
 
 
 def table_of(pool: Pool, path: Path = Path("pool")) -> PoolTable:
-    """A pool that is in memory; its plan says what is to be met."""
     plan = pool.plan
     quotas = dict(plan.quotas) or None if plan else None
     if quotas and plan and plan.uniform:
@@ -342,7 +335,6 @@ def read_wide_table(
 
 
 def _columns(row: Row, candidates: Sequence[str]) -> list[str]:
-    """The columns that these names mean, in the order of the header."""
     patterns = [
         re.escape(each.removesuffix("*")) + (r"\d+" if each.endswith("*") else "")
         for each in candidates

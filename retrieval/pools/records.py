@@ -1,5 +1,3 @@
-"""What a pool is made by, and what it holds: every slot with where it comes from."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,8 +8,8 @@ from presentation.records import plain_values
 
 Method = Literal["quotas", "depth", "take"]
 Reason = Literal["target", "pooled", "content", "cap", "excluded", "unknown", "picture"]
+# The source of what is drawn from the rest of the catalogue.
 UNIFORM = "uniform"
-"""The source of what is drawn from the rest of the catalogue."""
 REASONS: dict[Reason, str] = {
     "target": "it is the target, or looks the same",
     "pooled": "another slot has it",
@@ -93,7 +91,6 @@ class PoolPlan:
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> PoolPlan:
-        """What `record` gave."""
         values = {name: value for name, value in record.items() if name != "method"}
         return cls(**values | {"quotas": tuple(record["quotas"].items())})
 
@@ -159,8 +156,6 @@ class SourceFacts:
 
 @dataclass(frozen=True)
 class Pool:
-    """Candidates of every target; what was passed over for them, and which lists ended."""
-
     targets: tuple[Target, ...]
     slots: tuple[Slot, ...]
     replacements: tuple[Replacement, ...] = ()

@@ -1,5 +1,3 @@
-"""Targets drawn at random from strata of a column, or of how difficult they are predicted to be."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -23,14 +21,12 @@ from stats.ranking.query_difficulty import NEEDS_CORPUS_SCORE, Predictor, query_
 Allocation = Literal["equal", "proportional"]
 COLUMNS = ("topic", "target", "stratum", "value", "probability")
 
+# A smaller ratio of probabilities comes from rounding proportional shares.
 UNEQUAL = 1.1
-"""Probabilities that differ by less do so by rounding, where shares are proportional."""
 
 
 @dataclass(frozen=True)
 class Stratum:
-    """Targets whose values are from `low` to `high`, and how many of them were drawn."""
-
     stratum: int
     low: float
     high: float
@@ -52,8 +48,6 @@ class DrawnTarget:
 
 @dataclass(frozen=True)
 class TargetSample:
-    """Targets in the order of the file, with all that the draw was made by."""
-
     targets: tuple[DrawnTarget, ...]
     strata: tuple[Stratum, ...]
     column: str
@@ -63,7 +57,6 @@ class TargetSample:
     n_undefined: int
 
     def notes(self) -> Iterator[str]:
-        """What a reader must know beside the numbers."""
         if self.n_undefined:
             targets = count_of(self.n_undefined, "target")
             yield f"{targets} without a value of {self.column} could not be drawn"
@@ -94,7 +87,6 @@ class TargetSample:
         }
 
     def csv(self) -> Iterator[str]:
-        """A row a target, which `pool_candidates --targets` reads."""
         return csv_parts(COLUMNS, map(_row, self.targets))
 
 
@@ -163,7 +155,6 @@ def require_possible(
     allocation: Allocation = "equal",
     column: str = "value",
 ) -> None:
-    """Refuse more targets than have a value, and strata that would be empty or not drawn from."""
     if n > len(values):
         raise _too_many(n, len(values), column)
     if n_strata > n:
@@ -200,7 +191,6 @@ def _draws_from_all(n: int, sizes: Integers) -> bool:
 
 
 def _most_strata(values: Floats, below: int) -> int:
-    """The most strata, fewer than a number, that quantiles of the values fill."""
     for n_strata in range(below - 1, 1, -1):
         if int(_strata_of(values, n_strata).max()) + 1 == n_strata:
             return n_strata
@@ -218,7 +208,6 @@ def _strata_of(values: Floats, n_strata: int) -> Integers:
 def _allocated(
     n: int, sizes: Integers, allocation: Allocation, rng: np.random.Generator
 ) -> Integers:
-    """How many are drawn of each stratum, none more than it has."""
     shares = np.zeros(len(sizes), dtype=np.intp)
     if allocation == "proportional":
         exact: Floats = n * sizes / sizes.sum()
@@ -238,10 +227,10 @@ def _allocated(
     return shares
 
 
+# How similarities become scores: higher is nearer, and positive if possible.
 SCORES: dict[Similarity, str] = {"cosine": "1+cosine", "inner": "inner", "l2": "1/(1+distance)"}
-"""What becomes of similarities, so that more is nearer, and positive where it can be."""
+# The length of the lists of neighbours that predictors read if they set no cutoff.
 DEPTH = 1000
-"""Of the lists of neighbours that predictors look at, where they set no cutoff."""
 NUMBERS_AT_ONCE = 1 << 24
 
 
@@ -282,7 +271,6 @@ def difficulty(
 
 
 def _padded(lists: RankedLists) -> Floats:
-    """The scores of each list in a row, NaN behind its end."""
     length = np.diff(lists.start)
     table = np.full((len(length), max(int(length.max(initial=0)), 1)), np.nan)
     row = np.repeat(np.arange(len(length)), length)

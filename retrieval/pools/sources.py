@@ -1,5 +1,3 @@
-"""Where candidates come from: runs, and neighbours in embeddings."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -40,15 +38,12 @@ class RankedLists:
     is_cut: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
     def of(self, target: int) -> list[str]:
-        """The names of a target's documents."""
         names = self.documents
         listed = self.document[self.start[target] : self.start[target + 1]]
         return [names[each] for each in listed.tolist()]
 
 
 class Source(Protocol):
-    """A list of documents for each target, as long as it goes or to a depth."""
-
     @property
     def name(self) -> str: ...
 
@@ -172,14 +167,14 @@ def _ranges(begin: Integers, length: Integers) -> Integers:
 
 
 Similarity = Literal["cosine", "inner", "l2"]
+# Neighbours beyond those asked for: single precision may swap near ones.
 SPARE = 8
-"""Neighbours beyond those asked for: single precision may swap near ones."""
+# How many numbers of vectors are compared in double precision at once.
 REFINED_AT_ONCE = 1 << 22
-"""Numbers of the vectors that are compared again in double precision at once."""
+# Vectors are centered on the mean of this many first ones.
 CENTRED_ON = 10_000
-"""The first vectors, whose mean all are moved by."""
+# The least divisor: zeros divided by it stay zeros.
 TINY = np.finfo(np.float32).tiny
-"""Less than which no length is: zeros divided by it stay zeros."""
 
 
 @dataclass(frozen=True)
@@ -291,7 +286,6 @@ def _refined(
     similarity: Similarity,
     own: Integers,
 ) -> Neighbours:
-    """The k nearest of those rows in double precision, equally near ones by position."""
     n_queries, width = position.shape
     at_once = max(1, REFINED_AT_ONCE // max(1, width * queries.shape[1]))
     k = min(k, width)

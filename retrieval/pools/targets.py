@@ -1,5 +1,3 @@
-"""Targets as files: a CSV or JSON Lines file with a column `target`, or a name a line."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -21,8 +19,8 @@ from retrieval.text_lines import each_table_row, each_text_line, numbered_fault
 from retrieval.trec_files import Run
 from stats.arguments import Floats
 
+# The same as the most candidates of a pool.
 MOST_TARGETS = 1_000_000
-"""As many candidates as a pool may have."""
 
 
 def read_targets(
@@ -57,7 +55,6 @@ def read_target_values(
 
 
 def line_of_topic(path: Path, topic: str) -> int:
-    """The line of a file that names a topic, for a refusal of what it says."""
     return next(line for one, _, line in _read(path, "topic", "target", None) if one.topic == topic)
 
 

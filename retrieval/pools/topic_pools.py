@@ -1,5 +1,3 @@
-"""The pool of one topic, filled slot by slot; what is passed over is logged with the reason."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -13,21 +11,18 @@ import numpy as np
 from retrieval.pools.catalogue import Catalogue
 from retrieval.pools.records import UNIFORM, DrySource, Reason, Replacement, Slot, Target
 
+# The list of all sources together, by reciprocal rank fusion.
 FUSED = "fused"
-"""The list of all sources together, by reciprocal rank fusion."""
+# The most draws per document before the rest of the catalogue is listed instead.
 MOST_REJECTED = 20
-"""Draws a document before the rest of the catalogue is listed instead."""
 
 
 def topic_seed(seed: int, topic: str) -> list[int]:
-    """A seed of a topic's own, the same whatever other topics there are."""
     return [seed, int.from_bytes(sha256(topic.encode()).digest()[:8], "big")]
 
 
 @dataclass
 class Rules:
-    """What may be pooled at all, and how often a document was."""
-
     catalogue: Catalogue
     excluded: frozenset[str]
     cap: int = 0
@@ -35,12 +30,10 @@ class Rules:
     capped: set[str] = field(default_factory=set)
 
     def content(self, docno: str) -> str:
-        """The same for the same picture or text."""
         document = self.catalogue.documents.get(docno)
         return (document.digest if document else "") or docno
 
     def reason_against(self, docno: str) -> Reason | None:
-        """Why no topic may have a document."""
         document = self.catalogue.documents.get(docno)
         if document is None:
             return "unknown"
@@ -51,14 +44,13 @@ class Rules:
         return "cap" if docno in self.capped else None
 
     def count(self, docnos: Iterable[str]) -> None:
-        """A topic has been given these."""
         if self.cap:
             self.counts.update(list(docnos))
             self.capped |= {docno for docno in docnos if self.counts[docno] >= self.cap}
 
     @cached_property
     def frame(self) -> list[str]:
-        """The documents that can be drawn: of those that look the same, the first."""
+        """The documents that can be drawn: the first of those that look the same."""
         first: dict[str, str] = {}
         for docno in self.catalogue.documents:
             if self.reason_against(docno) in (None, "cap"):
@@ -67,7 +59,6 @@ class Rules:
 
     @cached_property
     def framed(self) -> frozenset[str]:
-        """The contents of the documents that can be drawn."""
         return frozenset(map(self.content, self.frame))
 
 
@@ -120,7 +111,6 @@ class TopicPool:
                     self._place(docno, source, rank)
 
     def fill_by_fusion(self, n: int, constant: int, depth: int) -> None:
-        """The first documents by the sum of 1 / (constant + rank) over the lists."""
         order = self._turns(self._lists)
         sums: dict[str, float] = {}
         best: dict[str, tuple[int, str]] = {}
@@ -141,7 +131,6 @@ class TopicPool:
             self.dry.append(DrySource(self.target.topic, FUSED, n, len(fused), n_missing))
 
     def fill_uniformly(self, n: int) -> int:
-        """Draw from the rest of the catalogue, each document with the same chance."""
         if not n:
             return 0
         barred = set(self._contents) | {self._rules.content(each) for each in self._rules.capped}
@@ -154,7 +143,6 @@ class TopicPool:
         return len(drawn)
 
     def also(self, slot: Slot) -> tuple[tuple[str, int], ...]:
-        """The other sources that list a slot's document, and where."""
         return tuple(
             (source, ranks[slot.docno])
             for source, ranks in self._rank_by_source.items()
@@ -173,7 +161,6 @@ class TopicPool:
         return [names[each] for each in self._rng.permutation(len(names))]
 
     def _fill_for(self, source: str, n: int, order: Sequence[str], quota: int) -> None:
-        """Fill slots of a source whose list has ended from those that come after it."""
         at = order.index(source)
         others = [*order[at + 1 :], *order[:at]]
         filled_by: list[str] = []
@@ -189,7 +176,6 @@ class TopicPool:
         self.dry.append(DrySource(topic, source, quota, n_listed, n, tuple(filled_by)))
 
     def _fill_from(self, source: str, *, quota: str) -> bool:
-        """Walk down a source's list to the next document that can be pooled."""
         listed = self._lists[source]
         while self._ranks[source] < len(listed):
             docno = listed[self._ranks[source]]
@@ -201,7 +187,7 @@ class TopicPool:
         return False
 
     def _passed_over(self, docno: str, source: str, rank: int) -> bool:
-        """Whether a document cannot be pooled, which is then logged."""
+        """Whether a document cannot be pooled; the reason is then logged."""
         reason, other = self._reason_against(docno)
         if reason is None:
             return False
@@ -228,7 +214,6 @@ class TopicPool:
         self._contents[self._rules.content(docno)] = docno
 
     def _drawn(self, n: int, n_rest: int, barred: Collection[str]) -> list[str]:
-        """Documents drawn one by one without replacement from those whose content is not barred."""
         frame, drawn = self._rules.frame, dict[str, None]()
         if n_rest > len(frame) / 2 and n < n_rest / 2:
             for _ in range(MOST_REJECTED * n):

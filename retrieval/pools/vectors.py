@@ -1,5 +1,3 @@
-"""Vectors of documents: numpy arrays with a file of names, or Parquet, read from disk in blocks."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -23,10 +21,10 @@ BLOCK_ROWS = 100_000
 HASHED_AT_ONCE = 1 << 22
 ENDINGS_OF_NAMES = (".ids", ".ids.txt", ".txt")
 MOST_FAULTS = 1000
+# The longest name of a document, in bytes.
 LONGEST_NAME = 1000
-"""Of a document, in bytes."""
+# The most rows of a command's file; pages take fewer.
 MOST_ROWS = 1_000_000_000
-"""Of a command's file; pages take fewer."""
 TOO_LONG = f"is too long a name: {LONGEST_NAME:,} bytes are the most."
 
 
@@ -60,7 +58,6 @@ class Vectors:
             raise ValueError("names must differ")
 
     def blocks(self, n_rows: int = BLOCK_ROWS) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """The vectors in single precision, so many rows at once, with the first row's number."""
         for start in range(0, len(self.array), n_rows):
             block = np.ascontiguousarray(self.array[start : start + n_rows], dtype=np.float32)
             if (row := _first_infinite(block)) is not None:
@@ -72,7 +69,6 @@ class Vectors:
             yield start, block
 
     def positions(self, names: Sequence[str]) -> Integers:
-        """The rows of these names, -1 where there is none."""
         rows = dict(zip(self.names, range(len(self.names)), strict=True))
         return np.array([rows.get(name, -1) for name in names], dtype=np.intp)
 
@@ -101,7 +97,6 @@ def read_vectors(path: Path, names: Path | None = None, *, most_rows: int = MOST
 
 
 def _first_infinite(block: NDArray[np.float32]) -> int | None:
-    """The first row that has an infinite number or NaN in it."""
     rows = np.flatnonzero(~np.isfinite(block).all(axis=1))
     return int(rows[0]) if len(rows) else None
 
@@ -121,7 +116,6 @@ def _require_finite(path: Path, vectors: Vectors) -> Vectors:
 
 
 def write_vectors(path: Path, vectors: Vectors) -> None:
-    """A .npy file, and beside it the names of its rows in .ids, as `read_vectors` reads them."""
     try:
         copy = np.lib.format.open_memmap(
             path, mode="w+", dtype=vectors.array.dtype, shape=vectors.array.shape
@@ -205,7 +199,6 @@ class _Names:
         self._n = 0
 
     def take(self, name: str) -> None:
-        """Keep the next name; so many that cannot be used are reason enough to stop."""
         self._n += 1
         if (problem := self._problem(name)) is None:
             return
@@ -344,7 +337,6 @@ def temporary_array(n_rows: int, n_columns: int) -> NDArray[np.float32]:
 
 
 def file_digest(path: Path) -> str:
-    """The first 16 digits of a file's SHA-256."""
     digest = sha256()
     with path.open("rb") as file:
         while part := file.read(HASHED_AT_ONCE):

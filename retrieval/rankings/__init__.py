@@ -1,5 +1,3 @@
-"""Systems ranked under several sets of judgments, and how far the rankings may be trusted."""
-
 from retrieval.rankings.comparison import compare_qrels
 from retrieval.rankings.records import ComparisonSettings, QrelsComparison
 

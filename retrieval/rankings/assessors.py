@@ -1,5 +1,3 @@
-"""Systems' values under each assessor, topic by topic: assessors drawn at random, and crossed."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -111,7 +109,6 @@ def random_designs(
 
 
 def has_choice(sets: LabelSets) -> bool:
-    """Whether a topic has two assessors."""
     judged = np.array([sets.has_judged(name) for name in sets.names])
     return bool((judged.sum(axis=0) > 1).any())
 

@@ -1,5 +1,3 @@
-"""Runs ranked under several qrels: how alike the rankings are, and what stays significant."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,7 +103,6 @@ def _rows(evaluation: Evaluation, one: Measure) -> list[RunValues]:
 
 
 def _values(evaluation: Evaluation, one: Measure) -> Floats:
-    """By run and topic; NaN where a run lacks one, unless that counts 0."""
     return np.array([row.values for row in _rows(evaluation, one)])
 
 
@@ -116,7 +113,7 @@ def _means(evaluation: Evaluation, one: Measure) -> Floats:
 
 
 def _scores(evaluation: Evaluation, one: Measure) -> Floats:
-    """What orders the runs: means, or differences where runs lack topics."""
+    """What orders the runs: means, or differences if runs lack topics."""
     values = _values(evaluation, one)
     scores: Floats = weighted_scores(values, np.ones((1, values.shape[1])))[0]
     return scores

@@ -1,5 +1,3 @@
-"""Several assessors' grades as sets of labels, sets derived of them, and how far they agree."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +27,6 @@ RULES = {
     "intersection": "the lowest grade that anybody gave",
     "majority": "the middle grade of those given, the lower of two",
 }
-"""Of each document, over those who judged it."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,6 @@ class LabelSets:
 
     @cached_property
     def _table(self) -> tuple[Integers, NDArray[np.float64]]:
-        """All documents, and the grade of each set; NaN where it did not judge one."""
         every = np.unique(np.concatenate(list(self.pair.values())))
         table = np.full((len(self.pair), len(every)), np.nan)
         for row, name in enumerate(self.pair):
@@ -77,7 +73,6 @@ class LabelSets:
         return every, table
 
     def derived(self, rule: str) -> RelevanceGrades:
-        """Union, intersection or majority of the sets, over those who judged a document."""
         every, table = self._table
         ascending = np.sort(table, axis=0)  # NaN last
         n_judges = (~np.isnan(table)).sum(axis=0)
@@ -91,7 +86,6 @@ class LabelSets:
         return self._grades(rule, every, np.nan_to_num(grade, nan=-1).astype(np.intp))
 
     def of(self, name: str) -> RelevanceGrades:
-        """A set as qrels, of all topics, with those documents that it names."""
         return self._grades(name, self.pair[name], self.grade[name])
 
     def _grades(self, name: str, pair: Integers, grade: Integers) -> RelevanceGrades:
@@ -99,7 +93,6 @@ class LabelSets:
         return RelevanceGrades(Path(name), self.topics, self.documents, pair // n, pair % n, grade)
 
     def shared(self, one: str, other: str) -> tuple[Integers, Integers, Integers]:
-        """Topic and both grades of each document that both sets judged."""
         (pair, grade), (other_pair, other_grade) = self._judged(one), self._judged(other)
         both, here, there = np.intersect1d(
             pair, other_pair, assume_unique=True, return_indices=True
@@ -136,7 +129,6 @@ def label_sets(qrels: Mapping[str, RelevanceGrades], topics: Sequence[str]) -> L
 def labels_compared(
     sets: LabelSets, names: Sequence[str], confidence: float
 ) -> Iterator[LabelComparison]:
-    """Overlap and kappa of every two of the named sets, clustered by topic."""
     for first, second in combinations(names, 2):
         topic, one, other = sets.shared(first, second)
         relevant = one > 0, other > 0
@@ -180,7 +172,6 @@ def assessors_agree(sets: LabelSets, confidence: float) -> AssessorsAgreement:
 
 
 def _counts(one: Integers, other: Integers, grades: Integers) -> list[list[int]]:
-    """Documents by the grade of the first set, a row each, and of the second."""
     table = np.zeros((len(grades), len(grades)), dtype=np.intp)
     np.add.at(table, (np.searchsorted(grades, one), np.searchsorted(grades, other)), 1)
     counts: list[list[int]] = table.tolist()
@@ -207,11 +198,9 @@ class ComparedSets:
 
     @property
     def handed_in(self) -> list[str]:
-        """Those that are ranked under and not derived."""
         return [name for name, kind in self.kinds.items() if kind != "derived"]
 
     def merged(self) -> str:
-        """The set that stands for all assessors together."""
         return "majority" if "majority" in self.grades else "union"
 
     def described(self) -> Iterator[LabelSet]:
@@ -274,7 +263,6 @@ def _independent(qrels: Iterable[str], settings: ComparisonSettings) -> list[str
 
 
 def _rules(people: LabelSets) -> list[str]:
-    """The rules that say something: a majority is of three or more."""
     if len(people.names) < 2:
         return []
     return [rule for rule in RULES if rule != "majority" or people.most_judges() > 2]

@@ -1,5 +1,3 @@
-"""What a comparison of qrels holds, and how it is printed."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -46,8 +44,6 @@ class ComparisonSettings:
 
 @dataclass(frozen=True)
 class LabelSet:
-    """A set of labels: the grades of a file, of an assessor, or derived of several."""
-
     name: str
     kind: Kind
     rule: str
@@ -72,8 +68,6 @@ class RankedSystem:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The systems under a set of labels by a measure, from the best on."""
-
     qrels: str
     measure: Measure
     systems: tuple[RankedSystem, ...]
@@ -109,7 +103,6 @@ class PairOfSystems:
 
     @property
     def change(self) -> Change:
-        """What becomes of significance from the first set to the second."""
         first, second = self.p_first < SIGNIFICANT, self.p_second < SIGNIFICANT
         if first and second:
             return "reversed" if self.is_swapped else "kept"
@@ -149,7 +142,6 @@ class RankingComparison:
         return sum(pair.change != "neither" for pair in self.swapped)
 
     def changes(self) -> dict[Change, int]:
-        """Pairs of systems by what becomes of their significance."""
         order: tuple[Change, ...] = ("kept", "lost", "gained", "reversed", "neither")
         of_pairs = [pair.change for pair in self.pairs]
         return {change: of_pairs.count(change) for change in order}
@@ -304,15 +296,12 @@ class AssessorsAgreement:
 
 @dataclass(frozen=True)
 class RandomDesign:
-    """Rankings by one assessor a topic at random, against the merged ranking of a measure."""
-
     measure: Measure
     merged: str
     runs: tuple[str, ...]
     drawn: RandomAssessors
 
     def swaps(self) -> Iterator[tuple[str, str, float]]:
-        """Pairs of systems, the higher first, with the share of draws that swap them."""
         shares = self.drawn.swapped
         for a, b in np.argwhere(shares > 0):
             yield self.runs[a], self.runs[b], float(shares[a, b])
@@ -344,8 +333,6 @@ class RandomDesign:
 
 @dataclass(frozen=True)
 class CrossedMean:
-    """A system's mean over topics and assessors, both of which are samples."""
-
     run: str
     measure: Measure
     mean: MeanOfCells

@@ -1,5 +1,3 @@
-"""What a collection's report rests on, and what may not be concluded of it."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -46,7 +44,6 @@ class Basis:
 
     @cached_property
     def versions(self) -> dict[str, list[Result]]:
-        """Every result by its kind, the newest first."""
         by_kind: dict[str, list[Result]] = {kind: [] for kind in RESULTS}
         rows = Result.objects.filter(collection=self.collection, kind__in=RESULTS)
         for row in rows.order_by("-number"):
@@ -67,7 +64,6 @@ class Basis:
 
     @cached_property
     def evaluated(self) -> ResultFile | None:
-        """The qrels that the runs were evaluated under."""
         return self.grades[self.evaluation.pk][0] if self.evaluation else None
 
     @cached_property
@@ -90,7 +86,6 @@ class Basis:
 
     @cached_property
     def study(self) -> StudyJudgments | None:
-        """The study that the evaluated qrels were made of."""
         key = self.evaluated_file.study_id if self.evaluated_file else None
         return next((one for one in self.studies if one.study.pk == key), None)
 
@@ -119,7 +114,6 @@ class Basis:
 
     @property
     def is_of_pool(self) -> bool:
-        """Whether the evaluated qrels are known to be judgments of that pool."""
         return self.study is not None and self.pool_study is not None
 
     def result(self, kind: str) -> Result | None:
@@ -128,7 +122,6 @@ class Basis:
         return next((one for one in versions if self.is_of_same(one)), next(iter(versions), None))
 
     def is_of_same(self, version: Result) -> bool:
-        """Whether a result rests on the evaluated qrels."""
         files = self.grades.get(version.pk, [])
         return self.evaluated is not None and self.evaluated.sha256 in {
             file.sha256 for file in files
@@ -163,7 +156,7 @@ class Basis:
         )
 
     def parts(self) -> list[Any]:
-        """What the report depends on."""
+        """Everything that the report depends on, for its fingerprint."""
         parts: list[Any] = [(one.kind, one.number, one.fingerprint) for one in self.used()]
         parts += [(kind, len(versions)) for kind, versions in self.versions.items()]
         parts += [
@@ -187,7 +180,6 @@ FEW_TOPICS = 20
 
 
 def list_limits(basis: Basis) -> Iterator[str]:
-    """What the collection, as it is, cannot say."""
     yield from _of_chance(basis)
     yield from _of_sample(basis)
     yield from _of_assessors(basis)
@@ -204,7 +196,6 @@ def list_limits(basis: Basis) -> Iterator[str]:
 
 
 def _of_chance(basis: Basis) -> Iterator[str]:
-    """Whether the judgments say more than chance would."""
     for study in [basis.study] if basis.study else basis.studies:
         if study.chance:
             yield CodedText(
@@ -216,7 +207,6 @@ def _of_chance(basis: Basis) -> Iterator[str]:
 
 
 def _of_sample(basis: Basis) -> Iterator[str]:
-    """Whether means are of all targets."""
     if basis.evaluation is None or not basis.is_of_pool:
         return
     if why := describe_unweighted(basis.evaluation, find_draw(basis.pool)):
@@ -257,7 +247,6 @@ def _of_assessors(basis: Basis) -> Iterator[str]:
 
 
 def _of_one_assessor(basis: Basis, evaluated: ResultFile) -> Iterator[str]:
-    """Whether topics and assessors can be told apart in the evaluated qrels."""
     file, round = basis.evaluated_file, basis.round
     if (round is not None and round.n_submissions < 2 * round.n_items) or (
         file is not None and file.assessor and not file.rule
@@ -360,7 +349,6 @@ def _outside(basis: Basis) -> list[str]:
 
 
 def _wholly_judged(evaluation: Result) -> set[int]:
-    """Runs whose documents are all judged where the primary measures look."""
     shares: dict[int, list[float | None]] = defaultdict(list)
     rows = RunResult.objects.filter(version=evaluation, measure__is_primary=True)
     for run, judged in rows.values_list("run", "judged"):
@@ -376,5 +364,4 @@ def _runs_of(pool: Result) -> set[str]:
 
 
 def _has_several(study: StudyJudgments) -> bool:
-    """Whether a round has several annotators of a target."""
     return any(round.n_submissions > round.n_items for round in study.rounds)

@@ -1,5 +1,3 @@
-"""What may be concluded of a collection, and what may not: sentences from its stored results."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -42,8 +40,6 @@ SHOWN = (KIND.COMPARISON, KIND.MACHINE, KIND.REUSE, KIND.AUDIT)
 
 @dataclass
 class Section:
-    """A part of a report: its finding, and what stands behind it."""
-
     name: str
     sentences: list[str] = field(default_factory=list)
 
@@ -67,12 +63,10 @@ class Conclusions:
 
     @cached_property
     def results(self) -> dict[str, ShownResult]:
-        """The result of each kind that the report speaks of."""
         results = {kind: self.basis.result(kind) for kind in SHOWN}
         return {kind: ShownResult(one) for kind, one in results.items() if one is not None}
 
     def sections(self) -> list[Section]:
-        """The parts that have something to say."""
         parts = {
             "answer": self._answer,
             "judged": self._judged,

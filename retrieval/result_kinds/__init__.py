@@ -1,1 +1,0 @@
-"""The kinds of results of a test collection, one module each."""

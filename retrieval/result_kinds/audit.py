@@ -1,5 +1,3 @@
-"""Audits of files that somebody sent, or of a collection's own files."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,10 +39,7 @@ def request_audit(
     actor: User | None,
     claims: Mapping[str, Claims] | None = None,
 ) -> Job:
-    """Have files audited in the background: those sent for it, and runs and qrels that are here.
-
-    `claims` are numbers that were published, by the name of their file.
-    """
+    """`claims` are published numbers, by the name of their file."""
     if not files:
         raise CollectionUnfit(_("Choose at least one file to audit."), code="no_file")
     return request_result(
@@ -77,7 +72,6 @@ def request_audit_of_uploads(
 
 
 def _store_audited(collection: Collection, file: SentFile, actor: User | None) -> CollectionFile:
-    """A file of several, whose refusal names it."""
     try:
         return store_file(collection=collection, file=file, actor=actor, kind=Kind.AUDITED)
     except CollectionUnfit as refused:
@@ -85,13 +79,12 @@ def _store_audited(collection: Collection, file: SentFile, actor: User | None) -
 
 
 def _delete_leftovers(collection: Collection) -> None:
-    """Delete what was sent for audits that came to nothing, unless one still waits for it."""
+    """Delete files sent for audits that failed, unless an unfinished job still needs them."""
     if not Job.objects.about(subject_of(collection)).of_kind(AUDIT).unfinished().exists():
         collection.files.filter(kind=Kind.AUDITED).delete()
 
 
 def list_findings(record: Record) -> list[Row]:
-    """The findings of all files, what is refused first in each."""
     return [
         finding | {"file": file["file"], "lines": ", ".join(map(str, finding["lines"]))}
         for file in record["files"]
@@ -199,7 +192,6 @@ class AuditKind(CollectionKind):
         yield from _describe_claims(list_claims(result.record))
 
     def charts(self, result: Result) -> Iterator[Chart]:
-        """How often each kind of finding was found; what is refused first."""
         import pandas as pd
 
         rows = sorted(

@@ -1,5 +1,3 @@
-"""What all results of a test collection share: settings, and the files they are computed from."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,8 +26,8 @@ COMMON = (
     *("nDCG@10", "RR@10", "Success@1", "P@5", "P@10", "R@100", "AP", "Bpref", "RBP", "Judged@10"),
 )
 CONFIDENCE = 0.95
+# As many as are offered, the newest first.
 SAMPLES = 20
-"""As many as are offered, the newest first."""
 MOST_DRAWS = 20_000
 MOST_SEED = 2**31 - 1
 MEASURES = Names(
@@ -57,8 +55,6 @@ QRELS = Inputs(label=_("Qrels"))
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """How runs are evaluated against qrels."""
-
     measures: Sequence[str] = setting(["nDCG@10"], MEASURES)
     primary: Sequence[str] = setting(
         [],
@@ -123,7 +119,6 @@ class RunSettings:
 
 
 def offer_samples(collection: Collection) -> Choices:
-    """The newest samples of targets, whose topics may be weighed."""
     samples = Result.objects.of(collection, ResultType.TARGETS)[:SAMPLES]
     return [(one.pk, title_sample(one)) for one in samples]
 
@@ -135,8 +130,6 @@ def title_sample(sample: Result) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationSettings(RunSettings):
-    """Runs against qrels, as `evaluate_runs` takes them."""
-
     measures: Sequence[str] = setting(["nDCG@10", "RR@10", "Judged@10"], MEASURES)
     weights: int | None = setting(
         None,
@@ -156,8 +149,6 @@ class EvaluationSettings(RunSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class ReuseSettings(RunSettings):
-    """Runs left out of their pool, as `evaluate_runs --reusability` takes them."""
-
     pool_depth: int | None = setting(
         None,
         Number(
@@ -176,8 +167,6 @@ class ReuseSettings(RunSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class MachineSettings(RunSettings):
-    """A machine's labels next to people's, as `evaluate_runs --machine` takes them."""
-
     sample: str | None = setting(
         None,
         Choice(
@@ -198,8 +187,6 @@ def offer_truths(collection: Collection) -> Choices:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonSettings(RunSettings):
-    """Runs under several qrels, as `compare_qrels` takes them."""
-
     test: str | None = setting(None, TEST)
     truth: str | None = setting(
         None,
@@ -314,7 +301,6 @@ class CollectionKind(ResultKind[Collection]):
         return collection
 
     def offer_inputs(self, subject: Collection) -> Mapping[str, Sequence[CollectionFile]]:
-        """The usable files, people's first, by the name of the input."""
         files = list(subject.files.usable().defer("faults").people_first())
         return {name: [file for file in files if self.fits(name, file)] for name in self.inputs}
 
@@ -355,15 +341,12 @@ class CollectionKind(ResultKind[Collection]):
         return list(files.values_list("file", flat=True))
 
     def prefer_inputs(self, subject: Collection) -> Mapping[str, Sequence[int | None]]:
-        """The qrels that were evaluated last."""
         evaluated = Result.objects.of(subject, ResultType.EVALUATION)[:1]
         qrels = ResultFile.objects.filter(version__in=list(evaluated), kind=Kind.QRELS)
         return {"qrels": list(qrels.values_list("file", flat=True))}
 
 
 class RunsKind(CollectionKind):
-    """A kind of results of runs under qrels, by the settings of an evaluation."""
-
     inputs = {"qrels": QRELS, "runs": RUNS}
     fields_of_errors = {
         "unknown_measure": ("others", "measures"),
@@ -377,6 +360,5 @@ class RunsKind(CollectionKind):
 
 
 def write_rows(model: type[models.Model], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Rows of a table, some thousands a statement."""
     for some in batched(rows, ROWS_AT_ONCE):  # bulk_create makes a list of all it is given
         model._default_manager.bulk_create(model(**row) for row in some)

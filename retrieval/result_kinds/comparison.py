@@ -1,5 +1,3 @@
-"""Runs ranked under several qrels: how far one can trust an evaluation by one of them."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +34,6 @@ FEWEST = 2
 MOST_SWAPS = 3
 MOST_SENTENCES = 6
 CHOSEN = ("rbo_p", "rbo_ties", "n_resamples", "n_draws")
-"""Settings of a comparison that have defaults."""
 MEASURE, RUN = Text(gettext_lazy("Measure")), Text(gettext_lazy("Run"))
 QRELS, TOPICS = gettext_lazy("Qrels"), Count(gettext_lazy("Topics"))
 PAIR = {"measure": MEASURE, "first": Text(QRELS), "second": Text(gettext_lazy("Against"))}
@@ -58,7 +55,6 @@ KINDS = {
 def comparison_settings(
     rules: Mapping[str, Any], files: Sequence[CollectionFile]
 ) -> ComparisonSettings:
-    """Settings by their plain values; machines are the qrels that say so of themselves."""
     machines = [
         file.name
         for file in files
@@ -85,7 +81,6 @@ def _require_common_topic(files: Sequence[CollectionFile]) -> None:
 
 
 def _describe_qrels(record: Record, files: Sequence[CollectionFile]) -> list[Row]:
-    """The sets of labels, with whose judgments they are if a file's description says so."""
     by_name = {file.name: file for file in files if file.kind == Kind.QRELS}
     rows = []
     for one in record["qrels"]:
@@ -111,7 +106,7 @@ def _list_significance(record: Record) -> list[Row]:
 
 
 def _list_changed(record: Record) -> list[Row]:
-    """Pairs of runs that are swapped, or whose difference is significant under one alone."""
+    """Pairs of runs that are swapped, or significantly different under one of the qrels only."""
     rows = []
     for pair in record["pairs"]:
         of_pair = {name: pair[name] for name in PAIR}
@@ -133,7 +128,6 @@ def _list_assessors(record: Record) -> list[Row]:
 
 
 def _list_designs(record: Record) -> list[Row]:
-    """Each with the pairs of runs that most draws swap."""
     rows = []
     for design in record["random_assessor"]:
         swaps = sorted(design["swaps"], key=lambda swap: -swap["share"])[:MOST_SWAPS]
@@ -433,7 +427,6 @@ class ComparisonKind(RunsKind):
             yield sentence("machine_judged", text, names=names)
 
     def charts(self, result: Result) -> list[Chart]:
-        """The runs' means under what was compared, as far as so many can be told apart."""
         measure, compared = find_measure(result), list_compared(result)[:MOST_DRAWN]
         rows = [
             tuple(one[name] for name in ("run", "qrels", "rank", "mean", "ci_low", "ci_high"))
@@ -463,7 +456,6 @@ def count_runs(result: Result) -> int:
 
 
 def _select_pairs(result: Result) -> list[Row]:
-    """The pairs of rankings by the measure, between the qrels of which sentences speak."""
     measure, compared = find_measure(result), set(list_compared(result))
     return [
         pair
@@ -473,7 +465,6 @@ def _select_pairs(result: Result) -> list[Row]:
 
 
 def _describe_pair(pair: Row) -> str:
-    """How alike the rankings under two qrels are, and what becomes of decided differences."""
     tau = pair["tau_b"]
     is_defined = tau["value"] is not None
     likeness = _("{first} and {second}: tau-b {tau} over {runs} runs and {topics} topics;").format(
@@ -499,7 +490,6 @@ def _describe_pair(pair: Row) -> str:
 
 
 def _describe_decisions(changes: Mapping[str, int]) -> str:
-    """What becomes of the differences that a test decided under the first of two qrels."""
     n_decided = changes["kept"] + changes["lost"] + changes["reversed"]
     if not n_decided:
         return _("No test decided any difference under the first.")
@@ -513,7 +503,6 @@ def _describe_decisions(changes: Mapping[str, int]) -> str:
 
 
 def _describe_assessors(one: Row) -> str:
-    """How far assessors agree, whoever they are."""
     text = _(
         "Any two of the {n} assessors, on a document that both judged: overlap {overlap}, "
         "Krippendorff's alpha {alpha}."

@@ -1,5 +1,3 @@
-"""Evaluations of a collection's runs: requested, computed once, stored as rows."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 EVALUATE = "evaluate_collection"
 MOST_VALUES = 3_000_000
 WEIGHTS = "weights"
-"""Of the rules: the sample by whose probabilities topics are weighed."""
 
 
 @register_kind
@@ -113,7 +110,6 @@ def _evaluated(
 def _weighted(
     collection: Collection, evaluation: Evaluation, rules: Mapping[str, Any]
 ) -> WeightedMeans | None:
-    """The means over all targets that the topics were drawn from, where a sample says so."""
     if not (key := rules.get(WEIGHTS)):
         return None
     kind = ResultType.TARGETS
@@ -134,7 +130,6 @@ def sample_name(sample: Result) -> str:
 
 
 def _number(stratum: str) -> float:
-    """Strata are numbered; NaN where there is none."""
     return float(stratum) if stratum else nan
 
 

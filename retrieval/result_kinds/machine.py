@@ -1,5 +1,3 @@
-"""A machine's labels next to people's labels of a sample, and people's estimated from both."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +33,6 @@ PARTS = {
 
 
 def _find_measure(result: Result) -> str:
-    """The first primary measure, of which sentences and charts speak."""
     names: list[str] = [one["measure"] for one in result.record["estimates"]]
     primary = result.settings.get("primary", [])
     return next((name for name in primary if name in names), names[0])
@@ -48,8 +45,6 @@ def _select_estimates(result: Result) -> list[Row]:
 
 @register_kind
 class MachineKind(RunsKind):
-    """What a machine's labels make of the runs, compared with people's of a sample."""
-
     name = ResultType.MACHINE.value
     title = gettext_lazy("A machine's labels")
     job = COMPARE_MACHINE
@@ -209,7 +204,6 @@ class MachineKind(RunsKind):
         yield from _describe_bias(result)
 
     def charts(self, result: Result) -> list[Chart]:
-        """Each run's mean by the machine, by people, and as people would say of all topics."""
         estimates = _select_estimates(result)
         rows = []
         for part, mean in PARTS.values():
@@ -222,7 +216,6 @@ class MachineKind(RunsKind):
 
 
 def _explain_gap(result: Result) -> str:
-    """Why no difference of machine and people has an interval."""
     if reason := next((one["reason"] for one in _select_estimates(result) if one["reason"]), ""):
         return str(reason)
     n = result.record["n_topics_both"]
@@ -230,7 +223,6 @@ def _explain_gap(result: Result) -> str:
 
 
 def _suggest_remedy(result: Result) -> Iterator[str]:
-    """What to choose if single documents cannot say how a measure would be."""
     if any(NO_SUM in (one["reason"] or "") for one in _select_estimates(result)):
         yield CodedText(
             _(
@@ -285,7 +277,6 @@ def _describe_bias(result: Result) -> Iterator[str]:
 
 
 def _sort_by_mean(estimates: Sequence[Row], name: str) -> list[Row]:
-    """The greatest first, those without a mean last."""
     return sorted(
         estimates, key=lambda one: (one.get(name) is None, -(one.get(name) or 0), one["run"])
     )

@@ -1,5 +1,3 @@
-"""Pools of a collection: requested, made once in the background, stored as rows, read again."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,13 +56,11 @@ if TYPE_CHECKING:
 MAKE_POOL = "make_pool"
 MOST_SLOTS = 1_000_000
 FUSION = ("fusion_constant", "fusion_depth")
-"""Settings of a plan by fusion that have defaults."""
 Kind = CollectionFile.Kind
 EMBEDDINGS = Kind.EMBEDDINGS
 
 
 def plan_of(rules: Mapping[str, Any]) -> PoolPlan:
-    """The plan by its plain values; PoolUnfit where it is none."""
     try:
         return PoolPlan(
             # in an order of their own: a database may give back another than it was given
@@ -89,7 +85,6 @@ def request_pool(
     rules: Mapping[str, Any],
     actor: User | None,
 ) -> Job:
-    """Have a pool made in the background of runs, vectors and a catalogue."""
     plan = plan_of(rules)
     sources = source_files(files, rules)
     if not sources:
@@ -122,7 +117,6 @@ def _n_targets(
 
 
 def _require_few(n_targets: int, plan: PoolPlan, n_sources: int) -> None:
-    """Refuse more candidates than anybody could judge, or a database should hold."""
     if n_targets * (plan.per_topic or plan.depth * n_sources) > MOST_SLOTS:
         raise CollectionUnfit(
             _("These would be more than {n} candidates. Sample targets first.").format(
@@ -194,7 +188,6 @@ def source_files(files: Iterable[CollectionFile], rules: Mapping[str, Any]) -> l
 def opened_sources(
     paths: Mapping[CollectionFile, Path], rules: Mapping[str, Any], stack: ExitStack
 ) -> list[Source]:
-    """The sources of a pool, embeddings with their similarity and their topics' vectors."""
     by_name = {source_name(file): path for file, path in paths.items() if file.kind == EMBEDDINGS}
     sources: list[Source] = []
     for file in source_files(paths, rules):
@@ -211,7 +204,6 @@ def opened_sources(
 
 
 def require_same_length(source: EmbeddingSource) -> None:
-    """Refuse topics' vectors that have other numbers than the documents'."""
     assert source.queries is not None
     n_topics, n_documents = (one.array.shape[1] for one in (source.queries, source.vectors))
     if n_topics != n_documents:
@@ -225,7 +217,6 @@ def require_same_length(source: EmbeddingSource) -> None:
 def opened_source(
     file: CollectionFile, path: Path, stack: ExitStack
 ) -> RunSource | EmbeddingSource:
-    """A run or vectors as a source of candidates, until the stack is closed."""
     name = source_name(file)
     if file.kind == Kind.RUN:
         return RunSource(name, read_run(path), f"run|file:{file.file_name}|sha256:{file.sha256}")
@@ -243,7 +234,6 @@ def source_name(file: CollectionFile | ResultFile) -> str:
 def targets_of(
     rules: Mapping[str, Any], sources: Sequence[Source], catalogue: Catalogue | None
 ) -> list[Target]:
-    """Those of a sample, those that are named, or else the topics of the runs, or of vectors."""
     documents = list(catalogue.documents) if catalogue else []
     for source in sources:
         documents += source.documents

@@ -1,5 +1,3 @@
-"""Reports on a collection: written once for the same results."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -32,7 +30,6 @@ def request_report(*, collection: Collection, actor: User | None) -> Job:
 
 
 def read_sections(result: Result) -> list[Section]:
-    """The report, part by part."""
     return [Section(one["name"], one["sentences"]) for one in result.record["sections"]]
 
 
@@ -46,8 +43,6 @@ def _list_sentences(record: Record) -> list[Row]:
 
 @register_kind
 class ReportKind(CollectionKind):
-    """What may be concluded of a collection, in sentences."""
-
     name = ResultType.REPORT.value
     title = gettext_lazy("Report")
     job = WRITE_REPORT

@@ -1,5 +1,3 @@
-"""Systems that were not pooled: each run and family left out of the pool, and what it loses."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +25,6 @@ JUDGED, RELEVANT = Count(gettext_lazy("Judged")), Count(gettext_lazy("Relevant")
 
 
 def _list_effects(record: Record) -> list[Row]:
-    """What is left out, and its effect on the runs that are left out themselves."""
     titles = {"group": _("family {name}"), "system": "{name}"}
     return [
         {**unit, **effect, "name": titles[unit["unit"]].format(name=unit["name"])}
@@ -38,7 +35,7 @@ def _list_effects(record: Record) -> list[Row]:
 
 
 def _list_systems(record: Record) -> list[Row]:
-    """The runs; the group of one that shares it with no other is none."""
+    """The runs; a group of one run is shown as no group."""
     shared = {one["group"] for one in record["systems"] if one["group"] != one["run"]}
     return [
         one | {"group": one["group"] if one["group"] in shared else "–"}
@@ -70,8 +67,6 @@ def _describe_depths(rows: Sequence[Row], result: Result) -> str:
 
 @register_kind
 class ReuseKind(RunsKind):
-    """What leaving each run and family out of the pool does."""
-
     name = ResultType.REUSE.value
     title = gettext_lazy("Reuse for other systems")
     job = ESTIMATE_REUSE
@@ -243,7 +238,6 @@ def _describe_interval(one: Row) -> Iterator[str]:
 
 
 def _describe_pool(record: Record) -> Iterator[str]:
-    """How deep each run was pooled, as far as that is known, and whether that is deep enough."""
     depth, share = f"{record['pool_depth']:,}", format_percent(record["share_in_qrels"])
     if record["has_provenance"]:
         text = _("The pool's own record says, per topic, which documents each run contributed.")

@@ -1,5 +1,3 @@
-"""Targets of a collection that are drawn from strata: requested, drawn once, stored as rows."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -1,1 +1,0 @@
-"""How far a collection may be used for systems that were not pooled."""

@@ -1,5 +1,3 @@
-"""Reuse estimated from a collection's files, with what this site knows of their pool."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -26,7 +24,6 @@ Kind = CollectionFile.Kind
 def estimate_reuse(
     files: Sequence[CollectionFile], settings: Mapping[str, Any], progress: Progress
 ) -> Reusability:
-    """Leave each run and each family out of the pool that the files' runs made."""
     outside = settings.get("outside", [])
     depth: int | None = settings.get("pool_depth")
     provenance = None if depth else find_provenance(files, outside)
@@ -114,7 +111,6 @@ def find_provenance(files: Sequence[CollectionFile], outside: Sequence[str]) -> 
 
 
 def _find_pool(files: Sequence[CollectionFile]) -> Result | None:
-    """The pool that the qrels' study was made of here."""
     studies = {file.study_id for file in files if file.kind == Kind.QRELS and file.study_id}
     made = PoolStudy.objects.filter(study__in=studies).select_related("version")
     row = made.order_by("pk").last()
@@ -138,7 +134,6 @@ def _name_sources(files: Sequence[CollectionFile], made: Result) -> dict[str, st
 
 
 def _ask_for_depth(qrels: str) -> str:
-    """What the page's form needs where files do not show how deep their pool was."""
     return _(
         "Not all first documents of the runs are in {qrels}, so the files do not show how deep the "
         "pool was. Under “Depth of the pool”, type how many of each run's first documents were "

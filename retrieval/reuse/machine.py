@@ -1,5 +1,3 @@
-"""A machine's labels beside people's: who gains by them, and means corrected by a human sample."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -31,14 +29,12 @@ NO_SUM = "not a sum over documents: it takes a sample of whole topics"
 
 @dataclass(frozen=True)
 class _Labels:
-    """People's grades and the machine's, by the machine's topics; a sample of the first."""
-
     human: RelevanceGrades
     machine: RelevanceGrades
+    # People's grade of each of the machine's judgments, -1 if there is none.
     grades: Integers
-    """What people say of each of the machine's judgments, -1 where nothing."""
+    # Topics in which people judged everything that the machine judged.
     whole: Flags
-    """The machine's topics of which people judged all that the machine judged."""
 
     @property
     def some(self) -> Flags:
@@ -131,8 +127,6 @@ def _labels(human: RelevanceGrades, machine: RelevanceGrades) -> _Labels:
 
 
 class _Scored:
-    """One run under both kinds of labels, by the machine's topics."""
-
     def __init__(self, labels: _Labels, run: Run, settings: Settings) -> None:
         self.labels, self.settings = labels, settings
         machine, human = labels.machine, labels.human
@@ -144,7 +138,6 @@ class _Scored:
         self.of_human = positions(human.topics, machine.topics)
 
     def machine_values(self, one: Measure) -> Floats:
-        """For topics that the run lacks NaN, or 0 if that counts."""
         return _of_listed(self.by_machine, one, self.settings)
 
     def people_values(self, one: Measure) -> Floats:
@@ -155,7 +148,6 @@ class _Scored:
         return np.where(self.labels.some, values, np.nan)
 
     def pair(self, one: Measure, sample: Sample) -> tuple[Floats, Floats] | None:
-        """The topics' values by the machine and by people, NaN but in topics that both judged."""
         if sample == "topics":
             machine, people = self.machine_values(one), self.people_values(one)
         elif is_sum_of_documents(one):
@@ -172,7 +164,6 @@ class _Scored:
         )
 
     def calibrated(self, name: str, one: Measure, sample: Sample) -> CalibratedMean:
-        """The run's three means."""
         confidence = self.settings.confidence
         machine = self.machine_values(one)
         here = machine[~np.isnan(machine)]
@@ -223,7 +214,6 @@ def _of_listed(lists: JudgedLists, one: Measure, settings: Settings) -> Floats:
 
 
 def _within_scale(powered: PredictionPowered) -> PredictionPowered:
-    """Limits cut where measures end, at 0 and 1, as people's are."""
     low, high = max(powered.ci_low, min(0.0, powered.value)), powered.ci_high
     return replace(powered, ci_low=low, ci_high=min(high, max(1.0, powered.value)))
 
@@ -269,7 +259,6 @@ def _tau(machine: Floats, people: Floats) -> float:
 
 
 def _notes_of_few(estimates: Sequence[CalibratedMean], sample: Sample) -> Iterator[str]:
-    """Which calibrated intervals rest on few values that differ, and are too narrow."""
     judged = f"{'topics' if sample == 'topics' else 'documents'} that people judged"
     for row in estimates:
         if row.powered is None or row.powered.reason or row.n_others >= LEAST_OTHERS:
@@ -283,7 +272,6 @@ def _notes_of_few(estimates: Sequence[CalibratedMean], sample: Sample) -> Iterat
 
 
 def _notes_of_sampling(estimates: Sequence[CalibratedMean]) -> Iterator[str]:
-    """How many estimates are of labels that look like no random sample."""
     known = [row.powered for row in estimates if row.powered is not None]
     n = sum(any(note.code == "labels_not_random" for note in one.notes) for one in known)
     if n:
@@ -351,7 +339,6 @@ class Cells:
 
 
 def is_sum_of_documents(one: Measure) -> bool:
-    """Whether each document adds to the measure by its rank and grade alone."""
     return one.kind in SUMS and not dict(one.settings).get("judged_only", False)
 
 

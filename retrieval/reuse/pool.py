@@ -1,5 +1,3 @@
-"""A pool by its runs and their groups: what each brought, what each depth did."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,8 +34,8 @@ class Pooled:
     ranks: Integers
     depth: int
     counted: Flags
+    # Documents that came from a source other than a run.
     elsewhere: Flags
-    """Documents that a source brought which is no run."""
 
     @cached_property
     def is_judged(self) -> Flags:
@@ -56,12 +54,10 @@ class Pooled:
 
     @cached_property
     def is_brought(self) -> Flags:
-        """Documents of the qrels that a pooled run has within the depth."""
         return np.asarray((self.ranks[self.family.is_pooled] <= self.depth).any(axis=0))
 
 
 def systems_of(pool: Pooled) -> Iterator[SystemInPool]:
-    """A row for each run."""
     family = pool.family
     for at, run in enumerate(family.runs):
         within = pool.ranks[at] <= pool.depth
@@ -128,15 +124,14 @@ class Families:
 
     runs: tuple[str, ...]
     is_pooled: Members
+    # The groups of the pooled runs; named ones first.
     groups: Mapping[str, tuple[str, ...]]
-    """Those of the pooled runs; named ones first."""
 
     @property
     def has_groups(self) -> bool:
         return any(runs != (name,) for name, runs in self.groups.items())
 
     def group_of(self, run: str) -> str:
-        """The name of its group, its own where it was not pooled."""
         return next((name for name, runs in self.groups.items() if run in runs), run)
 
     def members(self, runs: Sequence[str]) -> Members:
@@ -192,7 +187,6 @@ def _require_member(
 
 
 def read_groups(path: Path, *, report: ReadingReport | None = None) -> dict[str, list[str]]:
-    """Groups of a file: each line has a run and its group, with white space between."""
     groups: dict[str, list[str]] = {}
     faults: list[tuple[int | None, str]] = []
     report = report or ReadingReport()

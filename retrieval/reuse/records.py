@@ -1,5 +1,3 @@
-"""What is known of a collection's reuse, and of a machine's labels beside people's."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
@@ -15,10 +13,11 @@ from stats.ranking.topic_means import TopicDifference, TopicMean
 
 Unit = Literal["system", "group"]
 JUDGED_AT = 10
+# If a smaller share of what runs list to the pool's depth is in the qrels, the pool was hardly so
+# deep.
 LEAST_IN_QRELS = 0.8
-"""Of what runs list to the pool's depth; with less in the qrels, the pool was hardly so deep."""
+# A pool is incomplete if its last rank brought at least this share of the relevant documents.
 RISING_FROM = 0.01
-"""A pool of which the last rank still brought so large a share of the relevant is incomplete."""
 
 
 class Provenance(NamedTuple):
@@ -57,8 +56,6 @@ class SystemInPool:
 
 @dataclass(frozen=True, kw_only=True)
 class Depth:
-    """What the pool holds down to a rank, and what this rank brought."""
-
     depth: int
     n_judged: int
     n_relevant: int
@@ -68,8 +65,6 @@ class Depth:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """The share of relevant documents among the judged ones of a source."""
-
     source: str
     n_judged: int
     n_relevant: int
@@ -114,8 +109,6 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """All runs scored without the judgments that one system or group alone brought."""
-
     name: str
     unit: Unit
     runs: tuple[str, ...]
@@ -134,15 +127,12 @@ class LeftOut:
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """By how much a measure underestimates a system outside the pool."""
-
     measure: Measure
     unit: Unit
     estimate: OutsideEstimate
 
     @property
     def sentence(self) -> str:
-        """For people who use the collection."""
         one, name = self.estimate, self.measure.name
         if one.value != one.value:
             return f"Evaluating an outside system: nothing is known of {name}: {one.reason}."
@@ -201,18 +191,15 @@ class Reusability:
 
     @property
     def last_share(self) -> float:
-        """The share of the pool's relevant documents that its last rank brought."""
         last = self.depths[-1]
         return last.n_new_relevant / last.n_relevant if last.n_relevant else 0.0
 
     @property
     def is_rising(self) -> bool:
-        """Whether a deeper pool would probably hold more relevant documents."""
         return not self.has_provenance and self.last_share >= RISING_FROM
 
     @property
     def is_too_deep(self) -> bool:
-        """Whether the qrels lack much of what a pool of this depth would hold."""
         return not self.has_provenance and self.share_in_qrels < LEAST_IN_QRELS
 
     def record(self) -> dict[str, Any]:
@@ -329,8 +316,6 @@ class SharedModelBias:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineComparison:
-    """A machine's labels beside people's: two columns, which are never one."""
-
     qrels: str
     machine: str
     sharing: tuple[str, ...]

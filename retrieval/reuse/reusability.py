@@ -1,5 +1,3 @@
-"""Leave one system and one group out of the pool, and score all runs anew."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,8 +46,8 @@ from stats.ranking.resampled_topics import weighted_scores
 from stats.ranking.topic_means import compare_over_topics
 
 Flags = NDArray[np.bool_]
+# Measures of what was judged, not of systems.
 OF_THE_POOL = ("Judged", "Pooled", "RBPresidual")
-"""Measures of what is judged, not of systems."""
 
 
 def reusability(
@@ -152,7 +150,6 @@ def _require_listed(depth: int, pooled: Sequence[JudgedLists]) -> None:
 def _ranks_in_pool(
     ranks: Integers, grades: RelevanceGrades, family: Families, provenance: Provenance
 ) -> tuple[Integers, int]:
-    """The ranks that the pool took of each run, and the deepest of them."""
     taken = ranks.copy()
     deepest = 0
     for row, name, is_in in zip(taken, family.runs, family.is_pooled, strict=True):
@@ -189,7 +186,6 @@ def _with_companions(measures: Sequence[Measure]) -> tuple[Measure, ...]:
 
 
 def _units(family: Families) -> list[tuple[Unit, str, Flags]]:
-    """Each pooled run, and, where there are any, each group."""
     pooled = [run for run, is_in in zip(family.runs, family.is_pooled, strict=True) if is_in]
     units: list[tuple[Unit, str, Flags]] = [
         ("system", run, family.members([run])) for run in pooled
@@ -200,8 +196,6 @@ def _units(family: Families) -> list[tuple[Unit, str, Flags]]:
 
 
 class _Scores:
-    """All runs under all measures, with all judgments and without some."""
-
     def __init__(self, pool: Pooled, measures: tuple[Measure, ...], settings: Settings) -> None:
         self.pool, self.measures, self.settings = pool, measures, settings
         self.values, self.judged = self._scored(pool.lists)
@@ -225,7 +219,6 @@ class _Scores:
         return values, np.array(shares)
 
     def left_out(self, name: str, unit: Unit, members: Flags) -> LeftOut:
-        """All runs without the judgments that these runs alone brought."""
         pool = self.pool
         pooled = pool.family.is_pooled
         taken = judgments_only_of(pool.ranks[pooled], members[pooled], pool.depth) & ~pool.elsewhere
@@ -300,7 +293,6 @@ def _expectations(
 
 
 def _notes(record: Reusability, pool: Pooled) -> Iterator[str]:
-    """What a reader must know beside the numbers."""
     if record.is_depth_inferred:
         yield (
             f"the pool's depth was not named; to rank {record.pool_depth} all documents of the "

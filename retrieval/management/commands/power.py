@@ -20,8 +20,8 @@ from retrieval.sizes import (
 )
 from stats.inference.correlation_sizes import Method
 
+# The first option given is the question; `width` is also an option of kappa.
 QUANTITIES = ("pilot", "correlation", "kappa", "difference", "width")
-"""What is asked for: the first that is named, `width` also being an option of kappa."""
 OPTIONS_OF = {
     "correlation": ("method", "one_sided", "other_correlation", "between", "power", "alpha"),
     "kappa": ("width", "prevalence", "per_target", "icc_of_target", "alpha"),
@@ -30,8 +30,8 @@ OPTIONS_OF = {
     "pilot": ("budget", "topic_cost", "seed", "alpha"),
 }
 ARGUMENTS = {"rho": "correlation", "n_systems": "systems"}
+# Options by the names of the arguments that they set, if the two differ.
 ARGUMENTS |= {"per_cluster": "per_target", "icc": "icc_of_target"}
-"""Options by the names of the arguments that they give, where those are others."""
 DEFAULTS = {"power": 0.8, "alpha": 0.05, "method": "cohen", "per_target": 1.0}
 DEFAULTS |= {"icc_of_target": 0.0, "topic_cost": 0.0, "seed": 0}
 
@@ -107,7 +107,6 @@ class Command(BaseCommand):
 
 
 def _require_applicable(options: dict[str, Any]) -> None:
-    """Refuse what takes no part in the answer that is asked for."""
     asked = [name for name in QUANTITIES if options[name] is not None]
     if not asked or (len(asked) > 1 and asked[1] not in OPTIONS_OF[asked[0]]):
         if len(asked) > 1:

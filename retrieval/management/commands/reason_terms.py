@@ -65,5 +65,4 @@ def _as_text(counts: TermCounts) -> str:
 
 
 def _share(row: Mapping[str, Any], of: str) -> Number:
-    """The share of reasons with its interval; None is a share of no reasons."""
     return Number(row[f"share_{of}"], 2, row[f"low_{of}"], row[f"high_{of}"])

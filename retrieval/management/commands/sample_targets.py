@@ -100,7 +100,6 @@ class Command(BaseCommand):
 def _values(
     options: dict[str, Any], readings: FileReadings
 ) -> tuple[str, list[Target], Floats, str]:
-    """What to stratify by: its name, the targets, a value for each, and what made it."""
     if (options["column"] is None) == (options["predictor"] is None):
         raise CommandError("Say by what to stratify: --column or --predictor.")
     if options["column"]:
