@@ -1,26 +1,46 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.db.models import Sum
 from django.utils.text import slugify
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext as _, ngettext
 
 from accounts.audit import record
+from annotation.imports import import_study
 from annotation.models import Study
-from annotation.uploads import AT_ONCE_BYTES
+from annotation.new_studies import kind_of_protocol
+from annotation.protocols.templates import read_protocol
+from annotation.uploads import AT_ONCE_BYTES, free_slug
 from results.models import Result
-from retrieval.exceptions import CollectionUnfit
+from retrieval.exceptions import CollectionUnfit, PoolDefective
 from retrieval.file_readings import subject_of
-from retrieval.models import Collection, PoolSlot, TopicValue
+from retrieval.models import (
+    Collection,
+    CollectionFile,
+    PoolSlot,
+    PoolStudy,
+    TopicValue,
+    result_collection,
+)
+from retrieval.pools.catalogue import names_alone, pool_study
+from retrieval.result_kinds.pool import stored_pool
+from retrieval.source_files import opened_catalogue
+from retrieval.stored_files import files_on_disk
 from work.models import Job
 from work.request import request_job
 
 if TYPE_CHECKING:
     from accounts.models import Team, User
+    from annotation.readers.drafts import StudyDraft
+    from retrieval.pools.catalogue import Catalogue
     from work.execution import RunningJob
+    from work.models import Job
+
 
 LONGEST_SLUG = 80
 
@@ -132,3 +152,125 @@ def delete_large_collection(running: RunningJob) -> str:
         _delete(collection, running.job.requested_by, details)
         running.complete(message)
     return message
+
+
+STUDY_OF_POOL = "study_of_pool"
+MOST_NAMED = 5
+KIND = CollectionFile.Kind.CATALOGUE
+
+
+def refused_faults(version: Result, allowed: Sequence[str]) -> dict[str, int]:
+    names = version.pool_findings.values_list("name", flat=True).order_by("pk")
+    counts: dict[str, int] = {}
+    for name in names:
+        if name not in allowed:
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def request_study(
+    *,
+    version: Result,
+    title: str,
+    template: str,
+    allowed: Sequence[str],
+    actor: User,
+) -> Job:
+    """Have a study made of a pool; PoolDefective while a fault is not allowed.
+
+    CollectionUnfit where the catalogue is gone.
+    """
+    _catalogues(version)
+    if refused := refused_faults(version, allowed):
+        raise PoolDefective(
+            _("The pool is defective ({names}). Make it anew, or allow what is wrong.").format(
+                names=", ".join(refused)
+            )
+        )
+    return request_job(
+        kind=STUDY_OF_POOL,
+        subject=subject_of(result_collection(version)),
+        arguments={
+            "version": version.pk,
+            "title": title,
+            "template": template,
+            "allowed": sorted(allowed),
+        },
+        requested_by=actor,
+    )
+
+
+def make_pool_study(running: RunningJob) -> str:
+    arguments = running.arguments
+    version = Result.objects.get(pk=arguments["version"])
+    with files_on_disk(_catalogues(version)) as paths:
+        if not paths:
+            return _study(version, names_alone(()), arguments, running)
+        with opened_catalogue(paths[0]) as catalogue:
+            return _study(version, catalogue, arguments, running)
+
+
+def _catalogues(version: Result) -> list[CollectionFile]:
+    """The catalogue that a pool was made with, if any; CollectionUnfit where it was removed."""
+    catalogues = []
+    for one in version.files.filter(kind=KIND).select_related("file"):
+        same = result_collection(version).files.usable().filter(kind=KIND, sha256=one.sha256)
+        if (file := one.file or same.first()) is None:
+            text = _(
+                "The catalogue {name} was removed, and candidates would have no pictures or "
+                "titles. Send it again, or make the pool anew."
+            )
+            raise CollectionUnfit(text.format(name=one.name), code="catalogue_removed")
+        catalogues.append(file)
+    return catalogues
+
+
+@transaction.atomic
+def _study(
+    version: Result,
+    catalogue: Catalogue,
+    arguments: dict[str, Any],
+    running: RunningJob,
+) -> str:
+    collection, actor = result_collection(version), running.job.requested_by
+    protocol = read_protocol(arguments["template"])
+    imported = import_study(
+        draft=_draft(version, catalogue, kind_of_protocol(protocol)),
+        path=Path(f"pool-{version.number}"),
+        slug=free_slug(arguments["title"]),
+        title=arguments["title"],
+        owner=actor,
+        team=collection.team,
+        protocol=protocol,
+        actor=actor,
+    )
+    allowed = ",".join(arguments["allowed"])
+    PoolStudy.objects.create(version=version, study=imported.study, allowed=allowed)
+    studies = [*collection.studies.all(), imported.study]
+    link_studies(collection=collection, studies=studies, actor=actor)
+    # with the study: a second attempt would make it once more
+    message = f"{imported} {_left_out(version)}".strip()
+    running.complete(message)
+    return message
+
+
+def _left_out(version: Result) -> str:
+    names = list(version.pooled_topics.filter(slots=None).values_list("topic", flat=True))
+    if not names:
+        return ""
+    return ngettext(
+        "%(n)d target without candidates is left out: %(names)s.",
+        "%(n)d targets without candidates are left out: %(names)s.",
+        len(names),
+    ) % {
+        "n": len(names),
+        "names": ", ".join(names[:MOST_NAMED]) + (", …" if names[MOST_NAMED:] else ""),
+    }
+
+
+def _draft(version: Result, catalogue: Catalogue, kind: str) -> StudyDraft:
+    draft = pool_study(stored_pool(version), catalogue)
+    if kind == Study.Kind.ALTERNATIVES:
+        return draft
+    # the protocol's own questions are asked instead
+    return replace(draft, kind="rating", questions=())

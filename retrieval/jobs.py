@@ -2,7 +2,12 @@ from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import AnnotationError
 from metrics.exceptions import MetricsError
-from retrieval.collections import DELETE_COLLECTION, delete_large_collection
+from retrieval.collections import (
+    DELETE_COLLECTION,
+    STUDY_OF_POOL,
+    delete_large_collection,
+    make_pool_study,
+)
 from retrieval.derived_files import (
     MAKE_VECTORS,
     MERGED_QRELS,
@@ -13,7 +18,6 @@ from retrieval.derived_files import (
 )
 from retrieval.exceptions import RetrievalError
 from retrieval.file_readings import READ_FILES, read_files
-from retrieval.pool_studies import STUDY_OF_POOL, make_pool_study
 from work.registry import INTERACTIVE, SCORING, register
 
 REFUSALS = (RetrievalError, AnnotationError)

@@ -16,7 +16,7 @@ from presentation.records import plain_values
 from presentation.text_tables import text_report, text_table
 from retrieval.evaluated_runs import Evaluation, RunValues
 from retrieval.exceptions import RunsUnfit
-from retrieval.pools.targets import line_of_topic, read_target_values
+from retrieval.pools.catalogue import line_of_topic, read_target_values
 from stats.arguments import Floats
 from stats.ranking import Measure
 from stats.ranking.topic_means import TopicMean, weighted_mean_over_topics

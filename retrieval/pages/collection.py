@@ -17,11 +17,10 @@ from accounts.roles import Permission
 from console.access import may_of, person, require_permission
 from console.registrations import DONE, LATER, NEEDS_YOU, Stage, needed_to_control
 from results.models import Result
-from retrieval.collections import DELETE_COLLECTION
+from retrieval.collections import DELETE_COLLECTION, STUDY_OF_POOL
 from retrieval.derived_files import MAKE_VECTORS, STUDY_QRELS
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile, ResultType
-from retrieval.pool_studies import STUDY_OF_POOL
 from retrieval.result_kinds.audit import AUDIT
 from retrieval.result_kinds.comparison import COMPARE
 from retrieval.result_kinds.evaluation import EVALUATE

@@ -24,6 +24,7 @@ from console.forms import offer_choices
 from results.models import Result
 from results.pages import failed_arguments, name_download
 from retrieval.answers.pools import FAULT_TITLES, PoolView
+from retrieval.collections import STUDY_OF_POOL, request_study
 from retrieval.derived_files import MAKE_VECTORS, offered_models, request_vectors
 from retrieval.exceptions import CollectionUnfit, RetrievalError
 from retrieval.file_readings import request_reading, subject_of
@@ -38,7 +39,6 @@ from retrieval.models import (
 from retrieval.pages.candidates import PoolForm
 from retrieval.pages.collection import collection_for, collection_page
 from retrieval.pages.sources import SOURCES, SourceForm, VectorsForm, list_sources
-from retrieval.pool_studies import STUDY_OF_POOL, request_study
 from retrieval.pools.pool_files import pool_csv
 from retrieval.result_kinds.pool import MAKE_POOL, request_pool, stored_pool
 from retrieval.stored_files import describe_file, store_file

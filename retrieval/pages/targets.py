@@ -26,8 +26,8 @@ from retrieval.exceptions import RetrievalError, SampleUnfit
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile, ResultType, SampledTarget
 from retrieval.pages.collection import collection_for, collection_page
+from retrieval.pools.catalogue import read_target_values
 from retrieval.pools.sampling import COLUMNS, Allocation, require_possible
-from retrieval.pools.targets import read_target_values
 from retrieval.result_kinds.targets import SAMPLE_TARGETS, SOURCES, request_sample
 from stats.arguments import Floats
 from stats.ranking.query_difficulty import Predictor

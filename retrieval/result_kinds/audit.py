@@ -14,7 +14,7 @@ from results.models import Result
 from results.tables import Count, Record, Row, Table, Text, Value, sentence
 from retrieval.audit.collection import audit_collection
 from retrieval.audit.records import Claims
-from retrieval.charts.results import counted_findings, findings_in_words
+from retrieval.charts import counted_findings, findings_in_words
 from retrieval.exceptions import CollectionUnfit
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile, ResultType

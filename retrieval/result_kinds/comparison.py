@@ -12,7 +12,7 @@ from results.kinds import Chart, Chosen, Computed, Given, register_kind
 from results.models import Result
 from results.settings import Inputs
 from results.tables import Count, Estimate, PValue, Record, Row, Table, Text, Value, sentence
-from retrieval.charts.results import MOST_DRAWN, means_chart
+from retrieval.charts import MOST_DRAWN, means_chart
 from retrieval.evaluated_runs import few_runs_sentence
 from retrieval.exceptions import RunsUnfit
 from retrieval.models import CollectionFile, FileTopic, ResultType

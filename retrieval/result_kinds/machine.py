@@ -12,7 +12,7 @@ from results.kinds import Chart, Chosen, Computed, Given, register_kind
 from results.models import Result
 from results.settings import Inputs
 from results.tables import Estimate, PValue, Row, Table, Text, Value, sentence
-from retrieval.charts.results import means_chart
+from retrieval.charts import means_chart
 from retrieval.evaluated_runs import SIGNIFICANT, few_runs_sentence
 from retrieval.exceptions import RunsUnfit
 from retrieval.models import CollectionFile, ResultType

@@ -27,7 +27,7 @@ from retrieval.models import (
     ResultType,
     SampledTarget,
 )
-from retrieval.pools.catalogue import Catalogue
+from retrieval.pools.catalogue import Catalogue, targets_of_runs
 from retrieval.pools.construction import make_pool, require_candidates
 from retrieval.pools.lint import PoolLint, lint_pool
 from retrieval.pools.pool_files import table_of
@@ -41,7 +41,6 @@ from retrieval.pools.records import (
     Target,
 )
 from retrieval.pools.sources import EmbeddingSource, RunSource, Source
-from retrieval.pools.targets import targets_of_runs
 from retrieval.result_kinds.base import CollectionKind, write_rows
 from retrieval.source_files import opened_catalogue, vectors_of
 from retrieval.stored_files import files_on_disk

@@ -13,10 +13,10 @@ from results.models import Result
 from retrieval.exceptions import PoolUnfit
 from retrieval.file_readings import note_fits
 from retrieval.models import CollectionFile, ResultType, SampledTarget
+from retrieval.pools.catalogue import targets_of_runs
 from retrieval.pools.records import Target
 from retrieval.pools.sampling import TargetSample, difficulty, require_possible, sample_targets
 from retrieval.pools.sources import EmbeddingSource, RunSource
-from retrieval.pools.targets import targets_of_runs
 from retrieval.result_kinds.base import CollectionKind, write_rows
 from retrieval.result_kinds.pool import opened_source
 from retrieval.stored_files import files_on_disk

@@ -14,7 +14,7 @@ from annotation.study_facts import Raters, raters_of
 from annotation.study_files import row_downloads
 from presentation.row_files import row_csv, row_jsonl
 from retrieval.exports.qrels import judgment_source
-from retrieval.exports.released_layout import write_released_layout
+from retrieval.study_files import write_released_layout
 from tests.annotation.importing import command_output
 from tests.annotation.studies import make_simulated, rated_study, tick, ticked_study
 

@@ -6,8 +6,8 @@ from accounts.models import Team, User
 from results.computing import request_result
 from results.kinds import ResultKind
 from results.models import Result
+from retrieval.collections import request_study
 from retrieval.models import Collection, CollectionFile
-from retrieval.pool_studies import request_study
 from retrieval.result_kinds.audit import request_audit
 from retrieval.result_kinds.comparison import ComparisonKind
 from retrieval.result_kinds.evaluation import EvaluationKind

@@ -20,8 +20,8 @@ from results.models import Result
 from retrieval.collections import create_collection
 from retrieval.exceptions import CollectionUnfit, PoolFileFaults, PoolUnfit, TrecFileFaults
 from retrieval.models import SampledTarget
+from retrieval.pools.catalogue import read_targets
 from retrieval.pools.encoding import opened_picture
-from retrieval.pools.targets import read_targets
 from retrieval.pools.vectors import TOO_LONG, read_vectors
 from retrieval.result_kinds.pool import request_pool
 from retrieval.stored_files import files_on_disk, is_packed, store_file
@@ -161,7 +161,7 @@ import django
 django.setup()
 import numpy, pyarrow, pyarrow.csv
 from annotation.readers.tables import read_rows
-from retrieval.pools.targets import read_targets
+from retrieval.pools.catalogue import read_targets
 from retrieval.pools.vectors import read_vectors
 from retrieval.trec_files import each_row, read_assessors, read_qrels, read_run
 run_rows = lambda path: each_row(path, "run")
@@ -254,7 +254,7 @@ def test_vectors_of_more_rows_than_names_fit_are_refused(tmp_path):
 
 
 def test_more_targets_than_candidates_fit_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("retrieval.pools.targets.MOST_TARGETS", 2)
+    monkeypatch.setattr("retrieval.pools.catalogue.MOST_TARGETS", 2)
     for name, text in (("t.txt", "a\n\nb\n"), ("t.csv", "target\na\nb\n")):
         path = tmp_path / name
         path.write_text(text)

@@ -30,8 +30,8 @@ from retrieval.exports.qrels import (
     study_qrels,
 )
 from retrieval.exports.reasons import reason_rows
-from retrieval.exports.released_layout import write_released_layout
 from retrieval.models import PoolStudy
+from retrieval.study_files import write_released_layout
 from tests.annotation.importing import command_output
 from tests.annotation.studies import (
     ACCEPTABLE,

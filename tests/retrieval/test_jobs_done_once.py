@@ -13,11 +13,10 @@ from annotation.models import Study
 from results.computing import compute_result
 from results.kinds import Computed
 from results.models import Result
-from retrieval.collections import link_studies
+from retrieval.collections import link_studies, make_pool_study, request_study
 from retrieval.derived_files import make_study_qrels, request_study_qrels
 from retrieval.exceptions import CollectionUnfit
 from retrieval.models import CollectionFile, PoolStudy, ResultType
-from retrieval.pool_studies import make_pool_study, request_study
 from retrieval.result_kinds.audit import AuditKind, request_audit_of_uploads
 from retrieval.result_kinds.pool import PoolKind, request_pool
 from tests.annotation.studies import ticked_study

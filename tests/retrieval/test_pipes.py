@@ -14,10 +14,10 @@ from annotation.readers.tables import read_rows
 from presentation.files import plain_file, reason_of
 from retrieval.exceptions import PoolFileFaults, RetrievalError
 from retrieval.exports.reasons import read_terms
-from retrieval.pilots import read_pilot
-from retrieval.pools.targets import read_targets
+from retrieval.pools.catalogue import read_targets
 from retrieval.pools.vectors import read_vectors
 from retrieval.reuse.pool import read_groups
+from retrieval.sizes import read_pilot
 from retrieval.trec_files import read_assessors, read_qrels, read_run
 from tests.codes import refused, refused_naming
 

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from scipy import stats as scipy_stats
 
 from retrieval.exceptions import TrecFileFaults
-from retrieval.pilots import read_pilot
+from retrieval.sizes import read_pilot
 from stats.inference.correlation_sizes import (
     Method,
     items_for_metric_pair,

@@ -13,9 +13,9 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from scipy import stats
 
-from retrieval.charts.results import LONGEST_NAME, legend_names, means_by_qrels
+from retrieval.charts import LONGEST_NAME, legend_names, means_by_qrels
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
-from retrieval.rankings.assessors import NO_CHOICE, ONE_EACH
+from retrieval.rankings.comparison import NO_CHOICE, ONE_EACH
 from stats.ranking.resampled_topics import UNMOVED
 from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import (

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from scipy import stats
 
 from presentation.theme import rendered, themed
-from retrieval.charts.results import (
+from retrieval.charts import (
     depths_in_words,
     left_out_forest,
     left_out_in_words,

@@ -11,11 +11,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.models import Study
 from results.models import Result
+from retrieval.collections import request_study
 from retrieval.exceptions import CollectionUnfit, PoolDefective, PoolUnfit
 from retrieval.exports.grades import scale_of
 from retrieval.file_readings import request_reading
 from retrieval.models import CollectionFile, PoolFinding, PoolStudy
-from retrieval.pool_studies import request_study
 from retrieval.pools.construction import make_pool
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RunSource

@@ -9,10 +9,10 @@ import pytest
 from django.core.management.base import CommandError
 
 from retrieval.exceptions import PoolFileFaults, PoolUnfit, SampleUnfit
+from retrieval.pools.catalogue import read_targets
 from retrieval.pools.records import Target
 from retrieval.pools.sampling import difficulty, require_possible, sample_targets
 from retrieval.pools.sources import EmbeddingSource
-from retrieval.pools.targets import read_targets
 from retrieval.pools.vectors import Vectors
 from stats.ranking.query_difficulty import query_difficulty
 from tests.codes import refused, refused_naming

@@ -16,7 +16,7 @@ from retrieval.exports.assessors import assessor_lines, provenance_rows
 from retrieval.exports.grades import RULES
 from retrieval.exports.qrels import Source, judgment_source, label_source, qrels_of
 from retrieval.exports.reasons import reason_rows
-from retrieval.exports.released_layout import write_released_layout
+from retrieval.study_files import write_released_layout
 
 LABEL_RULES = tuple(name for name in CATEGORICAL if name != "majority")
 

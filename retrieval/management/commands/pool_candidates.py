@@ -14,13 +14,18 @@ from retrieval.management.options import (
     read_sources,
     with_readings,
 )
-from retrieval.pools.catalogue import Catalogue, alternatives_lines, names_alone
+from retrieval.pools.catalogue import (
+    Catalogue,
+    alternatives_lines,
+    names_alone,
+    read_targets,
+    targets_of_runs,
+)
 from retrieval.pools.construction import make_pool, require_candidates
 from retrieval.pools.lint import FaultName, lint_pool, lint_text, pool_text
 from retrieval.pools.pool_files import table_of, write_pool
 from retrieval.pools.records import Pool, PoolPlan, Target
 from retrieval.pools.sources import RunSource, Source
-from retrieval.pools.targets import read_targets, targets_of_runs
 
 PLAN = ("depth", "take", "uniform", "cap", "seed", "fusion_constant", "fusion_depth")
 

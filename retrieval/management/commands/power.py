@@ -8,10 +8,12 @@ from annotation.management.plain_table import natural, positive
 from annotation.readers.report import FileReadings
 from metrics.management.options import number, share
 from retrieval.management.options import with_readings
-from retrieval.pilots import EqualCost, plans_at_equal_cost, read_pilot
 from retrieval.sizes import (
+    EqualCost,
     Size,
     items_for_metrics,
+    plans_at_equal_cost,
+    read_pilot,
     targets_for_kappa,
     topics_for_correlation,
     topics_for_difference,

@@ -18,6 +18,7 @@ from retrieval.management.options import (
     read_sources,
     with_readings,
 )
+from retrieval.pools.catalogue import read_target_values, read_targets, targets_of_runs
 from retrieval.pools.records import Target
 from retrieval.pools.sampling import (
     Allocation,
@@ -27,7 +28,6 @@ from retrieval.pools.sampling import (
     sample_targets,
 )
 from retrieval.pools.sources import EmbeddingSource, RunSource
-from retrieval.pools.targets import read_target_values, read_targets, targets_of_runs
 from stats.arguments import Floats
 from stats.ranking.query_difficulty import Predictor
 

@@ -18,11 +18,11 @@ from retrieval.models import (
     PoolStudy,
     SampledTarget,
 )
-from retrieval.report.conclusions import Conclusions
 from retrieval.result_kinds.audit import request_audit
 from retrieval.result_kinds.evaluation import EvaluationKind
 from retrieval.result_kinds.machine import MachineKind
 from retrieval.result_kinds.pool import request_pool
+from retrieval.result_kinds.report import Conclusions
 from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.result_kinds.targets import request_sample
 from retrieval.stored_files import describe_file

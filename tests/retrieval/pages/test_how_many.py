@@ -18,8 +18,7 @@ from django.urls import reverse
 
 from annotation.models import Upload, UploadPart
 from retrieval.exceptions import TrecFileFaults
-from retrieval.pages.pilot_sizes import MOST_BYTES
-from retrieval.pages.sizes import QUESTIONS, answer_of
+from retrieval.pages.sizes import MOST_BYTES, QUESTIONS, answer_of
 from tests.codes import field_codes
 from tests.console.pages import words_of
 

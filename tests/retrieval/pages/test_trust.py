@@ -23,7 +23,7 @@ from retrieval.models import (
 )
 from retrieval.result_kinds.comparison import list_compared
 from retrieval.result_kinds.pool import request_pool
-from retrieval.reuse.collection_files import find_pool_depth
+from retrieval.result_kinds.reuse import find_pool_depth
 from retrieval.reuse.machine import NO_SUM
 from retrieval.stored_files import describe_file
 from tests.annotation.studies import rating_study, ticked_study
