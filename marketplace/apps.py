@@ -1,5 +1,3 @@
-"""marketplace.apps."""
-
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +14,6 @@ SECRETS = ("MARKETPLACE_OPERATOR_SECRET", "METRICS_TOKEN")
 
 @register(Tags.security, deploy=True)
 def check_play_money(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Neither money from nowhere nor a clock that anybody moves where people are paid."""
     names = ("MARKETPLACE_TESTING", "MARKETPLACE_TEST_FUNDS")
     return [
         Warning(
@@ -59,7 +56,6 @@ def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
 
 @register(Tags.security, deploy=True)
 def check_recruiter(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Tokens of researchers' accounts at a recruiter do not travel in clear."""
     if settings.OWN_MACHINE or settings.PROLIFIC_URL.startswith("https://"):
         return []
     return [
@@ -73,7 +69,6 @@ def check_recruiter(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
 
 @register(Tags.security, deploy=True)
 def check_hosts(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Links in mails and signatures name the host that a request named."""
     if "*" not in settings.ALLOWED_HOSTS:
         return []
     return [

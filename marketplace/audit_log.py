@@ -21,7 +21,7 @@ def note(
     requester: Requester | None = None,
     detail: dict[str, Any] | None = None,
 ) -> AuditEntry:
-    """Write down one action. Call it in the transaction of the action itself."""
+    """Record an action; call it in the action's transaction."""
     return AuditEntry.objects.create(
         created_at=clock.now(),
         user=user if isinstance(user, User) else None,

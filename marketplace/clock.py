@@ -24,13 +24,12 @@ def advance(step: timedelta) -> None:
 
 
 def reset() -> None:
-    """Back to the machine's own time."""
     global _ahead
     _ahead = timedelta()
 
 
 def _shift() -> timedelta:
-    """What a test has set for all processes (see marketplace.api.fault_injection)."""
+    # Set by a test for all processes (see marketplace.api.fault_injection).
     if not getattr(settings, "MARKETPLACE_TESTING", False):
         return timedelta()
     shift = ClockShift.objects.first()

@@ -67,7 +67,7 @@ from error_codes import CodedError
 
 
 class MarketplaceError(CodedError):
-    """Something a person can mend; its text says what and how."""
+    """Something a person can fix; its text says what and how."""
 
 
 class InvalidAmount(MarketplaceError, ValueError): ...
@@ -128,8 +128,7 @@ class AssignmentDoesNotExist(Missing):
 
 
 class HitLayoutDoesNotExist(Missing):
-    """Layouts were made on a page of Amazon's that has no counterpart here."""
-
+    # Amazon makes layouts on a page that has no counterpart here.
     def __init__(self, public_id: str) -> None:
         Exception.__init__(
             self,
@@ -152,8 +151,7 @@ class QualificationRequestDoesNotExist(Missing):
 
 
 class HitAlreadyExists(MarketplaceError):
-    """Carries the HIT's id in its text, where clients look for it."""
-
+    # Clients look for the HIT's id in the text.
     def __init__(self, public_id: str) -> None:
         super().__init__(
             f"The HIT with ID {public_id} already exists: "
@@ -162,8 +160,6 @@ class HitAlreadyExists(MarketplaceError):
 
 
 class DuplicateRequest(MarketplaceError):
-    """Carries the id of what the first request made."""
-
     def __init__(self, noun: str, public_id: str) -> None:
         super().__init__(
             f"The {noun} with request ID {public_id} already exists: "

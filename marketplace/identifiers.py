@@ -10,27 +10,24 @@ BASE32 = string.ascii_uppercase + "234567"
 
 
 def new_entity_id() -> str:
-    """30 characters for a HIT, a HIT type or an assignment (155 bits)."""
+    # 155 bits.
     return _draw(ALPHABET, 30)
 
 
 def is_entity_id(text: str) -> bool:
-    """Whether this could be such an id at all."""
     return re.fullmatch("[A-Z0-9]{1,64}", text) is not None
 
 
 def new_person_id() -> str:
-    """`A` and 13 characters for a worker or a requester."""
     return "A" + _draw(ALPHABET, 13)
 
 
 def new_access_key_id() -> str:
-    """20 characters, as long as Amazon's and not to be taken for one of theirs."""
+    # As long as Amazon's, and not to be confused with them.
     return "ASSAY" + _draw(BASE32, 15)
 
 
 def new_token() -> str:
-    """32 characters for a link that signs a user in."""
     return _draw(string.ascii_lowercase + string.digits, 32)
 
 

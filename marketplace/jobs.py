@@ -34,7 +34,6 @@ AUDIT_EVERY_SECONDS = 12 * 3600
     every_seconds=EVERY_SECONDS,
 )
 def sweep_marketplace(running: RunningJob) -> str:
-    """Expire, abandon, auto-approve and dispose of what is due."""
     delete_closed_drafts()
     delete_old_prints(clock.now())
     delete_old_events(clock.now())
@@ -76,7 +75,6 @@ def audit_ledger(running: RunningJob) -> str:
     every_seconds=EVERY_SECONDS,
 )
 def follow_recruiters(running: RunningJob) -> str:
-    """Follow what changed at recruiters, and send what was decided here."""
     called = call_recruiters()
     return " ".join([f"{called.n_followed} sessions followed.", *called.problems])
 
@@ -89,7 +87,6 @@ def connect_recruiter(running: RunningJob) -> str:
 
 @register(ACT, label=gettext_lazy("Calling a recruiter"), queue=MARKETPLACE)
 def act_on_recruited_study(running: RunningJob) -> str:
-    """Do what was requested about a study at its recruiter."""
     job, arguments = running.job, running.arguments
     is_last_try = job.attempts >= job.max_attempts
     try:
@@ -106,7 +103,6 @@ def act_on_recruited_study(running: RunningJob) -> str:
     queue=MARKETPLACE,
 )
 def follow_recruiter_events(running: RunningJob) -> str:
-    """Ask recruiters what became of what they sent news about."""
     n = follow_all_events()
     return f"{n} change{'' if n == 1 else 's'} followed."
 

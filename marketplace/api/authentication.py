@@ -29,7 +29,7 @@ THROTTLED = "ThrottlingException"
 
 
 def take_token(access_key: AccessKey, *, now: datetime) -> None:
-    """Count a call; raise what AWS answers where there have been too many."""
+    """Count a call. Raises AWS's throttling error after too many."""
     rate = float(getattr(settings, "MARKETPLACE_REQUESTS_PER_SECOND", 0))
     if rate:
         _take_token(access_key, rate, now=now)
@@ -50,7 +50,6 @@ def _take_token(access_key: AccessKey, rate: float, *, now: datetime) -> None:
 
 
 def throttled() -> ProtocolError:
-    """What clients wait after and try again."""
     return ProtocolError(THROTTLED, "Rate exceeded")
 
 
@@ -71,7 +70,7 @@ SIGNED_PATH = "/"
 
 
 def amazon_host_of(headers: Mapping[str, str]) -> str | None:
-    """For which of Amazon's names a request says it was signed; None where it says none."""
+    """The Amazon host that the request says it was signed for, or None."""
     host = headers.get(SIGNED_HOST)
     if host is not None and host not in AMAZON_HOSTS:
         names = " or ".join(AMAZON_HOSTS)
@@ -90,7 +89,7 @@ def is_owners_request(request: HttpRequest) -> bool:
 
 
 def requester_signed(view: RequesterView) -> Callable[[HttpRequest], HttpResponse]:
-    """A POST beside the Requester API, signed in the same way with a requester's access key."""
+    """A POST next to the Requester API, signed in the same way."""
 
     @csrf_exempt
     @login_not_required
@@ -113,8 +112,8 @@ def requester_signed(view: RequesterView) -> Callable[[HttpRequest], HttpRespons
 
 
 def read_body(request: HttpRequest) -> bytes:
-    """What was sent, up to a limit. Of a body in chunks, whose length isn't announced, Django
-    reads nothing; a server that says its input ends by itself has put the chunks together."""
+    # Django reads nothing of a chunked body, whose length is not announced. A server that sets
+    # wsgi.input_terminated has joined the chunks.
     try:
         if request.META.get("CONTENT_LENGTH") or not request.META.get("wsgi.input_terminated"):
             return request.body
@@ -136,9 +135,8 @@ def _read_bounded(stream: BinaryIO) -> bytes:
 def authenticated_key(
     request: HttpRequest, body: bytes, *, signed_host: str | None = None
 ) -> AccessKey:
-    """The key that signed, with its requester. The wire's time is the machine's, wherever
-    the marketplace's clock stands. Where a program signed for `/` at another host than this one,
-    `signed_host` names it."""
+    """The key that signed, with its requester. `signed_host`: the other host for whose `/` a
+    program signed."""
     headers = {name.lower(): value for name, value in request.headers.items()}
     received = ReceivedRequest(
         method=request.method or "",

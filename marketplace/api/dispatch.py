@@ -68,7 +68,7 @@ def describe(error: exceptions.MarketplaceError, *, now: datetime) -> tuple[int,
 
 
 def describe_fault(*, now: datetime) -> tuple[int, dict[str, Any]]:
-    """HTTP status and body where the fault is ours; clients try again."""
+    # Clients try again after a 500.
     message = f"The marketplace could not answer this request. ({_epoch_ms(now)})"
     return 500, {
         "__type": "ServiceFault",

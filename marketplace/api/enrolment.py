@@ -55,8 +55,6 @@ def signature_of(
 
 
 def operator_signed(view: View) -> View:
-    """A POST that only the holder of the operator secret can make, and only once."""
-
     @csrf_exempt
     @login_not_required
     @require_POST
@@ -105,7 +103,7 @@ def _is_signed(request: HttpRequest) -> bool:
 
 
 def _is_now(timestamp: str) -> bool:
-    """Whether it is seconds since 1970, near this machine's own time (not the marketplace's)."""
+    # By the machine's time, not the marketplace's.
     is_number = timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= 12
     return is_number and abs(time.time() - int(timestamp)) <= WINDOW_SECONDS
 
@@ -144,7 +142,7 @@ def workers(request: HttpRequest) -> JsonResponse:
 
 
 def _texts(request: HttpRequest, *names: str, optional: Sequence[str] = ()) -> list[Any]:
-    """These members of the body, which is a JSON object of texts and has no others."""
+    """These members of the body, a JSON object of texts without others."""
     body = read_object(request)
     if not all(isinstance(value, str) for value in body.values()):
         raise InvalidParameter("The body is not a JSON object of texts.")

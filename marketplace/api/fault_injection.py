@@ -38,7 +38,6 @@ def is_testing() -> bool:
 
 
 def before_operation(name: str) -> None:
-    """Wait or refuse, where that is this call's turn."""
     if not is_testing():
         return
     delay = _take(name, Kind.DELAY)
@@ -49,7 +48,6 @@ def before_operation(name: str) -> None:
 
 
 def must_drop(name: str) -> bool:
-    """Whether the answer to this call, which is done and committed, is not to arrive."""
     return is_testing() and _take(name, Kind.DROP) is not None
 
 
@@ -69,8 +67,6 @@ View = Callable[[HttpRequest], JsonResponse]
 
 
 def testing_only(*methods: str) -> Callable[[View], View]:
-    """A page that is only there where MARKETPLACE_TESTING is on, for programs without a session."""
-
     def decorate(view: View) -> View:
         @csrf_exempt
         @login_not_required
@@ -131,7 +127,6 @@ def sweep_page(request: HttpRequest) -> JsonResponse:
 
 @transaction.atomic
 def _move_clock(parameters: dict[str, Any]) -> None:
-    """Set the time of every process, or let some pass; it goes on from there."""
     seconds, timestamp = parameters.get("advance_seconds"), parameters.get("now")
     first = ClockShift.objects.first()
     try:
@@ -166,9 +161,8 @@ def _add_fault(parameters: dict[str, Any]) -> None:
 
 
 def disconnect(request: HttpRequest) -> HttpResponse:
-    """Close the connection that the request came on, as a network does that fails between commit
-    and answer. The response goes nowhere; where the
-    server hides its socket, it promises more than it holds, so that a client finds it broken."""
+    """Close the request's connection, like a network failure between commit and answer. If the
+    server hides its socket, the response is shorter than announced, so the client fails, too."""
     connection = _socket_of(request.META)
     if connection is not None:
         with suppress(OSError):  # the client may have been quicker
@@ -177,7 +171,7 @@ def disconnect(request: HttpRequest) -> HttpResponse:
 
 
 def _socket_of(environ: dict[str, Any]) -> socket.socket | None:
-    """Gunicorn names the socket; under Django's own server it is what the input reads from."""
+    """Gunicorn names the socket; Django's own server reads the input from it."""
     named = environ.get("gunicorn.socket")
     if isinstance(named, socket.socket):
         return named

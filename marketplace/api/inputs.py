@@ -22,15 +22,12 @@ LONGEST_ECHO = 256
 
 
 class Kind:
-    """A kind of value: how to read it from JSON, and what constrains it."""
-
     def read(self, value: Any) -> Any:
-        """The value as Python holds it; raises where the type is wrong."""
+        """The Python value; raises ProtocolError for a wrong type."""
         raise NotImplementedError
 
     def broken(self, value: Any) -> Iterator[str]:
-        """The constraints that a value read breaks, in AWS's words. Of a structure the members are
-        looked at one by one."""
+        """Broken constraints, in AWS's words. A structure's members are checked one by one."""
         return iter(())
 
 
@@ -42,7 +39,6 @@ class Text(Kind):
     options: tuple[str, ...] = ()
 
     def read(self, value: Any) -> str:
-        """The string itself, if it can be stored."""
         if not isinstance(value, str):
             raise _mistyped(value, "String")
         if not _can_be_stored(value):
@@ -50,7 +46,6 @@ class Text(Kind):
         return value
 
     def broken(self, value: str) -> Iterator[str]:
-        """Too short, too long, not of the pattern, not one of the options."""
         if len(value) < self.min_length:
             yield f"Member must have length greater than or equal to {self.min_length}"
         if self.max_length is not None and len(value) > self.max_length:
@@ -109,7 +104,6 @@ class ListOf(Kind):
         return [self.member.read(member) for member in value]
 
     def broken(self, value: list[Any]) -> Iterator[str]:
-        """Too short, too long, or a member that breaks its constraints."""
         if len(value) < self.min_length:
             yield f"Member must have length greater than or equal to {self.min_length}"
         if self.max_length is not None and len(value) > self.max_length:
@@ -121,8 +115,6 @@ class ListOf(Kind):
 
 @dataclass(frozen=True)
 class Member:
-    """A member of a request: its kind, and what stands in where it is absent."""
-
     kind: Kind
     is_required: bool = False
     default: Any = None
@@ -130,12 +122,11 @@ class Member:
 
 @dataclass(frozen=True)
 class Structure(Kind):
-    """Members by name, as a request itself has them."""
+    """Members by name, like a request."""
 
     members: Mapping[str, Member]
 
     def read(self, value: Any) -> dict[str, Any]:
-        """What each member reads as, its default where it is absent."""
         if not isinstance(value, dict):
             raise _mistyped(value, "Structure")
         members = ((name, member, value.get(name)) for name, member in self.members.items())
@@ -146,8 +137,8 @@ class Structure(Kind):
 
 
 def read_request(members: Mapping[str, Member], payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Every member by name, read, checked and with its default. Members the
-    table doesn't know are ignored, as AWS does; null is absent."""
+    """Every member, read, checked and with its default. Like AWS, unknown members are ignored and
+    null is absent."""
     request = Structure(members)
     values = request.read(payload)
     problems = list(_problems_within(request, values, payload, ""))

@@ -32,7 +32,6 @@ from marketplace.qualifications.system import SINCE, SystemQualification
 
 
 def with_output_fields(hits: HitQuerySet) -> HitQuerySet:
-    """HITs with all that `hit_output` reads of them."""
     return (
         hits.with_counts()
         .select_related("hit_type")
@@ -41,12 +40,11 @@ def with_output_fields(hits: HitQuerySet) -> HitQuerySet:
 
 
 def new_hit_output(hit: Hit) -> dict[str, Any]:
-    """The HIT structure of a HIT that was just made."""
     return _hit_output(hit, stored_requirements(hit.hit_type))
 
 
 def hit_output(hit: Hit) -> dict[str, Any]:
-    """The HIT structure, for a HIT that comes from `with_output_fields()`."""
+    """For a HIT from `with_output_fields()`."""
     return _hit_output(hit, requirements_of(hit.hit_type))
 
 
@@ -129,7 +127,7 @@ def bonus_output(bonus: BonusPayment) -> dict[str, Any]:
 
 
 def qualification_type_output(row: QualificationType, requester: Requester) -> dict[str, Any]:
-    """The QualificationType structure. A test and its answers are only their owner's to read."""
+    """Only the owner reads a test and its answers."""
     output: dict[str, Any] = {
         "QualificationTypeId": row.public_id,
         "CreationTime": epoch(row.created_at),
@@ -150,7 +148,6 @@ def qualification_type_output(row: QualificationType, requester: Requester) -> d
 
 
 def system_qualification_output(system: SystemQualification) -> dict[str, Any]:
-    """The same of a qualification that the marketplace computes."""
     return {
         "QualificationTypeId": system.public_id,
         "CreationTime": epoch(SINCE),
@@ -219,12 +216,10 @@ def review_action_output(row: ReviewAction) -> dict[str, Any]:
 
 
 def epoch(timestamp: datetime) -> float:
-    """Epoch seconds to the millisecond."""
     return round(timestamp.timestamp(), 3)
 
 
 def dollars(amount_usd: Decimal) -> str:
-    """A sum as the protocol writes it."""
     return f"{amount_usd:.2f}"
 
 
@@ -237,12 +232,11 @@ SALT = "marketplace.paging"
 
 
 def next_token(scope: str, position: Any) -> str:
-    """An opaque token for what comes after this position in this list."""
     return _signer(scope).sign_object(position, compress=True)
 
 
 def position_of(token: str | None, scope: str) -> Any:
-    """The position a token of the same list stands for; None without a token."""
+    """The position of a token of the same list; None without a token."""
     if token is None:
         return None
     try:
@@ -259,7 +253,6 @@ def page_of(
     member: str,
     describe: Callable[[Row], dict[str, Any]],
 ) -> dict[str, Any]:
-    """One page of a list, in the order its rows were made."""
     position = position_of(parameters["NextToken"], scope)
     if position is not None:
         rows = rows.filter(pk__gt=position)
@@ -269,5 +262,5 @@ def page_of(
 
 
 def _signer(scope: str) -> Signer:
-    """The digest that distinguishes a list from others: a token has 255 characters at most."""
+    # A token has 255 characters at most, so the list's name is only in the salt.
     return Signer(salt=f"{SALT}.{scope}")

@@ -16,7 +16,7 @@ from marketplace.recruiting.studies import MOST_ITEMS, find_study
 
 
 def read_object(request: HttpRequest) -> dict[str, Any]:
-    """The body, every text of which a database takes; InvalidParameter for any other."""
+    """The body, whose texts a database can store. Raises InvalidParameter."""
     try:
         content = json.loads(request.body)
         # Half a character, such as "\ud800", is JSON and no text.
@@ -31,7 +31,7 @@ def read_object(request: HttpRequest) -> dict[str, Any]:
 
 
 def _texts_in(content: Any) -> Iterator[str]:
-    """Each text, keys too; json.loads has refused what nests too deep to be walked."""
+    # Recursion is safe: json.loads refuses deep nesting.
     if isinstance(content, str):
         yield content
     elif isinstance(content, dict):
@@ -97,11 +97,9 @@ class Body:
         return str(value)
 
     def amount_if_any(self, name: str) -> Decimal | None:
-        """An amount of money, or None where the body says none."""
         return None if self._value(name, None) is None else self.amount(name)
 
     def amount(self, name: str) -> Decimal:
-        """An amount of money, as a text such as 12.50."""
         value = self._value(name, MISSING)
         try:
             amount = Decimal(value) if isinstance(value, str) and len(value) <= 20 else None
@@ -121,7 +119,6 @@ class Body:
 
 
 def recruiter_of(requester: Requester, body: Body) -> RecruiterConnection:
-    """The account that the body names; the requester's own."""
     key = body.text("recruiter", most=LONGEST_ID)
     rows = RecruiterConnection.objects.filter(requester=requester, public_id=key)
     connection = rows.select_related("requester").first()
@@ -131,13 +128,11 @@ def recruiter_of(requester: Requester, body: Body) -> RecruiterConnection:
 
 
 def study_of(requester: Requester, body: Body) -> RecruitedStudy:
-    """The study that the body names; the requester's own."""
     return find_study(requester, body.text("study", most=LONGEST_ID))
 
 
 def hit_type_of(requester: Requester, body: Body) -> HitType:
-    """The HIT type of the HITs that the body names: by it, by its HIT group, or by what their
-    annotations begin with."""
+    """The HIT type that the body names by its id, its HIT group, or an annotation prefix."""
     mine = HitType.objects.filter(requester=requester).select_related("requester")
     key = body.text("hit_type_id", most=LONGEST_ID, default="")
     group = body.text("hit_group_id", most=LONGEST_ID, default="")
@@ -160,7 +155,6 @@ def _hit_type_of_annotations(requester: Requester, prefix: str) -> HitType:
 
 
 def posting_of(requester: Requester, body: Body) -> Posting:
-    """What is decided about the study that is to be drafted."""
     return Posting(
         reward=body.amount("reward"),
         minutes=body.integer("minutes", least=1, most=1440),

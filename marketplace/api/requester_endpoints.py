@@ -39,7 +39,6 @@ def statement(request: HttpRequest, requester: Requester) -> JsonResponse:
 
 
 def annotation_prefix(request: HttpRequest) -> str:
-    """With which the RequesterAnnotation of the HITs begins that a request is about."""
     prefix = read_object(request).get("annotation_prefix")
     if not isinstance(prefix, str) or not 0 < len(prefix) <= LONGEST_PREFIX:
         raise InvalidParameter(
@@ -49,7 +48,6 @@ def annotation_prefix(request: HttpRequest) -> str:
 
 
 def _money(hits: QuerySet[Hit]) -> dict[str, str]:
-    """What workers earned, the fees on it, and what is still held."""
     entries = LedgerEntry.objects.filter(transaction__hit__in=hits)
     earned, fees = Q(account__kind=AccountKind.EARNINGS), Q(account__kind=AccountKind.FEES)
     payment, bonus = Q(transaction__kind=Kind.PAYMENT), Q(transaction__kind=Kind.BONUS)

@@ -14,11 +14,8 @@ from marketplace.exceptions import ProtocolError
 def answer_at_root(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware: at those names there is the API, errors in its own form, and no page.
-
-    It stands before what adds headers for browsers: without HSTS, which would hold for every
-    service under the name.
-    """
+    """Middleware: these hosts have only the API. It comes before HSTS, which would apply to every
+    service of the host name."""
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         return _answer(request) if _is_api_host(request) else get_response(request)

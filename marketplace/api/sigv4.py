@@ -22,8 +22,7 @@ UNRESERVED = "-_.~"
 
 @dataclass(frozen=True)
 class ReceivedRequest:
-    """What came in: header names in lower case, the path decoded."""
-
+    # Header names are in lower case, the path is decoded.
     method: str
     path: str
     query_string: str
@@ -42,15 +41,14 @@ class Authorization:
 
     @property
     def scope(self) -> str:
-        """What the signing key is good for."""
         return f"{self.date}/{self.region}/{self.service}/aws4_request"
 
 
 def authenticate(
     request: ReceivedRequest, *, secret_for: Callable[[str], str | None], now: datetime
 ) -> None:
-    """Refuse a request that the access key which it names did not sign. `secret_for` returns the
-    secret of an active key, and None for any other."""
+    """Refuse a request whose access key did not sign it. `secret_for` returns an active key's
+    secret, else None."""
     authorization = _parse(request.headers.get("authorization"))
     signed_at = _check_date(request, authorization, now=now)
     if authorization.service != SERVICE:

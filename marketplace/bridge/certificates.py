@@ -34,8 +34,6 @@ READ_BY_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 @dataclass(frozen=True)
 class Authority:
-    """A certificate that signs others, with its key."""
-
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
 
@@ -45,8 +43,8 @@ class Authority:
 
 
 def prepare_authority(folder: Path) -> tuple[Authority, Path]:
-    """The folder's authority, made where there is none, and the file by which programs trust it:
-    the usual authorities with ours after them, so that what goes past the bridge works too."""
+    """The folder's authority, made if there is none, and the bundle that programs trust: the usual
+    authorities and ours, so that other hosts work, too."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / AUTHORITY_FILE
     authority = _read(file) if file.exists() else _create(file)
@@ -60,7 +58,7 @@ def prepare_authority(folder: Path) -> tuple[Authority, Path]:
 
 
 def server_context(authority: Authority) -> ssl.SSLContext:
-    """TLS under Amazon's two names, with a key that lives as long as this process."""
+    """TLS under Amazon's two names; the key lives as long as this process."""
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = issue_certificate(authority, key, list(AMAZON_HOSTS))
     pem = Authority(key, certificate).pem()
@@ -76,8 +74,7 @@ def server_context(authority: Authority) -> ssl.SSLContext:
 def issue_certificate(
     authority: Authority, key: ec.EllipticCurvePrivateKey, hosts: list[str]
 ) -> x509.Certificate:
-    """A server's certificate. For other names than Amazon's two it is worth nothing: clients
-    refuse it by what the authority's own certificate says."""
+    # Clients refuse it for other names: the authority's certificate is limited to Amazon's two.
     builder = _builder(authority.certificate.subject, _name("Assay bridge"), SERVER_LIFE)
     names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
@@ -94,7 +91,6 @@ def issue_certificate(
 
 
 def _create(file: Path) -> Authority:
-    """A new authority, unless another process has made one meanwhile."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(f"Assay MTurk bridge {secrets.token_hex(4)}")
     permitted = [x509.DNSName(host) for host in AMAZON_HOSTS]

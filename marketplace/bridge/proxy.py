@@ -41,13 +41,12 @@ RETURNED = ("Content-Type", "x-amzn-RequestId", "Retry-After")
 
 
 class MarketplaceLost(Exception):
-    """No whole answer came; whether the request was carried out nobody knows."""
+    """No whole answer came, so it is unknown whether the request was carried out."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the marketplace answered; the content, which may be large, in a file."""
-
+    # The content may be large, so it is in a file.
     status: int
     headers: list[tuple[str, str]]
     content: IO[bytes]
@@ -56,14 +55,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Marketplace:
-    """Where requests are sent on to: a Requester API's own address."""
+    """The address of a Requester API."""
 
     url: str
 
     def forward(
         self, *, signed_host: str, headers: Iterable[tuple[str, str]], body: bytes
     ) -> Answer:
-        """Send a request on, once: what was signed stays as it is, and a header says for whom."""
+        """Send a signed request once, unchanged, with a header that names the signed host."""
         forwarded = {
             name: value for name, value in headers if name.lower() not in NOT_FORWARDED
         } | {SIGNED_HOST: signed_host}
@@ -83,8 +82,7 @@ class Marketplace:
 
 
 def find_marketplace(url: str) -> Marketplace:
-    """The marketplace at an address, which may be its site's or its API's; BridgeUnfit where none
-    answers."""
+    """The marketplace at the address of a site or its API. Raises BridgeUnfit if none answers."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -114,7 +112,7 @@ def find_marketplace(url: str) -> Marketplace:
 
 
 def _problem(marketplace: Marketplace) -> CodedText | None:
-    """Why this is not a marketplace; None if it is one, which asks who calls."""
+    """Why this is not a marketplace; None if it is one."""
     try:
         answer = marketplace.forward(signed_host="", headers=[], body=b"{}")
     except MarketplaceLost as error:
@@ -130,7 +128,7 @@ def _problem(marketplace: Marketplace) -> CodedText | None:
 
 
 def _read(response: HTTPResponse) -> Answer:
-    """The whole answer, before any of it is passed on: half of one would look like a whole."""
+    # Read the whole answer before passing any of it on: a half would look like a whole.
     content = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115
     try:
         n_bytes = _copy(response, content)
@@ -168,8 +166,6 @@ TOO_MANY = (
 
 
 class Bridge(ThreadingHTTPServer):
-    """Leads tunnels to Amazon's names to a marketplace."""
-
     daemon_threads = True  # a program's idle tunnel keeps nobody from ending the bridge
     block_on_close = False
     request_queue_size = MOST_CONNECTIONS
@@ -191,7 +187,6 @@ class Bridge(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_address[1]}"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Let a thread of its own answer, unless too many do."""
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
             return
@@ -209,12 +204,12 @@ class Bridge(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A program that went away, or a fault of ours; either ends this connection only."""
+        # A program went away, or we failed: only this connection ends.
         self.report("A connection was cut.")
 
 
 class _Tunnel(BaseHTTPRequestHandler):
-    """One connection: CONNECT, then TLS, then requests, until the program closes it."""
+    """One connection: CONNECT, TLS, then requests until the program closes it."""
 
     server: Bridge
     protocol_version = "HTTP/1.1"
@@ -249,7 +244,6 @@ class _Tunnel(BaseHTTPRequestHandler):
             self._forward(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the base class refuses: another method, or what is no request."""
         if code != HTTPStatus.NOT_IMPLEMENTED:
             self._refuse(code, "SerializationException", (message or "")[:200])
         elif self.host:
@@ -265,14 +259,14 @@ class _Tunnel(BaseHTTPRequestHandler):
         self.close_connection = False
 
     def finish(self) -> None:
-        """Close the tunnel, of which the server has only the socket that TLS took over."""
+        # The server has only the socket that TLS took over.
         try:
             super().finish()
         finally:
             self.connection.close()
 
     def _read_body(self) -> bytes | None:
-        """What was sent; None where that was refused."""
+        """The body; None if it was refused."""
         length = self.headers.get("Content-Length", "")
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdecimal()):
             self._refuse(411, "SerializationException", "The request needs a Content-Length.")
@@ -318,7 +312,7 @@ class _Tunnel(BaseHTTPRequestHandler):
         self._refuse(403, "AccessDeniedException", f"This bridge leads to {names} only.")
 
     def _refuse(self, status: int, code: str, message: str) -> None:
-        """Answer in the form of the service, and close: what else was sent is not read."""
+        # The connection closes: the rest of the request is not read.
         content = json.dumps({"__type": code, "Message": message}).encode()
         self.close_connection = True
         self.send_response_only(status)
@@ -330,4 +324,4 @@ class _Tunnel(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: what is refused is reported, and a log of requests is the marketplace's."""
+        """Nothing: refusals are reported, and the marketplace logs requests."""

@@ -19,8 +19,6 @@ LARGEST_VALUE = 2**31 - 1
 
 @dataclass(frozen=True)
 class AnswerOption:
-    """These selections and no others are worth this score."""
-
     selections: frozenset[str]
     score: Decimal
 
@@ -32,7 +30,6 @@ class KeyQuestion:
     default_score: Decimal
 
     def score(self, selections: frozenset[str]) -> Decimal:
-        """The score of the option chosen, or the default where it is none of them."""
         scores = (option.score for option in self.options if option.selections == selections)
         return next(scores, self.default_score)
 
@@ -55,8 +52,6 @@ class Scale:
 
 @dataclass(frozen=True)
 class Ranges:
-    """A value for each range of scores, ends included."""
-
     ranges: tuple[tuple[Decimal, Decimal, Decimal], ...]
     otherwise: Decimal
 
@@ -67,13 +62,13 @@ class Ranges:
 
 @dataclass(frozen=True)
 class AnswerKey:
-    """Questions with their scores, and how their sum becomes a qualification's value."""
+    """Scored questions, and how their sum becomes a qualification's value."""
 
     questions: tuple[KeyQuestion, ...]
     mapping: Percentage | Scale | Ranges
 
     def grade(self, answers: Mapping[str, Sequence[str]]) -> int:
-        """The qualification's value, rounded half up, for the selections made."""
+        """The qualification's value for these selections, rounded half up."""
         score = sum(
             (
                 question.score(frozenset(answers.get(question.identifier, ())))
@@ -86,8 +81,8 @@ class AnswerKey:
 
 
 def parse_answer_key(xml: str) -> AnswerKey:
-    """The answer key in this XML, checked. Some widely copied keys bind the namespace to a
-    prefix and then don't use it, so names alone decide what an element is."""
+    """Read and check an answer key. Some widely copied keys bind the namespace to a prefix they do
+    not use, so local names decide."""
     root = read_xml(xml)
     if root.tag not in (f"{{{NAMESPACE}}}AnswerKey", "AnswerKey"):
         raise InvalidQuestion(
@@ -177,8 +172,8 @@ TARGET = "assay-explanation"
 
 
 def read_explanations(answer_key: str) -> dict[str, str]:
-    """The explanations in an answer key that was found valid, by the questions' identifiers. One
-    of a question with none to read is empty: its takers learn whether they were right."""
+    """The explanations in a valid answer key, by question identifier. An empty one shows takers
+    only whether they were right."""
     parser = XMLParser(target=TreeBuilder(insert_pis=True), forbid_dtd=True)
     parser.feed(answer_key)
     explanations = {}

@@ -58,7 +58,7 @@ class TooManySteps(Exception):
 
 
 def check_schema(schema: Any) -> None:
-    """Refuse a schema that this module would not read as JSON Schema does."""
+    """Refuse a schema that this module would read differently from JSON Schema."""
     nodes = list(_subschemas(schema, "#", 0))
     if len(nodes) > MOST_NODES:
         raise InvalidQuestion(
@@ -112,7 +112,7 @@ def _subschemas(schema: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]
 
 @dataclass
 class Budget:
-    """The work that the checks of one submission may take together."""
+    """Work that the checks of one submission may take together."""
 
     steps_left: int = MOST_STEPS
     steps_to_clock: int = STEPS_BETWEEN_CLOCKS
@@ -120,7 +120,7 @@ class Budget:
     ends_at: float = field(default_factory=lambda: time.thread_time() + MOST_SECONDS)
 
     def spend(self, steps: int) -> None:
-        """Count the steps of a loop before it runs; TooManySteps if the budget is exceeded."""
+        """Count a loop's steps before it runs. Raises TooManySteps."""
         self.steps_left -= steps
         self.steps_to_clock -= steps
         if self.steps_left < 0:
@@ -132,7 +132,7 @@ class Budget:
 
 
 def errors_of(value: Any, schema: Any, budget: Budget | None = None) -> list[str]:
-    """What of the value the schema forbids, at most a few; nothing if all is right."""
+    """What the schema forbids of the value, at most MOST_ERRORS."""
     check = _Check(budget or Budget())
     check.run(value, schema, "")
     return check.errors
@@ -147,7 +147,7 @@ class _Check:
         self.budget.spend(steps)
 
     def canonical(self, value: Any) -> Any:
-        """What is equal for equal JSON values alone: true is not 1, and 1.0 is."""
+        """Equal if and only if the JSON values are equal (true != 1, 1 == 1.0)."""
         self.step()
         if isinstance(value, list):
             return ("array", *map(self.canonical, value))
@@ -164,7 +164,7 @@ class _Check:
         return all(check(self, value, schema, path) for check in keywords)
 
     def fits(self, value: Any, schema: Any) -> bool:
-        """Whether the value meets a schema that it need not meet: errors are forgotten."""
+        """Whether the value meets an optional schema; errors are dropped."""
         errors, self.errors = self.errors, []
         result = self.run(value, schema, "")
         self.errors = errors
@@ -331,14 +331,14 @@ LARGEST_ANSWER = 500_000
 
 
 def answer_schemas(html: str) -> dict[str, Any]:
-    """The schema of each field that has one, or InvalidQuestion with what is wrong with it."""
+    """The schema by field name. Raises InvalidQuestion."""
     scripts = [(attributes, text) for attributes, text in _scripts(html) if TYPE.search(attributes)]
     named = [(FIELD.search(attributes), text) for attributes, text in scripts]
     return {field[1]: _schema(text) for field, text in named if field}
 
 
 def _scripts(html: str) -> Iterator[tuple[str, str]]:
-    """The attributes and the text of each script that ends, read once from front to back."""
+    """Attributes and text of each closed script, in one pass."""
     position = 0
     while start := SCRIPT.search(html, position):
         end = END.search(html, start.end())
@@ -349,7 +349,7 @@ def _scripts(html: str) -> Iterator[tuple[str, str]]:
 
 
 def answer_errors(html: str, fields: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """What of these form fields the page's own schemas forbid; nothing without schemas."""
+    """What the page's own schemas forbid of these form fields."""
     values = dict(fields)
     budget = Budget()
     return [

@@ -21,8 +21,8 @@ VERBATIM = {"\r": "&#13;"}
 
 
 def render_answers(fields: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """The document for these form fields, in their order. Several values under one
-    name are joined with "|"; a character XML can't carry becomes U+FFFD."""
+    """The document for these form fields, in order. Several values of a name are joined with "|";
+    a character that XML cannot contain becomes U+FFFD."""
     answers = "".join(
         f"<Answer><QuestionIdentifier>{escaped(name)}</QuestionIdentifier>"
         f"<FreeText>{escaped('|'.join(values))}</FreeText></Answer>"
@@ -43,7 +43,7 @@ def escaped(value: str) -> str:
 
 
 def read_answers(xml: str) -> list[tuple[str, str]]:
-    """Name and text of each answer in a document of ours, as a person may read them."""
+    """Name and readable text of each answer in a document of ours."""
     root = fromstring(xml, forbid_dtd=True)
     answers = [[part.text or "" for part in answer] for answer in root]
     return [(parts[0], ", ".join(parts[1:])) for parts in answers if parts]
@@ -55,8 +55,7 @@ TEXTS = ("FreeText", "OtherSelectionText")
 
 
 def read_given_answers(xml: str) -> dict[str, tuple[str, ...]]:
-    """The values by question. A text joined with "|", as several values of one form field
-    are, counts as several."""
+    """Values by question. A text joined with "|" counts as several values."""
     if not xml:
         return {}
     answers = {}
@@ -85,8 +84,6 @@ ValuesOf = Callable[[str], Sequence[str]]
 
 @dataclass(frozen=True)
 class Filled:
-    """One question as it was filled in, and what is wrong with it."""
-
     question: FormQuestion
     text: str = ""
     chosen: frozenset[int] = frozenset()
@@ -105,7 +102,6 @@ class FilledForm:
 
     @property
     def parts(self) -> list[Overview | Filled]:
-        """Overviews and filled questions in the form's order."""
         return [
             part if isinstance(part, Overview) else self.answers[part.number]
             for part in self.form.parts
@@ -116,13 +112,13 @@ class FilledForm:
         return not self.complaints
 
     def to_xml(self) -> str:
-        """The QuestionFormAnswers document. A text left blank is there and empty, a
-        selection without a choice isn't there."""
+        """The QuestionFormAnswers document: blank texts are included, selections without a choice
+        are not."""
         return document("".join(_answer(filled) for filled in self.answers.values()))
 
 
 def blank(form: QuestionForm) -> FilledForm:
-    """The form before anybody has touched it, with the requester's default texts."""
+    """The untouched form with the requester's default texts."""
     answers = {}
     for question in form.questions:
         default = question.free_text.default if question.free_text else ""
@@ -131,7 +127,7 @@ def blank(form: QuestionForm) -> FilledForm:
 
 
 def fill_in(form: QuestionForm, values_of: ValuesOf) -> FilledForm:
-    """The form with what came in for it; `values_of` gives all values under a field's name."""
+    """The form with posted values; `values_of` returns all values of a field."""
     budget = PatternBudget()
     return FilledForm(
         form, {question.number: _fill(question, values_of, budget) for question in form.questions}

@@ -30,8 +30,6 @@ MOST_LINES = 100
 
 @dataclass(frozen=True)
 class FreeText:
-    """An answer in one's own words."""
-
     default: str = ""
     lines: int = 1
     minimum_length: int = 0
@@ -42,7 +40,7 @@ class FreeText:
     patterns: tuple["Pattern", ...] = ()
 
     def complaint(self, text: str, budget: "PatternBudget") -> CodedText | None:
-        """What is wrong with this answer, in a sentence for the worker; None if nothing."""
+        """What is wrong, in a sentence for the worker, or None."""
         if len(text) < self.minimum_length:
             sentence = _("Write at least %(minimum_length)s characters; there are %(n_text)s.")
             values = {"minimum_length": self.minimum_length, "n_text": len(text)}
@@ -71,22 +69,19 @@ class FreeText:
 
 @dataclass
 class PatternBudget:
-    """The CPU time that the patterns of one submission may still take."""
-
     seconds: float = MOST_PATTERN_SECONDS
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A regular expression to be found in the answer, as JavaScript would."""
+    """A regular expression to be found anywhere in the answer, as in JavaScript."""
 
     expression: str
     complaint: CodedText
     ignores_case: bool
 
     def matches(self, text: str, budget: PatternBudget) -> bool:
-        """Whether it is found. A pattern without time left, or that takes too long, refuses no
-        answer."""
+        """A pattern that runs out of time refuses no answer."""
         if budget.seconds <= 0:
             return True
         began = time.thread_time()
@@ -99,7 +94,7 @@ class Pattern:
             budget.seconds -= time.thread_time() - began
 
     def check(self) -> None:
-        """Refuse what is not a regular expression, or too deeply nested a one."""
+        """Refuse an expression that is invalid or nested too deeply."""
         try:
             _ = self.compiled
         except (regex.error, ValueError, RecursionError) as error:
@@ -110,13 +105,13 @@ class Pattern:
 
     @cached_property
     def compiled(self) -> regex.Pattern[str]:
-        """The expression, compiled; the library's own cache would keep hundreds of large ones."""
+        # The library's own cache would keep hundreds of large expressions.
         flags = regex.IGNORECASE if self.ignores_case else 0
         return regex.compile(self.expression, flags, cache_pattern=False)
 
 
 def check_patterns(elements: Iterable[Element]) -> None:
-    """Refuse a form whose patterns are too many, or too large once compiled."""
+    """Refuse too many patterns, or patterns too large once compiled."""
     patterns = [each.get("regex", "") for each in elements if name_of(each) == "AnswerFormatRegex"]
     if len(patterns) > MOST_PATTERNS:
         raise InvalidQuestion(
@@ -138,10 +133,8 @@ def check_patterns(elements: Iterable[Element]) -> None:
 
 def count_states(expression: str) -> int:
     """An upper bound of an expression's states once the library has written out its repetitions.
-
-    It does not rely on reading the expression as the library does: a count after a group applies
-    to all of the expression, one after a set to a set as long as the expression.
-    """
+    It does not rely on reading the expression as the library does: a count after a group
+    applies to the whole expression, one after a set to a set as long as the expression."""
     length, copies = len(expression), 1
     for before, digits in LEAST_COUNT.findall(expression):
         # int() refuses thousands of digits; nine are too many already.
@@ -154,7 +147,6 @@ def count_states(expression: str) -> int:
 
 
 def read_free_text(element: Element) -> FreeText:
-    """What a FreeTextAnswer, or an OtherSelection, asks for."""
     children = Children(element)
     element_of_constraints = children.optional("Constraints")
     default = children.optional("DefaultText")

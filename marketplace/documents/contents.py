@@ -20,7 +20,6 @@ MAX_BYTES = 65_535
 
 
 def read_xml(xml: str) -> Element:
-    """The root element of a question's XML."""
     if len(xml.encode("utf-8")) > MAX_BYTES:
         raise InvalidQuestion(f"The question is longer than {MAX_BYTES} bytes.", code="too_long")
     try:
@@ -42,7 +41,6 @@ def name_of(element: Element) -> str:
 
 
 def text_of(element: Element) -> str:
-    """The text of an element that holds nothing else."""
     if len(element):
         raise InvalidQuestion(
             f"{name_of(element)} must be text: put markup in a CDATA section.",
@@ -52,7 +50,7 @@ def text_of(element: Element) -> str:
 
 
 class Children:
-    """An element's children by name; whatever is not asked for is refused by `finish`."""
+    """An element's children by name; `finish` refuses those that were not read."""
 
     def __init__(self, parent: Element) -> None:
         self.parent = name_of(parent)
@@ -64,7 +62,6 @@ class Children:
         return iter(children)
 
     def optional(self, *names: str) -> Element | None:
-        """The one child with one of these names, or None."""
         children = list(self.all(*names))
         if len(children) > 1:
             raise InvalidQuestion(
@@ -82,8 +79,7 @@ class Children:
         return child
 
     def text(self, name: str, default: str | None = None) -> str:
-        """The text of the one child of this name, without the blanks around it; without a
-        default there must be some."""
+        """The stripped text of the child with this name. Without a default it must not be empty."""
         element = self.one(name) if default is None else self.optional(name)
         value = "" if element is None else text_of(element).strip()
         if default is None and not value:
@@ -91,11 +87,9 @@ class Children:
         return value or default or ""
 
     def number(self, name: str, default: int) -> int:
-        """The whole number in the one child of this name."""
         return whole_number(self.text(name, str(default)), f"{name} of {self.parent}")
 
     def finish(self) -> None:
-        """Refuse children that were not read."""
         for child in self._left:
             raise InvalidQuestion(
                 f"{self.parent} can't have a {name_of(child)} here.", code="unexpected_element"
@@ -134,7 +128,6 @@ REFERRER = "noopener noreferrer"
 
 
 def sanitise(html: str) -> str:
-    """Requesters' HTML with nothing left in it but what is allowed here."""
     return nh3.clean(
         html,
         tags=TAGS,
@@ -150,7 +143,7 @@ def sanitise(html: str) -> str:
 
 
 def plain(html: str) -> str:
-    """Only the text, for where no markup can be shown."""
+    """Only the text, where no markup can be shown."""
     return " ".join(unescape(nh3.clean(html, tags=set(), attributes={})).split())
 
 
@@ -158,7 +151,6 @@ def plain(html: str) -> str:
 
 
 def is_web_address(text: str, *, schemes: Container[str] = ("https", "http")) -> bool:
-    """Whether this is a full address of one of these schemes."""
     try:
         parts = urlsplit(text)
         return parts.scheme in schemes and bool(parts.hostname)
@@ -171,8 +163,6 @@ CONTENT = ("Title", "Text", "List", "Binary", "EmbeddedBinary", "FormattedConten
 
 @dataclass(frozen=True)
 class Media:
-    """A picture, a sound or a film, at its own address."""
-
     kind: str  # image, audio or video
     url: str
     alternative: str
@@ -182,8 +172,7 @@ class Media:
 
 @dataclass(frozen=True)
 class Content:
-    """One thing to read, see or hear; `html` is sanitised."""
-
+    # `html` is sanitised.
     kind: Literal["title", "text", "list", "media", "formatted"]
     text: str = ""
     items: tuple[str, ...] = ()
@@ -192,12 +181,10 @@ class Content:
 
 
 def read_contents(element: Element) -> tuple[Content, ...]:
-    """All of an Overview or a QuestionContent."""
     return tuple(map(read_content, element))
 
 
 def read_content(element: Element) -> Content:
-    """One thing to read, see or hear."""
     kind = name_of(element)
     if kind not in CONTENT:
         raise InvalidQuestion(f"Content can't have a {kind}.", code="unexpected_element")

@@ -39,7 +39,7 @@ Control = Literal["radio", "checkbox", "dropdown", "list"]
 
 @dataclass(frozen=True)
 class Option:
-    """One choice of a selection; `text` stands in where only text can be shown."""
+    """One choice; `text` is used where only text can be shown."""
 
     identifier: str
     content: Content
@@ -48,8 +48,6 @@ class Option:
 
 @dataclass(frozen=True)
 class Selection:
-    """So many of these options, or one's own words where `other` is there."""
-
     options: tuple[Option, ...]
     minimum: int
     maximum: int
@@ -58,8 +56,8 @@ class Selection:
 
     @property
     def control(self) -> Control:
-        """What it is shown as. A native list of many is hard to use without a mouse, so
-        it becomes checkboxes; a combobox is a dropdown with a field for one's own words."""
+        """A native list of many is hard to use without a mouse, so it becomes checkboxes; a
+        combobox is a dropdown with a text field."""
         if self.maximum > 1:
             return "checkbox"
         if self.style in ("dropdown", "combobox"):
@@ -68,7 +66,6 @@ class Selection:
 
     @property
     def range_text(self) -> str:
-        """How many may be chosen, as a worker reads it."""
         if self.minimum == self.maximum:
             return str(self.maximum)
         return _("%(low)s to %(high)s") % {"low": self.minimum or 1, "high": self.maximum}
@@ -80,8 +77,6 @@ class Selection:
 
 @dataclass(frozen=True)
 class FormQuestion:
-    """One question of a form; `name` is its field's."""
-
     number: int
     identifier: str
     display_name: str
@@ -95,7 +90,7 @@ class FormQuestion:
 
     @property
     def title(self) -> str:
-        """A few words to point to it with."""
+        """A few words that refer to the question."""
         words = next((content.text for content in self.content if content.text), "")
         return shorten(words, 60, placeholder="…") or _("Question %(number)s") % {
             "number": self.number
@@ -125,12 +120,10 @@ class QuestionForm:
 
 
 def is_question_form(root: Element) -> bool:
-    """Whether this root element is a QuestionForm of a known date."""
     return root.tag in {f"{{{namespace}}}QuestionForm" for namespace in NAMESPACES}
 
 
 def parse_question_form(xml: str) -> QuestionForm:
-    """The QuestionForm in this XML, checked."""
     root = read_xml(xml)
     if not is_question_form(root):
         raise InvalidQuestion(
@@ -142,7 +135,6 @@ def parse_question_form(xml: str) -> QuestionForm:
 
 
 def read_question_form(root: Element) -> QuestionForm:
-    """The QuestionForm under this root element, checked."""
     _check_namespaces(root)
     check_patterns(root.iter())
     numbers = count(1)

@@ -22,23 +22,19 @@ MAX_FRAME_HEIGHT = 32_767
 
 @dataclass(frozen=True)
 class Question:
-    """What a worker is shown: HTML or the page at a URL, both in a frame, or a QuestionForm,
-    which is the XML itself."""
+    """HTML or an external page, both shown in a frame, or the XML of a QuestionForm."""
 
     kind: Literal["html", "external", "form"]
     content: str
     frame_height: int
 
     def url_with(self, parameters: dict[str, str]) -> str:
-        """The external page's URL with these parameters after its own."""
         parts = urlsplit(self.content)
         query = "&".join(part for part in (parts.query, urlencode(parameters)) if part)
         return urlunsplit(parts._replace(query=query))
 
 
 def parse_question(xml: str, *, allow_http: bool) -> Question:
-    """The question in this XML, checked. `allow_http` lets an external page be
-    served without TLS, as on a machine of one's own."""
     root = read_xml(xml)
     if root.tag == f"{{{HTML_QUESTION}}}HTMLQuestion":
         html = _child(root, HTML_QUESTION, "HTMLContent")
@@ -59,7 +55,7 @@ def parse_question(xml: str, *, allow_http: bool) -> Question:
 
 
 def is_form(xml: str) -> bool:
-    """Whether this checked XML is a QuestionForm, recognised without reading all of it."""
+    """Whether this checked XML is a QuestionForm, without reading all of it."""
     return FORM_ROOT.match(xml) is not None
 
 
@@ -115,14 +111,14 @@ BEGINNING = re.compile(
 
 
 def send_here(html: str, *, external_hit: str, crowd_elements: str, external_submit: str) -> str:
-    """The page with Mechanical Turk's two scripts and its submit address replaced by these."""
+    """Replace Mechanical Turk's two scripts and its submit address."""
     html = EXTERNAL_HIT.sub(lambda _: external_hit, html)
     html = CROWD_ELEMENTS.sub(lambda _: crowd_elements, html)
     return EXTERNAL_SUBMIT.sub(lambda _: external_submit, html)
 
 
 def begin_with(html: str, *, script: str) -> str:
-    """The page with a script of ours run before any of its own; it stays in standards mode."""
+    """Run our script before the page's own; the page stays in standards mode."""
     match = BEGINNING.match(html)
     end = match.end() if match else 0
     return f'{html[:end]}<script src="{escape(script)}"></script>{html[end:]}'

@@ -51,15 +51,15 @@ Status = Assignment.Status
 
 @transaction.atomic
 def accept_hit(*, worker: WorkerAccount, hit: Hit) -> Assignment:
-    """Take one of the HIT's assignments. The last one goes to exactly one of those who
-    ask at the same moment, because they are counted while the HIT's row is held."""
+    """Accept one of the HIT's assignments. They are counted under the HIT's lock, so the last one
+    goes to exactly one worker."""
     hit = Hit.objects.locked().get(pk=hit.pk)
     return create_assignment(hit, worker, is_qualified=False)
 
 
 def accept_next(*, worker: WorkerAccount, hit_type: HitType) -> Assignment:
-    """Take an assignment of the group's oldest HIT that this worker can still do. HITs that others
-    are taking just then are waited for only where there are no more."""
+    """Accept an assignment of the group's oldest HIT that this worker can still do. Locked HITs
+    are waited for only if there are no others."""
     require_acceptance(worker, hit_type)
     if (assignment := _accept_oldest_unlocked(worker, hit_type)) is not None:
         return assignment
@@ -74,8 +74,8 @@ def accept_next(*, worker: WorkerAccount, hit_type: HitType) -> Assignment:
 
 
 def find_next(*, worker: WorkerAccount, hit_type: HitType, after: int = 0) -> Hit | None:
-    """The group's oldest HIT that this worker could accept. Only where there seems to be
-    none is it worth looking whether time has freed one."""
+    """The group's oldest HIT that this worker could accept. Expired assignments are settled only
+    if there seems to be none."""
     now = clock.now()
     group = Hit.objects.in_group(hit_type).filter(pk__gt=after)
     hit = group.workable_by(worker, now).order_by("pk").first()
@@ -98,8 +98,8 @@ def return_assignment(*, assignment: Assignment) -> None:
 
 
 def submit_assignment(*, public_id: str, fields: Sequence[tuple[str, list[str]]]) -> Assignment:
-    """Hand in the answers. Doing it again changes nothing and is no error. What time has
-    done to the assignment meanwhile stays written down even where the answers come too late."""
+    """Hand in the answers; repeating it changes nothing. Expired assignments stay settled even if
+    the answers come too late."""
     if public_id == PREVIEW_ID:
         raise PreviewOnly(_("This was a preview. Accept the HIT first, then submit your work."))
     problems = _problems_of(public_id, fields)
@@ -108,13 +108,12 @@ def submit_assignment(*, public_id: str, fields: Sequence[tuple[str, list[str]]]
 
 
 def answer_document(fields: Sequence[tuple[str, list[str]]]) -> str | None:
-    """The posted fields as QuestionFormAnswers; None where there is not one answer."""
+    """The posted fields as QuestionFormAnswers; None without an answer."""
     answers = [field for field in fields if field[0] not in RESERVED_FIELDS]
     return render_answers(answers) if answers else None
 
 
 def _problems_of(public_id: str, fields: Sequence[tuple[str, list[str]]]) -> list[str]:
-    """What the page's own schema forbids, of an assignment that is still worked on."""
     rows = Hit.objects.filter(assignments__public_id=public_id, assignments__status=Status.ACCEPTED)
     xml = rows.values_list("question", flat=True).first() if is_entity_id(public_id) else None
     if xml is None or SCHEMA_TYPE not in xml:
@@ -125,8 +124,8 @@ def _problems_of(public_id: str, fields: Sequence[tuple[str, list[str]]]) -> lis
 def submit_answer(
     *, public_id: str, answer: str | None, is_checked: bool, problems: Sequence[str] = ()
 ) -> Assignment:
-    """Hand in a QuestionFormAnswers document; None stands for a form without an answer. What
-    a QuestionForm asks for must have been checked against it."""
+    """Hand in a QuestionFormAnswers document, or None for a form without an answer. If
+    `is_checked`, a QuestionForm's answer was checked before."""
     now = clock.now()
     with transaction.atomic():
         assignment, hit = lock_assignment(public_id, now=now)
@@ -144,7 +143,7 @@ def submit_answer(
 
 
 def find_assignment_of(worker: WorkerAccount, public_id: str) -> Assignment:
-    """The worker's own assignment of this id, up to date: others' don't exist."""
+    """The worker's own assignment, settled. Others' assignments do not exist for this worker."""
     mine = Assignment.objects.by(worker).filter(public_id=public_id)
     mine = mine.select_related("hit__hit_type__requester")
     assignment = mine.first()
@@ -158,8 +157,8 @@ def find_assignment_of(worker: WorkerAccount, public_id: str) -> Assignment:
 
 
 def find_hit_for(worker: WorkerAccount, public_id: str) -> tuple[Hit, Assignment | None]:
-    """The HIT of this id with the assignment of it that the worker is working on, if any;
-    where there is none, one the worker could accept now."""
+    """The HIT and the worker's open assignment of it. Without one, the worker must be able to
+    accept one now."""
     if not is_entity_id(public_id):
         raise HitDoesNotExist(public_id)
     now = clock.now()
@@ -177,7 +176,7 @@ def find_hit_for(worker: WorkerAccount, public_id: str) -> tuple[Hit, Assignment
 
 
 def find_group(public_id: str) -> HitType:
-    """The HIT type, or the HIT group, of this id, whosever it is."""
+    """The HIT type with this id or HIT group id, of any requester."""
     if not is_entity_id(public_id):
         raise HitTypeDoesNotExist(public_id)
     hit_types = HitType.objects.filter(Q(public_id=public_id) | Q(group_id=public_id))
@@ -203,8 +202,6 @@ def _accept_oldest_unlocked(worker: WorkerAccount, hit_type: HitType) -> Assignm
 def create_assignment(
     hit: Hit, worker: WorkerAccount, *, is_qualified: bool, deadline: datetime | None = None
 ) -> Assignment:
-    """Give the worker one of a locked HIT's assignments, until a deadline other than the HIT
-    type's own where one is named."""
     now = clock.now()
     lifecycle.apply_time(hit, now=now)
     tally = count_assignments(hit, worker=worker)
@@ -233,14 +230,13 @@ def create_assignment(
 
 
 def _lowest_free_slot(hit: Hit) -> int:
-    """Of a locked HIT. A page may give each slot an order of its own: a worker who comes after one
-    who returned a HIT then has that order."""
+    # A page may give each slot its own order of items: whoever replaces a worker who returned a HIT
+    # gets that order. The HIT is locked.
     held = set(Assignment.objects.on(hit).holding_slots().values_list("slot", flat=True))
     return next(slot for slot in count() if slot not in held)
 
 
 def hand_in_locked(assignment: Assignment, hit: Hit, answer: str, *, now: datetime) -> None:
-    """Take the answer of an assignment whose HIT is locked."""
     delay = timedelta(seconds=hit.hit_type.auto_approval_delay_seconds)
     assignment.status = Status.SUBMITTED
     assignment.answer = answer
@@ -260,7 +256,7 @@ def hand_in_locked(assignment: Assignment, hit: Hit, answer: str, *, now: dateti
 
 
 def lock_assignment(public_id: str, *, now: datetime) -> tuple[Assignment, Hit]:
-    """The assignment and its HIT, held and brought up to the present."""
+    """The assignment and its HIT, locked and settled."""
     if not is_entity_id(public_id):
         raise AssignmentDoesNotExist(public_id)
     hit = Hit.objects.filter(assignments__public_id=public_id).locked().first()
@@ -284,7 +280,7 @@ def _check_acceptable(hit: Hit, own_status: str | None, *, now: datetime) -> Non
 
 
 def require_accepted(assignment: Assignment) -> None:
-    """Raise, with the reason for the worker, unless the assignment is being worked on."""
+    """Raise WorkRefused, with the reason for the worker, unless it is accepted and open."""
     if assignment.status == Status.RETURNED:
         raise AssignmentClosed(
             _("You returned this assignment, so it can't be worked on any more."), code="returned"
@@ -307,7 +303,7 @@ EVENTS = {Status.RETURNED: "AssignmentReturned", Status.ABANDONED: "AssignmentAb
 
 @transaction.atomic
 def give_up(*, public_id: str, status: str) -> None:
-    """Free an assignment that is worked on. Its draft stays with one that ran out of time."""
+    """Free an accepted assignment. One that ran out of time keeps its draft."""
     now = clock.now()
     assignment, hit = lock_assignment(public_id, now=now)
     if assignment.status != Status.ACCEPTED:
@@ -323,9 +319,8 @@ def give_up(*, public_id: str, status: str) -> None:
 
 @transaction.atomic
 def withdraw(*, public_id: str, is_decided_too: bool = False) -> None:
-    """Take handed-in work back, on its author's wish: the answer is deleted, the HIT is free. Of
-    work that a recruiter was to pay for `is_decided_too` takes what was decided on, too: no money
-    has moved for it here."""
+    """Delete submitted work at its author's wish, and free the HIT. With `is_decided_too` also
+    decided work that a recruiter was to pay: no money has moved for it here."""
     now = clock.now()
     assignment, hit = lock_assignment(public_id, now=now)
     is_paid_here = assignment.paid_by == PaidBy.LEDGER
@@ -344,8 +339,6 @@ def withdraw(*, public_id: str, is_decided_too: bool = False) -> None:
 
 @transaction.atomic
 def take_late_answer(*, public_id: str, answer: str | None) -> Assignment | None:
-    """Keep work that comes after its time: as the assignment's own where its HIT still wants
-    one, and beside it where another has taken the place. None where it is not to be kept."""
     if answer is None or not is_entity_id(public_id):
         return None
     now = clock.now()
@@ -367,9 +360,8 @@ def take_late_answer(*, public_id: str, answer: str | None) -> Assignment | None
 
 @transaction.atomic
 def let_recruiter_pay(hit_type: HitType) -> None:
-    """From now on a recruiter pays for this HIT type. What is held for its HITs is the requester's
-    again, but for assignments that workers of the marketplace hold already: those are paid here,
-    as it was promised. There is no way back."""
+    """From now on a recruiter pays for this HIT type; irreversible. Holds are released, except for
+    assignments that workers of the marketplace have accepted."""
     hits = Hit.objects.in_group(hit_type).order_by("pk")
     list(hits.locked().values_list("pk", flat=True))  # before the type: who creates HITs holds it
     HitType.objects.filter(pk=hit_type.pk).update(paid_by=PaidBy.RECRUITER)

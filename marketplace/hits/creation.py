@@ -45,8 +45,6 @@ POLICY_OF_LEVEL = {
 
 @dataclass(frozen=True)
 class HitTypeValues:
-    """What makes one HIT type different from another."""
-
     title: str
     description: str
     keywords: str
@@ -56,7 +54,7 @@ class HitTypeValues:
     requirements: tuple[RequirementValues, ...] = ()
 
     def digest(self) -> str:
-        """One string for all the values, the same as ever where there are no requirements."""
+        """A hash of all values; without requirements as before there were any."""
         values = asdict(self) | {"reward_usd": f"{self.reward_usd:.2f}"}
         if not self.requirements:
             del values["requirements"]
@@ -77,7 +75,6 @@ class HitValues:
 
 @transaction.atomic
 def create_hit_type(*, requester: Requester, values: HitTypeValues) -> HitType:
-    """The requester's HIT type with these values, the same one for the same values."""
     columns = asdict(values)
     del columns["requirements"]
     hit_type, is_new = HitType.objects.get_or_create(
@@ -92,7 +89,6 @@ def create_hit_type(*, requester: Requester, values: HitTypeValues) -> HitType:
 
 @transaction.atomic
 def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitValues) -> Hit:
-    """Publish a HIT, and its HIT type where it is new."""
     _refuse_repetition(requester, values.unique_request_token)
     hit_type = create_hit_type(requester=requester, values=type_values)
     return create_hit_with_hit_type(requester=requester, hit_type=hit_type, values=values)
@@ -107,11 +103,8 @@ def find_hit_type(requester: Requester, public_id: str) -> HitType:
 
 
 def create_hit_with_hit_type(*, requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
-    """Publish a HIT and hold what it will cost; without the money nothing is created.
-
-    That a token makes one HIT rests on the database's constraint. Whatever is wrong with a request,
-    its repetition is first of all that, so the earlier HIT is looked for then only.
-    """
+    """Publish a HIT and hold its cost; without the money nothing is created. A database constraint
+    makes a token unique, so an earlier HIT is looked for only after an error."""
     try:
         with transaction.atomic():
             return _create(requester, hit_type, values)
@@ -148,7 +141,6 @@ def _create(requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
 def fee_per_assignment(
     hit_type: HitType, requirements: Sequence[RequirementValues], max_assignments: int
 ) -> Decimal:
-    """What the marketplace takes for each approved assignment of such a HIT."""
     return fee_schedule().per_assignment(
         reward_usd=hit_type.reward_usd,
         max_assignments=max_assignments,
@@ -196,7 +188,7 @@ LONGEST_LIFETIME = timedelta(days=365)
 
 @transaction.atomic
 def update_expiration(*, requester: Requester, public_id: str, expire_at: datetime) -> None:
-    """Expire a HIT now, or let it live longer; money for assignments that open again is held."""
+    """Expire a HIT now, or extend it and hold money for assignments that open again."""
     now = clock.now()
     hit = _lock_hit(requester, public_id, now=now)
     _require_existing(hit)
@@ -219,7 +211,6 @@ def update_expiration(*, requester: Requester, public_id: str, expire_at: dateti
 def add_assignments(
     *, requester: Requester, public_id: str, additional: int, token: str | None
 ) -> None:
-    """Ask more workers; money for them is held, or nothing changes."""
     now = clock.now()
     _refuse_repeated_extension(requester, token)
     hit = _lock_hit(requester, public_id, now=now)
@@ -238,8 +229,7 @@ def add_assignments(
 
 @transaction.atomic
 def change_type(*, requester: Requester, public_id: str, hit_type: HitType) -> None:
-    """Give a HIT another type. Who has accepted an assignment already is paid what was
-    promised then, and keeps the time that was given."""
+    """Give a HIT another type. Accepted assignments keep their reward and time."""
     now = clock.now()
     hit = _lock_hit(requester, public_id, now=now)
     _require_existing(hit)
@@ -256,7 +246,6 @@ def change_type(*, requester: Requester, public_id: str, hit_type: HitType) -> N
 
 @transaction.atomic
 def set_reviewing(*, requester: Requester, public_id: str, revert: bool) -> None:
-    """Take a HIT out of the reviewable ones, or, reverting, put it back."""
     now = clock.now()
     hit = _lock_hit(requester, public_id, now=now)
     before, after = Hit.Status.REVIEWABLE, Hit.Status.REVIEWING
@@ -270,7 +259,7 @@ def set_reviewing(*, requester: Requester, public_id: str, revert: bool) -> None
 
 @transaction.atomic
 def delete_hit(*, requester: Requester, public_id: str) -> None:
-    """Dispose of a HIT on which everything is decided."""
+    """Dispose of a HIT whose assignments are all decided."""
     now = clock.now()
     hit = _lock_hit(requester, public_id, now=now)
     if hit.status not in (Hit.Status.REVIEWABLE, Hit.Status.REVIEWING):

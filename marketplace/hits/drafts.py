@@ -1,6 +1,3 @@
-"""What comes from the page while the work goes on: drafts, kept by assignment until it is
-submitted, and reports of what is broken on the page."""
-
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
@@ -24,8 +21,8 @@ def draft_of(assignment: Assignment) -> AssignmentDraft | None:
 def save_draft(
     *, assignment: Assignment, content: str, progress: str, base_revision: int
 ) -> AssignmentDraft:
-    """Save a draft that began from a revision, 0 where it began from none. A draft that was
-    saved meanwhile from elsewhere is not overwritten: DraftChanged."""
+    """Save a draft based on a revision, 0 for the first. Raises DraftChanged if another draft was
+    saved meanwhile."""
     require_accepted(assignment)
     if len(content.encode("utf-8", "replace")) > LARGEST_DRAFT:
         raise DraftTooLarge(
@@ -44,7 +41,6 @@ def save_draft(
 
 
 def delete_closed_drafts() -> int:
-    """Delete the drafts of assignments that are not being worked on any more."""
     closed = AssignmentDraft.objects.exclude(assignment__status=Assignment.Status.ACCEPTED)
     return closed.delete()[0]
 
@@ -62,7 +58,7 @@ def _write(assignment: Assignment, values: dict[str, object], base_revision: int
 
 
 def report_problem(*, assignment: Assignment, text: str) -> None:
-    """Tell the requester what is broken on the page; the same twice is one report."""
+    """Report a broken page to the requester; a repeated text is one report."""
     require_accepted(assignment)
     text = text.replace("\0", "").strip()[:500]
     reports = ProblemReport.objects.filter(assignment=assignment)
@@ -75,8 +71,7 @@ def report_problem(*, assignment: Assignment, text: str) -> None:
 
 
 def offered_seconds(assignment: Assignment) -> int:
-    """How much time the worker may add now; 0 where it is none, was taken already, or
-    is the recruiter's to give."""
+    """Seconds that the worker may add now; 0 if none, used already, or the recruiter's to give."""
     if assignment.extended_at is not None or assignment.paid_by == PaidBy.RECRUITER:
         return 0
     hit_type = assignment.hit.hit_type

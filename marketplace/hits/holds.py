@@ -21,8 +21,6 @@ Status = Assignment.Status
 
 @dataclass
 class Tally:
-    """How many assignments of each status and price there are, and the dates that matter."""
-
     counts: Counter[str] = field(default_factory=Counter)
     by_price: Counter[tuple[str, Decimal]] = field(default_factory=Counter)
     next_deadline: datetime | None = None
@@ -37,24 +35,22 @@ class Tally:
 
     @property
     def submitted(self) -> int:
-        """Those without a decision."""
         return self.counts[Status.SUBMITTED]
 
     @property
     def taken(self) -> int:
-        """Those that count towards `max_assignments`."""
+        """Assignments that count towards `max_assignments`."""
         n_released = sum(self.counts[status] for status in Assignment.GIVEN_UP_STATUSES)
         return self.counts.total() - n_released
 
     def add_accepted(self, assignment: Assignment) -> None:
-        """Count one more, just accepted."""
         self.counts[Status.ACCEPTED] += 1
         self.by_price[Status.ACCEPTED, assignment.price_usd] += 1
         self.next_deadline = _earliest((self.next_deadline, assignment.deadline))
 
 
 def count_assignments(hit: Hit, *, worker: WorkerAccount | None = None) -> Tally:
-    """The tally of a HIT, as it is once the HIT's lock is held."""
+    # Call it under the HIT's lock.
     rows = Assignment.objects.on(hit).values("status", "reward_usd", "fee_usd").order_by()
     rows = rows.annotate(
         count=Count("pk"),
@@ -86,9 +82,8 @@ def _earliest(times: Iterable[datetime | None]) -> datetime | None:
 
 
 def hold_what_is_promised(hit: Hit, *, now: datetime, tally: Tally | None = None) -> None:
-    """Hold what the HIT can still cost: for each open assignment what it was promised, for
-    each assignment that can still be taken today's price. An accepted assignment may come back
-    as a free one, so it holds the dearer of the two; returning one never needs money."""
+    """Hold what the HIT can still cost. An accepted assignment may become free again, so the
+    higher of its own and today's price is held."""
     if hit.status == Hit.Status.DISPOSED:
         ledger.hold(hit=hit, amount_usd=ledger.NOTHING, at=now)
         return
@@ -97,7 +92,7 @@ def hold_what_is_promised(hit: Hit, *, now: datetime, tally: Tally | None = None
 
 
 def hold_for_new(hit: Hit, *, now: datetime) -> None:
-    """Hold what a HIT may cost that was stored in this very transaction: nothing is held yet."""
+    """Hold the cost of a HIT created in this transaction: nothing is held yet."""
     ledger.hold_more(hit=hit, more_usd=_promised(hit, Tally(), now=now), at=now)
 
 
@@ -121,7 +116,7 @@ MOST_ASSIGNMENTS = 1_000_000_000
 
 
 def add_assignments(hit: Hit, *, additional: int, now: datetime) -> None:
-    """Ask so many more workers, and hold the money for them."""
+    """Add assignments, and hold the money for them."""
     total = hit.max_assignments + additional
     if hit.max_assignments < LARGE <= total:
         raise InvalidMaximumAssignmentsIncrease(
@@ -137,7 +132,7 @@ def add_assignments(hit: Hit, *, additional: int, now: datetime) -> None:
 
 
 def put_off(hit: Hit, *, until: datetime, now: datetime) -> None:
-    """Let the HIT live until then; money is held for assignments that open again."""
+    """Extend the HIT; money is held for assignments that open again."""
     hit.expiration = until
     hit.expired_at = None
     hit.save(update_fields=["expiration", "expired_at"])
@@ -146,7 +141,7 @@ def put_off(hit: Hit, *, until: datetime, now: datetime) -> None:
 
 
 def lengthen(hit: Hit, *, seconds: int, now: datetime) -> None:
-    """Let the HIT live at least so many seconds from now, if any."""
+    """Let the HIT live at least this long from now; 0 changes nothing."""
     until = now + timedelta(seconds=seconds)
     if seconds and until > hit.expiration:
         put_off(hit, until=until, now=now)
@@ -156,12 +151,10 @@ def lengthen(hit: Hit, *, seconds: int, now: datetime) -> None:
 
 
 def hits_by_status() -> dict[str, int]:
-    """Every state, also one that no HIT is in."""
     return dict.fromkeys(Hit.Status.values, 0) | _counts(Hit.objects.all())
 
 
 def assignments_by_status() -> dict[str, int]:
-    """Every state, also one that no assignment is in."""
     return dict.fromkeys(Assignment.Status.values, 0) | _counts(Assignment.objects.all())
 
 

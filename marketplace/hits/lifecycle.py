@@ -30,10 +30,8 @@ logger = logging.getLogger(__name__)
 
 
 def sweep(now: datetime) -> int:
-    """Write down everything that time has done, and return to how many HITs.
-
-    A HIT that cannot be settled is logged, and holds up no other.
-    """
+    """Settle all HITs that are due; return how many. A HIT that cannot be settled is logged and
+    skipped."""
     n_settled = 0
     for key in _due_keys(Hit.objects.all(), now):
         try:
@@ -47,7 +45,7 @@ def sweep(now: datetime) -> int:
 
 
 def settle_due(hits: HitQuerySet, *, now: datetime, limit: int = MOST_IN_A_REQUEST) -> int:
-    """Write down what time has done to these HITs, the longest overdue first."""
+    """Settle these HITs, the longest overdue first."""
     keys = _due_keys(hits, now, limit)
     for key in keys:
         _settle(key, now=now)
@@ -60,12 +58,11 @@ def _due_keys(hits: HitQuerySet, now: datetime, limit: int | None = None) -> lis
 
 
 def is_due(hit: Hit, *, now: datetime) -> bool:
-    """Whether time has done something to the HIT that isn't written down yet."""
     return hit.next_transition_at is not None and hit.next_transition_at <= now
 
 
 def apply_time(hit: Hit, *, now: datetime) -> None:
-    """Bring a locked HIT up to the present."""
+    """Settle a locked HIT."""
     if not is_due(hit, now=now):
         return
     _abandon_overdue(hit, now=now)
@@ -74,7 +71,6 @@ def apply_time(hit: Hit, *, now: datetime) -> None:
 
 
 def begin(hit: Hit, *, now: datetime) -> None:
-    """Give a HIT that is not stored yet the status and the date of one without assignments."""
     hit.accepted_count = hit.submitted_count = hit.decided_count = 0
     hit.status = _status(hit, Tally(), now=now)
     hit.next_transition_at = _next_transition(hit, Tally(), now=now)
@@ -83,8 +79,8 @@ def begin(hit: Hit, *, now: datetime) -> None:
 def refresh(
     hit: Hit, *, now: datetime, tally: Tally | None = None, is_hold_right: bool = False
 ) -> None:
-    """Make a locked HIT's status, its hold and its next date follow from its assignments.
-    Who has counted them already says so, and who knows that the hold stays as it is."""
+    """Derive a locked HIT's status, hold and next date from its assignments. Pass `tally` if they
+    are counted already, `is_hold_right` if the hold stays."""
     before = hit.status
     tally = tally or count_assignments(hit)
     _follow(hit, tally, now=now)

@@ -12,8 +12,6 @@ Values = frozenset[str]
 
 @dataclass(frozen=True)
 class KnownAnswerScore:
-    """Which questions with a known answer were answered so."""
-
     is_correct: Mapping[str, bool]
 
     @property
@@ -22,12 +20,12 @@ class KnownAnswerScore:
 
     @property
     def percent(self) -> int:
-        """Correct ones in a hundred, rounded down."""
+        """Rounded down."""
         return 100 * self.correct_count // len(self.is_correct)
 
 
 def normalized(values: Mapping[str, tuple[str, ...]]) -> dict[str, Values]:
-    """Each question's values as a set, without the blanks around them; an empty value is none."""
+    """Each question's values as a set, stripped; empty values are dropped."""
     return {
         question: frozenset(value.strip() for value in values_of_question if value.strip())
         for question, values_of_question in values.items()
@@ -37,7 +35,7 @@ def normalized(values: Mapping[str, tuple[str, ...]]) -> dict[str, Values]:
 def score_known_answers(
     answers: Mapping[str, Values], answer_key: Mapping[str, Values]
 ) -> KnownAnswerScore:
-    """The score; an answer is correct where it has all the values of the key and no others."""
+    # Correct: all values of the key and no others.
     if not answer_key:
         raise ValueError("answer_key must hold at least one question")
     return KnownAnswerScore(
@@ -85,7 +83,6 @@ class Words:
 @dataclass(frozen=True)
 class Names:
     def read(self, name: str, values: Sequence[str]) -> tuple[str, ...]:
-        """Several names, each a value of its own or separated by commas."""
         names = tuple(part.strip() for value in values for part in value.split(","))
         if not _are_question_ids(names):
             raise InvalidParameter(f"{name} must be one or more different question ids, {LENGTH}.")
@@ -95,7 +92,6 @@ class Names:
 @dataclass(frozen=True)
 class YesOrNo:
     def read(self, name: str, values: Sequence[str]) -> bool:
-        """True or false, or their first letters."""
         word = values[0].strip().lower() if len(values) == 1 else ""
         if word not in ("true", "t", "false", "f"):
             raise InvalidParameter(f"{name} must be true or false.")
@@ -156,13 +152,11 @@ class PolicyParameters:
         return value
 
     def text(self, name: str) -> str:
-        """A text, empty where it is absent."""
         value: str = self.values.get(name, "")
         return value
 
 
 def read_parameters(policy: str, parameters: Sequence[Mapping[str, Any]]) -> PolicyParameters:
-    """The parameters of a policy as the protocol sends them, checked."""
     names = {name.casefold(): name for name in (*PARAMETERS[policy], *REQUIRED[policy])}
     by_name: dict[str, Mapping[str, Any]] = {}
     for parameter in parameters:
@@ -216,22 +210,20 @@ LONGEST_ANSWER = 256
 
 @dataclass(frozen=True)
 class QuestionAgreement:
-    """The answer most workers gave, if they agree on one, and how many in a hundred did."""
-
     agreed: Values | None
     percent: int | None
 
 
 @dataclass(frozen=True)
 class WorkerAgreement:
-    """How often one worker agreed with the rest, where there was an answer to agree with."""
+    """How often one worker gave the agreed answer."""
 
     correct: int
     incorrect: int
 
     @property
     def percent(self) -> int | None:
-        """None where nothing was agreed."""
+        """None if no question has an agreed answer."""
         count = self.correct + self.incorrect
         return 100 * self.correct // count if count else None
 
@@ -243,7 +235,7 @@ class Plurality:
 
     @property
     def percent(self) -> int:
-        """Questions with an agreed answer, in a hundred."""
+        """Share of questions with an agreed answer."""
         agreed = sum(question.agreed is not None for question in self.questions.values())
         return 100 * agreed // len(self.questions)
 
@@ -251,8 +243,8 @@ class Plurality:
 def find_plurality(
     answers: Mapping[str, Mapping[str, Values]], question_ids: Sequence[str], threshold: int
 ) -> Plurality:
-    """The agreement among assignments, each with its answers by question. A question has an
-    agreed answer where one answer's share is greater than the threshold, or is everybody's."""
+    """The agreement among assignments' answers by question. An answer is agreed if its share
+    exceeds the threshold, or is 100 %."""
     if not question_ids:
         raise ValueError("question_ids must name at least one question")
     questions = {

@@ -43,8 +43,8 @@ Status = Assignment.Status
 def approve_assignment(
     *, requester: Requester, public_id: str, feedback: str, override_rejection: bool
 ) -> None:
-    """Approve submitted work and pay it from its hold; with `override_rejection`
-    approve rejected work and pay it from the available balance."""
+    """Approve submitted work, paid from its hold; with `override_rejection` also rejected work,
+    paid from the available balance."""
     now = clock.now()
     assignment, hit = _lock_assignment(requester, public_id, now=now)
     is_overridden = override_rejection and assignment.status == Status.REJECTED
@@ -62,7 +62,7 @@ def approve_assignment(
 
 @transaction.atomic
 def reject_assignment(*, requester: Requester, public_id: str, feedback: str) -> None:
-    """Reject submitted work; what was held for it is the requester's again."""
+    """Reject submitted work and release its hold."""
     now = clock.now()
     assignment, hit = _lock_assignment(requester, public_id, now=now)
     _require(assignment, Status.SUBMITTED)
@@ -71,7 +71,7 @@ def reject_assignment(*, requester: Requester, public_id: str, feedback: str) ->
 
 
 def find_assignment(requester: Requester, public_id: str) -> Assignment:
-    """The requester's assignment of this id, up to date, whatever its status."""
+    """The requester's assignment, settled, whatever its status."""
     now = clock.now()
     hits = Hit.objects.of(requester).filter(assignments__public_id=public_id)
     lifecycle.settle_due(hits, now=now)
@@ -85,7 +85,6 @@ def find_assignment(requester: Requester, public_id: str) -> Assignment:
 def _lock_assignment(
     requester: Requester, public_id: str, *, now: datetime
 ) -> tuple[Assignment, Hit]:
-    """The assignment as it is once its HIT's lock is held."""
     rows = Assignment.objects.of(requester).filter(public_id=public_id)
     key = rows.values_list("hit_id", flat=True).first()
     if key is None:
@@ -122,14 +121,13 @@ LONGEST_TEXT = 4096
 
 
 def is_appealable(assignment: Assignment, *, now: datetime) -> bool:
-    """Whether a rejection can still be overridden, and nobody has appealed."""
+    """Whether a rejection can still be overridden and was not appealed."""
     if assignment.status != Assignment.Status.REJECTED or hasattr(assignment, "appeal"):
         return False
     return assignment.submitted_at is not None and assignment.submitted_at > now - OVERRIDE_WITHIN
 
 
 def appeal(*, worker: WorkerAccount, assignment: Assignment, reason: str) -> Appeal:
-    """Say why a rejection is wrong, once."""
     now = clock.now()
     if not is_appealable(assignment, now=now):
         raise RequestRefused(
@@ -148,7 +146,7 @@ def appeal(*, worker: WorkerAccount, assignment: Assignment, reason: str) -> App
 
 @transaction.atomic
 def answer_appeal(*, requester: Requester, assignment_id: str, answer: str) -> Appeal:
-    """Answer an appeal, and write to its worker; the same answer again changes nothing."""
+    """Answer an appeal and write to the worker; the same answer again changes nothing."""
     rows = Appeal.objects.filter(assignment__hit__requester=requester)
     stored = rows.filter(assignment__public_id=assignment_id).first()
     if stored is None:
@@ -182,7 +180,7 @@ class Bonus:
 
 
 def send_bonus(*, requester: Requester, bonus: Bonus) -> BonusPayment:
-    """Pay a bonus and the fee on it; the same token never pays twice."""
+    """Pay a bonus and its fee; a token never pays twice."""
     # By itself: what time does to the HIT pays others, and a HIT is locked before any money.
     hits = Hit.objects.of(requester).filter(assignments__public_id=bonus.assignment_id)
     lifecycle.settle_due(hits, now=clock.now())

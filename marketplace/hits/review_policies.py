@@ -54,7 +54,7 @@ ERROR_CODES: dict[type[MarketplaceError], str] = {
 
 
 def review_assignment(assignment: Assignment, hit: Hit, *, now: datetime) -> None:
-    """Score a submitted assignment's known answers, and do what its HIT's policy says."""
+    """Score a submitted assignment's known answers and apply the HIT's policy."""
     policy = _policy_of(hit, Level.ASSIGNMENT)
     if policy is None:
         return
@@ -77,8 +77,7 @@ def review_assignment(assignment: Assignment, hit: Hit, *, now: datetime) -> Non
 
 
 def review_hit(hit: Hit, *, now: datetime) -> bool:
-    """Look for agreement on a HIT that has become reviewable, and do what its policy says.
-    Whether there was anything to review."""
+    """Apply the HIT's agreement policy; return whether there was anything to review."""
     policy = _policy_of(hit, Level.HIT)
     if policy is None:
         return False
@@ -104,8 +103,6 @@ def review_hit(hit: Hit, *, now: datetime) -> bool:
 
 
 class _Report:
-    """What one application of a policy computes and does."""
-
     def __init__(self, policy: ReviewPolicy, now: datetime) -> None:
         self.policy, self.now = policy, now
         self.action_id = new_entity_id()
@@ -146,7 +143,7 @@ class _Report:
         )
 
     def attempt(self, name: str, target: Assignment | Hit, action: Callable[[], str]) -> None:
-        """Do something that may fail, by itself, and write down what came of it."""
+        # The savepoint undoes only this action if it fails.
         try:
             with transaction.atomic():
                 result = action()

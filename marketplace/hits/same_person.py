@@ -33,7 +33,7 @@ MOST_PRINTS = 200_000
 
 @dataclass(frozen=True)
 class SharedDevice:
-    """A worker of whose submissions some came from a device that other workers submitted from."""
+    """A worker who submitted `n_shared` of `n` assignments from devices of other workers."""
 
     worker_id: str
     n_shared: int
@@ -42,7 +42,7 @@ class SharedDevice:
 
 
 def note_device(assignment: Assignment, *, address: str, browser: str) -> None:
-    """Keep the print of an assignment that was submitted, the first time it was."""
+    """Store the print of a submitted assignment; only the first is kept."""
     requester = assignment.hit.requester_id
     salt = f"marketplace.devices.{requester}"
     digest = salted_hmac(salt, f"{address}\n{browser}", algorithm="sha256").hexdigest()
@@ -54,12 +54,10 @@ def note_device(assignment: Assignment, *, address: str, browser: str) -> None:
 
 
 def delete_old_prints(now: datetime) -> None:
-    """Forget from which devices work came that is long decided about."""
     DevicePrint.objects.filter(created_at__lt=now - KEPT_FOR).delete()
 
 
 def shared_devices(requester: Requester, annotation_prefix: str) -> list[SharedDevice]:
-    """The workers of a requester's HITs who shared a device there."""
     prints = DevicePrint.objects.filter(
         requester=requester, assignment__hit__requester_annotation__startswith=annotation_prefix
     )
@@ -88,8 +86,7 @@ MOST_ANSWERS = 20_000
 
 @dataclass(frozen=True)
 class SharedTrait:
-    """A worker who shares something with others: in how many of their submissions, of how many;
-    a payout is of the account, and counts as once."""
+    """A worker who shares a trait in `n_shared` of `n` submissions; a payout counts as one."""
 
     worker_id: str
     trait: str
@@ -99,7 +96,6 @@ class SharedTrait:
 
 
 def shared_traits(requester: Requester, annotation_prefix: str) -> list[SharedTrait]:
-    """What workers of these HITs of the requester's have in common, by worker."""
     rows = [
         SharedTrait(row.worker_id, DEVICE, row.n_shared, row.n, row.others)
         for row in shared_devices(requester, annotation_prefix)
@@ -139,7 +135,7 @@ def _texts(assignments: Any) -> Iterator[SharedTrait]:
 
 
 def _long_texts(answer: str) -> Iterator[str]:
-    """The worker's own long texts, without regard to case and spaces."""
+    """The worker's own long texts, without case and spacing."""
     try:
         values = [value for given in read_given_answers(answer).values() for value in given]
     except (ParseError, DefusedXmlException):
@@ -151,7 +147,7 @@ def _long_texts(answer: str) -> Iterator[str]:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """All texts of an answer, those inside a form field that is JSON as well."""
+    """All texts of an answer, including those in a form field that contains JSON."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):

@@ -14,7 +14,6 @@ LONGEST_SUBJECT = 200
 
 
 def report_rejection(assignment: Assignment) -> None:
-    """Say that work was rejected, what it would have paid, why, and what the worker can do."""
     reason = assignment.requester_feedback or "The requester gave no reason."
     _send(
         assignment,
@@ -27,7 +26,6 @@ def report_rejection(assignment: Assignment) -> None:
 
 
 def report_override(assignment: Assignment) -> None:
-    """Say that rejected work was approved after all, and is paid."""
     feedback = assignment.requester_feedback
     reason = f"\n\nThe requester writes: {feedback}" if feedback else ""
     _send(
@@ -39,7 +37,6 @@ def report_override(assignment: Assignment) -> None:
 
 
 def report_appeal_answer(appeal: Appeal) -> None:
-    """Say what a requester answered to an appeal, and how the work stands."""
     assignment = appeal.assignment
     is_approved = assignment.status == Assignment.Status.APPROVED
     standing = "is approved now" if is_approved else "is rejected so far"
@@ -52,7 +49,6 @@ def report_appeal_answer(appeal: Appeal) -> None:
 
 
 def report_bonus(payment: BonusPayment) -> None:
-    """Say that a bonus was paid, for what and why."""
     assignment = payment.assignment
     _send(
         assignment,
@@ -78,7 +74,7 @@ def _name(assignment: Assignment) -> str:
 def approve_and_pay(
     *, assignment: Assignment, source: LedgerAccount.Kind, at: datetime, feedback: str = ""
 ) -> None:
-    """Mark the assignment approved and move the money, where it is paid here."""
+    """Approve the assignment and, if it is paid here, move the money."""
     if assignment.paid_by == PaidBy.LEDGER:
         ledger.pay(assignment=assignment, source=source, at=at)
     assignment.status = Assignment.Status.APPROVED
@@ -89,8 +85,7 @@ def approve_and_pay(
 
 
 def reject(*, assignment: Assignment, at: datetime, feedback: str) -> None:
-    """Mark the assignment rejected, and write to its worker; refreshing the HIT releases what
-    was held for it."""
+    """Reject the assignment and write to its worker; refreshing the HIT releases the hold."""
     assignment.status = Assignment.Status.REJECTED
     assignment.rejected_at = assignment.closed_at = at
     assignment.requester_feedback = feedback

@@ -27,15 +27,13 @@ LEAST_SECONDS_OF_A_PERSON = 2
 
 @dataclass(frozen=True)
 class Wage:
-    """What a group of HITs pays for an hour, and whose time says so."""
-
     usd_per_hour: Decimal
     median_seconds: int
     n_workers: int
 
 
 def observed_wages(hit_types: Iterable[HitType]) -> dict[int, Wage]:
-    """By the primary key of a HIT type; nothing where fewer than ten workers have worked."""
+    """By HIT type key; groups with fewer than ten workers are left out."""
     by_key = {f"marketplace.wage.{hit_type.public_id}": hit_type for hit_type in hit_types}
     # One that is not known yet is kept as False: None would be looked for again.
     kept: dict[str, Wage | bool] = cache.get_many(by_key)
@@ -79,9 +77,7 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True)
 class RequesterRecord:
-    """Of the newest assignments that were decided on. The median pay for an hour is that of
-    workers' own medians, so that whoever did most does not decide alone."""
-
+    # The median of workers' medians, so that one worker does not decide alone.
     percent_approved: int
     median_review_seconds: int
     usd_per_hour: Decimal
@@ -90,8 +86,8 @@ class RequesterRecord:
 
 
 def requester_record(requester: Requester) -> RequesterRecord | None:
-    """What the requester's workers met with; None where fewer than ten have. Participants, who
-    are decided on and paid elsewhere, are left out."""
+    """A record of the newest decided assignments; None with fewer than ten workers. Participants
+    are decided on and paid elsewhere, so they are left out."""
     decided = Assignment.objects.of(requester).filter(status__in=Assignment.DECIDED_STATUSES)
     here = decided.filter(paid_by=PaidBy.LEDGER, submitted_at__isnull=False)
     rows = here.order_by("-pk").values_list(

@@ -1,5 +1,3 @@
-"""marketplace.models.assignment_records."""
-
 from django.db import models
 
 from marketplace.identifiers import new_entity_id
@@ -8,8 +6,6 @@ from marketplace.models.people import Requester
 
 
 class ReviewPolicy(models.Model):
-    """How a HIT's answers are to be reviewed without the requester."""
-
     class Level(models.TextChoices):
         ASSIGNMENT = "Assignment"
         HIT = "HIT"
@@ -30,15 +26,13 @@ class ReviewPolicy(models.Model):
 
 
 class SubjectType(models.TextChoices):
-    """What a result or an action of a review policy is about."""
+    """The subject of a review policy's result or action."""
 
     ASSIGNMENT = "Assignment"
     HIT = "HIT"
 
 
 class ReviewResult(models.Model):
-    """One thing that a review policy computed."""
-
     policy = models.ForeignKey(ReviewPolicy, on_delete=models.CASCADE, related_name="results")
     # Results of one application of the policy have the same action id.
     action_id = models.CharField(max_length=30)
@@ -54,8 +48,6 @@ class ReviewResult(models.Model):
 
 
 class ReviewAction(models.Model):
-    """One thing that a review policy did, or could not do."""
-
     class Status(models.TextChoices):
         INTENDED = "Intended"
         SUCCEEDED = "Succeeded"
@@ -77,8 +69,6 @@ class ReviewAction(models.Model):
 
 
 class Appeal(models.Model):
-    """What a worker says, once, to the rejection of an assignment, and the requester's answer."""
-
     assignment = models.OneToOneField(
         "marketplace.Assignment", on_delete=models.PROTECT, related_name="appeal"
     )
@@ -92,7 +82,7 @@ class Appeal(models.Model):
 
 
 class AssignmentDraft(models.Model):
-    """What a worker has entered and not submitted yet, in the words of the requester's page."""
+    """Unsubmitted input, in the format of the requester's page."""
 
     assignment = models.OneToOneField(
         Assignment, on_delete=models.CASCADE, related_name="draft", primary_key=True
@@ -109,8 +99,6 @@ class AssignmentDraft(models.Model):
 
 
 class ProblemReport(models.Model):
-    """What a worker found broken on a requester's page, such as a picture that does not load."""
-
     assignment = models.ForeignKey(
         Assignment, on_delete=models.CASCADE, related_name="problem_reports"
     )
@@ -122,8 +110,8 @@ class ProblemReport(models.Model):
 
 
 class DevicePrint(models.Model):
-    """From which device and network an assignment was submitted: a hash whose salt differs by
-    requester, so that no two requesters' can be compared, and of which nothing can be read."""
+    """A hash of the device and network that an assignment was submitted from. The salt differs by
+    requester, so hashes of two requesters cannot be compared."""
 
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="+")
     assignment = models.OneToOneField(

@@ -14,21 +14,19 @@ from marketplace.models.people import PaidBy, Requester, WorkerAccount
 
 class HitTypeQuerySet(models.QuerySet["HitType"]):
     def open_to(self, worker: WorkerAccount, now: datetime) -> Self:
-        """Those with HITs this worker could accept, with how many and until when."""
+        """HIT types with HITs this worker could accept, annotated with their number and last
+        expiration."""
         workable = Hit.objects.workable_by(worker, now).values("pk")
         return self.filter(hits__in=workable).annotate(
             available_count=Count("hits"), last_expiration=Max("hits__expiration")
         )
 
     def mentioning(self, text: str) -> Self:
-        """Those that have this text in their title, description, keywords or requester's name."""
         fields = ("title", "description", "keywords", "requester__name")
         return self.filter(reduce(or_, (Q(**{f"{field}__icontains": text}) for field in fields)))
 
 
 class HitType(models.Model):
-    """What HITs of a group have in common: title, reward, times."""
-
     requester = models.ForeignKey(Requester, on_delete=models.PROTECT, related_name="hit_types")
     public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
     group_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
@@ -73,27 +71,24 @@ class HitQuerySet(models.QuerySet["Hit"]):
         return self.exclude(status=Hit.Status.DISPOSED)
 
     def due(self, now: datetime) -> Self:
-        """Those to which time has done something that isn't written down yet."""
         return self.filter(next_transition_at__lte=now)
 
     def locked(self) -> Self:
-        """Held until the transaction ends, these rows and no others. SQLite has no row locks:
-        there the transaction, begun as IMMEDIATE, is the lock. With them comes what whoever
-        changes a HIT must know of its type."""
+        """Lock only these rows until the transaction ends, and load what a change needs of their
+        type. SQLite has no row locks: there the transaction, begun as IMMEDIATE, is the lock."""
         with_type = self.select_related("hit_type__notification_setting")
         return with_type.select_for_update(no_key=True, of=("self",))
 
     def not_locked_by_others(self) -> Self:
-        """Locked, those left out that another transaction holds."""
+        """Lock them, without those that another transaction holds."""
         return self.select_for_update(no_key=True, of=("self",), skip_locked=True)
 
     def workable_by(self, worker: WorkerAccount, now: datetime) -> Self:
-        """Those with a free assignment that this worker could accept."""
         live = Assignment.objects.live().filter(hit=OuterRef("pk"), worker=worker)
         return self.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now).exclude(Exists(live))
 
     def with_counts(self) -> Self:
-        """With what is known of their assignments, counted from the assignments themselves."""
+        """Annotated with counts of their assignments by state."""
         status = "assignments__status"
         return self.annotate(
             accepted_count=Count("assignments", filter=Q(**{status: Assignment.Status.ACCEPTED})),
@@ -105,7 +100,7 @@ class HitQuerySet(models.QuerySet["Hit"]):
 
 
 class Hit(models.Model):
-    """One question put to `max_assignments` different workers."""
+    """One question for `max_assignments` different workers."""
 
     class Status(models.TextChoices):
         ASSIGNABLE = "Assignable"
@@ -168,14 +163,13 @@ class Hit(models.Model):
 
     @property
     def price_usd(self) -> Decimal:
-        """What an assignment that is accepted now will cost the requester here."""
+        """What the requester pays here for an assignment accepted now."""
         if self.hit_type.paid_by == PaidBy.RECRUITER:
             return Decimal("0.00")
         return self.hit_type.reward_usd + self.fee_usd
 
     @property
     def free_count(self) -> int:
-        """Assignments no worker has taken, whether or not they can still be taken."""
         return (
             self.max_assignments - self.accepted_count - self.submitted_count - self.decided_count
         )
@@ -196,16 +190,15 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         return self.exclude(status__in=Assignment.GIVEN_UP_STATUSES)
 
     def holding_slots(self) -> Self:
-        """Those whose slots no new assignment gets: live, and not rejected."""
+        """Those whose slots are taken: live and not rejected."""
         return self.live().exclude(status=Assignment.Status.REJECTED)
 
     def handed_in(self) -> Self:
-        """Those a requester can see."""
         return self.filter(status__in=Assignment.HANDED_IN_STATUSES)
 
 
 class Assignment(models.Model):
-    """One worker's go at one HIT. Its public id is the right to submit it."""
+    """One worker's work on one HIT. Knowing its public id is the right to submit it."""
 
     class Status(models.TextChoices):
         ACCEPTED = "Accepted", _("Accepted")
@@ -281,18 +274,15 @@ class Assignment(models.Model):
 
     @property
     def receipt(self) -> str:
-        """The last characters of the id, which a worker can read out to the requester."""
+        """The end of the id, which a worker can tell the requester."""
         return self.public_id[-4:]
 
     @property
     def price_usd(self) -> Decimal:
-        """What it costs the requester once it is approved."""
         return self.reward_usd + self.fee_usd
 
 
 class HitExtension(models.Model):
-    """Assignments that a requester added to a HIT."""
-
     requester = models.ForeignKey(
         Requester, on_delete=models.PROTECT, related_name="hit_extensions"
     )

@@ -11,7 +11,7 @@ from marketplace.models.people import Requester, WorkerAccount
 
 
 class LedgerAccount(models.Model):
-    """An account of the ledger. Only the world outside may go below zero."""
+    """Only the account of the world outside may be negative."""
 
     class Kind(models.TextChoices):
         OUTSIDE = "outside", "Outside the marketplace"
@@ -105,9 +105,8 @@ class LedgerTransaction(models.Model):
 
 
 class LedgerEntry(models.Model):
-    """One side of a transaction; on a requester's account with the balance after it, as on a
-    bank statement. Accounts that several requesters pay into at once have no order of entries
-    from which a balance could follow."""
+    """One side of a transaction. Only requesters' accounts have a running balance: others receive
+    from several requesters at once, so their entries have no order."""
 
     # An index below begins with each of these.
     transaction = models.ForeignKey(
@@ -134,13 +133,10 @@ class LedgerEntry(models.Model):
 
 class DepositQuerySet(models.QuerySet["Deposit"]):
     def standing(self) -> Self:
-        """Those that weren't taken out again."""
         return self.filter(reversal=None)
 
 
 class Deposit(models.Model):
-    """A requester's money that came in, and the movement that took it out again, if any."""
-
     requester = models.ForeignKey(Requester, on_delete=models.PROTECT, related_name="deposits")
     public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
     amount_usd = models.DecimalField(max_digits=12, decimal_places=2)
@@ -176,8 +172,6 @@ class Deposit(models.Model):
 
 
 class BonusPayment(models.Model):
-    """What a requester paid a worker beyond an assignment's reward."""
-
     requester = models.ForeignKey(
         Requester, on_delete=models.PROTECT, related_name="bonus_payments"
     )
@@ -207,7 +201,7 @@ class BonusPayment(models.Model):
 
 
 class PayoutBatch(models.Model):
-    """Earnings that an operator exports together, to be paid outside the marketplace."""
+    """Earnings that an operator exports together and pays outside the marketplace."""
 
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(
@@ -225,8 +219,8 @@ class PayoutBatch(models.Model):
 
 
 class Payout(models.Model):
-    """One worker's part of a batch. Its money leaves the earnings when the batch is made
-    and the marketplace when it is paid."""
+    """One worker's part of a batch. The money leaves the earnings when the batch is made, and the
+    marketplace when it is paid."""
 
     batch = models.ForeignKey(PayoutBatch, on_delete=models.PROTECT, related_name="payouts")
     worker = models.ForeignKey(WorkerAccount, on_delete=models.PROTECT, related_name="payouts")
@@ -244,8 +238,6 @@ class Payout(models.Model):
 
 
 class PayoutMethod(models.Model):
-    """How a worker wants to be paid (see marketplace.money.payouts)."""
-
     worker = models.OneToOneField(
         WorkerAccount, on_delete=models.CASCADE, related_name="payout_method"
     )
@@ -261,8 +253,6 @@ class PayoutMethod(models.Model):
 
 
 class LedgerAudit(models.Model):
-    """What an audit of the ledger found (see marketplace.money.reconciliation)."""
-
     created_at = models.DateTimeField()
     duration_seconds = models.FloatField()
     n_problems = models.PositiveIntegerField()

@@ -18,8 +18,6 @@ class Transport(models.TextChoices):
 
 
 class NotificationSetting(models.Model):
-    """Which events of a HIT type its requester wants to hear of, and where."""
-
     hit_type = models.OneToOneField(
         HitType, on_delete=models.CASCADE, related_name="notification_setting"
     )
@@ -35,20 +33,19 @@ class NotificationSetting(models.Model):
 
 class NotificationQuerySet(models.QuerySet["Notification"]):
     def due(self, now: datetime) -> Self:
-        """Those to be sent, or to be tried again, by now."""
         return self.filter(next_attempt_at__lte=now)
 
     def unsent(self) -> Self:
-        """Those that wait, for the first attempt or for another."""
+        """Those waiting for a first or another attempt."""
         return self.filter(next_attempt_at__isnull=False)
 
     def given_up(self) -> Self:
-        """Those that could not be delivered and are tried no more."""
+        """Undelivered, and not tried again."""
         return self.filter(next_attempt_at=None, sent_at=None)
 
 
 class Notification(models.Model):
-    """The outbox: written together with the event, sent by the background worker."""
+    """The outbox: written with the event, sent by the background worker."""
 
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="notifications")
     event_doc_id = models.CharField(max_length=30, unique=True, default=new_entity_id)

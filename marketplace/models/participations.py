@@ -1,5 +1,3 @@
-"""marketplace.models.participations."""
-
 from typing import Self
 
 from django.db import models
@@ -13,7 +11,7 @@ from marketplace.models.recruiting import Outcome, RecruitedStudy, RecruiterConn
 
 
 class Invitation(models.Model):
-    """One participant's own link to a study of an own lab's."""
+    """A participant's own link to a study of an own lab."""
 
     study = models.ForeignKey(RecruitedStudy, on_delete=models.CASCADE, related_name="invitations")
     token = models.CharField(max_length=32, unique=True, default=new_token)
@@ -28,8 +26,8 @@ class Invitation(models.Model):
 
 
 class Participant(models.Model):
-    """The account that a recruiter's id stands for. Only a seal of the id is here, by which the
-    same id is recognised; it holds for one connection, because whoever knows the id comes in."""
+    """The account of a recruiter's participant. The recruiter's id is only sealed, so that the
+    same id is recognized at the same connection: whoever knows an id can come in with it."""
 
     connection = models.ForeignKey(
         RecruiterConnection, on_delete=models.CASCADE, related_name="participants"
@@ -53,20 +51,20 @@ class SessionQuerySet(models.QuerySet["Session"]):
         return self.filter(study__requester=requester)
 
     def overdue(self, now: object) -> Self:
-        """Those whose time is over and who are not known to have ended."""
+        """Expired and not known to have ended."""
         return self.filter(state=Session.State.STARTED, expires_at__lte=now)
 
     def holding_places(self) -> Self:
-        """Those whose place at the recruiter nobody else can have. Who has done all of the work may
-        enter the code late, and who has entered one holds it."""
+        """Those whose place nobody else can have at the recruiter. After a timeout, completed work
+        or an entered code still holds it."""
         is_free = Q(state__in=Session.PLACE_FREE_STATES)
         is_late = Q(outcome=Outcome.COMPLETED) | ~Q(reported="")
         return self.exclude(is_free & ~(Q(state=Session.State.TIMED_OUT) & is_late))
 
 
 class Session(models.Model):
-    """One participation: what a recruiter calls a submission. The recruiter's id of the person
-    is nowhere else, and only encrypted here."""
+    """One participation, which recruiters call a submission. The only place with the recruiter's
+    id of the person, encrypted."""
 
     class State(models.TextChoices):
         STARTED = "started", _("Started")
@@ -127,8 +125,6 @@ class Session(models.Model):
 
 
 class SessionDemographics(models.Model):
-    """What a participant told the recruiter, encrypted; gone with the session."""
-
     session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="demographics")
     encrypted_answers = models.TextField()
     fetched_at = models.DateTimeField()
@@ -141,8 +137,6 @@ class SessionDemographics(models.Model):
 
 
 class SessionItem(models.Model):
-    """An assignment that was reserved for a session, in the order in which it is shown."""
-
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="items")
     assignment = models.OneToOneField(
         Assignment, on_delete=models.PROTECT, related_name="session_item"
@@ -159,7 +153,7 @@ class SessionItem(models.Model):
 
 
 class SurplusAnswer(models.Model):
-    """Work that came after its assignment was given up and another had taken its place."""
+    """Late work whose place another worker had taken."""
 
     assignment = models.OneToOneField(
         Assignment, on_delete=models.PROTECT, related_name="surplus_answer"
@@ -172,8 +166,8 @@ class SurplusAnswer(models.Model):
 
 
 class ErasedSubmission(models.Model):
-    """A participation whose participant had their data erased, while it may still be listed at its
-    recruiter. Only a seal of the recruiter's id is here, by which it is not taken for a new one."""
+    """A participation whose participant's data was erased, while the recruiter may still list it.
+    The sealed id keeps it from being taken for a new one."""
 
     connection = models.ForeignKey(
         RecruiterConnection, on_delete=models.CASCADE, related_name="erased_submissions"
@@ -202,8 +196,8 @@ class ErasedSubmission(models.Model):
 
 
 class RecruiterEvent(models.Model):
-    """A recruiter's news that something changed there, received once. It is a hint: what became
-    of it is asked for. Who it was about is not kept."""
+    """A recruiter's notice that something changed. It is only a hint: the recruiter is asked.
+    Nobody's id is kept."""
 
     connection = models.ForeignKey(
         RecruiterConnection, on_delete=models.CASCADE, related_name="events"
@@ -231,8 +225,6 @@ class RecruiterEvent(models.Model):
 
 
 class RecruiterCharge(models.Model):
-    """What a recruiter charged, in its own currency. It is beside the ledger: no money moves."""
-
     class Kind(models.TextChoices):
         STUDY = "study", _("Study")
         REWARD = "reward", _("Reward")
@@ -268,8 +260,8 @@ class RecruiterCharge(models.Model):
 
 
 class RecruitingRule(models.Model):
-    """What a requester's programs create and a recruiter's participants are to do, though the
-    programs know nothing of it (see marketplace.recruiting.rules)."""
+    """Has HITs of a requester's programs done by a recruiter's participants (see
+    marketplace.recruiting.rules)."""
 
     requester = models.ForeignKey(
         Requester, on_delete=models.CASCADE, related_name="recruiting_rules"
@@ -301,7 +293,8 @@ class RecruitingRule(models.Model):
 
 
 class AttachedHitType(models.Model):
-    """A HIT type that a rule has let a recruiter have, of which one study after the other comes."""
+    """A HIT type that a rule gave to a recruiter; it may have several studies, one after the
+    other."""
 
     rule = models.ForeignKey(RecruitingRule, on_delete=models.PROTECT, related_name="attached")
     hit_type = models.OneToOneField(HitType, on_delete=models.CASCADE, related_name="attached")
@@ -317,13 +310,12 @@ class AttachedHitType(models.Model):
 
     @property
     def study(self) -> RecruitedStudy | None:
-        """The one by which participants come, or came last."""
         return self.studies.select_related("connection", "hit_type").order_by("-pk").first()
 
 
 class Intent(models.Model):
-    """What is to be done at a recruiter's, written down before anybody is called, so that it is
-    done once (see marketplace.recruiting.intents)."""
+    """An action at a recruiter, stored before the call so that it is done once (see
+    marketplace.recruiting.intents)."""
 
     class Kind(models.TextChoices):
         APPROVE = "approve", _("Approve")

@@ -1,5 +1,3 @@
-"""marketplace.models.people."""
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -8,17 +6,14 @@ from marketplace.identifiers import new_access_key_id, new_person_id
 
 
 class PaidBy(models.TextChoices):
-    """Who pays for work: the marketplace out of the requester's balance, or the recruiter who
-    sent the participant. Never both (see marketplace.money.ledger)."""
+    """Who pays for work: the requester's balance here, or the recruiter of the participant; never
+    both (see marketplace.money.ledger)."""
 
     LEDGER = "ledger", _("The marketplace")
     RECRUITER = "recruiter", _("The recruiter")
 
 
 class Requester(models.Model):
-    """Who asks for work and pays for it, through the API and, where it has users,
-    through the site."""
-
     public_id = models.CharField(max_length=14, unique=True, default=new_person_id)
     name = models.CharField(max_length=150, unique=True)
     # What participants read in its place, to whom nobody else's HITs are offered; empty: the name.
@@ -45,8 +40,6 @@ class Requester(models.Model):
 
 
 class AccessKey(models.Model):
-    """One of a requester's keys, with its secret (see marketplace.people.access_keys)."""
-
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="access_keys")
     access_key_id = models.CharField(max_length=20, unique=True, default=new_access_key_id)
     # Empty for a key issued before secrets were stored, until it is used.
@@ -62,8 +55,6 @@ class AccessKey(models.Model):
 
 
 class RateBucket(models.Model):
-    """How many calls an access key may make at this moment (see marketplace.api.authentication)."""
-
     access_key = models.OneToOneField(
         AccessKey, on_delete=models.CASCADE, related_name="rate_bucket", primary_key=True
     )
@@ -75,8 +66,8 @@ class RateBucket(models.Model):
 
 
 class WorkerAccount(models.Model):
-    """Who does the work: a person who signs in to the worker site. The facts below are what
-    the system qualifications go by; an empty one is not known, and meets no requirement."""
+    """A person who signs in to the worker site. The profile is the basis of system qualifications;
+    an empty value is unknown and meets no requirement."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="worker_account"
@@ -111,8 +102,8 @@ class WorkerAccount(models.Model):
 
 
 class LocationStatement(models.Model):
-    """Where a worker said to be, or an operator said, and what the network said then. Rows are
-    added by marketplace.people.locations and never changed."""
+    """Where a worker or an operator said the worker is, and what the network said then. Only
+    marketplace.people.locations adds rows; they never change."""
 
     class Source(models.TextChoices):
         WORKER = "worker", _("The worker")
@@ -137,7 +128,7 @@ class LocationStatement(models.Model):
 
 
 class WorkerBlock(models.Model):
-    """A worker whose work a requester doesn't want. The worker never reads the reason."""
+    """The worker never reads the reason."""
 
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="worker_blocks")
     worker = models.ForeignKey(WorkerAccount, on_delete=models.CASCADE, related_name="blocks")
@@ -156,8 +147,6 @@ class WorkerBlock(models.Model):
 
 
 class WorkerMessage(models.Model):
-    """What a requester wrote to a worker, or a requester's decision."""
-
     requester = models.ForeignKey(
         Requester, on_delete=models.PROTECT, related_name="messages_to_workers"
     )
@@ -192,8 +181,8 @@ class WorkerMessage(models.Model):
 
 
 class AuditEntry(models.Model):
-    """Something a person or a requester did that an operator may want to look up. Rows are
-    added by marketplace.audit_log and never changed."""
+    """An action that an operator may look up. Only marketplace.audit_log adds rows; they never
+    change."""
 
     created_at = models.DateTimeField()
     # Either may be absent: a command has no user, an operator no requester.
@@ -217,8 +206,6 @@ class AuditEntry(models.Model):
 
 
 class ClockShift(models.Model):
-    """How far the marketplace's clock is ahead of the machine's, in all its processes."""
-
     ahead = models.DurationField()
 
     def __str__(self) -> str:
@@ -226,8 +213,6 @@ class ClockShift(models.Model):
 
 
 class Fault(models.Model):
-    """A fault to happen to the next calls of an operation."""
-
     class Kind(models.TextChoices):
         THROTTLE = "throttle", "Answer ThrottlingException"
         DROP = "drop", "Commit, then drop the connection"

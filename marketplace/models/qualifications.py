@@ -20,8 +20,8 @@ class QualificationTypeQuerySet(models.QuerySet["QualificationType"]):
 
 
 class QualificationType(models.Model):
-    """Something workers can be, by a requester's word. Those the marketplace itself
-    computes are in no table: see marketplace.qualifications.system."""
+    """A requester's qualification type. The marketplace's own are in
+    marketplace.qualifications.system."""
 
     class Status(models.TextChoices):
         ACTIVE = "Active"
@@ -117,7 +117,7 @@ class QualificationRequest(models.Model):
 
 
 class Qualification(models.Model):
-    """What a worker is, or was, by a requester's word."""
+    """A qualification that a requester granted or revoked."""
 
     class Status(models.TextChoices):
         GRANTED = "Granted"
@@ -151,7 +151,7 @@ class Qualification(models.Model):
 
 
 class QualificationChange(models.Model):
-    """One line of a qualification's history. Rows are added and never changed."""
+    """One line of a qualification's history; rows never change."""
 
     qualification = models.ForeignKey(
         Qualification, on_delete=models.CASCADE, related_name="changes"
@@ -166,8 +166,8 @@ class QualificationChange(models.Model):
 
 
 class QualificationRequirement(models.Model):
-    """A condition on the workers of a HIT type. It refers to a requester's qualification
-    type, or, by its id, to one that the marketplace computes."""
+    """A condition on a HIT type's workers, by a requester's qualification type or by the id of one
+    of the marketplace's own."""
 
     class Comparator(models.TextChoices):
         LESS_THAN = "LessThan"
@@ -182,7 +182,7 @@ class QualificationRequirement(models.Model):
         NOT_IN = "NotIn"
 
     class Guard(models.TextChoices):
-        """What is forbidden to a worker who doesn't meet the requirement."""
+        """What a worker who does not meet the requirement may not do."""
 
         ACCEPT = "Accept"
         PREVIEW_AND_ACCEPT = "PreviewAndAccept"
@@ -216,7 +216,6 @@ class QualificationRequirement(models.Model):
 
     @property
     def type_id(self) -> str:
-        """The qualification type's id, as requesters know it."""
         return (
             self.system_id or (self.qualification_type and self.qualification_type.public_id) or ""
         )

@@ -10,7 +10,7 @@ from marketplace.models.people import Requester
 
 
 class Outcome(models.TextChoices):
-    """How a participation ends, as the participant's recruiter is informed of it."""
+    """How a participation ends, as the recruiter is informed."""
 
     COMPLETED = "completed", _("Completed")
     NO_CONSENT = "no_consent", _("No consent")
@@ -22,8 +22,6 @@ class Outcome(models.TextChoices):
 
 
 class RecruiterConnection(models.Model):
-    """A requester's account at a recruiter, who sends participants and pays them."""
-
     class Kind(models.TextChoices):
         PROLIFIC = "prolific", _("Prolific")
         LINK_PANEL = "panel", _("Panel with links")
@@ -69,7 +67,7 @@ class RecruiterConnection(models.Model):
 
 
 class RecruitedStudy(models.Model):
-    """HITs of one type that are done by participants, a number of HITs each."""
+    """HITs of one type for a recruiter's participants, several HITs each."""
 
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
@@ -184,18 +182,17 @@ class RecruitedStudy(models.Model):
 
     @property
     def reward_paid(self) -> Decimal | None:
-        """What a participation is paid, as far as is known."""
+        """The reward at the recruiter, if known."""
         return self.reward if self.reward_there is None else self.reward_there
 
     @property
     def screen_out_reward_paid(self) -> Decimal | None:
-        """The same of whoever is screened out."""
         there = self.screen_out_reward_there
         return self.screen_out_reward if there is None else there
 
 
 class OutcomeCode(models.Model):
-    """The code that tells a recruiter of one outcome. It is stored before anybody sees it."""
+    """Stored before any participant sees it."""
 
     study = models.ForeignKey(RecruitedStudy, on_delete=models.CASCADE, related_name="codes")
     outcome = models.CharField(max_length=20, choices=Outcome)

@@ -16,7 +16,6 @@ PLAIN_AMOUNT = re.compile(r"\$?([0-9]{1,12}(?:\.[0-9]{1,2})?)")
 
 
 def parse_amount(text: str) -> Decimal:
-    """The dollars and cents that a text such as 1000, $1000 or 49.50 says."""
     match = PLAIN_AMOUNT.fullmatch(text.strip())
     if match is None:
         raise InvalidAmount(
@@ -43,8 +42,6 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True)
 class FeeSchedule:
-    """Shares of the reward, and the least fee per assignment or bonus."""
-
     share_of_reward: Decimal
     large_hit_share: Decimal
     large_hit_assignments: int
@@ -64,7 +61,6 @@ class FeeSchedule:
         return self._rounded(reward_usd * share)
 
     def per_bonus(self, bonus_usd: Decimal) -> Decimal:
-        """The fee on a bonus, rounded likewise."""
         return self._rounded(bonus_usd * self.share_of_bonus)
 
     def _rounded(self, fee_usd: Decimal) -> Decimal:
@@ -94,5 +90,4 @@ SCHEDULES = {
 
 
 def fee_schedule() -> FeeSchedule:
-    """The schedule this marketplace runs on: the setting MARKETPLACE_FEE_SCHEDULE, or none."""
     return SCHEDULES[getattr(settings, "MARKETPLACE_FEE_SCHEDULE", "none")]

@@ -34,8 +34,7 @@ def deposit(
     form_token: str | None = None,
     user: User | None = None,
 ) -> tuple[Deposit, bool]:
-    """Put money into a requester's account, and write down who did and why. Return the deposit,
-    and whether it is new."""
+    """Deposit money, with an audit entry. Return the deposit and whether it is new."""
     _check_amount(amount_usd)
     reference = reference.strip()
     ledger.lock_accounts(requester)  # whoever sends the same at this moment waits here
@@ -63,8 +62,7 @@ def deposit(
 
 @transaction.atomic
 def reverse_deposit(*, deposit: Deposit, reason: str, user: User | None = None) -> bool:
-    """Take a deposit out again, at most once, and only as far as the money is still available.
-    Return whether this did it."""
+    """Reverse a deposit once, if the money is still available. Return whether this call did it."""
     requester = deposit.requester
     ledger.lock_accounts(requester)
     deposit.refresh_from_db()
@@ -128,8 +126,8 @@ def _check_amount(amount_usd: Decimal) -> None:
 def _find_repetition(
     requester: Requester, amount_usd: Decimal, reference: str, form_token: str | None
 ) -> Deposit | None:
-    """The deposit that these values have made already. Values that agree only in part with an
-    earlier deposit are refused."""
+    """The deposit already made with these values. Raises DuplicateDeposit if only some of them
+    agree."""
     own = Deposit.objects.filter(requester=requester)
     earlier = own.filter(form_token=form_token).first() if form_token else None
     if earlier is not None:

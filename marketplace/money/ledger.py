@@ -47,7 +47,7 @@ SHARED_KINDS = (AccountKind.OUTSIDE, AccountKind.FEES, AccountKind.PAYOUTS)
 
 @transaction.atomic
 def deposit(*, requester: Requester, amount_usd: Decimal, at: datetime) -> LedgerTransaction:
-    """Put a requester's money into the marketplace (called by marketplace.money.deposits)."""
+    """Called by marketplace.money.deposits only."""
     available = lock_accounts(requester)[AccountKind.AVAILABLE]
     moves = {shared_account(AccountKind.OUTSIDE): -amount_usd, available: amount_usd}
     return _post(Kind.DEPOSIT, moves, at=at)
@@ -57,7 +57,6 @@ def deposit(*, requester: Requester, amount_usd: Decimal, at: datetime) -> Ledge
 def reverse_deposit(
     *, requester: Requester, amount_usd: Decimal, at: datetime
 ) -> LedgerTransaction:
-    """Take a deposit out again, as far as it is available."""
     available = lock_accounts(requester)[AccountKind.AVAILABLE]
     moves = {available: -amount_usd, shared_account(AccountKind.OUTSIDE): amount_usd}
     return _post(Kind.REVERSAL, moves, at=at)
@@ -65,12 +64,12 @@ def reverse_deposit(
 
 @transaction.atomic
 def hold(*, hit: Hit, amount_usd: Decimal, at: datetime) -> None:
-    """Make what is held for a HIT this amount, whatever it was."""
+    """Set the amount held for a HIT."""
     hold_more(hit=hit, more_usd=amount_usd - held_for(hit), at=at)
 
 
 def hold_more(*, hit: Hit, more_usd: Decimal, at: datetime) -> None:
-    """Hold so much more for a HIT than is held, or less, in the caller's transaction."""
+    """Hold more, or less, for a HIT in the caller's transaction."""
     if not more_usd:
         return
     kind = Kind.HOLD if more_usd > 0 else Kind.RELEASE
@@ -83,8 +82,8 @@ def hold_more(*, hit: Hit, more_usd: Decimal, at: datetime) -> None:
 
 @transaction.atomic
 def pay(*, assignment: Assignment, source: LedgerAccount.Kind, at: datetime) -> None:
-    """Pay the worker's reward and the marketplace's fee from one of the requester's accounts.
-    Who pays several workers in a transaction goes by the workers' ids."""
+    """Pay the reward and the fee from one of the requester's accounts. To pay several workers in
+    one transaction, go in the order of their ids."""
     _require_paid_here(assignment)
     hit = assignment.hit
     moves = {
@@ -102,7 +101,6 @@ def pay(*, assignment: Assignment, source: LedgerAccount.Kind, at: datetime) -> 
 def pay_bonus(
     *, assignment: Assignment, amount_usd: Decimal, fee_usd: Decimal, at: datetime
 ) -> LedgerTransaction:
-    """Pay a worker more than an assignment's reward, with the fee on it."""
     _require_paid_here(assignment)
     available = lock_accounts(assignment.hit.requester)[AccountKind.AVAILABLE]
     moves = {
@@ -116,7 +114,6 @@ def pay_bonus(
 
 @transaction.atomic
 def withdraw(*, worker: WorkerAccount, amount_usd: Decimal, at: datetime) -> None:
-    """Take a worker's earnings, to be paid out."""
     lock_payouts()
     moves = {earnings_account(worker): -amount_usd, shared_account(AccountKind.PAYOUTS): amount_usd}
     _post(Kind.PAYOUT, moves, at=at)
@@ -124,7 +121,6 @@ def withdraw(*, worker: WorkerAccount, amount_usd: Decimal, at: datetime) -> Non
 
 @transaction.atomic
 def pay_out(*, amount_usd: Decimal, at: datetime) -> None:
-    """Note that money taken to be paid out has left the marketplace."""
     lock_payouts()
     _post(
         Kind.PAYOUT,
@@ -137,8 +133,8 @@ def pay_out(*, amount_usd: Decimal, at: datetime) -> None:
 
 
 def lock_accounts(requester: Requester) -> dict[str, LedgerAccount]:
-    """Let nobody else move this requester's money until the transaction ends: the accounts, by
-    kind. Both are locked, in the order of their ids, whichever of them money is moved on."""
+    """Lock the requester's accounts until the transaction ends; return them by kind. Always both,
+    in the order of their ids."""
     rows = LedgerAccount.objects.filter(requester=requester).order_by("pk")
     accounts = {account.kind: account for account in rows.select_for_update(no_key=True)}
     if len(accounts) < len(REQUESTER_KINDS):
@@ -148,7 +144,7 @@ def lock_accounts(requester: Requester) -> dict[str, LedgerAccount]:
 
 
 def lock_payouts() -> None:
-    """Let nobody else take earnings, or mark them as paid, until the transaction ends."""
+    """Lock the taking and paying of earnings until the transaction ends."""
     locked = LedgerAccount.objects.select_for_update(no_key=True)
     locked.get_or_create(kind=AccountKind.PAYOUTS, requester=None, worker=None)
 
@@ -162,7 +158,6 @@ def balance_of(account: LedgerAccount) -> Decimal:
 
 
 def _balances_of(accounts: Sequence[LedgerAccount]) -> dict[LedgerAccount, Decimal]:
-    """What lies on each of the accounts; on a requester's, in one statement."""
     own = [account.pk for account in accounts if account.kind in REQUESTER_KINDS]
     last = LedgerEntry.objects.filter(account=OuterRef("pk")).order_by("-id")
     rows = LedgerAccount.objects.filter(pk__in=own).order_by()
@@ -180,23 +175,19 @@ def held_for(hit: Hit) -> Decimal:
 
 
 def shared_account(kind: LedgerAccount.Kind) -> LedgerAccount:
-    """The world outside, where deposits come from; the marketplace's fees; or what was taken from
-    earnings and is not paid out yet."""
     return _account(kind)
 
 
 def available_account(requester: Requester) -> LedgerAccount:
-    """What a requester can still spend."""
     return _account(AccountKind.AVAILABLE, requester=requester)
 
 
 def held_account(requester: Requester) -> LedgerAccount:
-    """What a requester has promised for published work."""
     return _account(AccountKind.HELD, requester=requester)
 
 
 def earnings_account(worker: WorkerAccount) -> LedgerAccount:
-    """What a worker has earned. It is opened with the worker's account, before anybody pays; a
+    """A worker's earnings. The account is opened with the worker's, before anybody pays; a
     recruiter's participant has none."""
     if worker.paid_by == PaidBy.RECRUITER:
         raise PaidByRecruiter
@@ -225,8 +216,7 @@ def _account(
 
 
 def _open_accounts(requester: Requester) -> None:
-    """Open the marketplace's own accounts, then the requester's: always in this order, so that
-    of two who open them at once neither waits for the other in turn."""
+    # Always in this order, so that two transactions never wait for each other.
     for kind in SHARED_KINDS:
         LedgerAccount.objects.get_or_create(kind=kind, requester=None, worker=None)
     for kind in REQUESTER_KINDS:
@@ -241,8 +231,8 @@ def _post(
     hit: Hit | None = None,
     assignment: Assignment | None = None,
 ) -> LedgerTransaction:
-    """Write one movement of money, in the caller's transaction. The caller holds the lock on
-    every account that money is taken from, and on every requester's account."""
+    """Write one movement in the caller's transaction. The caller has locked each account that
+    money is taken from, and each requester's account."""
     if sum(moves.values()) != 0:
         raise ValueError(f"moves must sum to zero, got {sum(moves.values())}")
     before = _balances_of(

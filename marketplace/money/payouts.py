@@ -34,12 +34,11 @@ PURPOSE = "payout details"
 
 
 def offered_methods() -> dict[str, str]:
-    """The operator's methods, by name, each with what its details are."""
+    """The operator's methods by name, with a description of their details."""
     return dict(settings.MARKETPLACE_PAYOUT_METHODS)
 
 
 def choose_method(*, worker: WorkerAccount, method: str, details: str) -> PayoutMethod:
-    """Pay this worker in this way from now on, whatever was chosen before."""
     values = {
         "method": method,
         "encrypted_details": encrypt(details.strip()),
@@ -55,13 +54,13 @@ def details_of(method: PayoutMethod) -> str:
 
 
 def seal_of(details: str) -> str:
-    """By which the same details are recognised, however they are spaced and punctuated."""
+    # The same details have the same seal, however they are spaced and punctuated.
     plain = "".join(filter(str.isalnum, details.casefold()))
     return seal(plain, purpose=PURPOSE) if plain else ""
 
 
 def next_payout_date(now: datetime) -> date | None:
-    """The day of the next payout by the operator's schedule; None where there is none."""
+    """None without a schedule."""
     day = settings.MARKETPLACE_PAYOUT_DAY
     if not day:
         return None
@@ -74,7 +73,6 @@ def next_payout_date(now: datetime) -> date | None:
 
 @transaction.atomic
 def reencrypt_details() -> int:
-    """Encrypt all details under the first of ENCRYPTION_KEYS, and return how many changed."""
     return reencrypt_column(PayoutMethod.objects.all(), "encrypted_details", _seal_again)
 
 
@@ -89,7 +87,7 @@ COLUMNS = (*OF_A_PAYOUT, "method", "details")
 
 @transaction.atomic
 def make_batch(*, user: User | None = None, minimum_usd: Decimal = CENT) -> PayoutBatch | None:
-    """Take all earnings of at least this much, to be paid out; None where there are none."""
+    """Take all earnings of at least this amount; None if there are none."""
     now = clock.now()
     ledger.lock_payouts()
     accounts = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS)
@@ -111,14 +109,14 @@ def make_batch(*, user: User | None = None, minimum_usd: Decimal = CENT) -> Payo
 
 
 def earned_and_not_taken() -> Decimal:
-    """What workers have earned and no batch holds yet."""
+    """Earnings that are in no batch."""
     accounts = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS)
     total = accounts.aggregate(total=Sum("entries__amount_usd"))["total"]
     return ledger.NOTHING if total is None else Decimal(total).quantize(CENT)
 
 
 def export(batches: Iterable[PayoutBatch]) -> Iterator[tuple[str, ...]]:
-    """The rows of the file, the header first."""
+    """The rows of the file; the header is first."""
     yield COLUMNS
     payouts = Payout.objects.filter(batch__in=list(batches)).select_related(
         "batch", "worker__user", "worker__payout_method"
@@ -137,7 +135,7 @@ def export(batches: Iterable[PayoutBatch]) -> Iterator[tuple[str, ...]]:
 
 
 def _method(payout: Payout) -> tuple[str, str]:
-    """How to pay; nothing once it is done, and where the worker has not said."""
+    """Empty for a paid payout, and for a worker without a method."""
     method: PayoutMethod | None = getattr(payout.worker, "payout_method", None)
     if method is None or payout.paid_at is not None:
         return "", ""
@@ -145,7 +143,7 @@ def _method(payout: Payout) -> tuple[str, str]:
 
 
 def note_export(batch: PayoutBatch, *, user: User | None = None) -> None:
-    """Write down that the batch was downloaded, the first time it does."""
+    """Record the batch's first download."""
     now = clock.now()
     if PayoutBatch.objects.filter(pk=batch.pk, exported_at=None).update(exported_at=now):
         note("payouts.export", subject=str(batch.pk), user=user, detail=_facts(batch))
@@ -153,7 +151,7 @@ def note_export(batch: PayoutBatch, *, user: User | None = None) -> None:
 
 @transaction.atomic
 def mark_paid(payouts: Iterable[Payout], *, user: User | None = None) -> int:
-    """Write down that these were paid; return how many of them weren't yet."""
+    """Mark these as paid; return how many were not yet."""
     now = clock.now()
     keys = [payout.pk for payout in payouts]
     rows = Payout.objects.select_for_update(no_key=True, of=("self",)).filter(pk__in=keys)
@@ -176,7 +174,6 @@ def mark_paid(payouts: Iterable[Payout], *, user: User | None = None) -> int:
 
 
 def read_paid(file: TextIO) -> list[Payout]:
-    """The payouts that a file names, each with the amount in the ledger."""
     reader = csv.DictReader(file)
     missing = {"payout_id", "amount_usd"} - set(reader.fieldnames or [])
     if missing:

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 def audit() -> list[CodedText]:
-    """What is wrong in the ledger, one sentence each; none where it balances."""
+    """The ledger's problems, a sentence each."""
     return [
         *_unbalanced_transactions(),
         *_unrecorded_deposits(),
@@ -40,7 +40,6 @@ def audit() -> list[CodedText]:
 
 
 def store_audit() -> LedgerAudit:
-    """Audit the ledger, and store what was found for pages and monitors."""
     started = time.perf_counter()
     problems = audit()
     if problems:
@@ -65,7 +64,7 @@ def _unbalanced_transactions() -> Iterator[CodedText]:
 
 
 def _unrecorded_deposits() -> Iterator[CodedText]:
-    """Money that came in or went out again past marketplace.money.deposits and the audit log."""
+    """Money that moved past marketplace.money.deposits and the audit log."""
     kinds = LedgerTransaction.Kind
     deposits = LedgerTransaction.objects.filter(kind=kinds.DEPOSIT, deposit=None)
     reversals = LedgerTransaction.objects.filter(kind=kinds.REVERSAL, reversed_deposit=None)
@@ -77,7 +76,6 @@ def _unrecorded_deposits() -> Iterator[CodedText]:
 
 
 def _wrong_balances() -> Iterator[CodedText]:
-    """Each entry of a requester's account against the one before it."""
     nothing = Value(Decimal("0.00"), output_field=LedgerEntry._meta.get_field("balance_usd"))
     before = Window(Lag("balance_usd"), partition_by=F("account"), order_by=F("id").asc())
     entries = LedgerEntry.objects.filter(account__kind__in=REQUESTER_KINDS)
@@ -128,7 +126,7 @@ def _paid_twice() -> Iterator[CodedText]:
 
 
 def _held_for_recruited() -> Iterator[CodedText]:
-    """Holds for HITs that a recruiter pays for, beyond what was promised before it did."""
+    """Holds for HITs that a recruiter pays for, beyond earlier promises."""
     open_here = Assignment.objects.filter(
         hit=OuterRef("pk"), paid_by=PaidBy.LEDGER, status__in=["Accepted", "Submitted"]
     )
@@ -153,7 +151,7 @@ CENTS = Decimal("0.01")
 
 @dataclass(frozen=True)
 class Totals:
-    """What each kind of account holds, what workers ever earned, and what of it was paid out."""
+    """Balances by kind of account, all earnings ever, and what of them was paid out."""
 
     balances_usd: dict[str, Decimal]
     earned_usd: Decimal
@@ -161,7 +159,6 @@ class Totals:
 
 
 def totals() -> Totals:
-    """By three queries, of which one reads all entries."""
     sums = LedgerEntry.objects.order_by().values_list("account__kind")
     held: dict[str, Decimal] = dict(sums.annotate(Sum("amount_usd")))
     earnings = LedgerEntry.objects.filter(account__kind=Kind.EARNINGS, amount_usd__gt=0)

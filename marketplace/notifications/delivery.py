@@ -35,7 +35,6 @@ logger = logging.getLogger(__name__)
 
 
 def send_due(now: datetime) -> int:
-    """Send everything in the outbox that is due, and return how many were delivered."""
     due = Notification.objects.due(now).select_related("requester").order_by("pk")
     return sum(_send(notification, now=now) for notification in list(due))
 
@@ -79,9 +78,8 @@ def _deliver(notification: Notification) -> None:
 
 
 def _client(service: str, destination: str) -> Any:
-    """A client of the marketplace's own: its keys and endpoint are its environment's
-    (AWS_ENDPOINT_URL_SQS and the like), unless a setting names the endpoint. It goes to the
-    destination's region, since nobody answers for it in another."""
+    # The marketplace's own keys and endpoint, from its environment (AWS_ENDPOINT_URL_SQS and the
+    # like) or a setting. Only the destination's region answers for it.
     import boto3
 
     endpoint_url = getattr(settings, f"AWS_ENDPOINT_URL_{service.upper()}", None) or None
@@ -104,7 +102,6 @@ def _region_of(destination: str) -> str:
 
 
 def send_due_mail(now: datetime) -> int:
-    """Send every message that is due, and return how many were sent."""
     due = WorkerMessage.objects.filter(next_mail_at__lte=now).select_related("worker", "requester")
     return sum(_send_message(message, now=now) for message in list(due.order_by("pk")))
 
@@ -147,8 +144,7 @@ WORKER_MAIL = "worker mail"
 
 @dataclass(frozen=True)
 class Delivery:
-    """One way by which messages leave: those that wait, those that failed before and wait for
-    another attempt, and those that were given up within a week."""
+    """Counts of one transport: first attempts waiting, retries waiting, and failures of a week."""
 
     name: str
     n_waiting: int = 0
@@ -157,12 +153,10 @@ class Delivery:
 
     @property
     def label(self) -> str:
-        """What pages call it: transports have the API's names."""
         return _("E-mail to workers") if self.name == WORKER_MAIL else self.name
 
 
 def deliveries(now: datetime) -> list[Delivery]:
-    """Every transport, also one that nothing waits for, and workers' mail."""
     given_up = Q(created_at__gte=now - SHOWN_FOR)
     open_rows = Notification.objects.unsent() | Notification.objects.given_up().filter(given_up)
     is_waiting = Q(next_attempt_at__isnull=False)
@@ -183,7 +177,6 @@ def deliveries(now: datetime) -> list[Delivery]:
 
 
 def given_up_lately(now: datetime) -> QuerySet[Notification]:
-    """The latest events that nobody could be told of, within a week."""
     rows = Notification.objects.given_up().filter(created_at__gte=now - SHOWN_FOR)
     return rows.select_related("requester").order_by("-created_at")[:FAILURES_SHOWN]
 

@@ -39,7 +39,7 @@ TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256
 
 
 def check_destination(*, requester: Requester, transport: str, destination: str) -> None:
-    """Raise InvalidParameter where the requester may not have anything sent there."""
+    """Raise InvalidParameter if the requester may not send anything there."""
     match Transport(transport):
         case Transport.SQS:
             _require(_is_queue(destination), "an SQS queue's URL")
@@ -52,7 +52,7 @@ def check_destination(*, requester: Requester, transport: str, destination: str)
 
 
 def require_deliverable(transport: str) -> None:
-    """Raise NotificationUndeliverable where this marketplace can send nothing in that way."""
+    """Raise NotificationUndeliverable if this marketplace cannot send that way."""
     import boto3
 
     match Transport(transport):
@@ -72,7 +72,7 @@ def require_deliverable(transport: str) -> None:
 
 
 def _is_queue(destination: str) -> bool:
-    """At Amazon, or where the operator says that queues are."""
+    """At Amazon, or at the operator's own endpoint."""
     endpoint_url = getattr(settings, "AWS_ENDPOINT_URL_SQS", None) or _configured_endpoint()
     is_operators = bool(endpoint_url) and destination.startswith(f"{endpoint_url.rstrip('/')}/")
     return is_operators or bool(AMAZON_QUEUE.fullmatch(destination))
@@ -83,7 +83,7 @@ def _configured_endpoint() -> str:
 
 
 def _check_email(requester: Requester, destination: str) -> None:
-    """An address whose owner acts for the requester: mail to others would be spam."""
+    # Only addresses of the requester's users: mail to others would be spam.
     _require("@" in destination, "an e-mail address")
     if settings.OWN_MACHINE:
         return
@@ -111,7 +111,7 @@ def _check_address(destination: str) -> None:
 
 
 def _is_inside(host: str) -> bool:
-    """By its form alone; what a name leads to is looked up when something is sent."""
+    """By its form only; names are looked up when something is sent."""
     name = host.rstrip(".").lower()
     if name == "localhost" or name.endswith((".localhost", ".local", ".internal")):
         return True
@@ -142,7 +142,7 @@ VERSIONS = ("2006-05-05", "2014-08-15")
 def announce(
     event_type: str, *, hit: Hit, at: datetime, assignment: Assignment | None = None
 ) -> None:
-    """Put an event into the outbox, if the HIT type's requester wants to hear of it."""
+    """Put an event into the outbox if the HIT type's requester subscribed to it."""
     setting = getattr(hit.hit_type, "notification_setting", None)
     if setting is None or not setting.is_active or event_type not in setting.event_types:
         return
@@ -156,7 +156,6 @@ def announce(
 def update_settings(
     *, hit_type: HitType, specification: NotificationSetting | None, is_active: bool | None
 ) -> None:
-    """Set, replace, switch on or switch off a HIT type's notifications."""
     HitType.objects.select_for_update(no_key=True).get(pk=hit_type.pk)  # one after the other
     existing = NotificationSetting.objects.filter(hit_type=hit_type).first()
     if specification is not None:
@@ -178,8 +177,8 @@ def update_settings(
 def send_test_event(
     *, requester: Requester, specification: NotificationSetting, event_type: str
 ) -> None:
-    """Put an event that never happened into the outbox, whatever events are asked for; refused
-    where it is known already that it could not be sent."""
+    """Put a test event into the outbox, whatever is subscribed to. Refused if it is known to be
+    undeliverable."""
     check_specification(requester, specification)
     require_deliverable(specification.transport)
     now = clock.now()
@@ -190,7 +189,6 @@ def send_test_event(
 
 
 def check_specification(requester: Requester, specification: NotificationSetting) -> None:
-    """Raise InvalidParameter unless the requester may have something sent there."""
     if specification.version not in VERSIONS:
         raise InvalidParameter(f"Version must be one of {', '.join(VERSIONS)}.")
     if not specification.event_types:

@@ -26,7 +26,7 @@ ANSWER_SECONDS = 15
 
 
 def post(notification: Notification, *, now: datetime) -> None:
-    """Post a notification; OSError or ValueError where it was not accepted."""
+    """Raises OSError or ValueError if it was not accepted."""
     parts = urlsplit(notification.destination)
     path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
     body = notification.body.encode()
@@ -48,7 +48,7 @@ def post(notification: Notification, *, now: datetime) -> None:
 
 
 def signed_headers(secret: str, event_id: str, body: bytes, *, now: datetime) -> dict[str, str]:
-    """What says who sent it and when; the id stays the same when it is sent again."""
+    """The id stays the same when it is sent again."""
     timestamp = str(int(now.timestamp()))
     key = base64.b64decode(secret.removeprefix(PREFIX))
     digest = hmac.digest(key, f"{event_id}.{timestamp}.".encode() + body, hashlib.sha256)

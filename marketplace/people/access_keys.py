@@ -1,5 +1,3 @@
-"""Issuing and ending a requester's access keys."""
-
 import base64
 import secrets
 from dataclasses import dataclass
@@ -26,8 +24,6 @@ NOTED_EVERY = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class IssuedKey:
-    """A new key with its secret, to be shown once."""
-
     requester: Requester
     access_key_id: str
     secret_access_key: str
@@ -42,7 +38,7 @@ def create_key(*, requester: Requester, label: str = "", at: datetime) -> Issued
 
 
 def find_active_key(access_key_id: str) -> AccessKey | None:
-    """The active key with this id, its requester loaded; None where there is none."""
+    """The active key with its requester, or None."""
     if "\x00" in access_key_id:  # which no database text has
         return None
     keys = AccessKey.objects.select_related("requester")
@@ -55,12 +51,11 @@ def secret_of(key: AccessKey) -> str:
 
 @transaction.atomic
 def reencrypt_secrets() -> int:
-    """Encrypt all secrets under the first of ENCRYPTION_KEYS; return how many changed."""
     return reencrypt_column(AccessKey.objects.all(), "encrypted_secret")
 
 
 def note_use(key: AccessKey, *, now: datetime) -> None:
-    """Write down when a key was last used, to the minute."""
+    """Record the last use, to the minute."""
     if key.last_used_at is None or key.last_used_at < now - NOTED_EVERY:
         AccessKey.objects.filter(pk=key.pk).update(last_used_at=now)
 
@@ -70,7 +65,6 @@ MOST_KEYS = 20
 
 @transaction.atomic
 def issue_key(*, requester: Requester, label: str, user: User | None) -> IssuedKey:
-    """One more key, with the secret that is shown this once."""
     Requester.objects.select_for_update(no_key=True).get(pk=requester.pk)
     if AccessKey.objects.filter(requester=requester, revoked_at=None).count() >= MOST_KEYS:
         raise TooManyKeys(f"A requester has at most {MOST_KEYS} keys: revoke one first.")
@@ -82,8 +76,7 @@ def issue_key(*, requester: Requester, label: str, user: User | None) -> IssuedK
 
 @transaction.atomic
 def revoke_key(*, requester: Requester, access_key_id: str, user: User | None) -> None:
-    """End a key: from now on no request signed with it is answered. Doing it again changes
-    nothing."""
+    """Revoke a key; repeating it changes nothing."""
     mine = AccessKey.objects.filter(requester=requester, access_key_id=access_key_id)
     if not mine.exists():
         raise AccessKeyDoesNotExist(access_key_id)
@@ -92,8 +85,8 @@ def revoke_key(*, requester: Requester, access_key_id: str, user: User | None) -
 
 
 def is_owners(key: AccessKey) -> bool:
-    """Whether who participants are may be read with it: an owner issued it, or no user of the
-    requester's did, but the operator or a site that enrolled the requester."""
+    """Whether the key may read who participants are: an owner issued it, or the operator or an
+    enrolling site did."""
     issue = AuditEntry.objects.filter(action="key.issue", subject=key.access_key_id).first()
     if issue is None:  # of before keys were written down
         return True
@@ -110,7 +103,7 @@ SECRET_BYTES = 32
 
 
 def webhook_secret(requester: Requester, *, renew: bool = False) -> str:
-    """The requester's secret; with `renew` a new one, and the former signs nothing more."""
+    """The requester's secret; `renew` replaces it."""
     if requester.encrypted_webhook_secret and not renew:
         return decrypt(requester.encrypted_webhook_secret)
     return _make(requester, renew=renew)
@@ -129,6 +122,5 @@ def _make(requester: Requester, *, renew: bool) -> str:
 
 @transaction.atomic
 def reencrypt_webhook_secrets() -> int:
-    """Encrypt all of them under the first of ENCRYPTION_KEYS; return how many changed."""
     rows = Requester.objects.exclude(encrypted_webhook_secret="")
     return reencrypt_column(rows, "encrypted_webhook_secret")

@@ -1,5 +1,3 @@
-"""Letting requesters and workers in."""
-
 from decimal import Decimal
 
 from django.core.exceptions import ValidationError
@@ -22,7 +20,7 @@ BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 def issue_access_key(
     *, name: str, display_name: str = "", deposit_usd: Decimal | None = None
 ) -> IssuedKey:
-    """A key for the requester of this name, who is enrolled first where unknown."""
+    """A key for the requester of this name, who is enrolled if unknown."""
     now = clock.now()
     check_name(name)
     requester, _ = Requester.objects.get_or_create(name=name, defaults={"created_at": now})
@@ -56,7 +54,7 @@ def enrol_requester(*, user: User, name: str) -> Requester:
 
 @transaction.atomic
 def let_act_for(*, requester: Requester, username: str, is_owner: bool = False) -> None:
-    """Let a user see the requester's pages and act in its name. The first is an owner, too."""
+    """Let a user act for the requester. The first one is an owner, too."""
     user = User.objects.filter(username=username).first()
     if user is None:
         raise MarketplaceError(f"There is no user named {username!r}.")
@@ -107,7 +105,7 @@ def find_worker(worker_id: str) -> WorkerAccount:
 
 
 def check_name(name: str) -> None:
-    """MarketplaceError where no requester can have this name."""
+    """Raise MarketplaceError if no requester can have this name."""
     is_visible = name.isprintable() and not BLANK & set(name)
     if not name.strip() or len(name) > 150 or not is_visible:
         raise MarketplaceError(

@@ -49,8 +49,8 @@ PURPOSE = "erased submission"
 
 
 def seal_submissions_of(worker: WorkerAccount) -> None:
-    """Keep seals of all submissions of a worker whose sessions are about to be deleted, and
-    forget which news and which charges were about them."""
+    """Keep seals of the submissions whose sessions are about to be deleted, and forget which
+    events and charges were about them."""
     sessions = Session.objects.filter(worker=worker).select_related("connection", "study")
     # Who is in the groups is no more to be told by how many came.
     RecruitedStudy.objects.filter(sessions__worker=worker).update(group_size=0)
@@ -81,7 +81,7 @@ def seal_submissions_of(worker: WorkerAccount) -> None:
 
 
 def _uncharged(session: Session) -> str:
-    """The kind of the charge that is still to be written down of what the recruiter paid for it."""
+    """The kind of charge still to be recorded for what the recruiter paid."""
     study, kind = session.study, ""
     if _is_approved_there(session) and study.external_id and study.reward is not None:
         kind = RecruiterCharge.Kind.REWARD.value
@@ -93,21 +93,20 @@ def _uncharged(session: Session) -> str:
 
 
 def _is_unpaid(session: Session) -> bool:
-    """Whether the recruiter, which is asked, may still pay for it."""
+    """Whether the recruiter may still pay for it."""
     is_paid = session.state == Session.State.SCREENED_OUT or _is_approved_there(session)
     return bool(session.study.external_id) and not is_paid
 
 
 def _is_approved_there(session: Session) -> bool:
-    """Whether the recruiter has approved it: an approval that was still to be sent is gone with the
-    session, so that time approves it there, or nobody."""
+    """Whether the recruiter has approved it. An unsent approval is deleted with the session."""
     approvals = session.intents.filter(kind=Intent.Kind.APPROVE, state__in=Intent.OPEN_STATES)
     return session.state == Session.State.APPROVED and not approvals.exists()
 
 
 def note_paid_since(study: RecruitedStudy, kinds: Mapping[str, str]) -> None:
-    """Have those charged for, by the kind of the charge, that were erased before the recruiter paid
-    them: once each, and without the id by which it lists them."""
+    """Mark erased submissions that the recruiter has paid since then to be charged for, once each
+    and without their ids."""
     unpaid = ErasedSubmission.objects.filter(study=study, is_unpaid=True)
     waiting = dict(unpaid.values_list("seal", "pk"))
     if not waiting:
@@ -119,8 +118,8 @@ def note_paid_since(study: RecruitedStudy, kinds: Mapping[str, str]) -> None:
 
 
 def note_places_since(study: RecruitedStudy, places: Mapping[str, bool]) -> None:
-    """Keep of erased participations, by the ids that the recruiter lists, which hold their place
-    there and which have given it back, or lost it, since."""
+    """Record which erased submissions, by the ids that the recruiter lists, hold their place
+    there."""
     rows = ErasedSubmission.objects.filter(study=study)
     known = set(rows.values_list("seal", "holds_place"))
     for submission_id, holds_place in places.items() if known else ():
@@ -130,7 +129,7 @@ def note_places_since(study: RecruitedStudy, places: Mapping[str, bool]) -> None
 
 
 def erased_among(connection: RecruiterConnection, submission_ids: Collection[str]) -> set[str]:
-    """Which of these were participations of people whose data was erased."""
+    """Which of these are erased participations."""
     if not submission_ids:
         return set()
     sealed = {seal: one for one in submission_ids for seal in _seals(connection, one)}
@@ -150,8 +149,8 @@ CALLS_WAIT = timedelta(days=30)
 
 @transaction.atomic
 def erase_worker(worker: WorkerAccount) -> None:
-    """Erase what says who the worker is; a second time changes nothing. Refused, with the
-    reasons, while work or money is open."""
+    """Erase who the worker is; repeating it changes nothing. Raises ErasureRefused, with reasons,
+    while work or money is open."""
     # Before the worker, as whoever decides on one does, who writes to the worker then; and before
     # their studies. What is decided until then is an obstacle.
     _hold_sessions(worker)
@@ -180,7 +179,6 @@ def _hold_sessions(worker: WorkerAccount) -> None:
 
 
 def erasure_obstacles(worker: WorkerAccount) -> list[CodedText]:
-    """What has to end before the worker's data can be erased, in sentences."""
     obstacles: list[CodedText] = []
     if _is_more_than_a_worker(worker.user):
         text = " ".join(
@@ -226,8 +224,7 @@ def erasure_obstacles(worker: WorkerAccount) -> list[CodedText]:
 
 
 def _places_held(worker: WorkerAccount) -> list[CodedText]:
-    """Of who was asked to return a place at a recruiter: what is entered there afterwards would be
-    paid by time, and nobody could tell any more whose it was."""
+    # A code entered after the erasure would be paid by time, and nobody could tell whose it was.
     held = Session.objects.filter(worker=worker, state=Session.State.FINISHED)
     held = held.exclude(outcome__in=["", Outcome.COMPLETED])
     # One that calls nobody hears of no return.
@@ -248,7 +245,7 @@ def _places_held(worker: WorkerAccount) -> list[CodedText]:
 
 
 def _is_more_than_a_worker(user: User) -> bool:
-    """Whether anything but a worker's tables refers to the user, whatever app it is of."""
+    """Whether tables of any app, other than a worker's, refer to the user."""
     if user.is_staff or user.is_superuser:
         return True
     decided = {table.model for table in TABLES}

@@ -22,7 +22,6 @@ MISTAKEN = {"UK": "GB", "EL": "GR"}
 
 @cache
 def country_choices() -> tuple[tuple[str, str], ...]:
-    """Codes and names, by name, as a form takes them."""
     named = (
         (each.alpha_2, getattr(each, "common_name", each.name)) for each in pycountry.countries
     )
@@ -30,7 +29,7 @@ def country_choices() -> tuple[tuple[str, str], ...]:
 
 
 def locale_error(country: str, subdivision: str = "") -> str | None:
-    """What is wrong with a country's code, or with that of a part of it; None where nothing is."""
+    """What is wrong with a country's or subdivision's code, or None."""
     if country not in _country_codes():
         meant = MISTAKEN.get(country.upper(), country.upper())
         refusal = _("Country '%(country)s' is not an ISO 3166-1 alpha-2 code.")
@@ -54,7 +53,7 @@ WITH_ARTICLE = frozenset((
 
 
 def place_name(country: str, subdivision: str = "") -> str:
-    """What a country, or a part of it, is called within a sentence; the code where it has none."""
+    """The name of a place within a sentence; the code if it has none."""
     known: Any = pycountry.countries.get(alpha_2=country)
     if known is None:
         return f"{country}-{subdivision}" if subdivision else country
@@ -84,7 +83,7 @@ Source = LocationStatement.Source
 def state_location(
     *, worker: WorkerAccount, country: str, subdivision: str, network_country: str = ""
 ) -> None:
-    """The worker's own word, which is taken once: HITs are given out by it."""
+    """The worker's own statement, accepted once: HITs are offered by it."""
     locked = WorkerAccount.objects.select_for_update().get(pk=worker.pk)
     if (locked.country, locked.subdivision) == (country, subdivision):
         return
@@ -104,7 +103,7 @@ def correct_location(
     reason: str,
     user: User | None = None,
 ) -> None:
-    """An operator's word, with the reason; what was stated before stays to be seen."""
+    """An operator's correction. Earlier statements are kept."""
     if not country or (error := locale_error(country, subdivision)):
         raise InvalidParameter(error if country else _("Say a country."), code="unknown_place")
     if not reason.strip():
@@ -142,7 +141,7 @@ MOST_LANGUAGES = 20
 
 
 def language_code(text: str) -> str | None:
-    """The code of a language by its name or code: two letters where it has such, else three."""
+    """A language's code by its name or code: two letters if there are, else three."""
     # Codes first: En is the name of a language too, though not of English.
     language = _of_code(text.strip().lower())
     if language is None:
@@ -160,7 +159,7 @@ def language_name(code: str) -> str:
 
 @lru_cache(1000)
 def code_of_three_letters(letters: str) -> str | None:
-    """The code of the language of three capital letters, such as DEU."""
+    """The code for three capital letters, such as DEU."""
     is_code = len(letters) == 3 and letters.isupper()
     language = _of_code(letters.lower()) if is_code else None
     return _code(language) if language else None
@@ -168,12 +167,11 @@ def code_of_three_letters(letters: str) -> str | None:
 
 @lru_cache(1000)
 def three_letters(code: str) -> str:
-    """Of a language's code, in capitals: every language has them."""
     return str(_of_code(code).alpha_3).upper()
 
 
 def read_languages(text: str) -> tuple[list[str], list[str]]:
-    """Codes of the languages that a text lists with commas, and what is wrong with the others."""
+    """Codes of the languages in a comma-separated text, and errors for the others."""
     words = [word.strip() for word in text.replace(";", ",").split(",") if word.strip()]
     codes = {word: language_code(word) for word in words}
     errors = [

@@ -28,9 +28,8 @@ OF_A_RECRUITER = (
 
 
 def send_message(*, requester: Requester, worker: WorkerAccount, subject: str, text: str) -> None:
-    """Put a message into a worker's inbox, in the transaction of what it is about. Nobody is
-    left to read one where the account was erased, and a recruiter's participants read what their
-    recruiter sends them (see marketplace.recruiting.intents)."""
+    """Write to a worker, in the transaction of what it is about. Nobody reads an erased account's
+    messages, and recruiters write to their participants (see marketplace.recruiting.intents)."""
     if worker.erased_at is not None or worker.paid_by == PaidBy.RECRUITER:
         return
     now = clock.now()
@@ -48,7 +47,7 @@ def send_message(*, requester: Requester, worker: WorkerAccount, subject: str, t
 
 
 def mail_address(worker: WorkerAccount) -> str | None:
-    """The address that the worker confirmed; an unconfirmed one may be somebody else's."""
+    # An unconfirmed address may be somebody else's.
     addresses = EmailAddress.objects.filter(user=worker.user_id, primary=True, verified=True)
     address: str | None = addresses.values_list("email", flat=True).first()
     return address
@@ -58,8 +57,8 @@ def mail_address(worker: WorkerAccount) -> str | None:
 def notify_workers(
     *, requester: Requester, subject: str, text: str, worker_ids: Sequence[str]
 ) -> dict[str, str]:
-    """Write to those of these workers whose work the requester has approved or rejected, and
-    return why not to the others, by Worker ID. Who is named twice is written to once."""
+    """Write once to each of these workers whose work the requester has decided on; return the
+    reasons for the others, by Worker ID."""
     requested_ids = list(dict.fromkeys(worker_ids))
     decided = Assignment.objects.of(requester).filter(status__in=Assignment.DECIDED_STATUSES)
     workers = WorkerAccount.objects.filter(worker_id__in=requested_ids, erased_at=None)
@@ -93,9 +92,8 @@ MOST_BLOCKS = 100_000
 
 @transaction.atomic
 def block_worker(*, requester: Requester, worker_id: str, reason: str) -> None:
-    """Take no more work from this worker, who is written to at the first of several blocks. What
-    is under way may be finished and is paid. The reason is the requester's note: the protocol
-    promises that the worker does not read it."""
+    """Accept no more work from this worker, who is informed once. Accepted work may be finished
+    and is paid. The protocol promises that the worker does not read the reason."""
     worker = find_worker(worker_id)
     blocks = WorkerBlock.objects.filter(requester=requester)
     if blocks.count() >= MOST_BLOCKS:
@@ -119,5 +117,4 @@ def block_worker(*, requester: Requester, worker_id: str, reason: str) -> None:
 
 
 def unblock_worker(*, requester: Requester, worker_id: str) -> None:
-    """Take work from this worker again; nothing happens where there was no block."""
     WorkerBlock.objects.filter(requester=requester, worker=find_worker(worker_id)).delete()

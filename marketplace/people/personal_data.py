@@ -54,7 +54,8 @@ from marketplace.users import User
 
 @dataclass(frozen=True)
 class PersonalTable:
-    """One table: which rows are a worker's, what an export holds, whether erasure deletes them."""
+    """A table with workers' data: which rows are a worker's, what is exported, and whether erasure
+    deletes them."""
 
     model: type[Model]
     # The lookup that leads to the worker, or to the worker's user or assignments' ids.
@@ -249,8 +250,7 @@ TABLES = (
 
 
 def export(worker: WorkerAccount) -> dict[str, Any]:
-    """All that the marketplace holds about a worker, ready for JSON; every table, even an empty
-    one, by the name of what it holds."""
+    """Everything stored about a worker, ready for JSON; empty tables are included."""
     return {
         "format": "assay-worker-data-1",
         "worker_id": worker.worker_id,

@@ -1,5 +1,3 @@
-"""Making, changing and deleting qualification types."""
-
 from dataclasses import dataclass, fields
 
 from django.db import IntegrityError, transaction
@@ -21,7 +19,7 @@ Status = QualificationType.Status
 
 @dataclass(frozen=True)
 class TypeValues:
-    """What can be said about a qualification type; None leaves it as it is, or unsaid."""
+    """None leaves a value unchanged, or unset."""
 
     description: str | None = None
     status: str | None = None
@@ -37,7 +35,6 @@ class TypeValues:
 def create_qualification_type(
     *, requester: Requester, name: str, keywords: str, values: TypeValues
 ) -> QualificationType:
-    """A new qualification type, of a name the requester has no other of."""
     qualification_type = QualificationType(
         requester=requester, name=name, keywords=keywords, created_at=clock.now()
     )
@@ -54,8 +51,8 @@ def create_qualification_type(
 def update_qualification_type(
     *, requester: Requester, public_id: str, values: TypeValues
 ) -> QualificationType:
-    """Change what is given. A test is replaced whole: with its duration, and with the answer
-    key given or none. Requests under way keep the test they began with."""
+    """Change the given values. A test is replaced with its duration and answer key. Open requests
+    keep the test they began with."""
     qualification_type = find_own_type(requester, public_id, lock=True)
     _apply(qualification_type, values)
     qualification_type.save()
@@ -64,9 +61,8 @@ def update_qualification_type(
 
 @transaction.atomic
 def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
-    """Take a qualification type out of use: pending requests are rejected, no HIT can be made
-    that requires it, and its name is free again. HITs that require it still do, and workers
-    keep what they were granted."""
+    """Reject open requests, refuse new HITs that require it, and free its name. Existing HITs
+    still require it, and workers keep it."""
     own = QualificationType.objects.of(requester).select_for_update(no_key=True)
     qualification_type = own.filter(public_id=public_id).first()
     if qualification_type is None:
@@ -86,7 +82,7 @@ def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
 
 
 def find_type(public_id: str) -> QualificationType:
-    """The qualification type of this id, whosever it is."""
+    """A qualification type of any requester."""
     qualification_type = QualificationType.objects.existing().filter(public_id=public_id).first()
     if qualification_type is None:
         raise QualificationTypeDoesNotExist(public_id)
@@ -94,7 +90,7 @@ def find_type(public_id: str) -> QualificationType:
 
 
 def find_own_type(requester: Requester, public_id: str, *, lock: bool = False) -> QualificationType:
-    """The requester's own qualification type of this id: to act on others' is not theirs."""
+    """A qualification type of this requester; others' do not exist for it."""
     own = QualificationType.objects.of(requester).existing().filter(public_id=public_id)
     qualification_type = (own.select_for_update(no_key=True) if lock else own).first()
     if qualification_type is None:

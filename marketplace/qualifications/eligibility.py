@@ -59,14 +59,13 @@ def is_earned(qualification_type: QualificationType) -> bool:
 
 
 def not_earned(types: QuerySet[QualificationType]) -> QuerySet[QualificationType]:
-    """Those that a worker may ask for."""
+    """Those that a worker may request."""
     return types.exclude(pk__in=_entrances().order_by().values("qualification_type"))
 
 
 def with_earned(
     requirements: QuerySet[QualificationRequirement],
 ) -> QuerySet[EarnedRequirement]:
-    """With `is_earned`, whether what they require is given for work."""
     same = _entrances().order_by().filter(qualification_type=OuterRef("qualification_type"))
     return requirements.annotate(is_earned=Exists(same))
 
@@ -74,7 +73,7 @@ def with_earned(
 def work_towards(
     worker: WorkerAccount, types: Iterable[int], now: datetime
 ) -> Mapping[int, list[HitType]]:
-    """By qualification type, the work on offer for this worker that leads to it."""
+    """HIT types on offer that lead to a qualification, by qualification type."""
     rows = _entrances().filter(qualification_type__in=types).order_by()
     types_by_hit_type: dict[int, set[int]] = defaultdict(set)
     for hit_type, each in rows.values_list("hit_type", "qualification_type"):
@@ -88,8 +87,8 @@ def work_towards(
 
 
 def _entrances() -> QuerySet[QualificationRequirement]:
-    """What makes HITs be for workers without a qualification of the same requester's; a test is
-    taken on request, and what is granted by itself is too."""
+    """Requirements of HITs for workers without a qualification of the same requester. Tests and
+    automatic grants are requested instead."""
     return QualificationRequirement.objects.filter(
         comparator=QualificationRequirement.Comparator.DOES_NOT_EXIST,
         qualification_type__requester=F("hit_type__requester"),
@@ -102,7 +101,7 @@ def _entrances() -> QuerySet[QualificationRequirement]:
 
 
 def place_reason(comparator: str, places: Sequence[Locale], own: Locale | None) -> CodedText:
-    """What a requirement of a place asks of a worker, who has stated `own` or nothing yet."""
+    """What a place requirement asks of a worker; `own` is the stated place, or None."""
     if comparator in NEGATIONS:
         reason, code = _("You must not be in %(places)s."), "excluded_place"
     elif own is None:
@@ -136,11 +135,9 @@ PHRASES = {
 
 @dataclass(frozen=True)
 class Unmet:
-    """A requirement that a worker doesn't meet, and why. `qualification_type` is there where
-    the worker may ask for it, and `is_undeclared` says that it is about something the worker
-    hasn't given in the profile, `is_of_place` that it is the country. `earned` is there where it
-    is given for work alone, and `work` is what leads to it of the work on offer for who has no
-    result yet."""
+    """An unmet requirement and its reason. `qualification_type` is set if the worker may request
+    it, `is_undeclared` if the profile lacks it, `is_of_place` for a country. `earned` is set if
+    it is given only for work; `work` is the work that leads to it."""
 
     guard: Guard
     reason: str
@@ -154,28 +151,23 @@ class Unmet:
 
     @property
     def forbids_preview(self) -> bool:
-        """Whether the HITs can't be looked at."""
         return self.guard != Guard.ACCEPT
 
 
 def qualifies(worker: WorkerAccount, hit_type: HitType) -> tuple[Unmet, ...]:
-    """The requirements of a HIT type that the worker doesn't meet; none where all is well.
-    A worker whom the requester has blocked may look, and not accept."""
+    """The unmet requirements of a HIT type. Blocked workers may preview but not accept."""
     return unmet_by_hit_type(worker, [hit_type])[hit_type.pk]
 
 
 def require_preview(worker: WorkerAccount, hit_type: HitType) -> None:
-    """Raise NotQualified where the worker may not even look."""
     _refuse(unmet for unmet in qualifies(worker, hit_type) if unmet.forbids_preview)
 
 
 def require_acceptance(worker: WorkerAccount, hit_type: HitType) -> None:
-    """Raise NotQualified where the worker may not accept."""
     _refuse(qualifies(worker, hit_type))
 
 
 def _refuse(unmet: Iterable[Unmet]) -> None:
-    """Raise NotQualified with all reasons, and the code of the first."""
     if reasons := list(unmet):
         raise NotQualified(" ".join(each.reason for each in reasons), code=reasons[0].code)
 
@@ -183,7 +175,6 @@ def _refuse(unmet: Iterable[Unmet]) -> None:
 def unmet_by_hit_type(
     worker: WorkerAccount, hit_types: Iterable[HitType]
 ) -> dict[int, tuple[Unmet, ...]]:
-    """What the worker lacks for each of these HIT types, by their keys."""
     hit_types = list(hit_types)
     requirements = QualificationRequirement.objects.filter(hit_type__in=hit_types)
     lacking = _with_work(worker, _lacking(worker, requirements))
@@ -203,7 +194,7 @@ def unmet_by_hit_type(
 
 
 def _payers_refusal(worker: WorkerAccount, hit_type: HitType) -> tuple[Unmet, ...]:
-    """What a recruiter pays for is done by those whom it sends, and by nobody else."""
+    # Only a recruiter's participants do what it pays for.
     if worker.paid_by == hit_type.paid_by:
         return ()
     if hit_type.paid_by == PaidBy.RECRUITER:
@@ -214,7 +205,7 @@ def _payers_refusal(worker: WorkerAccount, hit_type: HitType) -> tuple[Unmet, ..
 
 
 def _address_refusal(worker: WorkerAccount) -> tuple[Unmet, ...]:
-    """Where the operator wants it, a worker has confirmed an address: one person has few."""
+    # One person has few confirmed addresses.
     if not settings.MARKETPLACE_CONFIRMED_MAIL or worker.paid_by == PaidBy.RECRUITER:
         return ()
     if mail_address(worker) is not None:
@@ -224,8 +215,7 @@ def _address_refusal(worker: WorkerAccount) -> tuple[Unmet, ...]:
 
 
 def visible_groups(worker: WorkerAccount, now: datetime) -> QuerySet[HitType]:
-    """The HIT types with HITs the worker could accept an assignment of, less those whose
-    requirements hide them."""
+    """HIT types with HITs for the worker, without those that their requirements hide."""
     hiding = QualificationRequirement.objects.filter(
         actions_guarded=Guard.DISCOVER_PREVIEW_AND_ACCEPT,
         hit_type__hits__status=Hit.Status.ASSIGNABLE,
@@ -254,7 +244,6 @@ def _lacking(
 def _with_work(
     worker: WorkerAccount, lacking: Mapping[int, list[Unmet]]
 ) -> Mapping[int, list[Unmet]]:
-    """The same, with the work that leads to what is given for work."""
     rows = [unmet for each in lacking.values() for unmet in each]
     untried = {each.earned.pk for each in rows if each.earned and not each.is_tried}
     if not untried:

@@ -40,7 +40,6 @@ QualificationStatus = Qualification.Status
 def associate(
     *, qualification_type: QualificationType, worker: WorkerAccount, value: int, notify: bool
 ) -> None:
-    """Give a worker a qualification, or another value of it."""
     grant(qualification_type=qualification_type, worker=worker, value=value, at=clock.now())
     if notify:
         subject, text = value_message(qualification_type, value)
@@ -50,7 +49,6 @@ def associate(
 
 
 def value_message(qualification_type: QualificationType, value: int) -> tuple[str, str]:
-    """What a worker who has this value now reads: the subject and the text."""
     now = clock.now()
     is_low = is_too_low(pass_marks(qualification_type, now=now), value)
     subject = "A value in a qualification" if is_low else "You were granted a qualification"
@@ -61,7 +59,7 @@ def value_message(qualification_type: QualificationType, value: int) -> tuple[st
 def disassociate(
     *, qualification_type: QualificationType, worker: WorkerAccount, reason: str
 ) -> None:
-    """Take a qualification back; the worker reads the reason."""
+    """Revoke a qualification; the worker reads the reason."""
     now = clock.now()
     qualification = find_qualification(qualification_type, worker, lock=True)
     qualification.status = QualificationStatus.REVOKED
@@ -76,7 +74,6 @@ def disassociate(
 
 
 def revocation_message(qualification_type: QualificationType, reason: str) -> tuple[str, str]:
-    """What a worker who has it no longer reads: the subject and the text."""
     text = f"You no longer have the qualification “{qualification_type.name}”: {reason}"
     return "A qualification of yours was revoked", text
 
@@ -88,7 +85,6 @@ def grant(
     value: int | None,
     at: datetime,
 ) -> Qualification:
-    """Write down that a worker has a qualification now, with this value."""
     qualification, _ = Qualification.objects.update_or_create(
         qualification_type=qualification_type,
         worker=worker,
@@ -106,7 +102,7 @@ def grant(
 def find_qualification(
     qualification_type: QualificationType, worker: WorkerAccount, *, lock: bool = False
 ) -> Qualification:
-    """The worker's qualification of this type, which must not be revoked."""
+    """The worker's qualification of this type. Raises an error if it is revoked."""
     rows = Qualification.objects.filter(qualification_type=qualification_type, worker=worker)
     rows = rows.select_related("worker")
     qualification = (rows.select_for_update(no_key=True, of=("self",)) if lock else rows).first()
@@ -133,7 +129,7 @@ Status = QualificationRequest.Status
 def why_not_request(
     worker: WorkerAccount, qualification_type: QualificationType
 ) -> CodedText | None:
-    """Why the worker can't ask for this qualification now; None where nothing is in the way."""
+    """Why the worker cannot request this qualification now, or None."""
     now = clock.now()
     if qualification_type.deleted_at or qualification_type.status != "Active":
         return CodedText(_("This qualification can't be requested."), "not_requestable")
@@ -155,8 +151,8 @@ def why_not_request(
 def request_qualification(
     *, worker: WorkerAccount, qualification_type: QualificationType
 ) -> QualificationRequest:
-    """Ask for a qualification. It is granted at once, or a test begins (status Started), or
-    its requester has to decide (Submitted)."""
+    """Request a qualification. It is granted at once, or a test begins (Started), or its requester
+    decides (Submitted)."""
     # One request of a worker at a time: of two tabs, the second sees what came of the first.
     worker = WorkerAccount.objects.select_for_update(no_key=True).get(pk=worker.pk)
     reason = why_not_request(worker, qualification_type)
@@ -188,9 +184,8 @@ def request_qualification(
 
 
 def submit_test(*, request: QualificationRequest, answer: str) -> QualificationRequest:
-    """Hand a test in, as a QuestionFormAnswers document. With an answer key it is graded and
-    the qualification granted with the grade; without one the requester decides. Doing it
-    again changes nothing."""
+    """Submit a test as a QuestionFormAnswers document. With an answer key it is graded and
+    granted, otherwise the requester decides. Repeating it changes nothing."""
     now = clock.now()
     expire_overdue(request.worker, now=now)
     with transaction.atomic():
@@ -203,7 +198,7 @@ def submit_test(*, request: QualificationRequest, answer: str) -> QualificationR
 
 
 def expire_overdue(worker: WorkerAccount, *, now: datetime) -> None:
-    """Write down which of the worker's tests ran out of time."""
+    """Expire the worker's overdue tests."""
     overdue = QualificationRequest.objects.filter(
         worker=worker, status=Status.STARTED, deadline__lte=now
     )
@@ -218,12 +213,10 @@ def accept_request(*, requester: Requester, public_id: str, value: int | None) -
 
 @transaction.atomic
 def reject_request(*, requester: Requester, public_id: str, reason: str) -> None:
-    """Don't grant it; the worker reads the reason."""
     refuse(_find_pending(requester, public_id), reason=reason, at=clock.now())
 
 
 def refuse(request: QualificationRequest, *, reason: str, at: datetime) -> None:
-    """Record that a request was rejected, and notify the worker."""
     request.status = Status.REJECTED
     request.reason = reason
     request.decided_at = at

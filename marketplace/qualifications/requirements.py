@@ -1,5 +1,3 @@
-"""Checking what a HIT type requires of its workers, and writing it down."""
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +21,7 @@ LOCALE_COMPARATORS = (Comparator.EQUAL_TO, Comparator.NOT_EQUAL_TO, *OF_SETS)
 
 @dataclass(frozen=True)
 class RequirementValues:
-    """One requirement, as it is part of what makes a HIT type different from another."""
+    """One requirement, part of what distinguishes HIT types."""
 
     type_id: str
     comparator: str
@@ -33,12 +31,11 @@ class RequirementValues:
 
 
 def read_requirements(members: Sequence[Mapping[str, Any]]) -> tuple[RequirementValues, ...]:
-    """The requirements of a request, their values checked against their comparators."""
     return tuple(map(_read, members))
 
 
 def asks_for_masters(requirements: Sequence[RequirementValues]) -> bool:
-    """Whether only Masters can do it, which costs more."""
+    """Masters cost more."""
     return any(
         requirement.type_id in MASTERS_IDS and requirement.comparator != Comparator.DOES_NOT_EXIST
         for requirement in requirements
@@ -46,12 +43,12 @@ def asks_for_masters(requirements: Sequence[RequirementValues]) -> bool:
 
 
 def requirements_of(hit_type: HitType) -> tuple[RequirementValues, ...]:
-    """The requirements a HIT type has, of one among many that were read with theirs."""
+    """The requirements of a HIT type that was prefetched with them."""
     return tuple(map(_values_of, hit_type.requirements.all()))
 
 
 def stored_requirements(hit_type: HitType) -> tuple[RequirementValues, ...]:
-    """The same of one HIT type. They are written with it and never change: a process asks once."""
+    """A HIT type's requirements. They never change, so each process reads them once."""
     return _requirements_by_id(hit_type.public_id)
 
 
@@ -72,7 +69,7 @@ def _values_of(row: QualificationRequirement) -> RequirementValues:
 
 
 def check_types(requirements: Sequence[RequirementValues]) -> dict[str, QualificationType]:
-    """The qualification types they refer to, by id; raises where one can't be required."""
+    """The required qualification types by id. Raises an error if one cannot be required."""
     ids = {each.type_id for each in requirements if find_system(each.type_id) is None}
     rows = QualificationType.objects.filter(public_id__in=ids) if ids else ()
     types = {row.public_id: row for row in rows}

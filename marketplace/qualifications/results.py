@@ -35,14 +35,13 @@ PASSING = (
 
 @dataclass(frozen=True)
 class PassMark:
-    """What HITs on offer ask of the grade."""
+    """What HITs on offer require of the grade."""
 
     comparator: str
     values: tuple[int, ...]
 
     @property
     def phrase(self) -> str:
-        """In words, such as “at least 80”."""
         return str(PHRASES[self.comparator]).format(", ".join(map(str, self.values)))
 
     def is_reached_by(self, grade: int) -> bool:
@@ -59,7 +58,7 @@ class ExplainedAnswer:
 
 @dataclass(frozen=True)
 class GradedTest:
-    """A graded test, and how many its worker has taken by then."""
+    """A graded test, and how many its worker had taken by then."""
 
     grade: int
     marks: tuple[PassMark, ...]
@@ -68,19 +67,19 @@ class GradedTest:
 
     @property
     def phrase(self) -> str:
-        """What work on offer asks for; empty where none asks."""
+        """What work on offer requires, or ""."""
         return "; ".join(mark.phrase for mark in self.marks)
 
     @property
     def is_passed(self) -> bool | None:
-        """Whether some work on offer is open to the grade; None where no pass mark is known."""
+        """Whether any work on offer accepts the grade; None if no pass mark is known."""
         if not self.marks:
             return None
         return any(mark.is_reached_by(self.grade) for mark in self.marks)
 
 
 def pass_marks(qualification_type: QualificationType, *, now: datetime) -> tuple[PassMark, ...]:
-    """What the requester's HITs on offer ask of the qualification's value, the least first."""
+    """What the requester's HITs on offer require of the value, the lowest first."""
     offered = Hit.objects.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now)
     rows = QualificationRequirement.objects.filter(
         qualification_type=qualification_type,
@@ -94,7 +93,6 @@ def pass_marks(qualification_type: QualificationType, *, now: datetime) -> tuple
 
 
 def is_too_low(marks: Iterable[PassMark], value: int | None) -> bool:
-    """Whether work on offer asks for more than this value."""
     marks = tuple(marks)
     return bool(marks and value is not None) and not any(
         mark.is_reached_by(value or 0) for mark in marks
@@ -104,8 +102,8 @@ def is_too_low(marks: Iterable[PassMark], value: int | None) -> bool:
 def value_sentence(
     qualification_type: QualificationType, value: int | None, at: datetime
 ) -> CodedText:
-    """What a worker reads of a value of theirs: that they have the qualification only where the
-    value is enough for work on offer."""
+    """A worker's value in words: it counts as the qualification only if it is enough for work on
+    offer."""
     marks = pass_marks(qualification_type, now=at)
     names = {"name": qualification_type.name, "value": value}
     if is_too_low(marks, value):
@@ -122,7 +120,6 @@ def value_sentence(
 def latest_result(
     worker: WorkerAccount, qualification_type: QualificationType, *, now: datetime
 ) -> GradedTest | None:
-    """What came of the worker's latest graded test of this type, if there is one."""
     mine = QualificationRequest.objects.filter(worker=worker, qualification_type=qualification_type)
     graded = mine.filter(status=QualificationRequest.Status.GRANTED).exclude(answer_key="")
     last = graded.order_by("-pk").first()
@@ -137,7 +134,6 @@ def latest_result(
 
 
 def _explained(request: QualificationRequest) -> tuple[ExplainedAnswer, ...]:
-    """Of the questions that the requester explains, in the order of the test."""
     explanations = read_explanations(request.answer_key)
     if not explanations:
         return ()
@@ -162,6 +158,6 @@ def _chosen(question: FormQuestion, selections: Sequence[str]) -> str:
 
 
 def _is_right(key: KeyQuestion, selections: Sequence[str]) -> bool:
-    """Whether the answer has the greatest score that one can have, and it is more than nothing."""
+    """Whether the answer has the highest score there is, and more than 0."""
     best = max(key.default_score, *(option.score for option in key.options))
     return best > Decimal(0) and key.score(frozenset(selections)) == best

@@ -24,7 +24,7 @@ class Locale(NamedTuple):
     subdivision: str = ""
 
     def includes(self, other: "Locale") -> bool:
-        """Whether the other locale lies in this one; a country includes its parts."""
+        """A country includes its subdivisions."""
         return self.country == other.country and self.subdivision in ("", other.subdivision)
 
     def __str__(self) -> str:
@@ -42,7 +42,6 @@ NEGATIONS = {"NotEqualTo": "EqualTo", "NotIn": "In"}
 
 
 def meets_integer(comparator: str, value: int | None, required: Sequence[int]) -> bool:
-    """Whether a number, or the lack of one, meets the comparison."""
     if comparator in NEGATIONS:
         return not meets_integer(NEGATIONS[comparator], value, required)
     if value is None:
@@ -53,7 +52,6 @@ def meets_integer(comparator: str, value: int | None, required: Sequence[int]) -
 
 
 def meets_locale(comparator: str, value: Locale | None, required: Sequence[Locale]) -> bool:
-    """Whether a locale, or the lack of one, meets the comparison."""
     if comparator in NEGATIONS:
         return not meets_locale(NEGATIONS[comparator], value, required)
     return value is not None and any(locale.includes(value) for locale in required)
@@ -66,8 +64,8 @@ def meets(
     value: int | Locale | None,
     required: Sequence[int] | Sequence[Locale],
 ) -> bool:
-    """Whether a worker who holds the qualification with this value, or doesn't hold it, meets
-    the requirement. Who doesn't hold it meets DoesNotExist alone: nothing can be compared."""
+    """Whether a worker with or without the qualification meets the requirement. Without it only
+    DoesNotExist is met."""
     if comparator == "DoesNotExist":
         return not is_held
     if comparator == "Exists" or not is_held:
@@ -87,7 +85,7 @@ SINCE = datetime(2017, 1, 17, tzinfo=UTC)
 
 
 class Record:
-    """What a worker has done so far, counted when it is first asked for."""
+    """A worker's history, counted at first use."""
 
     def __init__(self, worker: WorkerAccount) -> None:
         self.worker = worker
@@ -104,8 +102,7 @@ class Record:
 
     @property
     def percent_approved(self) -> int:
-        """Of a hundred decided assignments, rounded down; those that wait for a decision
-        are nobody's fault and don't count."""
+        """Share of decided assignments, rounded down; undecided ones do not count."""
         decided = self.counts["approved"] + self.counts["rejected"]
         if self.counts["submitted"] < RATED_FROM or not decided:
             return 100
@@ -119,7 +116,7 @@ class Record:
 
 @dataclass(frozen=True)
 class SystemQualification:
-    """One of them: `value_of` gives None to a worker who doesn't have it."""
+    """`value_of` returns None for a worker without it."""
 
     public_id: str
     name: str
@@ -174,7 +171,7 @@ LANGUAGE_PREFIX = "ASSAYLANGUAGE"
 
 
 def find_system(public_id: str) -> SystemQualification | None:
-    """The qualification of this id that the marketplace computes, one for each language too."""
+    """The marketplace's own qualification of this id, also one of a language."""
     if not public_id.startswith(LANGUAGE_PREFIX):
         return SYSTEM_QUALIFICATIONS.get(public_id)
     code = code_of_three_letters(public_id.removeprefix(LANGUAGE_PREFIX))
@@ -182,7 +179,6 @@ def find_system(public_id: str) -> SystemQualification | None:
 
 
 def is_declared(public_id: str) -> bool:
-    """Whether it goes by what a worker gives in the profile."""
     return public_id in DECLARED_IDS or public_id.startswith(LANGUAGE_PREFIX)
 
 

@@ -64,8 +64,9 @@ MOST_UNKNOWN, COUNTED_FOR_SECONDS = 20, 600
 def verify_arrival(
     recruiter: Prolific, study: RecruitedStudy, ids: Mapping[str, str], *, address: str
 ) -> None:
-    """NotVerified where the recruiter did not send whoever comes with these ids, as it says or has
-    just said; Unreachable where too many from this address were unknown to be asked about more."""
+    """Ask the recruiter, or the cache of its recent answers, whether it sent this participant.
+    Raises NotVerified if it did not, and Unreachable after too many unknown ids from this
+    address."""
     unknown = _key("unknown-arrival", study, *(f"{name}={ids[name]}" for name in sorted(ids)))
     from_there = _key("unknown-arrivals-from", study, address)
     if problem := cache.get(unknown):
@@ -83,7 +84,7 @@ def verify_arrival(
 
 
 def _key(kind: str, study: RecruitedStudy, *facts: str) -> str:
-    """Of a cache, which nobody reads ids or addresses from."""
+    # Hashed, so that the cache holds no ids or addresses.
     return f"{kind}:{study.pk}:{salted_hmac(kind, '&'.join(facts)).hexdigest()}"
 
 
@@ -99,7 +100,6 @@ COMPUTERS = re.compile(r"Windows NT|Macintosh|X11|CrOS|Linux", re.IGNORECASE)
 
 
 def device_of(user_agent: str) -> str:
-    """The kind of device, one of Prolific's three words; empty where it cannot be told."""
     kinds = ((TABLET, TABLETS), (MOBILE, TELEPHONES), (DESKTOP, COMPUTERS))
     return next((kind for kind, pattern in kinds if pattern.search(user_agent)), "")
 
@@ -115,8 +115,6 @@ ID, LONGEST_SHOWN = re.compile(r"[\w.@:+~-]+", re.ASCII), 64
 
 @dataclass(frozen=True)
 class Visit:
-    """A participant who opens a study's link, with what the link says about them."""
-
     study: RecruitedStudy
     invitation: Invitation | None
     external_worker_id: str
@@ -129,8 +127,7 @@ class Visit:
 
     @property
     def shown_id(self) -> str:
-        """The visitor's id at the recruiter; not a text that whoever made the link would have them
-        read."""
+        # Only a text that looks like an id: whoever made the link chose it.
         one = self.external_worker_id
         return one if len(one) <= LONGEST_SHOWN and ID.fullmatch(one) else ""
 
@@ -142,8 +139,8 @@ def recognise(
     known: WorkerAccount | None = None,
     address: str = "",
 ) -> Visit:
-    """Who it is that comes with this link; refused where the link is incomplete, or closed and
-    not of somebody who has come already. `known` is who is signed in."""
+    """Return who comes with this link. Raises ChannelClosed if it is closed and the participant is
+    new, ParticipantUnknown if it is incomplete. `known` is the account signed in."""
     invitation = _invitation(token)
     study = invitation.study if invitation else _study(token)
     if study is None:
@@ -165,8 +162,8 @@ def recognise(
 
 
 def enter(visit: Visit, *, known: WorkerAccount | None, user_agent: str = "") -> Session:
-    """The visitor's participation, begun at the first visit. `known` is who comes back to the
-    same open invite link in the same browser."""
+    """Return the visitor's session, started at the first visit. `known` is the account that this
+    browser used before with the same open invite link."""
     _require_not_erased(visit)
     _require_sent(visit)
     worker = _account(visit, known)
@@ -186,9 +183,9 @@ def enter(visit: Visit, *, known: WorkerAccount | None, user_agent: str = "") ->
 
 
 def is_proven(visit: Visit, *, known: WorkerAccount | None) -> bool:
-    """Whether it is the participant who comes, and not whoever knows the ids in their link: a link
-    of their own brings them, or one that their recruiter has just signed; it is asked about them,
-    or nobody has come with this participant's id; or the browser is theirs already, of `known`."""
+    """Whether the visitor must be the participant, and not somebody else who knows the ids in the
+    link: the link is an invitation or signed a moment ago, the id is new here, or the browser
+    is signed in as `known`."""
     kind = visit.study.connection.kind
     if visit.invitation is not None or kind == Kind.OWN_LAB:
         return True
@@ -204,8 +201,8 @@ def is_proven(visit: Visit, *, known: WorkerAccount | None) -> bool:
 
 
 def _is_open_there(study: RecruitedStudy) -> bool:
-    """Whether a study that nobody comes to, as far as is known here, is open at its recruiter: it
-    was published or given more places there, and that was not heard yet. Asked once a minute."""
+    """Whether the recruiter has the study open again, as after places were added by hand. Asked at
+    most once a minute."""
     is_over = study.state in (RecruitedStudy.State.DRAFT, RecruitedStudy.State.STOPPED)
     recruiter = recruiter_of(study.connection, is_hurried=True) if study.external_id else None
     if not is_over or recruiter is None:
@@ -220,8 +217,7 @@ def _is_open_there(study: RecruitedStudy) -> bool:
 
 
 def _holds_place(visit: Visit) -> bool:
-    """Whether somebody who comes to a study that was paused or stopped has had a place there since
-    before: it is theirs to finish, and paid for."""
+    """Whether the visitor had a place before the study was paused or stopped."""
     study = visit.study
     recruiter = recruiter_of(study.connection, is_hurried=True) if study.external_id else None
     if recruiter is None or study.state == RecruitedStudy.State.DRAFT:
@@ -236,7 +232,6 @@ def _holds_place(visit: Visit) -> bool:
 
 
 def _require_not_erased(visit: Visit) -> None:
-    """Refuse a participation of which the participant had everything erased here."""
     if visit.session_id and erased_among(visit.study.connection, [visit.session_id]):
         raise ParticipantUnknown(
             _(
@@ -248,8 +243,7 @@ def _require_not_erased(visit: Visit) -> None:
 
 
 def _require_sent(visit: Visit) -> None:
-    """Refuse ids that were made up: a recruiter with an API is asked whom it sent. Whoever has a
-    participation already comes back to it without."""
+    """Refuse made-up ids: ask the recruiter, unless the participant has a session already."""
     connection, study = visit.study.connection, visit.study
     recruiter = recruiter_of(connection, is_hurried=True)
     try:
@@ -290,8 +284,8 @@ def _not_asked(connection: RecruiterConnection) -> ParticipantUnknown:
 
 
 def _is_signed(visit: Visit) -> bool:
-    """Whether the link itself proves who comes; NotVerified where it is signed and wrong. Of one
-    whose two minutes went by over this page, its recruiter is asked."""
+    """Whether the link itself proves who comes. Raises NotVerified if its signature is wrong. An
+    expired link is no proof: the recruiter is asked instead."""
     if not visit.signed_token or visit.study.connection.kind != Kind.PROLIFIC:
         return False
     given = {**_ids(visit), PARAMETER: visit.signed_token}
@@ -304,7 +298,6 @@ def _is_signed(visit: Visit) -> bool:
 
 
 def has_begun(visit: Visit, known: WorkerAccount | None = None) -> bool:
-    """Whether somebody has come with the ids of this participation already."""
     worker = _account_of(visit, known)
     if worker is None:
         return False
@@ -313,7 +306,6 @@ def has_begun(visit: Visit, known: WorkerAccount | None = None) -> bool:
 
 
 def _account_of(visit: Visit, known: WorkerAccount | None) -> WorkerAccount | None:
-    """Whose account this visitor works under, where there is one already."""
     if visit.invitation is not None:
         return visit.invitation.worker
     if visit.study.connection.kind == Kind.OWN_LAB:
@@ -337,7 +329,6 @@ def came_before(study: RecruitedStudy, worker: WorkerAccount) -> bool:
 def study_at(
     *, session_id: str = "", assignment_id: str = "", hit_type_id: str = ""
 ) -> RecruitedStudy | None:
-    """The study that a participant's page with one of these ids is of, where there is one."""
     if session_id:
         rows = RecruitedStudy.objects.filter(sessions__public_id=session_id)
     elif assignment_id:
@@ -349,7 +340,6 @@ def study_at(
 
 
 def way_back(session: Session) -> str:
-    """The address that informs the recruiter of the participant's return, or nothing."""
     return panel_of(session.study, session).way_back(session.code)
 
 

@@ -44,8 +44,8 @@ KEPT = timedelta(days=7)
 
 
 def receive_event(public_id: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """Write the event down and have it followed; whether it is new. `NotVerified` where it is
-    not its recruiter's."""
+    """Store the event and request a job that follows it; return whether it is new. Raises
+    NotVerified if the recruiter did not send it."""
     connection = RecruiterConnection.objects.filter(public_id=public_id).first()
     recruiter = recruiter_of(connection) if connection else None
     if connection is None or recruiter is None:
@@ -78,7 +78,6 @@ def receive_event(public_id: str, headers: Mapping[str, str], body: bytes) -> bo
 
 
 def follow_all_events() -> int:
-    """Follow what has been received; return how much changed."""
     n_changed = 0
     waiting = RecruiterConnection.objects.filter(events__followed_at=None, events__isnull=False)
     for connection in waiting.distinct().order_by("pk"):
@@ -90,7 +89,6 @@ def follow_all_events() -> int:
 
 
 def follow_events(connection: RecruiterConnection, recruiter: Prolific) -> int:
-    """Ask what became of what the news are about; return how much changed."""
     changed = Counter[int]()
 
     def follow(event: RecruiterEvent) -> None:
@@ -106,7 +104,6 @@ def follow_events(connection: RecruiterConnection, recruiter: Prolific) -> int:
 
 
 def delete_old_events(now: datetime) -> int:
-    """Delete events that nobody sends again; return how many."""
     n, _by_model = RecruiterEvent.objects.filter(received_at__lt=now - KEPT).delete()
     return n
 
@@ -137,7 +134,6 @@ class Called:
 
 
 def call_recruiters() -> Called:
-    """Follow what changed at each recruiter that has an API, and send what waits for it."""
     called = Called()
     connected = RecruiterConnection.objects.exclude(encrypted_token="")
     for connection in connected.select_related("requester").order_by("pk"):
@@ -180,8 +176,7 @@ def _call(connection: RecruiterConnection, recruiter: Prolific, called: Called) 
 def _steps(
     connection: RecruiterConnection, recruiter: Prolific, called: Called
 ) -> tuple[Callable[[], object], ...]:
-    """What is done each minute, in this order; none of it needs what comes before."""
-
+    # No step needs an earlier one.
     def follow() -> None:
         called.n_followed += follow_submissions(connection, recruiter)
 
@@ -202,6 +197,6 @@ def _steps(
 
 
 def _keep_subscribed(connection: RecruiterConnection, recruiter: Prolific) -> None:
-    """News only make it sooner: nothing waits for them."""
+    # Events only speed things up: nothing waits for them.
     with suppress(RecruiterProblem):
         keep_subscribed(connection, recruiter)

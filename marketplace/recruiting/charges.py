@@ -44,8 +44,7 @@ MEANINGS = {
 
 
 def charge_rewards(connection: RecruiterConnection, recruiter: Prolific) -> int:
-    """Write down what each approved participation cost, and each that was screened out for pay,
-    once; return of how many."""
+    """Record once what each approved or paid screened-out participation cost; return how many."""
     n = Counter[str]()
 
     def charge(kind: RecruiterCharge.Kind, sessions: QuerySet[Session]) -> None:
@@ -63,7 +62,6 @@ def _charge(
     kind: RecruiterCharge.Kind,
     sessions: QuerySet[Session],
 ) -> int:
-    """Each session's pay, which is its study's, of this kind."""
     n = Counter[str]()
     charged = RecruiterCharge.objects.filter(session=OuterRef("pk"), kind=kind)
     waiting = sessions.filter(~Exists(charged))
@@ -102,8 +100,8 @@ def _charge(
 def follow_pay(
     study: RecruitedStudy, recruiter: Prolific, posted: PostedStudy, *, is_charged: bool
 ) -> None:
-    """Write down what a study pays there and, where it `is_charged` already, what a reward that was
-    changed there since costs."""
+    """Store what the study pays at the recruiter. If it `is_charged`, charge what a changed reward
+    adds."""
     pays = [pay for pay, _n in posted.screen_outs or ()]
     if len(pays) == 1 and _is_pay(pays[0]) and pays[0] != study.screen_out_reward_there:
         study.screen_out_reward_there = pays[0]
@@ -125,7 +123,6 @@ def follow_pay(
 
 
 def _is_pay(amount: Decimal) -> bool:
-    """Whether it is an amount that a participant can be paid, and that is kept here."""
     return 0 < amount <= MOST_REWARD and amount == amount.quantize(CENT)
 
 
@@ -134,8 +131,7 @@ def _rest_of(study: RecruitedStudy) -> str:
 
 
 def _charge_the_rest(study: RecruitedStudy, kind: RecruiterCharge.Kind, cost: Cost) -> None:
-    """Have the charges of a kind come to a cost, by one of their number, which is of the changes
-    alone."""
+    """Make the charges of this kind total the cost, by one extra charge for changes."""
     charges = study.charges.filter(kind=kind)
     others = charges.exclude(external_id=_rest_of(study)).aggregate(n=Sum("amount"))["n"]
     rest = cost.total - (others or Decimal(0)).quantize(SMALLEST)
@@ -152,9 +148,8 @@ def _charge_the_rest(study: RecruitedStudy, kind: RecruiterCharge.Kind, cost: Co
 
 
 def committed_to(study: RecruitedStudy) -> Decimal:
-    """What a study costs as far as is known: what was set aside for its places, or, once it is
-    stopped, what was paid of that, and a place's share for each who may be paid still: the rest is
-    free again."""
+    """The study's known cost. While it is open: all its places. Once it is stopped: what was paid,
+    and a place's share for each participation that may still be paid."""
     set_aside = _total(study, Kind.STUDY)
     n_open = study.n_payable_there
     if study.state != RecruitedStudy.State.STOPPED or n_open is None or not study.places:
@@ -173,8 +168,6 @@ def _total(study: RecruitedStudy, kind: RecruiterCharge.Kind) -> Decimal:
 
 
 def charged_to(keys: Iterable[int]) -> dict[int, dict[str, Decimal]]:
-    """What the recruiter has charged for each study of these keys, by kind, in the account's
-    currency."""
     rows = RecruiterCharge.objects.filter(study__in=keys).order_by()
     totals = rows.values_list("study", "kind").annotate(total=Sum("amount"))
     charged: dict[int, dict[str, Decimal]] = {}
@@ -184,7 +177,6 @@ def charged_to(keys: Iterable[int]) -> dict[int, dict[str, Decimal]]:
 
 
 def totals_of(study: RecruitedStudy) -> Iterable[tuple[str, Decimal, str]]:
-    """What a study was charged: what each amount is, the amount and its currency."""
     rows = study.charges.values_list("kind", "currency").annotate(total=Sum("amount"))
     for kind, currency, summed in rows.order_by("kind", "currency"):
         total = summed.quantize(SMALLEST)

@@ -29,14 +29,12 @@ CHECKED_EVERY = timedelta(days=1)
 
 
 def keep_subscribed(connection: RecruiterConnection, recruiter: Prolific) -> None:
-    """See once a day that news are sent here, and with which secret they are signed."""
     checked_at = connection.webhooks_checked_at
     if checked_at is None or checked_at <= clock.now() - CHECKED_EVERY:
         subscribe(connection, recruiter)
 
 
 def subscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
-    """Have news sent here; said again, nothing changes."""
     if not _is_reachable():
         return
     # Before the first of them can come.
@@ -53,7 +51,7 @@ def unsubscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
 
 
 def _is_reachable() -> bool:
-    """Recruiters send to https alone; a fake on this machine isn't so particular."""
+    # Recruiters send to https only; a fake on this machine accepts http.
     ours, theirs = str(settings.SITE_URL), str(settings.PROLIFIC_URL)
     return ours.startswith("https://") or theirs.startswith("http://")
 
@@ -81,8 +79,8 @@ def connect_prolific(
     project: str = "",
     user: User | None = None,
 ) -> tuple[RecruiterConnection, Account]:
-    """Keep the token of a workspace, encrypted, once Prolific has accepted it; a connection of
-    this name gets the new token."""
+    """Store the token, encrypted, after Prolific has accepted it. An existing connection of this
+    name gets the new token."""
     _require_same_workspace(requester, name, workspace)
     if not token.isascii() or not token.isprintable() or " " in token:
         text = _("A token is one word of letters, digits and signs: copy it anew.")
@@ -123,7 +121,7 @@ def connect_prolific(
 def offer_prolific(
     *, requester: Requester, name: str, token: str, workspace: str, project: str = ""
 ) -> RecruiterConnection:
-    """Keep a token, encrypted, until `try_offer` has tried it."""
+    """Store a token, encrypted, until `try_offer` has tried it."""
     _require_same_workspace(requester, name, workspace)
     connection = _connection(requester, name)
     offer = {"token": token, "workspace": workspace, "project": project}
@@ -134,8 +132,8 @@ def offer_prolific(
 
 
 def try_offer(*, connection: RecruiterConnection) -> None:
-    """Connect with the token that was offered last; what is wrong with it stays with the
-    connection, the token does not."""
+    """Connect with the offered token. If that fails, the problem is stored and the token is
+    deleted."""
     offered, problem = connection.encrypted_offer, ""
     if not offered:
         return
@@ -153,15 +151,15 @@ def try_offer(*, connection: RecruiterConnection) -> None:
 
 
 def _end_offer(connection: RecruiterConnection, offered: str, problem: str) -> None:
-    """It was tried; another that was made meanwhile is tried next."""
+    # Only this offer: another that was made meanwhile is tried next.
     rows = RecruiterConnection.objects.filter(pk=connection.pk, encrypted_offer=offered)
     rows.update(encrypted_offer="", problem=problem)
 
 
 def disconnect(*, connection: RecruiterConnection) -> None:
-    """Forget the token: nobody is called any more, and studies that are open stay open there.
-    Bonuses that wait are not paid later by themselves. News is called off before; where that fails,
-    the recruiter gives up sending after some days."""
+    """Delete the token: the recruiter is not called any more, and open studies stay open there.
+    Waiting bonuses are refused. If unsubscribing fails, the recruiter stops sending after some
+    days."""
     recruiter = recruiter_of(connection, is_hurried=True)
     if recruiter is not None:
         with suppress(RecruiterProblem):
@@ -175,9 +173,8 @@ def disconnect(*, connection: RecruiterConnection) -> None:
 
 
 def refuse_waiting_bonuses(connection: RecruiterConnection) -> None:
-    """Of a bonus that waits while nobody is called a person says whether it is still to be paid: it
-    may have been paid there by hand meanwhile. One that was never sent is refused, and can be
-    requested again; of one that was, it is uncertain."""
+    # They may be paid by hand meanwhile, so a person decides. One that was never sent is refused
+    # and can be requested again; one that was sent is uncertain.
     waiting = Intent.objects.filter(
         connection=connection, kind=Intent.Kind.BONUS, state=Intent.State.WRITTEN
     )
@@ -193,7 +190,6 @@ def refuse_waiting_bonuses(connection: RecruiterConnection) -> None:
 
 
 def required_recruiter(connection: RecruiterConnection) -> Prolific:
-    """Whom to call; refused where there is no token to call by."""
     recruiter = recruiter_of(connection)
     if recruiter is None:
         text = _("This connection has no token: connect it first.")
@@ -202,7 +198,7 @@ def required_recruiter(connection: RecruiterConnection) -> Prolific:
 
 
 def recruiter_of(connection: RecruiterConnection, *, is_hurried: bool = False) -> Prolific | None:
-    """Whom to call; None where everything is done by links and by hand."""
+    """The recruiter's API, or None if everything is done by links and by hand."""
     if connection.kind != Kind.PROLIFIC or not connection.encrypted_token:
         return None
     token, workspace = decrypt(connection.encrypted_token), connection.settings["workspace"]
@@ -212,7 +208,7 @@ def recruiter_of(connection: RecruiterConnection, *, is_hurried: bool = False) -
 
 
 def _require_same_workspace(requester: Requester, name: str, workspace: str) -> None:
-    """Studies of a connection are in its workspace, where their decisions are sent."""
+    # A connection's studies are in its workspace, and their decisions are sent there.
     known = RecruiterConnection.objects.filter(requester=requester, kind=Kind.PROLIFIC, name=name)
     connection = known.first()
     if connection is None or connection.settings.get("workspace", workspace) == workspace:

@@ -126,7 +126,6 @@ def _send(intent: Intent, recruiter: Prolific) -> None:
 
 
 def _decide(intent: Intent, found: Submission, recruiter: Prolific) -> None:
-    """Give a verdict, unless it was given there already, or something else was."""
     wanted = SubmissionState.APPROVED if intent.kind == Kind.APPROVE else SubmissionState.REJECTED
     if found.state in WORKING or _may_be_late(intent.session, found):
         return  # the participant has not come back yet: later
@@ -173,13 +172,12 @@ def _refuse_approval(intent: Intent, found: Submission, why: str) -> None:
 
 
 def _is_decided_again(decision: Intent) -> bool:
-    """Whether it was taken back before anybody there had it, as far as is seen there."""
+    """Whether a later decision replaced this one."""
     later = Intent.objects.filter(session=decision.session_id, kind__in=DECISIONS)
     return later.filter(pk__gt=decision.pk).exists()
 
 
 def _has_come(intent: Intent) -> bool:
-    """Whether it was to be rejected for want of its work, all of which is here since."""
     has_come = intent.session.outcome == Outcome.COMPLETED
     return "category" in intent.basis and has_come and not is_done_by_others(intent.session)
 
@@ -195,7 +193,6 @@ def _withdraw_rejection(intent: Intent) -> None:
 
 
 def _why_not_approved(intent: Intent, found: Submission) -> str:
-    """What is in the way of an approval there, in words; empty where nothing is."""
     if intent.kind != Kind.APPROVE:
         return ""
     if intent.session.outcome == Outcome.NO_CONSENT:
@@ -206,7 +203,6 @@ def _why_not_approved(intent: Intent, found: Submission) -> str:
 
 
 def _why_not_rejected(intent: Intent, found: Submission) -> str:
-    """What is in the way of a rejection there, in words; empty where nothing is."""
     if intent.kind == Kind.REJECT and found.state == SubmissionState.APPROVED:
         return str(APPROVED_BEFORE)
     if intent.kind == Kind.REJECT and found.state == SubmissionState.TIMED_OUT:
@@ -216,35 +212,32 @@ def _why_not_rejected(intent: Intent, found: Submission) -> str:
 
 
 def _is_taken_back(approval: Intent) -> bool:
-    """Whether whoever approves knew of the rejection: of one from here, or written down here."""
+    # Whoever approves knew of the rejection: it was made or recorded here.
     ours = Intent.objects.filter(session=approval.session_id, kind=Kind.REJECT, state=State.DONE)
     return bool(approval.basis.get("overrides")) or ours.exists()
 
 
 def _may_be_late(session: Session, found: Submission) -> bool:
-    """Whether all of the work is here, and its code may still be entered after the time there."""
+    """Whether all of the work is here and its code may still be entered after the time there."""
     is_late = found.state == SubmissionState.TIMED_OUT and session.outcome == Outcome.COMPLETED
     ended_at = session.ended_at or session.arrived_at
     return is_late and ended_at > clock.now() - LATE_CODE_WITHIN
 
 
 def _is_left(session: Session, found: Submission) -> bool:
-    """Whether the participant returned the participation, or ran out of time before the end."""
     is_late = found.state == SubmissionState.TIMED_OUT and session.outcome != Outcome.COMPLETED
     return is_late or found.state == SubmissionState.RETURNED
 
 
 def _leave_unpaid(intent: Intent, found: Submission) -> None:
-    """Nothing is owed there for a participation that was given back: the answers that were
-    approved here count, and it stays as it is there."""
+    # Nothing is owed there for a returned participation. Answers approved here still count.
     with transaction.atomic():
         leave_session(session=intent.session, state=SAME[found.state])
         note(intent, State.REFUSED, LEFT.format(state=found.state.value.replace("_", " ")))
 
 
 def _decided(intent: Intent) -> None:
-    """The verdict stands there, and so here, on all that the participant handed in: they are paid
-    for it, or not, at once."""
+    # A verdict is on everything that the participant handed in.
     is_approved = intent.kind == Kind.APPROVE
     take_over(intent.session, Session.State.APPROVED if is_approved else Session.State.REJECTED)
     note(intent, State.DONE)
@@ -294,7 +287,7 @@ def _pay(intent: Intent, found: Submission, recruiter: Prolific) -> None:
 
 
 def _is_to_show(bonus: Intent, found: Submission) -> bool:
-    """Whether a bonus that was paid does not show there yet, and may within the hour."""
+    # A paid bonus shows at the recruiter within the hour.
     others = Intent.objects.filter(session=bonus.session_id, kind=Kind.BONUS, state=State.DONE)
     paid = Counter(filter(None, others.values_list("amount", flat=True)))
     is_recent = others.filter(sent_at__gt=clock.now() - SHOWN_WITHIN).exists()
@@ -302,14 +295,13 @@ def _is_to_show(bonus: Intent, found: Submission) -> bool:
 
 
 def _is_overtaken(bonus: Intent) -> bool:
-    """Whether another was paid since, of which nobody can tell yet whether it shows."""
     others = Intent.objects.filter(session=bonus.session_id, kind=Kind.BONUS, state=State.DONE)
     since = max(filter(None, (bonus.sent_at, clock.now() - SHOWN_WITHIN)))
     return others.filter(sent_at__gt=since).exists()
 
 
 def _shows(bonus: Intent, found: Submission) -> bool:
-    """Whether it is there, of one that was asked for before; others may have been paid since."""
+    """Whether an earlier call has paid this bonus; others may have been paid since."""
     if "prepared" not in bonus.basis or bonus.sent_at is None:
         return False
     others = Intent.objects.filter(session=bonus.session_id, kind=Kind.BONUS, state=State.DONE)
@@ -332,8 +324,8 @@ DECIDED = {Kind.APPROVE: Session.State.APPROVED, Kind.REJECT: Session.State.REJE
 
 @transaction.atomic
 def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
-    """What a person found at the recruiter of a call that nobody answered: it was done, or it was
-    not and is to be sent again; so is a decision that was refused. Said twice it is the same."""
+    """Record what a person found at the recruiter: an unanswered call was done, or it was not and
+    is sent again; a refused decision can be sent again, too. Repeating it changes nothing."""
     # Whoever decides holds the session first, too.
     Session.objects.select_for_update(no_key=True).get(pk=intent.session_id)
     held = Intent.objects.select_for_update().get(pk=intent.pk)
@@ -367,7 +359,6 @@ def _settle_as(held: Intent, *, was_done: bool) -> None:
 
 
 def _note_done(held: Intent) -> None:
-    """A verdict is one on all that the participant handed in, as where it was heard of."""
     if held.kind == Kind.BONUS:
         note_paid(held)
         return
@@ -377,7 +368,7 @@ def _note_done(held: Intent) -> None:
 
 
 def _send_again(refused: Intent) -> None:
-    """Have a decision that was refused once, as for want of money, made once more."""
+    """Make a refused decision again, for example after the account got money."""
     if _is_decided_again(refused):
         raise InvalidParameter(_("It was decided again since."), code="decided_again")
     finished = Session.objects.filter(pk=refused.session_id, state=Session.State.FINISHED)
@@ -414,7 +405,6 @@ def _is_abandoned(intent: Intent, now: datetime) -> bool:
 
 
 def _settle(intent: Intent, recruiter: Prolific) -> None:
-    """Look what became of a call without an answer."""
     if intent.kind == Kind.MESSAGE:
         note(intent, State.UNCERTAIN, str(PERHAPS_SENT))
         return

@@ -68,7 +68,7 @@ RANGE = re.compile(rf"({NUMBER})?\s*\.\.\s*({NUMBER})?")
 
 
 def filters_of(lines: Iterable[str]) -> tuple[Filter, ...]:
-    """The filters of lines such as `age = 18..65`, or InvalidParameter."""
+    """Read lines such as `age = 18..65`. Raises InvalidParameter."""
     filters = tuple(map(filter_of, lines))
     names = [one.filter_id for one in filters]
     if len(names) > MOST_FILTERS:
@@ -81,7 +81,6 @@ def filters_of(lines: Iterable[str]) -> tuple[Filter, ...]:
 
 
 def filter_of(line: str) -> Filter:
-    """One filter: its name, and values by commas or a range of numbers."""
     name, _equals, right = (part.strip() for part in line.partition("="))
     is_line = right and len(line) <= LONGEST_LINE and line.isprintable()
     if not NAME.fullmatch(name) or not is_line:
@@ -125,8 +124,7 @@ RETURN_REASONS = {
 
 @dataclass(frozen=True)
 class Posting:
-    """What a requester decides about a study that is posted."""
-
+    # What a requester decides about a posted study.
     reward: Decimal
     minutes: int
     items_per_session: int = 1
@@ -147,7 +145,6 @@ def draft_study(
     values: Posting,
     user: User | None = None,
 ) -> tuple[RecruitedStudy, Cost]:
-    """A study of this HIT type as a draft at the recruiter, and what it will cost there."""
     required_recruiter(connection)
     study = write_draft(connection=connection, hit_type=hit_type, values=values, user=user)
     return study, send_draft(study=study)
@@ -162,7 +159,7 @@ def write_draft(
     user: User | None = None,
     request_token: str = "",
 ) -> RecruitedStudy:
-    """The study as it is kept here before anybody is called."""
+    """Store the study here, before the recruiter is called."""
     places = values.places
     if not places and 1 <= values.items_per_session <= MOST_ITEMS:
         places = places_for(hit_type, values.items_per_session, values.annotation_prefix)
@@ -196,7 +193,7 @@ def write_draft(
 
 
 def send_draft(*, study: RecruitedStudy) -> Cost:
-    """Have the draft at the recruiter, once, and what it will cost there."""
+    """Create the draft at the recruiter once; return its cost there."""
     recruiter = required_recruiter(study.connection)
     assert study.reward is not None
     try:
@@ -217,7 +214,7 @@ def send_draft(*, study: RecruitedStudy) -> Cost:
 
 
 def with_screen_outs(study: RecruitedStudy, recruiter: Prolific, cost: Cost) -> Cost:
-    """A study's cost with the most that is paid to whoever is screened out."""
+    """Add the most that can be paid to screened-out participants."""
     if study.screen_out_reward is None:
         return cost
     most = recruiter.cost(study.screen_out_reward, study.screen_out_places)
@@ -225,7 +222,7 @@ def with_screen_outs(study: RecruitedStudy, recruiter: Prolific, cost: Cost) -> 
 
 
 def discard_draft(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Delete a draft there, and close it here."""
+    """Delete the draft at the recruiter, and stop the study here."""
     recruiter = required_recruiter(study.connection)
     try:
         if study.external_id:
@@ -242,7 +239,7 @@ def discard_draft(*, study: RecruitedStudy, user: User | None = None) -> None:
 
 
 def most_minutes(minutes: int) -> int:
-    """The least that Prolific takes: 2 + 2t + 2 √t."""
+    """The shortest maximum time that Prolific accepts: 2 + 2t + 2 √t."""
     return math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))
 
 
@@ -304,7 +301,6 @@ def _check_excluded(connection: RecruiterConnection, values: Posting) -> None:
 
 
 def _posted(recruiter: Prolific, study: RecruitedStudy) -> PostedStudy:
-    """The draft there: found by our token where a try before made it, else made."""
     project = study.connection.settings.get("project", "")
     if project and (earlier := recruiter.find_studies(study.token, project)):
         return earlier[0]

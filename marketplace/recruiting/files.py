@@ -52,8 +52,7 @@ HANDED_IN = {"Submitted", "Approved", "Rejected"}
 
 
 def note_export(study: RecruitedStudy, name: str, *, user: User | None, reader: str = "") -> None:
-    """Write down who takes a file away: a user of the requester's, or, by the name that it has
-    there, whoever another site gave the address to."""
+    """Record the download by a user, or by `reader`, the person's name at another site."""
     note(
         f"study.export_{name}",
         subject=study.name,
@@ -66,7 +65,7 @@ def note_export(study: RecruitedStudy, name: str, *, user: User | None, reader: 
 def participants_file(
     study: RecruitedStudy, *, user: User | None, reader: str = ""
 ) -> Iterator[tuple[str, ...]]:
-    """The rows by Worker ID, the header first."""
+    """Rows by Worker ID; the header is first."""
     note_export(study, "participants", user=user, reader=reader)
     return (row[len(THEIRS) :] for row in _rows(study))
 
@@ -74,7 +73,7 @@ def participants_file(
 def join_file(
     study: RecruitedStudy, *, user: User | None, reader: str = ""
 ) -> Iterator[tuple[str, ...]]:
-    """The same with the recruiter's ids, for an owner."""
+    """The same rows with the recruiter's ids, for owners."""
     note_export(study, "join", user=user, reader=reader)
     return _rows(study)
 
@@ -82,7 +81,7 @@ def join_file(
 def invitations_file(
     study: RecruitedStudy, address: Callable[[str], str], *, user: User | None
 ) -> Iterator[tuple[str, ...]]:
-    """Whom an own lab invited, by the link of each and the Worker ID, for an owner."""
+    """Each invited participant's link and Worker ID, for owners."""
     note_export(study, "invitations", user=user)
     yield ("participant", "link", "worker_id")
     for one in study.invitations.select_related("worker").order_by("pk"):
@@ -149,8 +148,6 @@ State = Session.State
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the file, of a session that is known."""
-
     line: int
     session: Session
     status: str
@@ -159,16 +156,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Imported:
-    """How many participations a file changed and left, and where it contradicts what is here."""
-
     n_changed: int
     n_unchanged: int
     contradictions: tuple[str, ...] = ()
 
 
 def read_statuses(study: RecruitedStudy, file: TextIO, *, name: str) -> list[Row]:
-    """Check the file and find whose its lines are; refuse it with every error, by line. A recruiter
-    that is asked each minute says itself what became of whom."""
+    """Check the whole file and find each line's session. Raises InvalidStatusFile with every
+    error. Refused for a recruiter with an API: it is asked each minute."""
     if study.connection.encrypted_token:
         raise InvalidStatusFile(
             _("%(recruiter)s is asked each minute what became of the participants: decide there.")
@@ -204,7 +199,7 @@ def read_statuses(study: RecruitedStudy, file: TextIO, *, name: str) -> list[Row
 def import_statuses(
     study: RecruitedStudy, rows: Iterable[Row], *, user: User | None = None
 ) -> Imported:
-    """Let each participation become what the recruiter says; those that are so already stay."""
+    """Apply what the recruiter says; sessions that are in that state already stay."""
     n_changed = n_unchanged = 0
     contradictions = []
     for row in rows:
@@ -242,7 +237,7 @@ def _lines(study: RecruitedStudy, file: TextIO, name: str) -> Iterator[tuple[int
 
 
 def _column(study: RecruitedStudy, cell: str) -> str:
-    """The column's name; the study's own names of parameters are understood, too."""
+    """The column's name; the study's own parameter names are understood, too."""
     text = cell.strip().lstrip("\ufeff").lower().replace(" ", "_")
     own = {study.session_parameter.lower(): SUBMISSION, study.worker_parameter.lower(): PARTICIPANT}
     own.pop("", None)
@@ -250,7 +245,6 @@ def _column(study: RecruitedStudy, cell: str) -> str:
 
 
 def _unquoted(cell: str) -> str:
-    """The cell without the sign that keeps spreadsheets from reading a formula."""
     return from_cell(cell.strip())
 
 
@@ -322,8 +316,7 @@ def _approved(row: Row) -> bool:
 
 
 def _note_reversal(session: Session) -> None:
-    """After a rejection that was acted on, so that files do not go on telling whoever pays that it
-    was rejected."""
+    # After a sent rejection, or files would go on saying that it was rejected.
     decisions = session.intents.filter(kind__in=[Intent.Kind.APPROVE, Intent.Kind.REJECT])
     last = decisions.order_by("-pk").first()
     if last is not None and last.kind == Intent.Kind.REJECT:
@@ -364,7 +357,7 @@ def _undecided(session: Session, *more: str) -> list[Assignment]:
 
 
 def _decided(session: Session, state: str, kind: str) -> bool:
-    """Store the state; what was to be done about it at the recruiter is done."""
+    # The recruiter has decided, so a waiting intent of this kind is done.
     waiting = Intent.objects.filter(session=session, kind=kind, state=Intent.State.WRITTEN)
     n_done = waiting.update(state=Intent.State.DONE, done_at=clock.now())
     if session.state == state:
@@ -399,8 +392,8 @@ def can_fetch(study: RecruitedStudy) -> bool:
 
 
 def fetch_demographics(*, study: RecruitedStudy, user: User | None = None) -> int:
-    """Ask the recruiter, and keep what it says of those whose answers are here; return of how
-    many. Of who did not consent, left or sent nothing, nothing is kept."""
+    """Ask the recruiter and store the answers of participants whose work is here; return how many.
+    Nothing is kept of who did not consent, left or sent nothing."""
     recruiter = required_recruiter(study.connection)
     if not study.external_id:
         raise InvalidParameter(_("This recruiter has no demographics."))
@@ -444,7 +437,7 @@ def request_demographics(*, study: RecruitedStudy, user: User | None = None) -> 
 def demographics_file(
     study: RecruitedStudy, *, user: User | None, reader: str = ""
 ) -> Iterator[tuple[str, ...]]:
-    """The rows by Worker ID, the header first; several participations are several rows."""
+    """Rows by Worker ID, one per participation; the header is first."""
     note_export(study, "demographics", user=user, reader=reader)
     return _demographics_rows(study)
 

@@ -40,7 +40,7 @@ State = RecruitedStudy.State
 
 
 def group_of(recruiter: Prolific, study: RecruitedStudy) -> str:
-    """The id of the group of all who have come to the study, as of now."""
+    """The id of the group of all who have come to the study, made or extended now."""
     key, is_deleted = f"study:{study.pk}", False
     if study.external_group_id:
         try:
@@ -61,7 +61,6 @@ def group_of(recruiter: Prolific, study: RecruitedStudy) -> str:
 
 
 def follow_groups(connection: RecruiterConnection, recruiter: Prolific) -> None:
-    """Add who has come since to the groups that an open study excludes."""
     grouped = RecruitedStudy.objects.filter(connection=connection).exclude(external_group_id="")
     needed = grouped.filter(excluded_by__state__in=[State.ACTIVE, State.PAUSED])
     with Patience() as patience:
@@ -70,8 +69,8 @@ def follow_groups(connection: RecruiterConnection, recruiter: Prolific) -> None:
 
 
 def require_named_groups(connection: RecruiterConnection) -> None:
-    """RecruiterProblem, each time, while a study is open that names a group that somebody deleted:
-    whoever is in it is let in."""
+    """Raise RecruiterProblem while an open study names a deleted group: it lets in everybody who
+    was in it."""
     live = RecruitedStudy.objects.filter(
         connection=connection, state__in=[State.ACTIVE, State.PAUSED]
     ).exclude(external_id="")
@@ -97,14 +96,14 @@ def require_named_groups(connection: RecruiterConnection) -> None:
 
 
 def _names(studies: QuerySet[RecruitedStudy], before: datetime) -> str:
-    """Of those that were drafted before, in quotation marks."""
+    """Quoted names of the studies drafted before."""
     names = studies.filter(created_at__lt=before).order_by("pk").values_list("name", flat=True)
     return ", ".join(f"“{name}”" for name in dict.fromkeys(names))
 
 
 def blocked_group_of(recruiter: Prolific, connection: RecruiterConnection) -> str:
-    """The id of the group of those whom the requester blocks, which may be empty: who is blocked
-    later is left out of the studies of before, too."""
+    """The id of the group of blocked workers, which may be empty: workers blocked later are then
+    excluded from earlier studies, too."""
     if not connection.blocked_group_id:
         connection.blocked_group_id = recruiter.create_group("Assay blocked")
         connection.save(update_fields=["blocked_group_id", "blocked_worker_ids"])
@@ -112,7 +111,6 @@ def blocked_group_of(recruiter: Prolific, connection: RecruiterConnection) -> st
 
 
 def follow_blocks(connection: RecruiterConnection, recruiter: Prolific) -> None:
-    """Have whom the requester blocks in the group, and nobody else."""
     if not connection.blocked_group_id:
         return
     try:
@@ -129,8 +127,8 @@ def follow_blocks(connection: RecruiterConnection, recruiter: Prolific) -> None:
 
 
 def _was_made_anew(key: str) -> bool:
-    """Whether a group that is not found was made anew within a day: one that is not seen either was
-    not deleted by somebody, and another each minute would be of no use."""
+    """Whether a group that is not found was made again within a day. Then nobody deleted the new
+    one, and making another each minute is useless."""
     return bool(cache.get(f"group-made-anew:{key}"))
 
 
@@ -159,14 +157,13 @@ def _follow_blocked_group(connection: RecruiterConnection, recruiter: Prolific) 
 
 
 def _look_for(recruiter: Prolific, group: str) -> None:
-    """NotFound where a group to which nobody is added was deleted there; looked at now and then."""
+    """Raise NotFound if the group was deleted there; asked at most every LOOKED_FOR_SECONDS."""
     if cache.add(f"group-looked-for:{group}", True, timeout=LOOKED_FOR_SECONDS):
         with suppress(Unreadable):  # of many members, say: it is there
             recruiter.find_group(group)
 
 
 def _ids_by_worker(sessions: QuerySet[Session]) -> dict[str, str]:
-    """The recruiter's id of each worker of these sessions, by Worker ID."""
     rows = sessions.values_list("worker__worker_id", "encrypted_participant_id")
     return {worker: decrypt(stored) for worker, stored in rows.order_by("pk")}
 
@@ -185,8 +182,8 @@ def _add_all(recruiter: Prolific, study: RecruitedStudy, *, is_empty: bool = Fal
 
 
 def _add(recruiter: Prolific, group: str, ids: Sequence[str], *, is_empty: bool = False) -> None:
-    """Add all who are taken there: a list is refused for one whose account is gone, who can come to
-    no study any more. Of a group that was just made, and is empty, all may be so."""
+    """Add everybody whom the recruiter accepts. It refuses a whole list for one closed account, so
+    a refused list is halved. In a new, empty group all may be refused."""
     waiting = [ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)]
     n_refused, is_anybody_in = 0, is_empty
     while waiting:

@@ -43,13 +43,12 @@ DECISIONS = (Kind.APPROVE, Kind.REJECT)
 
 
 def intents_of(connection: RecruiterConnection, *states: str) -> list[Intent]:
-    """Those of a connection that are in one of these states, the oldest first."""
     rows = connection.intents.filter(state__in=states).order_by("pk")
     return list(rows.select_related("session__study", "session__connection__requester"))
 
 
 def claim(intent: Intent, basis: Mapping[str, Any] | None = None) -> bool:
-    """Whether this process is the one that calls; committed before the call."""
+    """Whether this process makes the call; committed before the call."""
     require_turn()
     intent.basis, intent.sent_at = dict(basis or {}), clock.now()
     rows = Intent.objects.filter(pk=intent.pk, state=State.WRITTEN)
@@ -57,7 +56,7 @@ def claim(intent: Intent, basis: Mapping[str, Any] | None = None) -> bool:
 
 
 def note(intent: Intent, state: str, problem: str = "") -> bool:
-    """Write down what came of a call; whether that was not known already."""
+    """Record a call's result; return whether it was new."""
     done_at = clock.now() if state in (State.DONE, State.REFUSED) else None
     # Of the call that this process knows: another may have been made since it looked.
     rows = Intent.objects.filter(pk=intent.pk, sent_at=intent.sent_at)
@@ -67,7 +66,7 @@ def note(intent: Intent, state: str, problem: str = "") -> bool:
 
 @transaction.atomic
 def note_paid(intent: Intent) -> None:
-    """A bonus was paid: what it cost is written beside the ledger, once."""
+    """Record that a bonus was paid, and its cost, once."""
     RecruiterCharge.objects.get_or_create(
         connection=intent.connection,
         kind=RecruiterCharge.Kind.BONUS,
@@ -85,8 +84,8 @@ def note_paid(intent: Intent) -> None:
 
 @transaction.atomic
 def note_refused(intent: Intent, problem: str) -> None:
-    """A participation whose decision was refused there is not decided, nor is its place free: it is
-    followed until somebody decides there, or time does."""
+    """Record a refusal. A refused decision is no decision: its session is followed until somebody
+    decides at the recruiter, or time does."""
     # Whoever decides holds the session first, too.
     Session.objects.select_for_update(no_key=True).filter(pk=intent.session_id).first()
     if note(intent, State.REFUSED, problem) and intent.kind in DECISIONS:
@@ -96,9 +95,8 @@ def note_refused(intent: Intent, problem: str) -> None:
 
 
 def note_unsent(intent: Intent, before: tuple[dict[str, Any], datetime | None]) -> None:
-    """The call that was claimed did not leave, or was not let in: it is still to be made, and what
-    is known of the calls before it stands again. Of a bonus what was there before this one is
-    forgotten, or the next of the same amount would be taken for it."""
+    # The call never left, so it is still to be made. A bonus's new basis is forgotten, or the next
+    # of the same amount would be taken for it.
     claimed_at = intent.sent_at
     intent.basis, intent.sent_at = before
     if claimed_at != intent.sent_at:
@@ -107,7 +105,7 @@ def note_unsent(intent: Intent, before: tuple[dict[str, Any], datetime | None]) 
 
 
 def may_still_show(bonus: Intent) -> bool:
-    """Whether it is too soon to say that a bonus without an answer was not paid."""
+    """Whether it is too early to say that an unanswered bonus was not paid."""
     return bonus.sent_at is not None and bonus.sent_at > clock.now() - SHOWN_WITHIN
 
 
@@ -127,7 +125,7 @@ SessionState = Session.State
 def approve_assignment(
     *, requester: Requester, public_id: str, feedback: str, override_rejection: bool
 ) -> None:
-    """Approve the assignment; of a participant, the submission at the recruiter, too."""
+    """Approve the assignment and, for a participant, the submission at the recruiter."""
     session = _session(requester, public_id)
     if session is not None and _is_decided(session, Kind.REJECT) and not override_rejection:
         raise InvalidAssignmentState(_contradiction(session, "rejected"))
@@ -143,7 +141,7 @@ def approve_assignment(
 
 @transaction.atomic
 def reject_assignment(*, requester: Requester, public_id: str, feedback: str) -> None:
-    """Reject the assignment; of a participant, the submission at the recruiter, too."""
+    """Reject the assignment and, for a participant, the submission at the recruiter."""
     session = _session(requester, public_id)
     if session is not None:
         if _is_decided(session, Kind.APPROVE):
@@ -162,8 +160,7 @@ def reject_assignment(*, requester: Requester, public_id: str, feedback: str) ->
 
 @transaction.atomic
 def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
-    """Write down a bonus for a participant, once under a token; False where the assignment's
-    worker is paid here."""
+    """Record a participant's bonus, once per token. False if the worker is paid here."""
     session = _session(requester, bonus.assignment_id)
     if session is None or session.worker.paid_by == PaidBy.LEDGER:
         return False
@@ -191,8 +188,7 @@ def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
 
 
 def _require_called(connection: RecruiterConnection) -> None:
-    """Refuse a bonus that would wait until somebody connects the account again, long after it may
-    have been paid there by hand. Who comes by links is paid by the requester's file."""
+    # It would wait until the account is connected again, and may be paid by hand meanwhile.
     if connection.kind == RecruiterConnection.Kind.PROLIFIC and not connection.encrypted_token:
         raise InvalidParameter(
             f"{connection.name} is disconnected, and pays no bonus that is requested here: connect "
@@ -202,8 +198,7 @@ def _require_called(connection: RecruiterConnection) -> None:
 
 
 def _ask_again_if_refused(known: Intent, session: Session, bonus: Bonus) -> None:
-    """One that its recruiter refused, as for want of money, is asked for again under its token, of
-    another amount, too: nothing was paid by it. Any other stands already."""
+    # Nothing was paid by a refused bonus, so its token may be used again, with another amount, too.
     again = Intent.objects.filter(pk=known.pk, state=Intent.State.REFUSED, session=session)
     facts: dict[str, Any] = {"problem": "", "done_at": None, "sent_at": None, "basis": {}}
     facts |= {"amount": bonus.amount_usd, "text": bonus.reason}
@@ -215,8 +210,8 @@ def _ask_again_if_refused(known: Intent, session: Session, bonus: Bonus) -> None
 def request_bonus_in(
     currency: str, *, study: RecruitedStudy, worker_id: str, bonus: Decimal, reason: str, token: str
 ) -> Intent:
-    """Write down a bonus in the currency of the recruiter's account, once under a token, for the
-    latest participation of a worker in the study, or else in another of the same HITs there."""
+    """Record a bonus in the account's currency, once per token, for the session of
+    `participation_of`."""
     there = study.connection.settings.get("currency", "")
     if currency != there or not currency:
         text = f"The account at {study.connection.name} is in {there}."
@@ -235,15 +230,14 @@ def request_bonus_in(
 
 
 def require_bonus_amount(bonus: Decimal) -> None:
-    """Refuse what no bonus can be."""
     if not CENT <= bonus <= LARGEST_BONUS_USD or bonus != bonus.quantize(CENT):
         text = f"A bonus is from {CENT} to {LARGEST_BONUS_USD:,}, in whole cents."
         raise InvalidParameter(text, code="bad_amount")
 
 
 def participation_of(study: RecruitedStudy, worker_id: str) -> Session:
-    """The one that a bonus is paid for: a worker's latest in the study, or else in another of the
-    same HITs at its recruiter."""
+    """The session that a bonus is paid for: the worker's latest in this study, else in another
+    study of the same HITs at this recruiter."""
     sessions = Session.objects.filter(
         connection=study.connection_id,
         study__hit_type=study.hit_type_id,
@@ -271,9 +265,8 @@ def _same_bonus(asked: Intent, worker_id: str, bonus: Decimal) -> Intent:
 def request_messages(
     *, requester: Requester, subject: str, text: str, worker_ids: Sequence[str]
 ) -> list[str]:
-    """Write down messages to those of these workers who are the requester's participants, once
-    each; return the ids of the others, who read their messages here, or whom nothing brings one:
-    of a recruiter that is not called."""
+    """Record a message to each of these workers who is the requester's participant; return the ids
+    of the others. Those read messages here, or their recruiter is not called."""
     participants = WorkerAccount.objects.filter(
         paid_by=PaidBy.RECRUITER, worker_id__in=worker_ids, sessions__study__requester=requester
     )
@@ -290,8 +283,7 @@ def request_messages(
 def message_participant(
     requester: Requester, worker: WorkerAccount, subject: str, text: str
 ) -> None:
-    """Write down a message to somebody whose recruiter is to send it; of anybody else, who
-    reads messages here, nothing."""
+    """Record a message if the worker's recruiter is to send it; others read messages here."""
     if worker.paid_by == PaidBy.RECRUITER:
         request_messages(
             requester=requester, subject=subject, text=text, worker_ids=[worker.worker_id]
@@ -299,7 +291,7 @@ def message_participant(
 
 
 def approve_overdue() -> int:
-    """Write down for the recruiter what time has approved here; return of how many sessions."""
+    """Record for the recruiter what time has approved here; return how many sessions."""
     others = SessionItem.objects.filter(session=OuterRef("pk"))
     others = others.exclude(assignment__status=Assignment.Status.APPROVED)
     # One that was refused there stands among what somebody must look after.
@@ -316,7 +308,7 @@ def approve_overdue() -> int:
 
 
 def _session(requester: Requester, public_id: str) -> Session | None:
-    """The session that this assignment is of, held; before any HIT, as sessions always are."""
+    """The assignment's session, locked. Sessions are always locked before HITs."""
     rows = Assignment.objects.of(requester).filter(public_id=public_id)
     key = rows.values_list("session_item__session", flat=True).first()
     return None if key is None else _locked(key)

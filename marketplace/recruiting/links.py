@@ -24,7 +24,7 @@ Kind = RecruiterConnection.Kind
 
 @dataclass(frozen=True)
 class Parameters:
-    """The names of the URL parameters in which a panel sends its ids; empty: it sends none."""
+    """Names of the URL parameters with a panel's ids; "" if it does not send one."""
 
     worker: str = ""
     study: str = ""
@@ -33,8 +33,6 @@ class Parameters:
 
 @dataclass(frozen=True)
 class LinkPanel:
-    """A panel of links, set by the names of its parameters and an address for each code."""
-
     name: str
     parameters: Parameters
     # By code: an address with placeholders. No address: the participant copies the code.
@@ -43,15 +41,15 @@ class LinkPanel:
     ids: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def read_arrival(self, parameters: Mapping[str, str]) -> Arrival:
-        """Return who the link says comes. Nothing in it proves that: whoever knows an id can
-        come in with it, so it opens an account of that panel's alone."""
+        """Return who the link says comes. Nothing proves it, so it opens only an account of this
+        panel."""
         participant = self._required(parameters, self.parameters.worker)
         submission = self._required(parameters, self.parameters.session)
         study_id = _read(parameters, self.parameters.study)
         return Arrival(study=study_id, submission=submission, participant=participant)
 
     def way_back(self, code: str) -> str:
-        """The requester's address for this code; nothing in it is a visitor's but quoted ids."""
+        """The requester's address for this code, with the visitor's ids quoted."""
         address = self.addresses.get(code, "")
         for name, value in ({"code": code} | dict(self.ids)).items():
             address = address.replace(f"{{{name}}}", quote(value, safe=""))
@@ -72,8 +70,8 @@ class LinkPanel:
 
 
 def panel_of(study: RecruitedStudy, session: Session | None = None) -> LinkPanel:
-    """Who sends the study's participants; with a session, able to lead its participant back. An own
-    lab sends no ids: the link itself is who comes."""
+    """The study's panel; with a session, it can lead the participant back. An own lab sends no
+    ids: the link itself identifies the participant."""
     is_panel = study.connection.kind != Kind.OWN_LAB
     names = Parameters(study.worker_parameter, study.study_parameter, study.session_parameter)
     parameters = names if is_panel else Parameters()
@@ -89,7 +87,7 @@ def panel_of(study: RecruitedStudy, session: Session | None = None) -> LinkPanel
 
 
 def is_address(text: str, *, allow_http: bool) -> bool:
-    """Whether this is a full web address, whose host no placeholder can change."""
+    """Whether this is a full web address whose host no placeholder can change."""
     schemes = ("https", "http") if allow_http else ("https",)
     if "\\" in text or not text.isprintable() or " " in text:
         return False  # browsers read a backslash as a slash, and go to another host
@@ -102,7 +100,7 @@ def is_address(text: str, *, allow_http: bool) -> bool:
 
 
 def address_error(text: str) -> str:
-    """What is wrong with an address to go back to; empty where nothing is."""
+    """What is wrong with an address to return to, or ""."""
     if not text:
         return ""
     if not is_address(text, allow_http=not settings.HTTPS):
@@ -119,8 +117,8 @@ def address_error(text: str) -> str:
 
 
 def repeated_parameter(*names: str) -> str:
-    """What is wrong where a panel's ids share a URL parameter: a participant's id would pass for a
-    study's, which is no secret. Empty where each has its own."""
+    """What is wrong if two ids share a URL parameter, or "". A participant's id would be shown as
+    a study's, which is no secret."""
     given = [name.casefold() for name in names if name]
     if len(set(given)) == len(given):
         return ""
@@ -145,5 +143,5 @@ def _read(parameters: Mapping[str, str], name: str) -> str:
 
 
 def _is_unfilled(value: str) -> bool:
-    """Whether the panel has left the mark of where an id goes: {{%PID%}}, %SURVEY_CODE%."""
+    """Whether the panel left its placeholder: {{%PID%}}, %SURVEY_CODE%."""
     return "{{" in value or "${" in value or (len(value) > 2 and value[0] == value[-1] == "%")

@@ -27,7 +27,6 @@ PURPOSE = "recruiter's participant id"
 
 
 def account_of(study: RecruitedStudy, external_id: str) -> WorkerAccount:
-    """The account that a recruiter's id stands for, made where it is new."""
     connection, paid_by = study.connection, study.hit_type.paid_by
     participant = find_participant(connection, external_id)
     if participant is None:
@@ -51,7 +50,7 @@ def find_participant(connection: RecruiterConnection, external_id: str) -> Parti
 
 
 def new_participant(paid_by: str) -> WorkerAccount:
-    """An account that nobody can sign in to with a password."""
+    """An account without a password: nobody can sign in to it."""
     user = User(username=f"participant-{new_person_id()}")
     user.set_unusable_password()
     user.save()
@@ -59,9 +58,8 @@ def new_participant(paid_by: str) -> WorkerAccount:
 
 
 def erase_participant(*, study: RecruitedStudy, worker_id: str) -> None:
-    """Erase who a participant of the study's HITs is, who asked the researchers for it: their
-    participations in all studies of the account, and what they told. A second time changes
-    nothing; refused, with the reasons, while work or a decision is open."""
+    """Erase who a participant of the study's HITs is: all sessions of the account and what they
+    told. Repeating it changes nothing; refused, with reasons, while work or a decision is open."""
     came = Q(sessions__study__hit_type=study.hit_type_id) | Q(
         assignments__hit__hit_type=study.hit_type_id
     )
@@ -85,8 +83,8 @@ def _seals(connection: RecruiterConnection, external_id: str) -> list[str]:
 
 @transaction.atomic
 def reencrypt_participants() -> int:
-    """Encrypt all recruiters' ids under the first of ENCRYPTION_KEYS, and seal them anew, so that
-    the same people are recognised; return how many changed."""
+    """Encrypt and seal all participant ids with the first of ENCRYPTION_KEYS, so that the same
+    people are still recognised; return how many changed."""
     rows = Session.objects.exclude(encrypted_participant_id="")
     return reencrypt_column(rows, "encrypted_participant_id", _seal_again)
 
@@ -100,15 +98,11 @@ def _seal_again(session: Session) -> list[str]:
 
 @transaction.atomic
 def reencrypt_demographics() -> int:
-    """Encrypt what participants told under the first of ENCRYPTION_KEYS; return how many rows
-    changed."""
     return reencrypt_column(SessionDemographics.objects.all(), "encrypted_answers")
 
 
 @transaction.atomic
 def reencrypt_tokens() -> int:
-    """Encrypt the tokens of all connections, those offered, and webhooks' secrets under the first
-    of ENCRYPTION_KEYS; return how many changed."""
     names = ("encrypted_token", "encrypted_offer", "encrypted_webhook_secret")
     rows = RecruiterConnection.objects
     return sum(reencrypt_column(rows.exclude(**{name: ""}), name) for name in names)

@@ -36,12 +36,12 @@ from marketplace.models import (
 
 
 class Contended(Exception):
-    """Others hold what could be had. Their transactions end soon."""
+    """Another transaction, which ends soon, holds the HITs."""
 
 
 def reserve_items(session: Session, *, now: datetime, waits: bool, takes_fewer: bool) -> bool:
-    """Give the session its assignments, in the caller's transaction; False where no HIT is left,
-    or fewer than the study says and `takes_fewer` is not set."""
+    """Create the session's assignments, in the caller's transaction. False if no HIT is left, or
+    fewer than the study says and `takes_fewer` is not set."""
     wanted = session.study.items_per_session
     hits = _candidates(session, now)
     rows = _waited_for(hits, wanted) if waits else list(hits.not_locked_by_others()[:wanted])
@@ -82,13 +82,13 @@ def _waited_for(hits: HitQuerySet, wanted: int) -> list[Hit]:
 
 
 def judgments_wanted(hit_type: HitType, annotation_prefix: str = "") -> list[int]:
-    """How many judgments each open HIT still wants, those that want any."""
+    """Open judgments of each open HIT that wants any."""
     study = RecruitedStudy(hit_type=hit_type, annotation_prefix=annotation_prefix)
     return Demand([study]).judgments_of(study)
 
 
 def places_for(hit_type: HitType, items_per_session: int, annotation_prefix: str = "") -> int:
-    """Places for all judgments that neither anybody gives nor an open study of the HITs has."""
+    """Places for the judgments that nobody gives and no open study of the HITs covers."""
     study = RecruitedStudy(
         hit_type=hit_type, items_per_session=items_per_session, annotation_prefix=annotation_prefix
     )
@@ -97,13 +97,13 @@ def places_for(hit_type: HitType, items_per_session: int, annotation_prefix: str
 
 
 def places_needed(n_judgments: int, most_of_a_hit: int, items_per_session: int) -> int:
-    """The judgments divided by a participant's HITs, the last of whom may have fewer; and as many
-    as a single HIT wants, since a participant judges it once."""
+    """Places for these judgments: at least as many as one HIT wants, since a participant judges it
+    once."""
     return max(math.ceil(n_judgments / items_per_session), most_of_a_hit)
 
 
 def require_work(study: RecruitedStudy, n_more: int, *, n_present: int = 0) -> None:
-    """Refuse so many places beyond the present ones where that is more than judgments need."""
+    """Refuse `n_more` places if the judgments need fewer."""
     demand = Demand([study])
     wanted = demand.judgments_of(study)
     if not wanted:
@@ -123,20 +123,19 @@ def require_work(study: RecruitedStudy, n_more: int, *, n_present: int = 0) -> N
 
 
 def free_and_needed(study: RecruitedStudy) -> tuple[int, int]:
-    """Places of a study that nobody has, and those for judgments that nobody gives, nor whoever
-    comes to another study of the same HITs."""
+    """The study's free places, and the places needed for judgments that no participant and no
+    other study covers."""
     return free_and_needed_of([study])[study.pk]
 
 
 def free_and_needed_of(studies: Sequence[RecruitedStudy]) -> dict[int, tuple[int, int]]:
-    """The same of several, by their keys, in as many statements as of one."""
     demand = Demand(studies)
     return {one.pk: (demand.n_free(one), demand.beside_others(one)[1]) for one in studies}
 
 
 class Demand:
-    """What the HITs of some studies still want, and which places of those studies, and of others of
-    the same HITs, are taken: looked up at once, however many studies they are."""
+    """What the HITs of some studies still want and which places are taken, in a fixed number of
+    queries."""
 
     def __init__(self, studies: Sequence[RecruitedStudy]) -> None:
         types = {one.hit_type_id for one in studies}
@@ -149,7 +148,6 @@ class Demand:
         self._n_taken = _places_taken(every.values())
 
     def judgments_of(self, study: RecruitedStudy) -> list[int]:
-        """How many judgments each open HIT of a study still wants, those that want any."""
         return [
             n
             for hit_type, annotation, n in self._hits
@@ -164,8 +162,8 @@ class Demand:
         return max(0, study.places - self.n_taken(study))
 
     def beside_others(self, study: RecruitedStudy) -> tuple[int, int]:
-        """Free places of other open studies of the same HITs, and how many of this one the
-        judgments need that those leave."""
+        """Free places of other open studies of the same HITs, and this study's places for the
+        judgments that those leave."""
         wanted = self.judgments_of(study)
         n_elsewhere = n_given = 0
         for other in self._others_open(study):
@@ -179,7 +177,7 @@ class Demand:
         return n_elsewhere, places_needed(left, most, study.items_per_session)
 
     def _others_open(self, study: RecruitedStudy) -> list[RecruitedStudy]:
-        """Other studies of the same HITs whose free places are for the same judgments."""
+        # Only those whose free places are for the same judgments.
         mine = study.annotation_prefix
         return [
             one
@@ -213,8 +211,7 @@ def _too_many(n_judgments: int, n_needed: int, n_free: int, n_elsewhere: int) ->
 
 
 def _open_hits(studies: Sequence[RecruitedStudy]) -> list[tuple[int, str, int]]:
-    """The HIT type, the annotation, and how many judgments it wants, of each open HIT that wants
-    any. Of one study only those of its part of the type."""
+    """HIT type, annotation and number of wanted judgments of each open HIT that wants any."""
     hits = Hit.objects.filter(hit_type__in={one.hit_type_id for one in studies})
     if len(studies) == 1:
         hits = hits_of(studies[0])
@@ -226,8 +223,8 @@ def _open_hits(studies: Sequence[RecruitedStudy]) -> list[tuple[int, str, int]]:
 
 
 def _places_taken(studies: Iterable[RecruitedStudy]) -> Counter[int]:
-    """Places that somebody has or had and that are not free again, by study; of those that were
-    erased before that was kept, nobody knows any more of which study they were."""
+    """Taken places by study. Of old erased participations the study is unknown, so they count for
+    each study of the connection."""
     connections = {one.pk: one.connection_id for one in studies}
     n_taken = Counter[int]()
     if not connections:

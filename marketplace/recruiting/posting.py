@@ -50,8 +50,8 @@ STATES = {
 
 
 def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | None = None) -> Cost:
-    """Publish a draft, once whoever pays has typed back what it costs. From then on the recruiter
-    pays for the HIT type."""
+    """Publish a draft whose cost the requester typed back. From then on the recruiter pays for the
+    HIT type."""
     recruiter = required_recruiter(study.connection)
     try:
         posted = recruiter.study(study.external_id)
@@ -77,7 +77,7 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
 
 
 def pause_study(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Let nobody in for a while but who holds a place already, neither there nor here."""
+    """Admit only participants who hold a place already, here and at the recruiter."""
     _move(study, "pause", StudyState.PAUSED, user)
 
 
@@ -86,12 +86,11 @@ def resume_study(*, study: RecruitedStudy, user: User | None = None) -> None:
 
 
 def stop_study(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Let nobody in any more but who holds a place already; who is at work finishes."""
     _move(study, "stop", StudyState.STOPPED, user)
 
 
 def price_places(*, study: RecruitedStudy, total: int) -> Cost:
-    """What so many places in all cost beyond those that the study has."""
+    """The cost of the places beyond those that the study has."""
     recruiter = required_recruiter(study.connection)
     try:
         return _quote(study, recruiter, total, _n_more(study, recruiter, total))
@@ -106,8 +105,8 @@ def set_places(
     confirmed: Decimal | None = None,
     user: User | None = None,
 ) -> None:
-    """Have so many places in all; said twice it is the same. Where an amount is confirmed, it is
-    what those cost that are more."""
+    """Set the total number of places. If an amount is confirmed, it is the cost of the additional
+    ones. Repeating it changes nothing."""
     recruiter = required_recruiter(study.connection)
     if study.state == State.STOPPED:  # whatever is heard of it, it is looked at in a minute
         rows = RecruiterConnection.objects.filter(pk=study.connection_id)
@@ -123,8 +122,8 @@ def set_places(
 
 
 def follow_studies(connection: RecruiterConnection, recruiter: Prolific) -> None:
-    """Write down how each study stands there that is not over, drafts too: that one was published
-    may not have been heard. Whether one that was stopped is open again is looked at each hour."""
+    """Store each open study's state at the recruiter; drafts too, since one may have been
+    published unheard. Stopped studies are looked at once an hour."""
     states, now = [State.DRAFT, State.ACTIVE, State.PAUSED], clock.now()
     if is_hour_over := (connection.stopped_looked_at or now - HOUR) <= now - HOUR:
         states.append(State.STOPPED)
@@ -161,7 +160,6 @@ def _add_places(
 
 
 def _n_more(study: RecruitedStudy, recruiter: Prolific, total: int) -> int:
-    """How many places that is more than there are."""
     if not 1 <= total <= MOST_PLACES:
         raise InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"})
     posted = recruiter.study(study.external_id)
@@ -178,7 +176,7 @@ def _n_more(study: RecruitedStudy, recruiter: Prolific, total: int) -> int:
 
 
 def _quote(study: RecruitedStudy, recruiter: Prolific, total: int, n_places: int) -> Cost:
-    """What so many places cost, remembered beside the total that they make."""
+    """The cost of these places, stored next to the total that they make."""
     if study.reward is None:
         raise InvalidParameter(_("This draft is of before rewards were kept: draft it anew."))
     nothing = Cost(Decimal("0.00"), study.connection.settings.get("currency", ""))
@@ -189,8 +187,8 @@ def _quote(study: RecruitedStudy, recruiter: Prolific, total: int, n_places: int
 
 
 def _require_same_pay(study: RecruitedStudy, posted: PostedStudy) -> None:
-    """Refuse to spend on a study whose pay was changed there by hand: what is typed back, and held
-    against a rule's amount, is of the pay that was decided on here."""
+    """Refuse to spend on a study whose pay was changed at the recruiter: the confirmed amount and
+    a rule's limit are for the pay decided here."""
     is_draft = posted.state == StudyState.DRAFT
     if study.reward is not None and posted.reward != study.reward:
         text = _(
@@ -234,7 +232,7 @@ def _done(
     move: Callable[[str], None],
     wanted: tuple[StudyState, ...],
 ) -> None:
-    """Make a transition; where no answer says so, the study's state does."""
+    # If the answer is lost, the study's state says whether the transition was made.
     require_turn()
     try:
         try:
@@ -300,8 +298,8 @@ def _charge(
     n_places: int,
     external_id: str,
 ) -> None:
-    """What publishing it, or so many more places, cost there at the reward there, beside the
-    ledger. Whoever is screened out is charged for one by one, if anybody is."""
+    """Record what publishing, or this many more places, cost at the recruiter's reward.
+    Screened-out participants are charged one by one."""
     kind = RecruiterCharge.Kind.STUDY
     charges = RecruiterCharge.objects.filter(connection=study.connection, kind=kind)
     if study.reward is None or charges.filter(external_id=external_id).exists():

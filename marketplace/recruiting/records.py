@@ -88,8 +88,6 @@ class SubmissionState(Enum):
 
 @dataclass(frozen=True)
 class Filter:
-    """Who may take part; excluding people is a filter too. Either values or a range."""
-
     filter_id: str
     values: tuple[str, ...] = ()
     lower: Decimal | None = None
@@ -98,8 +96,6 @@ class Filter:
 
 @dataclass(frozen=True)
 class Code:
-    """The code that a participant brings back for an outcome, and what it sets off."""
-
     outcome: Outcome
     code: str
     request_return: str = ""  # the reason that participants read; "" asks for no return
@@ -155,8 +151,6 @@ class Cost:
 
 @dataclass(frozen=True)
 class Account:
-    """Who the credentials belong to, and what is there to spend."""
-
     name: str
     currency: str
     available: Decimal
@@ -262,7 +256,5 @@ class Event:
 
 @dataclass(frozen=True)
 class Demographics:
-    """What participants told their recruiter, by submission."""
-
     submission: str
     answers: Mapping[str, str]

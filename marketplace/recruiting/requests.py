@@ -37,7 +37,8 @@ from work.request import request_job
 
 
 def price_bonus(*, study: RecruitedStudy, worker_id: str, bonus: Decimal) -> Cost:
-    """What a bonus of this amount costs for a participant of the study, or of its HITs there."""
+    """What a bonus of this amount costs, fees included. It is set up at the recruiter and not
+    paid, which is free."""
     recruiter = required_recruiter(study.connection)
     require_bonus_amount(bonus)
     session = participation_of(study, worker_id)
@@ -90,7 +91,6 @@ ACTS: dict[str, Callable[[RecruitedStudy, Mapping[str, Any]], object]] = {
 def request_connection(
     *, requester: Requester, name: str, token: str, workspace: str, project: str = ""
 ) -> RecruiterConnection:
-    """Have a token tried, and kept where the recruiter accepts it."""
     connection = offer_prolific(
         requester=requester, name=name, token=token, workspace=workspace, project=project
     )
@@ -106,8 +106,8 @@ def request_draft(
     values: Posting,
     request_token: str,
 ) -> RecruitedStudy:
-    """A study that is drafted at the recruiter; under the same token the same study, whose draft
-    is requested anew where it was not made."""
+    """Write a study and request its draft. The same token returns the same study, whose failed
+    draft is requested again."""
     Requester.objects.select_for_update(no_key=True).get(pk=hit_type.requester_id)
     mine = RecruitedStudy.objects.filter(requester=hit_type.requester_id)
     known = mine.filter(request_token=request_token).first()
@@ -130,8 +130,8 @@ def request_action(
     values: Mapping[str, Any] | None = None,
     request_token: str = "",
 ) -> RecruitedStudy:
-    """Have something done about a study at its recruiter, unless the same is under way, or was
-    done under the same token."""
+    """Request an action on the study at its recruiter, unless the same is under way or was done
+    under this token."""
     held = _held(study.pk)
     if request_token and held.action_token == request_token and (held.action or not held.problem):
         return held
@@ -159,7 +159,7 @@ def perform_connection(connection_id: int) -> None:
 
 
 def perform_action(study_id: int, number: int, *, is_last_try: bool = True) -> None:
-    """Do what was requested under this number, and write down that, or why it was not, done."""
+    """Do the action requested under this number, and store why if it was not done."""
     rows = RecruitedStudy.objects.select_related("connection", "hit_type", "requester")
     study = rows.filter(pk=study_id, action_number=number).exclude(action="").first()
     if study is None:
@@ -180,8 +180,7 @@ def perform_action(study_id: int, number: int, *, is_last_try: bool = True) -> N
 
 
 def end_abandoned_actions(connection: RecruiterConnection) -> None:
-    """Say of what no job does any more, since its process was killed each time, that it was cut
-    off: else nothing could be done about the study again."""
+    """End actions whose job was killed at each try: otherwise the study is blocked forever."""
     # In this order: a job is there before its action is seen.
     for study in list(connection.studies.exclude(action="")):
         of_study = Job.objects.unfinished().filter(kind=ACT, arguments__study=study.pk)

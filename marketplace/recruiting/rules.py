@@ -84,7 +84,6 @@ class RuleValues:
 def create_rule(
     *, connection: RecruiterConnection, values: RuleValues, user: User | None = None
 ) -> RecruitingRule:
-    """A rule for what the connection's requester creates from now on."""
     _check(connection, values)
     rule = RecruitingRule.objects.create(
         requester=connection.requester,
@@ -109,7 +108,7 @@ def create_rule(
 
 @transaction.atomic
 def end_rule(*, rule: RecruitingRule, user: User | None = None) -> None:
-    """Attach nothing more. Studies that are open go on and are not extended."""
+    """Attach nothing more. Open studies continue and are not extended."""
     rows = RecruitingRule.objects.filter(pk=rule.pk, ended_at=None)
     if rows.update(ended_at=clock.now()):
         note(
@@ -121,7 +120,7 @@ def end_rule(*, rule: RecruitingRule, user: User | None = None) -> None:
 
 
 def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitValues) -> Hit:
-    """Publish a HIT, and its HIT type where it is new, attached where a rule says so."""
+    """Publish a HIT, and its HIT type if it is new, attached if a rule says so."""
     if not _has_rules(requester):
         return creation.create_hit(requester=requester, type_values=type_values, values=values)
     with transaction.atomic():
@@ -130,7 +129,7 @@ def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitV
 
 
 def create_hit_with_hit_type(*, requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
-    """Publish a HIT of this type, attached where a rule says so."""
+    """Publish a HIT of this type, attached if a rule says so."""
     # Without rules it is one statement more than publishing alone, and no savepoint.
     if hit_type.paid_by != PaidBy.RECRUITER and not _has_rules(requester):
         return creation.create_hit_with_hit_type(
@@ -156,7 +155,6 @@ def _create_attached(requester: Requester, hit_type: HitType, values: HitValues)
 
 
 def require_possible(hit_type: HitType, recruiter: str) -> None:
-    """Refuse what nobody whom a recruiter sends could meet."""
     names = [
         system.name
         for each in stored_requirements(hit_type)
@@ -171,7 +169,7 @@ def require_possible(hit_type: HitType, recruiter: str) -> None:
 
 
 def _attach(requester: Requester, hit_type: HitType) -> None:
-    """Let the first rule that matches have a HIT type that has no HIT."""
+    # The first matching rule gets a HIT type that has no HIT.
     if hit_type.paid_by == PaidBy.RECRUITER:
         return
     rule = _rule_for(requester, hit_type)
@@ -238,8 +236,7 @@ DISCARDED = gettext_lazy("The draft was discarded, so that nobody is asked for."
 
 
 def follow_attached(connection: RecruiterConnection) -> None:
-    """Do what is to be done about each HIT type that is attached. What can't be done stays beside
-    it, for whoever looks."""
+    """Do what is due for each attached HIT type. A problem is stored with it."""
     now = clock.now()
     rows = AttachedHitType.objects.filter(rule__connection=connection)
     open_hits = Hit.objects.filter(hit_type=OuterRef("hit_type"), expiration__gt=now)
@@ -251,7 +248,6 @@ def follow_attached(connection: RecruiterConnection) -> None:
 
 
 def _follow_one(attached: AttachedHitType, now: datetime) -> None:
-    """Follow it, and write beside it what is in the way."""
     rows = AttachedHitType.objects.filter(pk=attached.pk)
     try:
         _follow(attached, now)
@@ -313,7 +309,7 @@ def _follow(attached: AttachedHitType, now: datetime) -> None:
 
 
 def _settle_pending(attached: AttachedHitType) -> None:
-    """Look whether what was to be spent is: it is charged then, or free for other HITs."""
+    """Find out whether a pending cost was spent: it is charged then, or free for other HITs."""
     study = attached.study
     if study is not None and attached.pending_cost is not None:
         with suppress(NotFound):  # one that was deleted there costs nothing
@@ -322,7 +318,7 @@ def _settle_pending(attached: AttachedHitType) -> None:
 
 
 def _is_certain(refused: BaseException) -> bool:
-    """Whether no request behind a refusal may be on its way to the recruiter still."""
+    """Whether no request behind a refusal may still be on its way to the recruiter."""
     seen: BaseException | None = refused
     while seen is not None:
         if isinstance(seen, Uncertain):
@@ -332,8 +328,8 @@ def _is_certain(refused: BaseException) -> bool:
 
 
 def _require_draft(study: RecruitedStudy | None) -> None:
-    """Whoever deletes a draft there wants nobody to come by it: no other takes its place as long as
-    one of its HITs is open."""
+    # Whoever deletes a draft at the recruiter wants no participants from it: nothing replaces it
+    # while one of its HITs is open.
     if study is None or study.state != State.DRAFT or not study.external_id:
         return
     try:
@@ -344,7 +340,6 @@ def _require_draft(study: RecruitedStudy | None) -> None:
 
 
 def _end(attached: AttachedHitType, study: RecruitedStudy | None, now: datetime) -> None:
-    """None of its HITs is open any more."""
     if study is not None and study.state in (State.ACTIVE, State.PAUSED):
         stop_study(study=study)
     if study is not None and study.state == State.DRAFT:
@@ -355,8 +350,8 @@ def _end(attached: AttachedHitType, study: RecruitedStudy | None, now: datetime)
 
 
 def _places_in_all(study: RecruitedStudy) -> int:
-    """With those for judgments that nobody gives and that no free place is for. Nor are any bought
-    for what was held by those who may still give their place back, or whom nobody may pay."""
+    """The study's places and those for uncovered judgments. No places are bought for participants
+    who may still give theirs back, or whom nobody may pay."""
     free, needed = free_and_needed(study)
     if study.state == State.STOPPED and free and needed:
         why = STOPPED_EARLY if study.external_id else DISCARDED
@@ -375,13 +370,11 @@ def _places_in_all(study: RecruitedStudy) -> int:
 
 
 def _places_of(attached: AttachedHitType) -> int:
-    """As many as judgments need that nobody gives."""
     return min(MOST_PLACES, places_for(attached.hit_type, attached.rule.items_per_session))
 
 
 @transaction.atomic
 def _write(attached: AttachedHitType) -> RecruitedStudy:
-    """A study with a place for each judgment that nobody gives."""
     rule = attached.rule
     reward = rule.reward
     if reward is None:
@@ -401,7 +394,6 @@ def _write(attached: AttachedHitType) -> RecruitedStudy:
 
 
 def _commit(attached: AttachedHitType, cost: Decimal) -> None:
-    """Hold a cost against the rule's amount before it is spent."""
     _require_affordable(attached.rule, cost)
     _note_pending(attached, cost)
 

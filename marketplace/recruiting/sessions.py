@@ -56,9 +56,8 @@ def start_session(
     external_study_id: str = "",
     is_compatible: bool = True,
 ) -> Session:
-    """The session of this submission, with its items or with the outcome that there are none;
-    whoever comes again comes back to the same. `is_compatible` where the study takes the device
-    that the participant comes with."""
+    """The submission's session, with its items or with the outcome that there are none; the same
+    at each visit. `is_compatible`: the study accepts the participant's device."""
     facts = {
         "study": study,
         "worker": worker,
@@ -94,35 +93,34 @@ def start_session(
 
 
 class _Settleable(Exception):
-    """Too few items, before it was looked whether time has freed some."""
+    """Too few items, before expired assignments were settled."""
 
 
 def latest_session(worker: WorkerAccount) -> Session | None:
-    """The participation that a participant is in, or was in last."""
     rows = Session.objects.filter(worker=worker).select_related("study__hit_type__requester")
     return rows.order_by("-pk").first()
 
 
 def next_assignment(session: Session) -> Assignment | None:
-    """What the participant works on next; none where all is handed in or time is over."""
+    """The participant's next assignment; None if all is handed in or time is over."""
     rows = Assignment.objects.filter(session_item__session=session)
     accepted = rows.filter(status=Assignment.Status.ACCEPTED, deadline__gt=clock.now())
     return accepted.order_by("session_item__position").first()
 
 
 def due_at(session: Session) -> datetime:
-    """When the participant's time is over at the recruiter."""
     return session.expires_at - GRACE
 
 
 def due_at_of(assignment: Assignment) -> datetime | None:
-    """The same of the participation that an assignment is of; None where it is of none."""
+    """The participant's deadline; None if the assignment belongs to no session."""
     item = SessionItem.objects.filter(assignment=assignment).select_related("session").first()
     return due_at(item.session) if item else None
 
 
 def place_of(assignment: Assignment) -> tuple[int, int] | None:
-    """Which of how many pages of its participation an assignment is; None where it is of none."""
+    """The assignment's position and the number of assignments in its session; None without a
+    session."""
     item = SessionItem.objects.filter(assignment=assignment).first()
     if item is None:
         return None
@@ -130,14 +128,14 @@ def place_of(assignment: Assignment) -> tuple[int, int] | None:
 
 
 def hand_in(*, public_id: str, fields: Sequence[tuple[str, list[str]]]) -> Assignment:
-    """Hand in the answers, and decide the outcome where they were the last. Of participants work
-    is taken that comes after its time, too."""
+    """Hand in the answers, and complete the session if they were the last. A participant's late
+    work is accepted, too."""
     submit = partial(submit_assignment, public_id=public_id, fields=fields)
     return _hand_in(submit, public_id, answer_document(fields))
 
 
 def hand_in_form(*, public_id: str, answer: str) -> Assignment:
-    """The same of a form on a page of our own, which was checked."""
+    """The same for a form on our own page, which was checked."""
     submit = partial(submit_answer, public_id=public_id, answer=answer, is_checked=True)
     return _hand_in(submit, public_id, answer)
 
@@ -155,7 +153,6 @@ def _hand_in(submit: Callable[[], Assignment], public_id: str, answer: str | Non
 
 
 def complete_session_of(assignment: Assignment) -> None:
-    """Complete the session that the assignment is of, if any, where this was its last."""
     item = SessionItem.objects.filter(assignment=assignment).first()
     if item is not None:
         complete_if_done(item.session_id)
@@ -163,7 +160,6 @@ def complete_session_of(assignment: Assignment) -> None:
 
 @transaction.atomic
 def complete_if_done(session_id: int) -> bool:
-    """Decide that a session is completed, once all of its items are handed in."""
     session = _locked(session_id)
     if session.outcome or session.state not in (State.STARTED, State.TIMED_OUT):
         return False
@@ -178,8 +174,8 @@ def complete_if_done(session_id: int) -> bool:
 
 @transaction.atomic
 def end_session(*, session: Session, outcome: str) -> Session:
-    """End a participation otherwise than by completing it; what it had not handed in is free
-    again, and of who withdraws consent all of it. An outcome that was decided stands."""
+    """End a session without completing it, and free what was not handed in; withdrawn consent
+    frees all of it. An earlier outcome stays."""
     if outcome == Outcome.COMPLETED:
         raise ValueError("outcome must not be completed: that follows from the items")
     locked = _locked(session.pk)
@@ -193,15 +189,15 @@ def end_session(*, session: Session, outcome: str) -> Session:
 
 
 def can_be_left(session: Session) -> bool:
-    """Whether the participant can stop: not where the recruiter has decided on all of it already,
-    as by hand before its last page was here. That is paid, or not, and nothing of it is deleted."""
+    """Whether the participant can stop. Not after the recruiter decided on all of it: that is
+    paid, or not, and nothing of it is deleted."""
     is_at_work = session.state == State.STARTED and not session.outcome
     return is_at_work and next_assignment(session) is not None
 
 
 def n_withdrawn_by_stopping(session: Session) -> int:
-    """How many pages are deleted if the participant stops taking part: of who is paid here not
-    those that were decided on, whose money has moved."""
+    """How many answers are deleted if the participant stops. Of a worker paid here, decided ones
+    stay: their money has moved."""
     mine = Assignment.objects.filter(session_item__session=session).handed_in()
     is_undecided = Q(status=Assignment.Status.SUBMITTED)
     return mine.filter(is_undecided | Q(paid_by=PaidBy.RECRUITER)).count()
@@ -209,8 +205,8 @@ def n_withdrawn_by_stopping(session: Session) -> int:
 
 @transaction.atomic
 def return_session(*, session: Session) -> Session:
-    """The participant gave the participation back, even after finishing it. The study says
-    whether what they had handed in is kept; what has been decided on stays."""
+    """The participant returned the place, even after finishing. The study says whether answers are
+    kept; decided ones stay."""
     locked = _locked(session.pk)
     if locked.state in (State.STARTED, State.FINISHED, State.TIMED_OUT):
         _give_back(locked)
@@ -219,7 +215,7 @@ def return_session(*, session: Session) -> Session:
 
 @transaction.atomic
 def time_out_session(*, session: Session) -> Session:
-    """The time of the participation is over; what is handed in stays."""
+    """The session's time is over; what is handed in stays."""
     locked = _locked(session.pk)
     # Of who was to give the place back, too: it is free by that.
     is_lapsed = locked.state == State.FINISHED and locked.outcome != Outcome.COMPLETED
@@ -231,8 +227,7 @@ def time_out_session(*, session: Session) -> Session:
 
 @transaction.atomic
 def screen_out_session(*, session: Session) -> Session:
-    """The recruiter paid the participant as one who may not take part, whether that was said here
-    or not; what was reserved is free again."""
+    """The recruiter paid the participant as screened out; reserved items are free again."""
     locked = _locked(session.pk)
     _free(locked, Assignment.Status.RETURNED)
     _set_state(locked, State.SCREENED_OUT)
@@ -241,8 +236,8 @@ def screen_out_session(*, session: Session) -> Session:
 
 @transaction.atomic
 def leave_session(*, session: Session, state: str) -> None:
-    """The participation was returned, or ran out of time, at its recruiter after a decision on
-    some of it here: that stays, and of the rest becomes what becomes of any other's."""
+    """The place was returned or timed out at the recruiter after a decision on part of it here:
+    that part stays."""
     locked = _locked(session.pk)
     if state == State.RETURNED:
         _give_back(locked)
@@ -260,8 +255,8 @@ def _give_back(locked: Session) -> None:
 
 
 def settle_sessions(now: datetime) -> int:
-    """Write down what time has done to sessions, and which are done though their last request
-    was cut off; return to how many something was done."""
+    """Time out overdue sessions, and complete those whose last request was cut off; return how
+    many changed."""
     n = 0
     waiting = SessionItem.objects.filter(
         session=OuterRef("pk"), assignment__status=Assignment.Status.ACCEPTED
@@ -311,7 +306,7 @@ def _decide(session: Session, outcome: str) -> None:
 
 
 def _decided_state(session: Session) -> str:
-    """How a participation stands that is finished: what was decided on its first HITs holds."""
+    # A decision on its first HITs holds for the whole session.
     kinds = {Intent.Kind.APPROVE: State.APPROVED, Intent.Kind.REJECT: State.REJECTED}
     decisions = Intent.objects.filter(session=session, kind__in=kinds).order_by("-pk")
     decisions = decisions.exclude(state=Intent.State.REFUSED)
@@ -326,7 +321,6 @@ def _set_state(session: Session, state: str) -> None:
 
 
 def free_items(session: Session) -> None:
-    """Give back what is reserved for a participation that is over and was not handed in."""
     _free(session, Assignment.Status.RETURNED)
 
 

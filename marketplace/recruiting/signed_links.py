@@ -43,11 +43,11 @@ SECONDS_TO_ANSWER = 5
 
 
 class Expired(NotVerified):
-    """All is right with the link but its age."""
+    """Only the link's age is wrong."""
 
 
 class PublishedKeys:
-    """The public keys at an address, kept for a day; asked for anew where one is not known."""
+    """The public keys at an address, kept for a day; asked for again if one is unknown."""
 
     def __init__(self, url: str, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._url, self._monotonic, self._lock = url, monotonic, threading.Lock()
@@ -56,7 +56,7 @@ class PublishedKeys:
         self._had_at: float | None = None
 
     def key(self, kid: str) -> RSAPublicKey:
-        """Return the key of this id; `NotVerified` where nobody published it, `Unreachable` where
+        """Return the key of this id. Raises NotVerified if it is not published, Unreachable if
         that cannot be known now."""
         if self._must_ask(kid):
             keys = _fetch(self._url)
@@ -72,7 +72,7 @@ class PublishedKeys:
             )
 
     def _must_ask(self, kid: str) -> bool:
-        """Whether this thread is to ask: one does, once in a while, and no other waits for it."""
+        """Whether this thread asks: one does, once in a while, and no other waits for it."""
         with self._lock:
             now = self._monotonic()
             is_old = self._had_at is None or now - self._had_at > KEPT_SECONDS
@@ -85,7 +85,6 @@ class PublishedKeys:
 
 @cache
 def published_keys(url: str) -> PublishedKeys:
-    """The keys at an address, as this process keeps them."""
     return PublishedKeys(url)
 
 
@@ -105,12 +104,9 @@ def verify_signed_link(
     url: str,
     now: datetime,
 ) -> Arrival:
-    """Return who arrived at `study`, whose page is `url`, by the token among the parameters.
-
-    Every parameter that the link and the token both state must be the same in both.
-    `NotVerified` says what is wrong, `Expired` that nothing is but its age; `Unreachable`, that
-    the keys could not be had.
-    """
+    """Return who arrived at `study`, whose page is `url`, by the token among the parameters. Every
+    parameter that link and token both state must be the same. Raises NotVerified, its subclass
+    Expired, or Unreachable if the keys cannot be fetched."""
     parts = _parts(parameters.get(PARAMETER, ""))
     if parts.header.get("alg") != ALGORITHM:
         text = f"The link's token must be signed by {ALGORITHM}."

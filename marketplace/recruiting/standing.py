@@ -56,7 +56,7 @@ def recruiters_of(requester: Requester) -> list[dict[str, Any]]:
 
 
 def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
-    """These studies, each with its sessions in numbers."""
+    """These studies with counts of their sessions."""
     rows = studies.select_related("connection", "hit_type").prefetch_related("excluded")
     listed = list(rows.order_by("pk"))
     keys = [study.pk for study in listed]
@@ -78,9 +78,9 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
 
 
 def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[str, Any]]:
-    """The calls that nobody answered, before those that were refused, which wait for nobody; of the
-    former the oldest first, whose time to be looked after ends first, of the latter bonuses, which
-    are taken for paid where nothing says that they were refused. So many of each study and kind."""
+    """Uncertain calls, then refused ones, at most MOST_CALLS per study and kind. Uncertain ones
+    are oldest first, since they expire first. Of refused ones bonuses are first: they count as
+    paid unless listed."""
     rows = Intent.objects.filter(session__study__in=studies, state__in=LOOKED_AFTER)
     rows = rows.select_related("session__study", "session__worker")
     is_refused = Case(
@@ -99,8 +99,7 @@ def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[s
 
 
 def refused_bonuses_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]:
-    """All bonuses that were refused, the newest first: each is taken for paid where nothing says
-    otherwise, and of the calls only so many are listed."""
+    """All refused bonuses, newest first: a bonus not listed here counts as paid."""
     rows = Intent.objects.filter(
         session__study__in=studies, kind=Intent.Kind.BONUS, state=Intent.State.REFUSED
     )
@@ -119,8 +118,7 @@ def refused_bonuses_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]
 
 
 def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:
-    """The newest assignments whose answers participants took back: who stopped taking part, and
-    who returned a study that keeps nothing then. Requesters who have copies delete them."""
+    """The newest assignments whose answers participants took back: requesters delete copies."""
     rows = Assignment.objects.filter(
         withdrawn_at__isnull=False, hit__hit_type__in=studies.values("hit_type")
     )
@@ -129,8 +127,8 @@ def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:
 
 
 def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]:
-    """The newest whose work waits for a decision that may not be taken there as it is meant: the
-    place was returned, its time ran out, or the code that was entered is not the one given."""
+    """The newest with undecided work whose place was returned or timed out, or whose entered code
+    is another outcome's."""
     undecided = SessionItem.objects.filter(
         session=OuterRef("pk"), assignment__status=Assignment.Status.SUBMITTED
     )
@@ -156,8 +154,8 @@ def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]
 
 
 def decisions_of(requester: Requester, *, after: str) -> tuple[list[dict[str, str]], str]:
-    """The next decisions on participants' work, by whomever, in the order in which they were made,
-    and what comes after them; `after` is that, a time, or nothing."""
+    """The next decisions on participants' work, in order, and the value of `after` for the next
+    call."""
     studies = RecruitedStudy.objects.filter(requester=requester)
     rows = Assignment.objects.filter(
         hit__hit_type__in=studies.values("hit_type"),
@@ -185,7 +183,7 @@ def decisions_of(requester: Requester, *, after: str) -> tuple[list[dict[str, st
 
 
 def sessions_of(study: RecruitedStudy, *, after: str = "") -> list[dict[str, Any]]:
-    """Some of a study's sessions in the order in which they began, those after the one named."""
+    """The study's next sessions by start, after the one named."""
     handed_in = Q(items__assignment__status__in=Assignment.HANDED_IN_STATUSES)
     rows = Session.objects.filter(study=study).select_related("worker").order_by("pk")
     rows = rows.annotate(n_items=Count("items"), n_handed_in=Count("items", filter=handed_in))
@@ -209,7 +207,7 @@ def _recruiter(connection: RecruiterConnection) -> dict[str, Any]:
 
 
 def _counted(keys: list[int]) -> tuple[dict[int, list[tuple[str, str, int]]], dict[int, int]]:
-    """The sessions of each study by state and outcome, and how many calls of it wait."""
+    """The sessions of each study by state and outcome, and its number of waiting calls."""
     sessions = Session.objects.filter(study__in=keys).order_by()
     groups = sessions.values_list("study", "state", "outcome").annotate(n=Count("pk"))
     by_study: dict[int, list[tuple[str, str, int]]] = {key: [] for key in keys}
@@ -221,7 +219,7 @@ def _counted(keys: list[int]) -> tuple[dict[int, list[tuple[str, str, int]]], di
 
 
 def _unsent(keys: list[int]) -> dict[int, dict[str, int]]:
-    """How many are decided on here whose decision the recruiter has not got yet, by their state."""
+    """By study and state, how many are decided here and not yet at the recruiter."""
     decided = Session.objects.filter(
         study__in=keys, state__in=[Session.State.APPROVED, Session.State.REJECTED]
     )
@@ -236,7 +234,7 @@ def _unsent(keys: list[int]) -> dict[int, dict[str, int]]:
 
 
 def _entered(keys: list[int]) -> dict[int, int]:
-    """How many are at work here who have entered a code at the recruiter all the same."""
+    """By study, how many at work here have entered a code at the recruiter already."""
     at_work = Session.objects.filter(study__in=keys, state=Session.State.STARTED)
     rows = at_work.exclude(reported="").order_by().values_list("study")
     return dict(rows.annotate(n=Count("pk")))
@@ -285,7 +283,7 @@ def _study(
 
 
 def _amount(value: Decimal | None) -> str | None:
-    """With two decimals, or, of a fraction of a penny, as many as it has."""
+    """With two decimals, or more for a fraction of a cent."""
     if value is None:
         return None
     is_whole = value == value.quantize(Decimal("0.01"))
@@ -313,7 +311,7 @@ def _call(intent: Intent, *, has_ids: bool) -> dict[str, Any]:
 
 
 def _shows_by(bonus: Intent) -> str | None:
-    """Until when an uncertain bonus may still show that it was paid."""
+    """Deadline for an uncertain bonus to show that it was paid."""
     is_open = bonus.kind == Intent.Kind.BONUS and bonus.state == Intent.State.UNCERTAIN
     if not is_open or bonus.sent_at is None:
         return None

@@ -32,7 +32,7 @@ from marketplace.users import User
 
 @dataclass(frozen=True)
 class Preset:
-    """A panel's own settings. Their sources are the vendors' pages on links and redirects."""
+    """A panel's own settings, from the vendors' pages on links and redirects."""
 
     panel: str
     worker_parameter: str
@@ -79,7 +79,7 @@ PRESETS = {
 
 
 def link_query(panel: str, names: tuple[str, ...]) -> str:
-    """What goes behind the study's link at this panel, which fills in the ids."""
+    """The query that the requester appends to the link at this panel, which fills in the ids."""
     known = {preset.panel: preset.mark for preset in PRESETS.values()}
     mark = known.get(panel, PRESETS["prolific"].mark)
     pairs = [(name, mark.replace("NAME", name)) for name in names if name]
@@ -110,8 +110,8 @@ def create_codes(
     redirect_url: str = "",
     is_for_completed: bool = False,
 ) -> None:
-    """A code for every outcome that may come; that of completion may be the requester's own. The
-    address to go back to is that of every outcome, or of completion alone."""
+    """A code per possible outcome. `completed` replaces the random code of completion; the
+    redirect address is used for every outcome or for completion only."""
     outcomes = [*DECIDED, *([Outcome.INCOMPATIBLE_DEVICE] if study.devices else [])]
     codes = {outcome: new_code() for outcome in outcomes}
     if completed:
@@ -165,7 +165,7 @@ class StudyValues:
 def open_study(
     *, requester: Requester, hit_type: HitType, values: StudyValues, user: User | None = None
 ) -> RecruitedStudy:
-    """A new study of one of the requester's HIT types, which a recruiter pays for from now on."""
+    """Open a study of the requester's HIT type, which a recruiter pays for from now on."""
     _check(requester, hit_type, values)
     columns = asdict(values)
     kind, panel = columns.pop("kind"), columns.pop("panel")
@@ -189,7 +189,6 @@ def open_study(
 
 @transaction.atomic
 def let_participants_work(*, hit_type: HitType) -> None:
-    """Keep a HIT type's HITs for participants, whom their recruiter pays."""
     if hit_type.paid_by == PaidBy.LEDGER:
         let_recruiter_pay(hit_type)
         note("hit_type.hand_over", subject=hit_type.public_id, requester=hit_type.requester)
@@ -199,8 +198,7 @@ def let_participants_work(*, hit_type: HitType) -> None:
 def invite(
     *, study: RecruitedStudy, labels: Sequence[str], user: User | None = None
 ) -> list[Invitation]:
-    """A link of their own for each of these participants, of those who have none; whoever is
-    named twice, now or before, is one participant."""
+    """A link for each new label; a label that was invited before gets none."""
     if study.connection.kind != Kind.OWN_LAB:
         raise InvalidParameter(_("Only a study of your own lab has links for participants."))
     if not 1 <= len(labels) <= MOST_INVITATIONS:
@@ -224,7 +222,7 @@ def invite(
 def set_ways_back(
     *, study: RecruitedStudy, addresses: Mapping[str, str], user: User | None = None
 ) -> None:
-    """Where participants return to, by outcome; none: they are shown the code."""
+    """Set the return addresses by outcome; without one participants see the code."""
     for address in addresses.values():
         if error := address_error(address):
             raise InvalidParameter(error)
@@ -236,7 +234,7 @@ def set_ways_back(
 
 @transaction.atomic
 def close_study(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Let no more participants in. Those who came in stay, and come back by their link."""
+    """Admit no new participants. Those who came can come back by their link."""
     rows = RecruitedStudy.objects.filter(pk=study.pk).exclude(state=State.STOPPED)
     if rows.update(state=State.STOPPED):
         note("study.close", subject=study.name, user=user, requester=study.requester)

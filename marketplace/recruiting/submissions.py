@@ -92,8 +92,8 @@ PASSED_ON = gettext_lazy(
 def follow_doubts(
     study: RecruitedStudy, submissions: Sequence[Submission], *, is_whole: bool
 ) -> int:
-    """Put before a person what waits there without its work, and drop what does so no more, where
-    the list is whole; return how many are new."""
+    """List submissions that wait at the recruiter without their work, and drop those that no
+    longer do; return how many are new. If the list is not whole, only those in it are dropped."""
     codes = {code: Outcome(outcome) for outcome, code in study.codes.values_list("outcome", "code")}
     known = {one.submission_id: one for one in Session.objects.filter(study=study)}
     approved = _approved_here(study)
@@ -123,8 +123,7 @@ def follow_doubts(
 def _note_paid(
     study: RecruitedStudy, submissions: Iterable[Submission], known: Mapping[str, Session]
 ) -> None:
-    """Keep who was paid there though nobody has opened the study here for it, or had all of that
-    erased since: it is charged for."""
+    """Keep participants who were paid there but are unknown or erased here: they are charged."""
     paid = {one.id: one for one in submissions if one.state == SubmissionState.APPROVED}
     unknown = paid.keys() - known.keys()
     note_paid_since(study, dict.fromkeys(unknown, RecruiterCharge.Kind.REWARD))
@@ -135,8 +134,8 @@ def _note_paid(
 def _note_screened_out(
     study: RecruitedStudy, submissions: Iterable[Submission], known: Mapping[str, Session]
 ) -> int:
-    """Say of whom the recruiter has paid for being screened out, and whom nobody screened out here:
-    one code stands for all, and can be passed on. It is paid, and charged for; return how many."""
+    """List participants whom the recruiter paid as screened out and nobody screened out here: the
+    code may have been passed on. Return how many are new."""
     paid = {one.id: one for one in submissions if one.state == SubmissionState.SCREENED_OUT}
     unknown = paid.keys() - known.keys()
     note_paid_since(study, dict.fromkeys(unknown, RecruiterCharge.Kind.SCREEN_OUT))
@@ -164,7 +163,7 @@ def _note_screened_out(
 
 @transaction.atomic
 def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
-    """Leave it as it is, or have it rejected there, unless all of its work has come since."""
+    """Leave the submission as it is, or have it rejected, unless all of its work has come since."""
     # Whatever else is decided on it meanwhile waits, or was before.
     session = Session.objects.select_for_update(no_key=True).get(pk=doubt.session_id)
     is_late = is_done_by_others(session)
@@ -212,8 +211,8 @@ def _is_doubtful(
 
 
 def is_done_by_others(session: Session) -> bool:
-    """Whether all of the work came, but so late that others had done each item in its place: there
-    is nothing here that could be approved or rejected."""
+    """Whether all of the work came so late that others had done each item: nothing here can be
+    approved or rejected."""
     return _done_by_others().filter(pk=session.pk).exists()
 
 
@@ -224,15 +223,15 @@ def _done_by_others() -> QuerySet[Session]:
 
 
 def is_to_be_looked_at(session: Session) -> bool:
-    """Whether an approval waits for a person to see that the work is not all here."""
+    """Whether an approval waits for a person, since the work is not all here."""
     if session.outcome == Outcome.COMPLETED:
         return False
     return not session.intents.filter(kind=Kind.DOUBT, state=State.DONE).exists()
 
 
 def _is_decided(session: Session) -> bool:
-    """Whether a decision reached the recruiter, or is a rejection on its way there. One that was
-    refused there decides nothing: the submission may be handed in once more."""
+    """Whether a decision reached the recruiter or a rejection is on its way. A decision refused
+    there does not count."""
     approved = Q(kind=Kind.APPROVE, state=State.DONE)
     rejected = Q(kind=Kind.REJECT, state__in=[State.DONE, *Intent.OPEN_STATES])
     decisions = session.intents.filter(kind__in=[Kind.APPROVE, Kind.REJECT])
@@ -248,7 +247,6 @@ def _approved_here(study: RecruitedStudy) -> set[str]:
 
 
 def _is_waiting(submission: Submission, approved: set[str]) -> bool:
-    """Whether it is to be decided there, or was rejected and is to be approved all the same."""
     if submission.state == SubmissionState.REJECTED:
         return submission.id in approved
     return submission.state == SubmissionState.AWAITING_REVIEW
@@ -259,7 +257,7 @@ def _absent(
     submission: Submission,
     state: Session.State = Session.State.FINISHED,
 ) -> Session:
-    """A participation of somebody who never opened the link, so that it can be decided on."""
+    """The session of somebody who never opened the link, so that it can be decided on."""
     now = clock.now()
     session, _is_new = Session.objects.get_or_create(
         connection=study.connection,
@@ -352,7 +350,6 @@ SAME = {
 
 
 def follow_submissions(connection: RecruiterConnection, recruiter: Prolific) -> int:
-    """Follow every session of the connection's studies that may change; return how many did."""
     changed, now = Counter[int](), clock.now()
     sessions = Session.objects.filter(_followed(now), connection=connection)
     studies = RecruitedStudy.objects.filter(connection=connection).exclude(external_id="")
@@ -401,7 +398,7 @@ def _paid_late(
     *,
     followed: Collection[str],
 ) -> dict[str, Session]:
-    """Who is followed no more and was approved all the same, as three weeks after a late code."""
+    """Sessions no longer followed that were approved all the same, as weeks after a late code."""
     approved = {one.id for one in there if one.state == There.APPROVED} - set(followed)
     keys = [key for key in approved if known.get(key) in REVERSIBLE]
     if not keys:
@@ -411,7 +408,6 @@ def _paid_late(
 
 
 def _keeping_turn(submissions: Iterable[Submission]) -> Iterator[Submission]:
-    """All of a list, however long it is; the turn is kept meanwhile."""
     for n, submission in enumerate(submissions):
         if n % PAGE == 0:
             keep_turn()
@@ -419,7 +415,6 @@ def _keeping_turn(submissions: Iterable[Submission]) -> Iterator[Submission]:
 
 
 def _note_code(session: Session, submission: Submission, codes: Mapping[str, str]) -> None:
-    """Keep of which outcome the code is that was entered there."""
     reported = codes.get(submission.code, Session.OTHER) if submission.code else ""
     if reported != session.reported:
         Session.objects.filter(pk=session.pk).update(reported=reported)
@@ -427,29 +422,26 @@ def _note_code(session: Session, submission: Submission, codes: Mapping[str, str
 
 
 def _to_be_approved(study: RecruitedStudy) -> set[str]:
-    """Submissions whose approval waits to be sent, however they stand there."""
     approvals = Intent.objects.filter(session__study=study, kind=Intent.Kind.APPROVE)
     waiting = approvals.filter(state__in=Intent.OPEN_STATES)
     return set(waiting.values_list("session__submission_id", flat=True))
 
 
 def _note_payable(study: RecruitedStudy, n_payable: int | None) -> None:
-    """Write down how many there may be paid still; more places, or an approval, which come in
-    between have it looked at again."""
+    # Only if nothing changed it meanwhile: more places or an approval reset it.
     if n_payable != study.n_payable_there:
         rows = RecruitedStudy.objects.filter(pk=study.pk)
         rows.filter(n_payable_there=study.n_payable_there).update(n_payable_there=n_payable)
 
 
 def _may_be_paid(there: Submission, now: datetime) -> bool:
-    """Whether it is under way, or time may approve it; a code may come after the time."""
+    """Whether it is under way or time may approve it; a code may come late."""
     if there.state == There.TIMED_OUT:
         return there.started_at is not None and there.started_at > now - REVERSIBLE_FOR
     return there.state in UNDECIDED
 
 
 def is_followed(session: Session, now: datetime) -> bool:
-    """Whether what becomes of it there still matters."""
     return Session.objects.filter(_followed(now), pk=session.pk).exists()
 
 
@@ -459,7 +451,7 @@ def _followed(now: datetime) -> Q:
 
 
 def follow_submission(session: Session, there: Submission) -> bool:
-    """Do here what was done there; whether anything changed."""
+    """Apply the recruiter's state here; return whether anything changed."""
     before = session.state
     if SAME.get(there.state) == before:
         return False
@@ -483,8 +475,8 @@ def follow_submission(session: Session, there: Submission) -> bool:
 
 @transaction.atomic
 def _reject_after_all(session: Session) -> bool:
-    """The code came long after the time: what was rejected here, and could not be there since its
-    time had run out, waits to be rejected there, before time approves and pays it."""
+    # The code came long after the time. The rejection from here could not be made then, and must be
+    # sent before time approves it.
     # Whoever decides holds the session first, too.
     Session.objects.select_for_update(no_key=True).get(pk=session.pk)
     decisions = Intent.objects.filter(session=session, kind__in=DECISIONS).order_by("-pk")

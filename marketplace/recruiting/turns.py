@@ -35,19 +35,18 @@ _turn: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 
 class Turn:
-    """The right to call an account, for a while."""
+    """The right to call an account, as a lease."""
 
     def __init__(self, connection: RecruiterConnection, token: str) -> None:
         self._rows = RecruiterConnection.objects.filter(pk=connection.pk, turn_token=token)
         self._name, self._kept_at = connection.name, time.monotonic()
 
     def keep(self) -> None:
-        """Have it last longer, where it is some time since."""
         if time.monotonic() - self._kept_at > KEPT_EACH_SECONDS:
             self.go_on()
 
     def go_on(self) -> None:
-        """Have it last for another step; RecruiterBusy where it has gone to another process."""
+        """Renew the lease; RecruiterBusy if another process has it."""
         if not self._rows.update(turn_until=timezone.now() + LASTS):
             raise RecruiterBusy(_busy(self._name))
         self._kept_at = time.monotonic()
@@ -58,7 +57,7 @@ class Turn:
 
 @contextmanager
 def turn_at(connection: RecruiterConnection) -> Iterator[Turn]:
-    """A turn; RecruiterBusy where another process has one."""
+    """A turn; RecruiterBusy if another process has one."""
     now, token = timezone.now(), uuid4().hex
     free = RecruiterConnection.objects.filter(Q(turn_until=None) | Q(turn_until__lte=now))
     if not free.filter(pk=connection.pk).update(turn_until=now + LASTS, turn_token=token):
@@ -73,13 +72,12 @@ def turn_at(connection: RecruiterConnection) -> Iterator[Turn]:
 
 
 def require_turn() -> None:
-    """RecruiterBusy where the turn has gone, as to whoever disconnected: before what is paid."""
+    """Before something is paid: RecruiterBusy if the turn is gone, as after a disconnect."""
     if (turn := _turn.get()) is not None:
         turn.go_on()
 
 
 def keep_turn() -> None:
-    """Have the turn last in which this is called, if it is."""
     if (turn := _turn.get()) is not None:
         turn.keep()
 
@@ -102,16 +100,17 @@ REMEMBERED_SECONDS = 3600
 
 
 class Patience:
-    """Passes over what fails, or may not be seen with the token; the last problem is raised when
-    all have had their turn, or the time for what fails is used up. One within another uses up the
-    time of both with what fails alone, not with what it did besides."""
+    """Runs steps one after the other and passes over those that fail; the last problem is raised
+    at the end, or when failed steps have used MOST_SECONDS. Nested ones count only the time of
+    failures."""
 
     def __init__(self) -> None:
         self._problem: RecruiterProblem | None = None
         self._seconds = 0.0
 
     def try_to(self, do: Callable[[], object], *, key: str = "") -> None:
-        """Do one thing; under its key it is known again in the next round."""
+        """Do one step. A step that failed in several rounds under this key is left out for a
+        while."""
         if key and (left_out := cache.get(f"recruiter-left-out:{key}")):
             self._problem = self._problem or Unreachable(left_out)
             return
@@ -134,7 +133,6 @@ class Patience:
                 cache.delete(f"recruiter-failures:{key}")
 
     def _note(self, problem: RecruiterProblem, key: str, began: float) -> None:
-        """Remember it as the last, and raise it where no time is left for what fails."""
         waited = time.monotonic() - began if problem.waited is None else problem.waited
         self._problem, self._seconds = problem, self._seconds + waited
         if key:

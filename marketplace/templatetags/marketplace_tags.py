@@ -1,5 +1,3 @@
-"""marketplace.templatetags.marketplace_tags."""
-
 import math
 from datetime import datetime
 
@@ -39,7 +37,7 @@ def unread(worker: WorkerAccount) -> int:
 
 @register.filter
 def timestamp(time: datetime | None, layout: str = "Y-m-d H:i") -> SafeString | str:
-    """A time as a `time` element, in UTC; empty where there is none."""
+    """A `time` element in UTC; empty without a time."""
     if time is None:
         return ""
     minute = f"{formatted(time, layout)} UTC"
@@ -50,8 +48,7 @@ def timestamp(time: datetime | None, layout: str = "Y-m-d H:i") -> SafeString | 
 
 @register.filter
 def time_left(deadline: datetime, now: datetime) -> str:
-    """As `static/marketplace/time_left.js` writes it, so that the page does not move when that
-    starts."""
+    # As `static/marketplace/time_left.js` writes it, so the page does not move when that starts.
     seconds = max(0, math.ceil((deadline - now).total_seconds()))
     h, m, s = seconds // 3600, seconds % 3600 // 60, seconds % 60
     if not seconds:

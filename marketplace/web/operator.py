@@ -46,13 +46,11 @@ class AmountField(forms.CharField):
 
 
 def new_form_token() -> str:
-    """What stands for one opening of a page, so that what it sends is done once."""
+    # One per opened page: sending its form twice does a thing once.
     return secrets.token_urlsafe(FORM_TOKEN_BYTES)
 
 
 class DepositForm(forms.Form):
-    """Money for a requester, whose name is typed back."""
-
     amount_usd = AmountField(label=gettext_lazy("Amount, $"))
     reference = forms.CharField(
         max_length=200,
@@ -80,8 +78,7 @@ class DepositForm(forms.Form):
         return name
 
     def deposit(self, *, user: User) -> bool:
-        """Make the deposit, once for all the times this form is sent; False where it is refused,
-        and then the form says why."""
+        """Make the deposit, once per form token. False if it is refused; the form shows why."""
         values = self.cleaned_data
         try:
             deposits.deposit(
@@ -102,7 +99,7 @@ class ReversalForm(forms.Form):
     problem: DepositSpent | None = None
 
     def reverse(self, *, deposit: Deposit, user: User) -> bool:
-        """Take it out; False where that is refused, and then `problem` says why."""
+        """Reverse the deposit. False if that is refused; `problem` says why."""
         try:
             deposits.reverse_deposit(deposit=deposit, reason=self.cleaned_data["reason"], user=user)
         except DepositSpent as error:
@@ -118,8 +115,6 @@ ROWS_PER_PAGE = 50
 def operator_required(
     view: Callable[Concatenate[HttpRequest, User, P], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """A view of the operators', who are the staff users."""
-
     @login_required(login_url="marketplace:requester_login")
     @wraps(view)
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:

@@ -1,5 +1,3 @@
-"""The operations, one module per noun."""
-
 from marketplace.api.operations import assignments, hits, qualifications, workers
 
 __all__ = ["assignments", "hits", "qualifications", "workers"]

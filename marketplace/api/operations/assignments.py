@@ -1,5 +1,3 @@
-"""marketplace.api.operations.assignments."""
-
 import re
 from datetime import datetime
 from decimal import Decimal
@@ -29,8 +27,7 @@ CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 @operation("ListAssignmentsForHIT")
 def list_assignments_for_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """What was handed in for a HIT, in the order it came in, so that what comes in
-    between two pages is on a later one."""
+    """In the order of submission, so that work submitted between two pages is on a later one."""
     hit = find_hit(requester, parameters["HITId"])
     statuses = sorted(set(parameters["AssignmentStatuses"] or Assignment.HANDED_IN_STATUSES))
     scope = f"ListAssignmentsForHIT:{hit.pk}:{''.join(status[0] for status in statuses)}"
@@ -75,7 +72,6 @@ def approve_assignment(requester: Requester, parameters: Parameters) -> dict[str
 
 @operation("RejectAssignment")
 def reject_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Reject, with the reason the worker will read."""
     intents.reject_assignment(
         requester=requester,
         public_id=parameters["AssignmentId"],
@@ -86,8 +82,8 @@ def reject_assignment(requester: Requester, parameters: Parameters) -> dict[str,
 
 @operation("GetFileUploadURL")
 def get_file_upload_url(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """The address of a file that a worker uploaded. There can be none: Amazon took uploads out
-    of QuestionForm in 2017, and this marketplace refuses them when a HIT is made."""
+    # Amazon removed uploads from QuestionForm in 2017, and this marketplace refuses them, so there
+    # is no file.
     assignment = review.find_assignment(requester, parameters["AssignmentId"])
     raise InvalidParameter(
         f"The question {parameters['QuestionIdentifier']} of assignment {assignment.public_id} "
@@ -125,7 +121,6 @@ def send_bonus(requester: Requester, parameters: Parameters) -> dict[str, Any]:
 
 @operation("ListBonusPayments")
 def list_bonus_payments(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """The bonuses paid for a HIT or for one assignment, the oldest first."""
     hit_id, assignment_id = parameters["HITId"], parameters["AssignmentId"]
     if (hit_id is None) == (assignment_id is None):
         raise InvalidParameter("Give either HITId or AssignmentId.")
@@ -149,8 +144,7 @@ Part = tuple[str, str, dict[str, Any]]
 
 @operation("ListReviewPolicyResultsForHIT")
 def list_review_policy_results(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """What a HIT's review policies computed and did. A page counts results and actions
-    together: those of the assignments first, then those of the HIT."""
+    """A page counts results and actions together, those of assignments first."""
     hit = find_hit(requester, parameters["HITId"])
     levels = sorted(set(parameters["PolicyLevels"] or ReviewPolicy.Level.values))
     kinds = [name for name in ("Results", "Actions") if parameters[f"Retrieve{name}"]]

@@ -1,5 +1,3 @@
-"""marketplace.api.operations.hits."""
-
 from decimal import Decimal
 from typing import Any
 
@@ -24,7 +22,6 @@ from marketplace.recruiting import rules
 
 @operation("CreateHITType")
 def create_hit_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """A new HIT type, or the one that has these values already."""
     hit_type = publish_hit_type(requester=requester, values=type_values(parameters))
     return {"HITTypeId": hit_type.public_id}
 
@@ -62,20 +59,18 @@ def create_hit_with_hit_type(requester: Requester, parameters: Parameters) -> di
 
 @operation("GetHIT")
 def get_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """One HIT; one that was deleted answers with its status Disposed."""
+    """A deleted HIT has the status Disposed."""
     return {"HIT": hit_output(find_hit(requester, parameters["HITId"]))}
 
 
 @operation("ListHITs")
 def list_hits(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """The requester's HITs that are not disposed of, the newest first."""
     hits = Hit.objects.of(requester)
     return _list(hits, f"ListHITs:{requester.pk}", parameters)
 
 
 @operation("ListReviewableHITs")
 def list_reviewable_hits(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """The requester's HITs that are to be reviewed, or are being reviewed; of one type, or all."""
     status, hits = parameters["Status"], Hit.objects.of(requester)
     type_id = parameters["HITTypeId"]
     if type_id is not None:
@@ -88,7 +83,6 @@ def list_reviewable_hits(requester: Requester, parameters: Parameters) -> dict[s
 def list_hits_for_qualification_type(
     requester: Requester, parameters: Parameters
 ) -> dict[str, Any]:
-    """The requester's HITs that require this qualification, and are not disposed of."""
     type_id = parameters["QualificationTypeId"]
     if find_system(type_id):
         requiring = Hit.objects.filter(hit_type__requirements__system_id=type_id)
@@ -140,7 +134,7 @@ def update_hit_review_status(requester: Requester, parameters: Parameters) -> di
 
 
 def find_hit(requester: Requester, public_id: str) -> Hit:
-    """The requester's HIT of this id, up to date and with its counts."""
+    """The requester's HIT, settled and with its counts."""
     rows = Hit.objects.of(requester).filter(public_id=public_id)
     lifecycle.settle_due(rows, now=clock.now())
     hit = with_output_fields(rows).first()
@@ -168,7 +162,6 @@ def _hit_values(parameters: Parameters) -> creation.HitValues:
 def _list(
     hits: HitQuerySet, scope: str, parameters: Parameters, *, status: str | None = None
 ) -> dict[str, Any]:
-    """A page of HITs, the newest first, as time has left them."""
     lifecycle.settle_due(hits, now=clock.now())
     hits = hits.listed() if status is None else hits.filter(status=status)
     before = position_of(parameters["NextToken"], scope)

@@ -1,5 +1,3 @@
-"""marketplace.api.operations.qualifications."""
-
 from typing import Any
 
 from django.db.models import Q
@@ -24,7 +22,6 @@ from marketplace.recruiting.intents import message_participant
 
 @operation("AssociateQualificationWithWorker")
 def associate_qualification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Give a worker a qualification, or another value of it."""
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
     worker, value = find_worker(parameters["WorkerId"]), parameters["IntegerValue"]
     notify = parameters["SendNotification"]
@@ -59,7 +56,6 @@ def get_qualification_score(requester: Requester, parameters: Parameters) -> dic
 def list_workers_with_qualification_type(
     requester: Requester, parameters: Parameters
 ) -> dict[str, Any]:
-    """Who has, or had, one of the requester's qualifications."""
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
     status = parameters["Status"]
     rows = Qualification.objects.filter(qualification_type=qualification_type)
@@ -76,7 +72,6 @@ def list_workers_with_qualification_type(
 
 @operation("ListQualificationRequests")
 def list_qualification_requests(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """The requests that wait for the requester's decision, of one type or all."""
     type_id = parameters["QualificationTypeId"]
     rows = QualificationRequest.objects.filter(
         qualification_type__requester=requester, status=QualificationRequest.Status.SUBMITTED
@@ -139,7 +134,6 @@ def update_qualification_type(requester: Requester, parameters: Parameters) -> d
 
 @operation("GetQualificationType")
 def get_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """One of anybody's, or one that the marketplace computes."""
     public_id = parameters["QualificationTypeId"]
     if system := find_system(public_id):
         return {"QualificationType": system_qualification_output(system)}
@@ -157,8 +151,7 @@ def delete_qualification_type(requester: Requester, parameters: Parameters) -> d
 
 @operation("ListQualificationTypes")
 def list_qualification_types(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Qualification types that mention a text: the marketplace's own first, unless only those
-    that can be requested, or are the requester's, are asked for."""
+    """The marketplace's own types are first, unless only requestable or own ones are requested."""
     query = parameters["Query"] or ""
     requestable, owned = parameters["MustBeRequestable"], parameters["MustBeOwnedByCaller"]
     scope = f"ListQualificationTypes:{requester.pk}:{query}:{requestable}:{owned}"

@@ -1,5 +1,3 @@
-"""marketplace.api.operations.workers."""
-
 from typing import Any
 
 from marketplace import clock
@@ -59,7 +57,6 @@ def notify_workers(requester: Requester, parameters: Parameters) -> dict[str, An
 
 @operation("UpdateNotificationSettings")
 def update_notification_settings(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Set which events of a HIT type to send, and where."""
     notification = parameters["Notification"]
     events.update_settings(
         hit_type=find_hit_type(requester, parameters["HITTypeId"]),
@@ -90,7 +87,6 @@ def _specification(notification: dict[str, Any]) -> NotificationSetting:
 
 @operation("GetAccountBalance")
 def get_account_balance(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """What the requester can spend and what is held, after what time has released."""
     lifecycle.settle_due(Hit.objects.of(requester), now=clock.now())
     return {
         "AvailableBalance": dollars(ledger.balance_of(ledger.available_account(requester))),

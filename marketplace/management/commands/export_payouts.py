@@ -12,7 +12,7 @@ from marketplace.money.amounts import parse_amount
 
 
 def _opened(path: Path) -> TextIO:
-    """The file has accounts at banks: a new one is read by whoever wrote it alone."""
+    # The file has bank details, so only its writer may read it.
     descriptor = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
     return os.fdopen(descriptor, "w", newline="", encoding="utf-8")
 

@@ -71,7 +71,6 @@ MOST_SUBSCRIPTIONS = 100
 
 
 def find_secret(api: Transport, workspace: str) -> str:
-    """The workspace's secret; made only where there is none."""
     there = rows_of(api.read("/hooks/secrets/", {"workspace_id": workspace}))
     mine = [row for row in there if row.get("workspace_id", workspace) == workspace]
     if mine:
@@ -81,7 +80,6 @@ def find_secret(api: Transport, workspace: str) -> str:
 
 
 def add_subscriptions(api: Transport, workspace: str, address: str) -> None:
-    """Have each kind of event sent to the address, once."""
     for kind in (SUBMISSION, STUDY):
         if _of_address(api, workspace, kind, address, is_enabled=True):
             continue
@@ -91,7 +89,6 @@ def add_subscriptions(api: Transport, workspace: str, address: str) -> None:
 
 
 def remove_subscriptions(api: Transport, workspace: str, address: str) -> None:
-    """Have nothing sent to the address any more; other addresses of the workspace's stay."""
     for kind in (SUBMISSION, STUDY):
         for is_enabled in (True, False):
             for row in _of_address(api, workspace, kind, address, is_enabled=is_enabled):
@@ -99,7 +96,7 @@ def remove_subscriptions(api: Transport, workspace: str, address: str) -> None:
 
 
 def verify_event(secret: str, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
-    """What the body says, as received, if it was signed with the secret not long ago."""
+    """Read the event if its signature is right and recent. Raises NotVerified."""
     sent_at, signature = headers.get(SENT_AT, ""), headers.get(SIGNATURE, "")
     if not secret or not hmac.compare_digest(
         signature.encode(), signed(secret, sent_at, body).encode()
@@ -114,7 +111,6 @@ def verify_event(secret: str, headers: Mapping[str, str], body: bytes, *, now: d
 
 
 def signed(secret: str, sent_at: str, body: bytes) -> str:
-    """The signature of a body that is sent at this time."""
     digest = hmac.digest(secret.encode(), sent_at.encode() + body, hashlib.sha256)
     return base64.b64encode(digest).decode()
 
@@ -299,7 +295,7 @@ class Prolific:
             raise Uncertain(str(problem)) from problem
 
     def find_group(self, group: str) -> None:
-        """NotFound where it is not there any more."""
+        """NotFound if it was deleted."""
         self._api.read(f"/participant-groups/{_id(group)}/participants/")
 
     def add_to_group(self, group: str, participants: Sequence[str]) -> None:
@@ -309,8 +305,8 @@ class Prolific:
         self._change_group("DELETE", group, participants)
 
     def verify_arrival(self, study: str, parameters: Mapping[str, str]) -> None:
-        """Ask Prolific for the submission that the link names: participant and study are its.
-        NotVerified if they are not, or the submission is not under way."""
+        """Ask Prolific for the link's submission. Raises NotVerified if its participant or study
+        differs, or it is not under way."""
         session = parameters.get("SESSION_ID", "")
         try:
             found = self.submission(session)
@@ -356,14 +352,13 @@ class Prolific:
 
 
 def _readable(read: Callable[[Any], Row], rows: Iterable[Any]) -> Iterator[Row]:
-    """Those rows that can be read: one of which not even the id is told is nobody's here."""
     for row in rows:
         with suppress(Unreadable):
             yield read(row)
 
 
 def _id(said: str) -> str:
-    """An id as part of an address: what a link says cannot name another place."""
+    # An id in an address cannot name another place.
     if not is_id(said):
         raise ValueError(f"an id has letters, digits and dashes alone, got {said!r}")
     return said

@@ -43,8 +43,7 @@ OF_STUDIES = ("/studies/", "/projects/", "/workspaces/", "/study-cost-calculator
 
 
 class Transport:
-    """Calls under one token. `is_hurried` where a person waits for the answer: one attempt, and
-    not long."""
+    """Calls under one token. `is_hurried`: a person waits, so one short attempt."""
 
     def __init__(
         self,
@@ -61,7 +60,6 @@ class Transport:
         return f"Transport({self._url})"
 
     def read(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
-        """What is there. Nothing changes by it, so that it is tried again."""
         for attempt in range(1, self._reads + 1):
             try:
                 return self._call("GET", path, query=query)[0]
@@ -77,7 +75,7 @@ class Transport:
         raise AssertionError("the last attempt raises or returns")
 
     def change(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Have something done: one attempt. `Uncertain` where no answer says what became of it."""
+        """One attempt. Raises Uncertain if no answer says whether it was done."""
         return self._call(method, path, body=body)[0]
 
     def change_with_headers(
@@ -145,7 +143,6 @@ def _has_next(page: Mapping[str, Any]) -> bool:
 
 
 def _content(response: requests.Response) -> bytes:
-    """The body, of so many bytes at most."""
     with response:
         parts, n_bytes = [], 0
         for part in response.iter_content(1 << 16):
@@ -157,7 +154,6 @@ def _content(response: requests.Response) -> bytes:
 
 
 def _unanswered(error: requests.RequestException) -> RecruiterProblem:
-    """Whether a request without an answer left at all."""
     reason = getattr(_first(error), "reason", None)
     # A certificate is looked at before anything is sent; other errors of TLS come with the answer.
     never_left = (
@@ -171,13 +167,11 @@ def _unanswered(error: requests.RequestException) -> RecruiterProblem:
 
 
 def _first(error: BaseException | None) -> Any:
-    """What an exception was made of."""
     return error.args[0] if error is not None and error.args else None
 
 
 def _problem(response: requests.Response, content: bytes, path: str) -> RecruiterProblem:
-    """What a refusal means for what was asked. Pages show it to whoever may read the study, and so
-    it names no participant."""
+    """What a refusal means. Pages show the text, so it names no participant."""
     status, (text, code) = response.status_code, _said(content)
     if not path.startswith(OF_STUDIES):
         text = AN_ID.sub("…", text)
@@ -197,7 +191,7 @@ def _seconds(response: requests.Response) -> float:
 
 
 def _said(content: bytes) -> tuple[str, str]:
-    """What an error's body says, whose detail is a text, a list or lists by field."""
+    """The text and the code of an error's body. Its detail is a text, a list or lists by field."""
     try:
         body = json.loads(content)
     except ValueError:
@@ -210,7 +204,7 @@ def _said(content: bytes) -> tuple[str, str]:
 
 
 def _kept(text: str) -> str:
-    """So much of it as a database keeps: no half of a sign, and no NUL."""
+    # A database stores no half of a surrogate pair and no NUL.
     return text.replace("\x00", " ").encode("utf-8", "replace").decode()[:LONGEST_TEXT]
 
 

@@ -64,7 +64,7 @@ CODE_TYPES = {
 
 
 def minor(amount: Decimal) -> int:
-    """So many pence; an amount with a fraction of one is refused."""
+    """Whole pence; a fraction is refused."""
     units = amount * MINOR
     if units != units.to_integral_value():
         raise ValueError(f"amount must be whole in minor units, got {amount}")
@@ -72,7 +72,7 @@ def minor(amount: Decimal) -> int:
 
 
 def major(units: Any) -> Decimal:
-    """Pounds of pence, with two decimals or, of a fraction of a penny, as many as it has."""
+    """Pounds of pence, with two decimals, or more for a fraction of a penny."""
     is_number = isinstance(units, int | Decimal) and not isinstance(units, bool)
     if not is_number or not Decimal(units).is_finite() or abs(units) > MOST_UNITS:
         raise Unreadable(UNREADABLE)
@@ -82,7 +82,6 @@ def major(units: Any) -> Decimal:
 
 
 def draft_body(draft: StudyDraft) -> dict[str, Any]:
-    """A study as it is drafted; what it does not say is left to Prolific."""
     separator = "&" if "?" in draft.url else "?"
     body: dict[str, Any] = {
         "name": draft.title,
@@ -181,14 +180,13 @@ def _bonuses(said: Any) -> tuple[Decimal, ...] | None:
 
 
 def mapping_of(body: Any) -> Mapping[str, Any]:
-    """An answer that has fields."""
     if not isinstance(body, dict):
         raise Unreadable(UNREADABLE)
     return body
 
 
 def rows_of(body: Any) -> list[Mapping[str, Any]]:
-    """An answer that is a list of things with fields, not in pages."""
+    """The fields of each row of a list without pages."""
     rows = mapping_of(body).get("results")
     if not isinstance(rows, list):
         raise Unreadable(UNREADABLE)
@@ -196,12 +194,11 @@ def rows_of(body: Any) -> list[Mapping[str, Any]]:
 
 
 def is_id(said: str) -> bool:
-    """Whether it can be part of an address and names no other place there."""
+    """Whether it is safe in an address and names no other place there."""
     return said.isascii() and said.replace("-", "").isalnum() and len(said) <= LONGEST_ID
 
 
 def id_of(facts: Mapping[str, Any], name: str = "id") -> str:
-    """An id, by which something is asked for again."""
     said = facts.get(name)
     if not isinstance(said, str) or not is_id(said):
         raise Unreadable(UNREADABLE)
@@ -209,7 +206,6 @@ def id_of(facts: Mapping[str, Any], name: str = "id") -> str:
 
 
 def secret_of(facts: Mapping[str, Any]) -> str:
-    """With what a workspace signs its news."""
     said = facts.get("value")
     if not isinstance(said, str) or not 0 < len(said) <= LONGEST_TEXT:
         raise Unreadable(UNREADABLE)
@@ -217,7 +213,6 @@ def secret_of(facts: Mapping[str, Any]) -> str:
 
 
 def price_of(facts: Any, name: str) -> Decimal:
-    """An amount that is to be paid, which is none below nothing."""
     amount = major(mapping_of(facts).get(name))
     if amount < 0:
         raise Unreadable(UNREADABLE)
@@ -225,7 +220,6 @@ def price_of(facts: Any, name: str) -> Decimal:
 
 
 def currency_of(facts: Mapping[str, Any]) -> str:
-    """The currency of an account, in three letters."""
     said = _text(facts.get("currency_code"))
     if not CURRENCY.fullmatch(said):
         raise Unreadable(UNREADABLE)
@@ -233,7 +227,7 @@ def currency_of(facts: Mapping[str, Any]) -> str:
 
 
 def _text(said: Any) -> str:
-    """A text, where it is one of a length that is kept."""
+    """The text, or "" if it is none or too long to keep."""
     is_kept = isinstance(said, str) and len(said) <= LONGEST_TEXT and "\x00" not in said
     return str(said) if is_kept else ""
 
@@ -265,7 +259,7 @@ OTHERS = re.compile(
 
 
 def demographics_of(content: str) -> Iterator[Demographics]:
-    """Each submission's answers, without the columns by which somebody could be found."""
+    """Each submission's answers, without columns that identify somebody."""
     try:
         rows = list(csv.DictReader(io.StringIO(content)))
     except csv.Error as error:

@@ -1,1 +1,0 @@
-"""The requesters' pages: keys, money, channels."""

@@ -48,8 +48,6 @@ Kind = RecruiterConnection.Kind
 def study_page(
     *, is_owners: bool
 ) -> Callable[[Callable[[HttpRequest, RecruitedStudy], HttpResponse]], Callable[..., HttpResponse]]:
-    """A page of a study of the requester's; one that shows who participants are is for owners."""
-
     def decorate(
         view: Callable[[HttpRequest, RecruitedStudy], HttpResponse],
     ) -> Callable[..., HttpResponse]:

@@ -22,8 +22,6 @@ Kind = RecruiterConnection.Kind
 
 
 class RequesterSignUpForm(UserCreationForm[User]):
-    """A user of one's own, and the name workers see."""
-
     requester_name = forms.CharField(
         max_length=150,
         label=gettext_lazy("Requester's name"),
@@ -62,8 +60,6 @@ class KeyForm(forms.Form):
 
 
 class StudyForm(forms.ModelForm[RecruitedStudy]):
-    """A study with links, of one of the requester's HIT types."""
-
     prefix = "channel"
     kind = forms.ChoiceField(
         choices=[(kind.value, kind.label) for kind in (Kind.OWN_LAB, Kind.LINK_PANEL)],
@@ -159,7 +155,6 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
         self.order_fields(self.field_order)
 
     def clean(self) -> dict[str, Any]:
-        """A panel names its participants; the way back is a full address."""
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("kind") == Kind.LINK_PANEL:
             for name in ("panel", "worker_parameter"):
@@ -186,8 +181,6 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
 
 
 class MoreTimeForm(forms.ModelForm[Requester]):
-    """How much a worker may add to the time allotted, once an assignment."""
-
     more_time_percent = forms.IntegerField(
         min_value=0,
         max_value=100,
@@ -201,8 +194,6 @@ class MoreTimeForm(forms.ModelForm[Requester]):
 
 
 class WaysBackForm(forms.Form):
-    """An address to go back to for each outcome of a study."""
-
     prefix = "back"
 
     def __init__(self, *args: Any, study: RecruitedStudy, **kwargs: Any) -> None:
@@ -241,7 +232,6 @@ class StatusesForm(forms.Form):
         self.rows: list[Row] = []
 
     def clean_file(self) -> "UploadedFile[bytes]":
-        """Every line is of a participation in this study."""
         file: UploadedFile[bytes] = self.cleaned_data["file"]
         if file.size is None or file.size > LARGEST_FILE:
             raise forms.ValidationError(
@@ -256,8 +246,6 @@ class StatusesForm(forms.Form):
 
 
 class InviteForm(forms.Form):
-    """Participants who get a link of their own, one to a line."""
-
     labels = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 4}),
         label=gettext_lazy("Participants, one to a line"),

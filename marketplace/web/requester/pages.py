@@ -35,7 +35,6 @@ P = ParamSpec("P")
 
 
 def user_of(request: HttpRequest) -> User:
-    """The signed-in user of a page that asks for one."""
     if not isinstance(request.user, User):
         raise TypeError("request must be a signed-in user's")
     return request.user
@@ -46,14 +45,14 @@ def requesters_of(user: User) -> QuerySet[Requester]:
 
 
 def is_owner(requester: Requester, user: User) -> bool:
-    """Whether the user may see who the requester's participants are at their recruiter."""
+    """Owners may see who participants are at their recruiter."""
     return requester.owners.filter(pk=user.pk).exists()
 
 
 def requester_required(
     view: Callable[Concatenate[HttpRequest, Requester, P], HttpResponse],
 ) -> Callable[..., HttpResponse]:
-    """A view of a requester's, for the requester's own users; for others it isn't there."""
+    """A view for the requester's own users; others get 404."""
 
     @login_required(login_url="marketplace:requester_login")
     @wraps(view)
@@ -85,7 +84,6 @@ class SignInView(LoginView):  # type: ignore[misc]
 
 
 def is_sign_up_open() -> bool:
-    """Whether requesters may enrol themselves: only where a setting says so."""
     return bool(settings.MARKETPLACE_REQUESTER_SIGN_UP)
 
 

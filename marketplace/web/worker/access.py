@@ -42,8 +42,8 @@ def worker_of(request: HttpRequest) -> WorkerAccount | None:
 def worker_required(
     view: Callable[Concatenate[HttpRequest, WorkerAccount, P], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """A view of the signed-in worker's; others are asked to sign in, or shown that
-    theirs is no worker account. What is refused is explained, not raised."""
+    """A view for signed-in workers. Others are asked to sign in, and refusals are explained on a
+    page."""
 
     @wraps(view)
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -77,7 +77,6 @@ def _may_be_of_a_study(view: Callable[..., HttpResponse]) -> bool:
 def _for_nobody(
     request: HttpRequest, view: Callable[..., HttpResponse], ids: dict[str, str]
 ) -> HttpResponse:
-    """For whoever is not signed in as a worker: how to come in."""
     if _may_be_of_a_study(view):
         study = study_at(**ids) if any(ids.values()) else None
         if study is not None or view in PARTICIPANTS_ALONE:
@@ -89,20 +88,20 @@ def _for_nobody(
 
 
 def for_participants(view: View) -> View:
-    """A page for participants of recruiters too; all others lead them to their study."""
+    """A page for recruiters' participants, too; all other pages lead them to their study."""
     PARTICIPANTS_VIEWS.add(view)
     return view
 
 
 def for_participants_alone(view: View) -> View:
-    """A page for participants of recruiters, to which nothing leads any other worker."""
+    """A page only for recruiters' participants."""
     PARTICIPANTS_ALONE.add(view)
     return for_participants(view)
 
 
 def mark_browser(request: HttpRequest, *, is_own: bool, session: Session, has_begun: bool) -> None:
-    """Remember, until it is signed out, whether it is the participant's own; else whether this
-    participation began in it, or was under way when it came to it."""
+    """Remember until sign-out whether the browser is the participant's own, and if not, whether
+    this session began in it."""
     if is_own:
         request.session.pop(UNVERIFIED, None)
         Session.objects.filter(pk=session.pk, is_proven=False).update(is_proven=True)
@@ -116,21 +115,20 @@ def mark_browser(request: HttpRequest, *, is_own: bool, session: Session, has_be
 
 
 def is_own_browser(request: HttpRequest) -> bool:
-    """Whether whoever is signed in is known to be who they are."""
     return UNVERIFIED not in request.session
 
 
 def may_see_way_back(request: HttpRequest, session: Session) -> bool:
-    """Whether a participation ended in this browser. A panel's way back may hold what gives credit
-    to anybody whose id stands beside it; Prolific's is worth nothing without a place there."""
+    """Whether the session ended in this browser. A panel's return address may give credit to
+    anybody whose id is in it; Prolific's is worthless without a place there."""
     is_prolific = session.connection.kind == RecruiterConnection.Kind.PROLIFIC
     is_known = is_own_browser(request) or is_prolific
     return is_known or session.public_id in request.session[UNVERIFIED]
 
 
 def began_here(request: HttpRequest, *, session_id: str = "", assignment_id: str = "") -> bool:
-    """Whether this is the participant's own browser, or, until they come in one that is known to be
-    theirs, the one in which what the session or the assignment is of began."""
+    """Whether this is the participant's own browser or, until the participant is proven, the one
+    in which the session began."""
     rows = Session.objects.filter(is_proven=False)
     if assignment_id:
         rows = rows.filter(items__assignment__public_id=assignment_id)
@@ -150,8 +148,8 @@ def began_here(request: HttpRequest, *, session_id: str = "", assignment_id: str
 def in_own_browser(
     view: Callable[Concatenate[HttpRequest, WorkerAccount, P], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, WorkerAccount, P], HttpResponse]:
-    """A page with what a participant has answered and told, which nobody reads or deletes who
-    came in by the ids in a link alone."""
+    """A page with a participant's answers. Nobody who came in only by the ids in a link may read
+    or delete them."""
 
     @wraps(view)
     def guarded(
@@ -175,7 +173,7 @@ def in_own_browser(
 def worker_data(
     view: Callable[Concatenate[HttpRequest, WorkerAccount, P], JsonResponse],
 ) -> Callable[Concatenate[HttpRequest, P], JsonResponse]:
-    """What a page of ours asks for in the signed-in worker's name, in JSON; refusals too."""
+    """A JSON view for our own pages' scripts; refusals are JSON, too."""
 
     @login_not_required
     @wraps(view)
@@ -200,7 +198,6 @@ def explain(
     template: str = "marketplace/refused.html",
     **more: object,
 ) -> HttpResponse:
-    """A page that says what happened and what to do."""
     if isinstance(error, Missing):
         # The error's own text is for programs, and not translated.
         status, text = 404, _("This task does not exist, or you cannot see it.")
@@ -214,20 +211,18 @@ def explain(
 
 
 def note_device_of(request: HttpRequest, assignment: Assignment) -> None:
-    """Keep a print of the browser and network that an assignment was submitted from."""
     headers = ("User-Agent", "Accept-Language", "Sec-CH-UA-Platform")
     browser = "\n".join(request.headers.get(name, "")[:500] for name in headers)
     note_device(assignment, address=address_of(request), browser=browser)
 
 
 def address_of(request: HttpRequest) -> str:
-    """From where it came, as far as the proxies are believed."""
+    """The client's address, as far as the proxies are trusted."""
     return str(get_adapter(request).get_client_ip(request))
 
 
 def country_of(request: HttpRequest) -> str:
-    """The country that the proxy in front of the site says it came from; nothing where none
-    does, or where it does not know."""
+    """The country that the proxy in front of the site reports, or ""."""
     name = settings.MARKETPLACE_COUNTRY_HEADER
     said = request.headers.get(name, "").strip().upper() if name else ""
     return said if len(said) == 2 and said.isascii() and said.isalpha() else ""
@@ -240,13 +235,13 @@ SCHEMES = ["https:"] if settings.HTTPS else ["https:", "http:"]
 
 
 def with_requesters_content(view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:
-    """A page on which a task stands: in a frame, or as a form with pictures and sounds."""
+    # A task is in a frame, or a form with pictures and sounds.
     policy = {"img-src": SCHEMES, "media-src": SCHEMES, "frame-src": [SELF, *SCHEMES]}
     guarded = csp_update(policy)(view)  # type: ignore[arg-type]
     return cast(Callable[P, HttpResponse], guarded)
 
 
 def in_any_frame(view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:
-    """A page that a requester's page, wherever that is, may have in a frame."""
+    # A requester's page may be anywhere.
     guarded = csp_replace({"frame-ancestors": None})(view)  # type: ignore[arg-type]
     return cast(Callable[P, HttpResponse], guarded)

@@ -60,8 +60,7 @@ login = LoginView.as_view(
 
 
 class Logout(LogoutView):
-    """Leads participants to how they come back: they have no account to sign in to."""
-
+    # Participants have no account to sign in to, so they go to the page that brings them back.
     next_page = "marketplace:login"
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -120,7 +119,7 @@ def payout_method(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
 
 def _next(request: HttpRequest) -> str:
-    """Where a link led before the worker had to sign up; nowhere but on this site."""
+    # Only an address on this site.
     address = request.POST.get("next") or request.GET.get("next") or ""
     is_here = url_has_allowed_host_and_scheme(
         address, allowed_hosts={request.get_host()}, require_https=request.is_secure()

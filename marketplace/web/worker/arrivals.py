@@ -129,8 +129,8 @@ def your_study(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
 
 def way_on(worker: WorkerAccount, hit_type: HitType) -> HttpResponse | None:
-    """Where a participant of a study of this group goes on: to the next HIT reserved for them,
-    or to the page of their study. None for those who found the group by themselves."""
+    """A participant's next reserved HIT, or the page of their study. None for other workers of the
+    group."""
     rows = Session.objects.filter(worker=worker, study__hit_type=hit_type).order_by("-pk")
     row = rows.first()
     if row is None:

@@ -90,7 +90,6 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
 
 
 def _is_last(assignment: Assignment) -> bool:
-    """Whether the worker has nothing to go on to afterwards."""
     item = SessionItem.objects.filter(assignment=assignment).first()
     if item is None:
         group = assignment.hit.hit_type
@@ -148,7 +147,7 @@ def external_submit(request: HttpRequest) -> HttpResponse:
 
 
 def _wants_data(request: HttpRequest) -> bool:
-    """Whether the page around the frame sends, which says itself what happened."""
+    # The page around the frame sends the form itself.
     return request.headers.get("Accept") == "application/json"
 
 
@@ -162,7 +161,7 @@ def _receipt(request: HttpRequest, submitted: Assignment, answer: str | None) ->
 
 
 def _form(request: HttpRequest) -> QueryDict:
-    """The form, if it is not too large; files in it are left aside."""
+    """The posted form, without files. Raises SubmissionTooLarge."""
     largest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     if largest and int(request.META.get("CONTENT_LENGTH") or 0) > largest:
         raise SubmissionTooLarge

@@ -24,12 +24,10 @@ CONFIRMED_WITHIN = timedelta(minutes=1)
 
 
 def accepts_next_by_itself(request: HttpRequest) -> bool:
-    """Whether the worker wants to go from one HIT straight to work on the next."""
     return bool(request.session.get(AUTO_ACCEPT))
 
 
 def remember_choice(request: HttpRequest) -> None:
-    """Keep what the box of the posted form says, for this session."""
     is_on = request.POST.get("auto_accept") == "on"
     if is_on != accepts_next_by_itself(request):
         request.session[AUTO_ACCEPT] = is_on
@@ -59,7 +57,8 @@ def next_hit(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> H
 
 
 def go_on(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> HttpResponse:
-    """The way on after a submission: a participant's own, the next HIT, or the group's preview."""
+    """Where to go after a submission: a participant's own way, the next HIT, or the group's
+    preview."""
     _confirm(request, worker, hit_type)
     if (way := way_on(worker, hit_type)) is not None:
         return way
@@ -102,7 +101,6 @@ def project(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> Ht
 
 
 def _confirm(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> None:
-    """Say on the next page that the work just submitted has arrived."""
     mine = Assignment.objects.by(worker).handed_in().filter(hit__hit_type=hit_type)
     latest = mine.order_by("-submitted_at").first()
     if latest and latest.submitted_at and clock.now() - latest.submitted_at < CONFIRMED_WITHIN:

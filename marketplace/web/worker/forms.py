@@ -88,7 +88,7 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         return codes
 
     def clean(self) -> dict[str, Any]:
-        """A part belongs to the country: what is in no list could meet no HIT's requirement."""
+        # A subdivision in no list could meet no HIT's requirement.
         cleaned = super().clean() or self.cleaned_data
         country, subdivision = cleaned.get("country", ""), cleaned.get("subdivision", "")
         if subdivision and not country:
@@ -99,7 +99,7 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         return cleaned
 
     def save(self, commit: bool = True) -> WorkerAccount:
-        """Store the time at which a worker first said to be an adult, and the country, once."""
+        """The time of the first adult confirmation is kept, and the country is stored only once."""
         values = self.cleaned_data
         if not self.is_located and values["country"]:
             self.instance.country = self.instance.subdivision = ""
@@ -117,7 +117,7 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
 
 
 class ProofForm(forms.Form):
-    """Proof that it is the worker who asks: the password, or for who has none, the Worker ID."""
+    """Asks for the password or, of workers without one, for the Worker ID."""
 
     proof = forms.CharField(
         strip=False,
@@ -145,8 +145,7 @@ class ProofForm(forms.Form):
 
 
 class PayoutMethodForm(ProofForm):
-    """How to pay. Whoever finds a browser open must not lead the money elsewhere."""
-
+    # Whoever finds a browser open must not redirect the money.
     method = forms.ChoiceField(
         choices=lambda: [
             (name, f"{name}: {details}" if details else name)

@@ -50,8 +50,7 @@ SORTS = {
 
 
 def assignments_at_hand(worker: WorkerAccount, now: datetime) -> list[tuple[Assignment, int]]:
-    """What the worker has accepted and not handed in, with the seconds that are left for it, that
-    with the fewest first."""
+    """Accepted, open assignments with their remaining seconds, the most urgent first."""
     mine = Assignment.objects.by(worker).filter(status=Assignment.Status.ACCEPTED, deadline__gt=now)
     rows = mine.select_related("hit__hit_type", "draft").order_by("deadline")
     return [(one, int((one.deadline - now).total_seconds())) for one in rows]
@@ -59,8 +58,7 @@ def assignments_at_hand(worker: WorkerAccount, now: datetime) -> list[tuple[Assi
 
 @dataclass(frozen=True)
 class Wish:
-    """What the address asks for; whatever makes no sense in it is left aside, and an amount that
-    makes none is reported."""
+    """The filters in the address. Invalid ones are ignored; an invalid amount is reported."""
 
     text: str
     minimum_text: str
@@ -91,7 +89,6 @@ def read_wish(query: QueryDict) -> Wish:
 
 
 def grant(wish: Wish, groups: QuerySet[HitType], worker: WorkerAccount) -> QuerySet[HitType]:
-    """Those of these groups that the wish is about, in its order."""
     if wish.text:
         groups = groups & HitType.objects.mentioning(wish.text)
     if wish.minimum_usd is not None:

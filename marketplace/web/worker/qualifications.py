@@ -67,7 +67,6 @@ def qualifications(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
 
 def _offered(search: str) -> QuerySet[QualificationType]:
-    """What can be requested, where its texts or its requester's name have what is searched for."""
     matches = (
         Q(name__icontains=search)
         | Q(description__icontains=search)
@@ -133,7 +132,6 @@ def hand_in(request: HttpRequest, worker: WorkerAccount, request_id: str) -> Htt
 
 
 def _standing(worker: WorkerAccount, qualification_type: QualificationType) -> dict[str, Any]:
-    """How far the worker is with a qualification, and what leads to it."""
     requests = _mine(worker).filter(qualification_type=qualification_type)
     owned = Qualification.objects.filter(worker=worker, qualification_type=qualification_type)
     now, held = clock.now(), owned.first()

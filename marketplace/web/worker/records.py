@@ -147,7 +147,7 @@ def mark_read(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
 
 def _readable(text: str) -> str:
-    """JSON with line breaks; whatever else it is, as it is."""
+    """Indented JSON; other text unchanged."""
     try:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
@@ -161,7 +161,6 @@ def _pending_usd(assignments: AssignmentQuerySet) -> Decimal:
 
 
 def _totals_usd(account: LedgerAccount) -> dict[str, Decimal]:
-    """What came in as rewards and as bonuses, and what was paid out."""
     kinds = LedgerTransaction.Kind
     totals = account.entries.aggregate(
         payment_usd=Sum("amount_usd", filter=Q(transaction__kind=kinds.PAYMENT)),

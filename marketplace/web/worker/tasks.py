@@ -96,7 +96,7 @@ def report(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> J
 
 
 def work_state(assignment: Assignment, *, with_draft: bool = False) -> dict[str, Any]:
-    """How things stand, by the server's clock; with the draft, what was entered so far."""
+    """The assignment's state by the server's clock."""
     saved, due = draft_of(assignment), participants_due(assignment)
     state: dict[str, Any] = {
         "revision": saved.revision if saved else 0,
@@ -110,7 +110,7 @@ def work_state(assignment: Assignment, *, with_draft: bool = False) -> dict[str,
 
 
 def participants_due(assignment: Assignment) -> datetime | None:
-    """When a participant's time is over, a little before nothing is taken any more."""
+    """When a participant's time is over, which is before nothing is accepted any more."""
     return due_at_of(assignment) if assignment.paid_by == PaidBy.RECRUITER else None
 
 
@@ -123,7 +123,6 @@ def _posted(request: HttpRequest) -> dict[str, Any]:
 
 
 def _body(request: HttpRequest, *names: str) -> list[Any]:
-    """The values of these names in the JSON that was posted."""
     try:
         if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST_BODY:
             raise RequestDataTooBig
@@ -136,7 +135,7 @@ def _body(request: HttpRequest, *names: str) -> list[Any]:
 
 
 def _storable(text: str) -> str:
-    """The text without lone surrogates, which no database keeps."""
+    # No database stores lone surrogates.
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -161,7 +160,6 @@ class Frame:
 def frame_for(
     request: HttpRequest, hit: Hit, assignment: Assignment | None, worker: WorkerAccount
 ) -> Frame:
-    """The frame of a HIT, to be worked on or, without an assignment, only to be seen."""
     question, parameters = question_of(hit), _parameters(request, hit, assignment)
     if question.kind == "external":
         url = question.url_with(parameters)
@@ -227,7 +225,6 @@ def preview_frame(request: HttpRequest, hit_id: str) -> HttpResponse:
 
 
 def question_of(hit: Hit) -> Question:
-    """The HIT's question, which was checked when the HIT was published."""
     return parse_question(hit.question, allow_http=True)
 
 
@@ -269,8 +266,6 @@ def _external_sandbox(request: HttpRequest, url: str) -> str:
 
 @dataclass(frozen=True)
 class Task:
-    """One of the two."""
-
     frame: Frame | None
     filled: FilledForm | None
 
@@ -278,7 +273,6 @@ class Task:
 def task_for(
     request: HttpRequest, hit: Hit, assignment: Assignment | None, worker: WorkerAccount
 ) -> Task:
-    """The HIT's task, to be worked on or, without an assignment, only to be seen."""
     if question_of(hit).kind == "form":
         return Task(None, blank(form_of(hit)))
     return Task(frame_for(request, hit, assignment, worker), None)
@@ -287,7 +281,6 @@ def task_for(
 def work_context(
     request: HttpRequest, assignment: Assignment, task: Task, state: dict[str, Any]
 ) -> dict[str, Any]:
-    """What the page to work on is made of, with its task as it stands."""
     return {
         "worker": assignment.worker,
         "assignment": assignment,
@@ -302,7 +295,6 @@ def work_context(
 
 
 def form_of(hit: Hit) -> QuestionForm:
-    """The HIT's QuestionForm; other HITs have none."""
     if question_of(hit).kind != "form":
         raise HitDoesNotExist(hit.public_id)
     return parse_question_form(hit.question)
