@@ -3,7 +3,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from config.samples import create_demo_user
 
 
 class Command(BaseCommand):
@@ -20,6 +19,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, name: str, study: list[str], **options: Any) -> None:
+        from config.samples import create_demo_user  # imports much; --help needs none of it
+
         studies = [Study.objects.named(slug) for slug in study]
         password = create_demo_user(name=name, studies=studies)
         seen = ", ".join(each.slug for each in studies)

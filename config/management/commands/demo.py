@@ -5,7 +5,6 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.agreement import study_agreement
 from annotation.models import Judgment, Study, Submission
-from config.samples import Crowd, demonstrate
 from hits.loop import prepare_database
 from presentation.numbers import count_of
 from presentation.progress import bar
@@ -23,6 +22,8 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=7)
 
     def handle(self, *args: Any, output: Path, workers: int, seed: int, **options: Any) -> None:
+        from config.samples import Crowd, demonstrate  # imports much; --help needs none of it
+
         prepare_database()
         crowd = Crowd(n_workers=workers, seed=seed)
         report = demonstrate(folder=output, crowd=crowd, reporter=bar)

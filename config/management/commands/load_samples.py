@@ -3,10 +3,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from config.first_run import (
-    prepare_key,
-    prepare_samples,
-)
 from hits.loop import Marketplace, served_site
 from presentation.progress import bar
 
@@ -18,6 +14,9 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        # Imports much; --help needs none of it.
+        from config.first_run import prepare_key, prepare_samples
+
         password = settings.SAMPLE_PASSWORD
         if not password:
             hint = "Set SAMPLE_PASSWORD in the environment or .env, or use `make run`, which does."

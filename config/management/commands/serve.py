@@ -7,11 +7,6 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import positive
-from config.first_run import (
-    ANALYST,
-    RESEARCHER,
-    WORKER,
-)
 from work.exceptions import AddressUnfit
 from work.site import require_free, serve_site
 
@@ -45,6 +40,12 @@ def _require_private_keys(bind: str) -> None:
 
 
 def _welcome(bind: str) -> str:
+    from config.first_run import (
+        ANALYST,
+        RESEARCHER,
+        WORKER,
+    )  # imports much; --help needs none of it
+
     site = f"http://{bind}"
     password = settings.SAMPLE_PASSWORD or "the one you chose"
     return (

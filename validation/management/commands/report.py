@@ -10,7 +10,6 @@ from annotation.assignment_facts import assignment_price
 from annotation.models import Study
 from metrics.exceptions import ReportUnwritten
 from presentation.formats import FORMATS, make_folder, write_files
-from validation.datasheet import whole_report
 from validation.documents.rated_systems import verdicts
 from validation.study_report import LAYOUTS, PROMPTS, ReportRequest, study_report_document
 
@@ -51,6 +50,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print the files' names as JSON")
 
     def handle(self, *args: Any, study: str, output: Path, layout: str, **options: Any) -> None:
+        from validation.datasheet import whole_report  # imports much; --help needs none of it
+
         number = options["version_of_report"]
         # What is known of an older report's study is of now, and not of then.
         about = whole_report(Study.objects.named(study)).datasheet if number is None else ()
