@@ -1,12 +1,14 @@
-"""Speed of stats.agreement beside other packages: ``python -m benchmarks.agreement``.
+"""Speed of stats.agreement and stats.aggregation beside other programs.
 
-Each line is timed in one run on one machine; the ratio is what carries over to another.
+Run ``python -m benchmarks.agreement``. Each line is timed in one run on one machine; only the
+ratio carries over to another. A star marks loops timed in part and scaled up.
 """
 
+import json
 import resource
-import subprocess
-import sys
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from math import exp, log
 from time import perf_counter
 from typing import Any
 
@@ -15,7 +17,97 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import cohen_kappa_score
 
+from benchmarks.commands import parse_options, run_again, say
+from stats.aggregation import METHODS, aggregate
 from stats.agreement import krippendorff_alpha, pairwise_kappa
+from stats.annotators import annotator_quality, near_duplicates
+
+ROUNDS = 3
+
+
+def plain_majority(frame: pd.DataFrame) -> dict[int, set[int]]:
+    votes: dict[int, Counter[int]] = defaultdict(Counter)
+    for item, _, value in frame.itertuples(index=False):
+        votes[item][value] += 1
+    return {
+        item: {value for value, count in counts.items() if count == max(counts.values())}
+        for item, counts in votes.items()
+    }
+
+
+def plain_dawid_skene(frame: pd.DataFrame, n_categories: int, rounds: int) -> np.ndarray:
+    rows = list(frame.itertuples(index=False, name=None))
+    by_item = defaultdict(list)
+    for item, annotator, value in rows:
+        by_item[item].append((annotator, value))
+    classes = range(n_categories)
+    posterior = {
+        item: [sum(value == k for _, value in judgments) / len(judgments) for k in classes]
+        for item, judgments in by_item.items()
+    }
+    for _ in range(rounds):
+        prior = [sum(p[k] for p in posterior.values()) / len(posterior) for k in classes]
+        counts: dict[tuple[int, int, int], float] = defaultdict(float)
+        totals: dict[tuple[int, int], float] = defaultdict(float)
+        for item, annotator, value in rows:
+            for k in classes:
+                counts[annotator, k, value] += posterior[item][k]
+                totals[annotator, k] += posterior[item][k]
+        for item, judgments in by_item.items():
+            joint = [
+                log(max(prior[k], 1e-300))
+                + sum(
+                    log(max(counts[a, k, v], 1e-300) / max(totals[a, k], 1e-300))
+                    for a, v in judgments
+                )
+                for k in classes
+            ]
+            shares = [exp(term - max(joint)) for term in joint]
+            posterior[item] = [share / sum(shares) for share in shares]
+    return np.array([posterior[item] for item in sorted(posterior)])
+
+
+def compare_majority(n_labels: int) -> None:
+    frame = crowd(n_labels, 200, 5)
+    own, result = seconds(lambda: aggregate(*columns(frame), method="majority"))
+    other, winners = seconds(lambda: plain_majority(frame), repeats=1)
+    wrong = sum(label not in winners[item] for item, label in result.label_by_item.items())
+    report(f"majority, {n_labels:,} labels", own, other, float(wrong))
+
+
+def compare_dawid_skene(n_labels: int) -> None:
+    frame = crowd(n_labels, 200, 5)
+    own, result = seconds(
+        lambda: aggregate(*columns(frame), method="dawid_skene", tolerance=0, max_iterations=ROUNDS)
+    )
+    other, expected = seconds(lambda: plain_dawid_skene(frame, 5, ROUNDS + 1), repeats=1)
+    difference = float(np.abs(result.probabilities.to_numpy() - expected).max())
+    report(f"dawid_skene, {ROUNDS} rounds, {n_labels:,} labels", own, other, difference)
+
+
+def time_to_the_end(n_labels: int) -> None:
+    frame = crowd(n_labels, 200, 5)
+    for method in METHODS:
+        if method == "bradley_terry":
+            continue  # its items are candidates, of which no crowd has 25,000
+        own, result = seconds(lambda name=method: aggregate(*columns(frame), method=name), 1)
+        state = {None: "", True: "converged", False: "not converged"}[result.converged]
+        rounds = f"{result.iterations} rounds" if result.iterations else ""
+        say(f"{method:<20} {n_labels:,} labels {own:9.4f} s  {rounds} {state}")
+    others: dict[str, Callable[[], Any]] = {
+        "annotator_quality": lambda: annotator_quality(*columns(frame), level="nominal"),
+        "near_duplicates": lambda: near_duplicates(*columns(frame)),
+    }
+    for name, act in others.items():
+        say(f"{name:<20} {n_labels:,} labels {seconds(act, 1)[0]:9.4f} s")
+
+
+def compare_aggregation() -> None:
+    for n_labels in (10_000, 100_000):
+        compare_majority(n_labels)
+        compare_dawid_skene(n_labels)
+    time_to_the_end(100_000)
+
 
 PAIRS_TIMED = 300
 RESAMPLES = 1_000
@@ -34,14 +126,10 @@ def seconds(action: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
 
 
 def report(name: str, own: float, other: float, difference: float) -> None:
-    """One line: own time, the other's, their ratio, and how far the values are apart."""
-    sys.stdout.write(
-        f"{name:<46} {own:9.4f} s {other:9.4f} s {other / own:9.1f}x  max diff {difference:.1e}\n"
-    )
+    say(f"{name:<46} {own:9.4f} s {other:9.4f} s {other / own:9.1f}x  max diff {difference:.1e}")
 
 
 def crowd(n_labels: int, n_annotators: int, n_values: int, per_item: int = 4) -> pd.DataFrame:
-    """Items labelled by `per_item` random annotators each."""
     rng = np.random.default_rng(0)
     n_items = n_labels // per_item
     annotators = rng.random((n_items, n_annotators)).argpartition(per_item, axis=1)[:, :per_item]
@@ -56,13 +144,16 @@ def crowd(n_labels: int, n_annotators: int, n_values: int, per_item: int = 4) ->
     )
 
 
+def columns(frame: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
+    return frame["item"], frame["annotator"], frame["value"]
+
+
 def compare_alpha(level: str, n_values: int, n_labels: int) -> None:
     """Alpha, with its jackknife interval, beside krippendorff's alpha without one."""
     frame = crowd(n_labels, 200, n_values)
     counts = pd.crosstab(frame["item"], frame["value"])
     domain = counts.columns.to_numpy(float)
-    columns = (frame["item"], frame["annotator"], frame["value"])
-    own, result = seconds(lambda: krippendorff_alpha(*columns, level=level))
+    own, result = seconds(lambda: krippendorff_alpha(*columns(frame), level=level))
     other, expected = seconds(
         lambda: krippendorff.alpha(
             value_counts=counts.to_numpy(), value_domain=domain, level_of_measurement=level
@@ -78,9 +169,10 @@ def compare_bootstrap(level: str, n_values: int, n_labels: int) -> None:
     frame = crowd(n_labels, 200, n_values)
     counts = pd.crosstab(frame["item"], frame["value"])
     domain, table = counts.columns.to_numpy(float), counts.to_numpy()
-    columns = (frame["item"], frame["annotator"], frame["value"])
     own, result = seconds(
-        lambda: krippendorff_alpha(*columns, level=level, ci="bootstrap", n_resamples=RESAMPLES)
+        lambda: krippendorff_alpha(
+            *columns(frame), level=level, ci="bootstrap", n_resamples=RESAMPLES
+        )
     )
     rng = np.random.default_rng(1)
     draws = rng.integers(len(table), size=(RESAMPLES_TIMED[level], len(table)))
@@ -97,27 +189,19 @@ def compare_bootstrap(level: str, n_values: int, n_labels: int) -> None:
     report(name, own, other * RESAMPLES / len(draws), abs(result.value - float(np.mean(values))))
 
 
-def measure_million(level: str) -> None:
-    """Peak memory of a process that computes alpha and its interval of a million labels."""
-    call = [sys.executable, "-m", "benchmarks.agreement", "--million", level]
-    sys.stdout.write(subprocess.run(call, check=True, capture_output=True, text=True).stdout)
-
-
-def million(level: str) -> None:
-    """Alpha of a million labels, in this process."""
+def million(level: str) -> str:
     rng, item = np.random.default_rng(0), np.arange(250_000).repeat(4)
     annotator = (np.arange(1_000_000) * 7) % 500
     columns = (item, annotator, rng.integers(101 if level != "nominal" else 5, size=1_000_000))
     time, _ = seconds(lambda: krippendorff_alpha(*columns, level=level), repeats=1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    sys.stdout.write(f"alpha {level}, 1,000,000 labels: {time:.2f} s, peak {peak:.0f} MB\n")
+    return f"alpha {level}, 1,000,000 labels: {time:.2f} s, peak {peak:.0f} MB"
 
 
 def compare_pairs(n_labels: int, n_annotators: int) -> None:
     """Every pair's kappa beside a loop over scikit-learn, timed on some pairs and scaled up."""
     frame = crowd(n_labels, n_annotators, 5)
-    columns = (frame["item"], frame["annotator"], frame["value"])
-    own, table = seconds(lambda: pairwise_kappa(*columns, min_overlap=2))
+    own, table = seconds(lambda: pairwise_kappa(*columns(frame), min_overlap=2))
     by_annotator = {
         name: (rows["item"].to_numpy(), rows["value"].to_numpy())
         for name, rows in frame.groupby("annotator")
@@ -140,12 +224,12 @@ def compare_pairs(n_labels: int, n_annotators: int) -> None:
 
 
 def main() -> None:
-    """Print one line a comparison; a star marks loops timed in part and scaled up."""
-    if "--million" in sys.argv:
-        million(sys.argv[-1])
+    options = parse_options(__doc__, million=(str, "alpha of a million labels at this level"))
+    if options.million:
+        say(json.dumps(million(options.million)))
         return
     for level in LEVELS:
-        measure_million(level)
+        say(run_again("benchmarks.agreement", options, million=level))
     for n_labels in (1_000, 10_000, 100_000):
         compare_alpha("nominal", 5, n_labels)
     for n_labels in (1_000, 10_000):
@@ -156,6 +240,7 @@ def main() -> None:
     compare_bootstrap("interval", 101, 100_000)
     compare_pairs(10_000, 50)
     compare_pairs(100_000, 500)
+    compare_aggregation()
 
 
 if __name__ == "__main__":

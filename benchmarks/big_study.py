@@ -112,7 +112,6 @@ def build_study(
 
 
 def add_scores(study: Study, names: tuple[str, ...]) -> None:
-    """A run of each metric with a score for every candidate."""
     from annotation.flags import count_scores_change
     from metrics.models import ScoringRun
 

@@ -1,13 +1,16 @@
-"""How much of a ceiling the truth itself reaches: ``python -m benchmarks.ceilings``.
+"""How right ceilings and sample-size curves are: ``python -m benchmarks.ceilings``.
 
-Studies are drawn of which the truth is known. A perfect metric is one that orders candidates as the
-truth does, so that the mean of its correlations with the mean ratings over the mean ceiling is 1
-where the ceiling is right. For Pearson's r it is the expected rating, since scales of few steps
-bend the truth. Beside that share: how often the interval holds what a perfect metric reaches on
-average, and how often the ceiling has a warning.
+Studies are drawn of which the truth is known. A perfect metric is one that orders candidates as
+the truth does: the mean of its correlations with the mean ratings over the mean ceiling is 1 if
+the ceiling is right. For Pearson's r it is the expected rating, since scales of few steps bend the
+truth. Beside that share: how often the interval holds what a perfect metric reaches on average,
+and how often the ceiling has a warning.
+
+With ``--forecasts``: a pilot's curve says what the difference of two metrics will be with more
+ratings of each candidate, or more items; as many studies of that size say what it is. Printed is
+the mean difference forecast over the mean one observed.
 """
 
-import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import sqrt
@@ -16,10 +19,11 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from benchmarks.commands import say_row
+from benchmarks.commands import parse_options, say_head, say_row
 from stats.arguments import Floats, Integers
-from stats.ceilings import Ceiling, ceilings
-from stats.correlation import correlation_at_level
+from stats.ceilings import Ceiling, ceilings, level_reliability
+from stats.correlation import Level, RowCoefficient, correlation_at_level
+from stats.power_curves import sample_size_curve
 
 MEASURES = (("item", "pearson"), ("item", "kendall"), ("item", "spearman"))
 Design: TypeAlias = tuple[int, int, int, float]
@@ -80,7 +84,6 @@ class Ratings:
     is_uneven: bool = False
 
     def expected(self, true: Floats, noise: float) -> Floats:
-        """The mean rating of a truth, over errors and annotators."""
         from scipy import stats
 
         spread = noise * sqrt(1 + self.severity**2)
@@ -101,17 +104,8 @@ ROWS = (
 )
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Of a measure: the share of the ceiling that a perfect metric reaches, the interval's coverage
-    and the share of studies with a warning."""
-
-    share: float
-    coverage: float
-    warned: float
-
-
-def outcomes(ratings: Ratings, design: Design, n_studies: int) -> list[Outcome]:
+def outcomes(ratings: Ratings, design: Design, n_studies: int) -> list[str]:
+    """For each measure: share of the ceiling reached, coverage, studies with a warning."""
     n_items, n_systems, n_ratings, noise = design
     item, system, seat = (axis.ravel() for axis in np.indices((n_items, n_systems, n_ratings)))
     reached, found = [], []
@@ -138,15 +132,12 @@ def _crowd(rng: np.random.Generator, n_cells: int, n_ratings: int) -> Integers:
     return np.asarray(np.argsort(keys, axis=1)[:, :n_ratings].ravel(), dtype=np.intp)
 
 
-def _outcome(target: float, found: tuple[Ceiling, ...]) -> Outcome:
+def _outcome(target: float, found: tuple[Ceiling, ...]) -> str:
     known = [one for one in found if not np.isnan(one.attainable_low)]
-    return Outcome(
-        share=float(target / np.nanmean([one.attainable for one in found])),
-        coverage=float(
-            np.mean([one.attainable_low <= target <= one.attainable_high for one in known])
-        ),
-        warned=float(np.mean([one.warning is not None for one in found])),
-    )
+    share = target / np.nanmean([one.attainable for one in found])
+    coverage = np.mean([one.attainable_low <= target <= one.attainable_high for one in known])
+    warned = np.mean([one.warning is not None for one in found])
+    return f"{100 * share:.0f} %, {coverage:.2f}, {100 * warned:.0f} %"
 
 
 def _reached(means: Floats, true: Floats, expected: Floats) -> Iterator[float]:
@@ -164,18 +155,105 @@ def _reached(means: Floats, true: Floats, expected: Floats) -> Iterator[float]:
         ).value
 
 
+COEFFICIENTS: tuple[RowCoefficient, ...] = ("pearson", "spearman", "kendall", "acc_eq")
+LEVELS: tuple[Level, ...] = ("item", "pooled", "system")
+N_ITEMS, N_SYSTEMS, RATINGS, PLANNED = 50, 6, 2, 6
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How studies are drawn; standard deviations, where a candidate's truth has 1."""
+
+    name: str
+    scale: Scale = as_it_is
+    of_items: float = 0.0
+    severity: float = 0.0
+
+    def study(self, rng: np.random.Generator, n_items: int, seed: int) -> tuple[Floats, Floats]:
+        """Ratings of each item, system and annotator, and the scores of two metrics, which favour
+        systems by a seed."""
+        truth = rng.normal(size=(n_items, N_SYSTEMS)) + np.linspace(-0.5, 0.5, N_SYSTEMS)
+        rated = truth + self.of_items * rng.normal(size=(n_items, 1))
+        error = rng.normal(size=(n_items, N_SYSTEMS, PLANNED))
+        severity = self.severity * rng.normal(size=(n_items, 1, PLANNED))
+        noise = np.array([0.8, 1.6])[:, None, None]
+        favours = noise / 2 * np.random.default_rng(seed).normal(size=(2, 1, N_SYSTEMS))
+        scores = truth + favours + noise * rng.normal(size=(2, n_items, N_SYSTEMS))
+        return self.scale(rated[:, :, None] + severity + error), scores
+
+
+CROWDS = (
+    Crowd("on a line"),
+    Crowd("on a line, items as far apart again by half", of_items=1.5),
+    Crowd("on a line, annotators as severe as they err", severity=1.0),
+    Crowd("in five steps", five_steps),
+    Crowd("yes or no", yes_or_no),
+)
+
+
+def forecast(ratings: Floats, scores: Floats, level: Level, coefficient: RowCoefficient) -> Floats:
+    item, system, annotator = (axis.ravel() for axis in np.indices(ratings.shape))
+    reliability = level_reliability(
+        item, system, annotator, ratings.ravel(), level=level, coefficient=coefficient, n_splits=20
+    )
+    item, system = (axis.ravel() for axis in np.indices(ratings.shape[:2]))
+    curve = sample_size_curve(
+        ratings.mean(axis=2).ravel(), scores[0].ravel(), scores[1].ravel(),
+        items=item, systems=system, level=level, coefficient=coefficient,
+        n_items=[N_ITEMS, 4 * N_ITEMS], n_annotators=[PLANNED], reliability=reliability,
+        n_studies=100,
+    )  # fmt: skip
+    return curve["delta"].to_numpy(dtype=np.float64)
+
+
+def observed_difference(
+    ratings: Floats, scores: Floats, level: Level, coefficient: RowCoefficient
+) -> float:
+    item, system = (axis.ravel() for axis in np.indices(ratings.shape[:2]))
+    a, b = (
+        correlation_at_level(
+            ratings.mean(axis=2).ravel(), side.ravel(), items=item, systems=system,
+            level=level, coefficient=coefficient, n_resamples=0,
+        ).value
+        for side in scores
+    )  # fmt: skip
+    return a - b
+
+
+def shares(crowd: Crowd, level: Level, coefficient: RowCoefficient, n_studies: int) -> Floats:
+    said, seen = [], []
+    for seed in range(n_studies):
+        rng = np.random.default_rng(seed)
+        ratings, scores = crowd.study(rng, N_ITEMS, seed)
+        said.append(forecast(ratings[:, :, :RATINGS], scores, level, coefficient))
+        more = crowd.study(rng, 4 * N_ITEMS, seed)
+        seen.append(
+            [observed_difference(*study, level, coefficient) for study in ((ratings, scores), more)]
+        )
+    return np.asarray(np.nanmean(said, axis=0) / np.mean(seen, axis=0))
+
+
+def print_forecasts(n_studies: int) -> None:
+    say_head("ratings", "level", *COEFFICIENTS)
+    for level in LEVELS:
+        for crowd in CROWDS:
+            rows = [shares(crowd, level, one, n_studies) for one in COEFFICIENTS]
+            say_row(crowd.name, level, *("{:.0f}, {:.0f} %".format(*100 * row) for row in rows))
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--studies", type=int, default=60)
-    n_studies = parser.parse_args().studies
-    say_row("ratings", "items, candidates, ratings, error", "Pearson", "Kendall", "Spearman")
-    say_row(*["---"] * 5)
+    options = parse_options(
+        __doc__,
+        studies=(60, "of each kind"),
+        forecasts=(False, "of larger studies, by sample-size curves"),
+    )
+    if options.forecasts:
+        print_forecasts(options.studies)
+        return
+    say_head("ratings", "items, candidates, ratings, error", "Pearson", "Kendall", "Spearman")
     for ratings in ROWS:
         for design in DESIGNS:
-            found = [
-                f"{100 * one.share:.0f} %, {one.coverage:.2f}, {100 * one.warned:.0f} %"
-                for one in outcomes(ratings, design, n_studies)
-            ]
+            found = outcomes(ratings, design, options.studies)
             say_row(ratings.name, ", ".join(f"{one:g}" for one in design), *found)
 
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.commands import POSTGRES, parse_options, source
 from benchmarks.marketplace_site import requester_and_marketplace
-from benchmarks.publishing import commit
 from benchmarks.simulation import KINDS, trained
 from simulation.ablations import ShuffledCritic, WithoutHistory
 from simulation.catalogue import Catalogue
@@ -44,8 +44,8 @@ from stats.ranking.topic_means import TopicDifference, compare_over_topics
 
 NDCG = measure("nDCG@10")
 LISTED = 50
+# Whose last lists are pooled: alternatives of the third are found by others or by chance.
 POOLED = ("gru-sl", "ege")
-"""Whose last lists are pooled: alternatives of the third are found by others or by chance."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,6 @@ class Claim:
 
 
 def unjudged(catalogue: Catalogue, items: Sequence[int]) -> Targets:
-    """Targets with no judgment: what dialogues are about before anybody was asked."""
     return targets_of(catalogue, {catalogue.ids[item]: [] for item in items})
 
 
@@ -78,7 +77,6 @@ def dialogues_of(
 
 
 def judged(catalogue: Catalogue, qrels: Path) -> Targets:
-    """The targets of exported qrels, with what the crowd accepted and rejected."""
     from retrieval.trec_files import read_qrels
 
     grades = read_qrels(qrels)
@@ -146,7 +144,16 @@ def _interval(one: TopicDifference) -> str:
 
 
 def main() -> None:
-    options = _options()
+    options = parse_options(
+        __doc__,
+        items=(5000, "of the drawn catalogue"),
+        targets=(190, "that no recommender was trained on"),
+        epochs=([15, 1, 8], "of each recommender"),
+        checkpoints=(Path, "a folder in which they are kept and gone on from"),
+        errs=(0.05, "annotators', of each candidate"),
+        **POSTGRES,
+        json=(False, "print JSON"),
+    )
     torch.set_num_threads(1)
     catalogue = drawn_catalogue(options.items)
     critic = AttributeCritic(catalogue)
@@ -162,28 +169,16 @@ def main() -> None:
     made = list(claims(catalogue, targets, recommenders, critic))
     experiment = evaluate(catalogue, targets, recommenders, critic)
     if options.json:
-        record: dict[str, Any] = {"commit": commit(), "collected": collected}
+        record: dict[str, Any] = {"commit": source(), "collected": collected}
         record["claims"] = [asdict(one) | {"holds": one.holds} for one in made]
         record["causes"] = [row.record() for row in causes(experiment)]
         sys.stdout.write(f"{json.dumps(record)}\n")
     else:
         said = ", ".join(f"{name} {value}" for name, value in collected.items())
-        sys.stdout.write(f"commit {commit()}: {said}\n\n{report_text(experiment)}\n\n")
+        sys.stdout.write(f"commit {source()}: {said}\n\n{report_text(experiment)}\n\n")
         sys.stdout.write("\n".join(tables(made, experiment)) + "\n")
     if broken := [one for one in made if not one.holds]:
         sys.exit(f"does not hold: {broken}")
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":\n")[0])
-    parser.add_argument("--items", type=int, default=5000)
-    parser.add_argument("--targets", type=int, default=190)
-    parser.add_argument("--epochs", type=int, nargs=3, default=(15, 1, 8), metavar="N")
-    parser.add_argument("--checkpoints", type=Path, metavar="FOLDER", help="kept and gone on from")
-    parser.add_argument("--errs", type=float, default=0.05, help="annotators', of each candidate")
-    parser.add_argument("--postgres", default="postgres://postgres@127.0.0.1:5432")
-    parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
 
 
 def _collected(

@@ -1,23 +1,36 @@
-"""What programs of benchmarks share: options with defaults, and lines that are printed at once."""
+"""Shared by the benchmarks: options, lines printed at once, the source measured, free ports."""
 
 import argparse
+import json
+import socket
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
-DATABASE = {"database_url": (None, "a PostgreSQL database to make; else an SQLite file")}
+CHECKOUT = Path(__file__).resolve().parent.parent
+DATABASE = {"database_url": (str, "a PostgreSQL database to make; else an SQLite file")}
+POSTGRES = {"postgres": ("postgres://postgres@127.0.0.1:5432", "a server")}
 SERVER = {"processes": (2, "of the server"), "threads": (8, "of each process of the server")}
 
 
 def parse_options(text: str | None, **options: tuple[Any, str]) -> argparse.Namespace:
-    """Options by name, each with its default, whose type it has, and what it is; False is a flag.
+    """Parse options given as (default, help); the first line of the text describes the program.
 
-    The first line of the text says what the program does.
+    A type instead of a default means None by default. False makes a flag, a tuple lists the
+    choices with the default first, and a list sets the number of values.
     """
     parser = argparse.ArgumentParser(description=(text or "").partition("\n")[0])
     for name, (default, meaning) in options.items():
-        rules: dict[str, Any] = {"action": "store_true"}
-        if default is not False:
-            rules = {"default": default, "type": str if default is None else type(default)}
+        rules: dict[str, Any] = {"default": default, "type": type(default)}
+        if default is False:
+            rules = {"action": "store_true"}
+        elif isinstance(default, type):
+            rules = {"type": default}
+        elif isinstance(default, tuple):
+            rules = {"default": default[0], "choices": default}
+        elif isinstance(default, list):
+            rules = {"default": default, "type": type(default[0]), "nargs": len(default)}
         parser.add_argument(f"--{name.replace('_', '-')}", help=meaning, **rules)
     return parser.parse_args()
 
@@ -28,5 +41,39 @@ def say(line: object = "") -> None:
 
 
 def say_row(*cells: object) -> None:
-    """A line of a Markdown table."""
     say(f"| {' | '.join(map(str, cells))} |")
+
+
+def say_head(*titles: object) -> None:
+    say_row(*titles)
+    say(f"|{'---|' * len(titles)}")
+
+
+def run_git(*words: str, root: Path = CHECKOUT) -> str:
+    """Output of git, or "" if it fails."""
+    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def source(root: Path = CHECKOUT) -> str:
+    """The commit of the source, marked if files were changed since."""
+    return run_git("describe", "--always", "--dirty", "--exclude=*", root=root) or "unknown"
+
+
+def run_again(module: str, options: argparse.Namespace, **changes: object) -> Any:
+    """Run a benchmark in its own process with changed options; return the JSON it prints last."""
+    words = [
+        word
+        for name, value in (vars(options) | changes).items()
+        if value is not None
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    command = [sys.executable, "-m", module, *words]
+    done = subprocess.run(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=False)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port

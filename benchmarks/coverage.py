@@ -13,7 +13,7 @@ goes on from there; ``--table`` prints what is kept.
 
 import argparse
 import json
-import subprocess
+import os
 import sys
 import zlib
 from collections.abc import Iterator
@@ -21,29 +21,33 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic
 
+import django
 import numpy as np
 
-from benchmarks.interval_cases.agreement import agreement_intervals
-from benchmarks.interval_cases.cases import IntervalCase, TestCase
-from benchmarks.interval_cases.correlations import (
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from benchmarks.commands import run_git, source  # noqa: E402
+from benchmarks.interval_cases.agreement import agreement_intervals  # noqa: E402
+from benchmarks.interval_cases.cases import IntervalCase, TestCase  # noqa: E402
+from benchmarks.interval_cases.correlations import (  # noqa: E402
     correlation_intervals,
     metric_tests,
     report_intervals,
     report_tests,
 )
-from benchmarks.interval_cases.crowds import crowd_intervals, crowd_tests
-from benchmarks.interval_cases.judges import judge_intervals, judge_tests, powered_intervals
-from benchmarks.interval_cases.means import family_tests, mean_intervals, mean_tests
-from benchmarks.interval_cases.rankings import pool_intervals, ranking_intervals, topic_intervals
-from benchmarks.interval_cases.switching import (
+from benchmarks.interval_cases.crowds import crowd_intervals, crowd_tests  # noqa: E402
+from benchmarks.interval_cases.judges import judge_intervals, judge_tests, powered_intervals  # noqa: E402
+from benchmarks.interval_cases.means import family_tests, mean_intervals, mean_tests  # noqa: E402
+from benchmarks.interval_cases.rankings import pool_intervals, ranking_intervals, topic_intervals  # noqa: E402
+from benchmarks.interval_cases.switching import (  # noqa: E402
     outcome_intervals,
     outcome_tests,
     switching_intervals,
     switching_tests,
 )
 
-ROOT = Path(__file__).resolve().parents[1]
-ROWS = ROOT / "benchmarks" / "coverage_rows.jsonl"
+ROWS = Path(__file__).with_name("coverage_rows.jsonl")
 INTERVALS = (
     *agreement_intervals(),
     *correlation_intervals(),
@@ -62,6 +66,7 @@ TESTS = (
     *mean_tests(), *crowd_tests(), *family_tests(), *metric_tests(), *report_tests(),
     *judge_tests(), *switching_tests(), *outcome_tests(),
 )  # fmt: skip
+# Studies a row where 2,000 would take too long.
 TRIALS = {
     "kappa": 300, "kappa_clusters": 400, "alpha": 1000, "correlation": 400,
     "correlation_of_many_cells": 100,
@@ -71,11 +76,10 @@ TRIALS = {
     "outcomes": 1000, "equal_systems": 400, "crowd_ratings": 4000, "crowd_ordinal": 4000,
     "crowd_preferences": 1000, "crowd_powered": 4000,
 }  # fmt: skip
-"""Studies a row where 2,000 would take too long."""
 
 LEAST_COVERAGE, LEAST_MEAN, MOST_REJECTED = 0.92, 0.94, 0.07
+# Where more studies have no interval than have one, those that have are not a random part.
 MOSTLY_REFUSED = 0.5
-"""Where more studies have no interval than have one, those that have are not a random part."""
 
 
 @dataclass(frozen=True)
@@ -114,19 +118,14 @@ class Row:
         return not self.noted and self.none <= MOSTLY_REFUSED
 
 
-def source(root: Path = ROOT) -> str:
-    """The commit of the source, with a mark where it was changed since."""
-    return _git(root, "describe", "--always", "--dirty", "--exclude=*") or "unknown"
-
-
-def require_published(root: Path = ROOT) -> None:
-    """End where rows would name a source that nobody else can have."""
-    named = source(root)
+def require_published() -> None:
+    """End if rows would name a source that nobody else can have."""
+    named = source()
     if named == "unknown" or named.endswith("-dirty"):
         sys.exit(f"The source is {named}: commit what was changed, so that rows can name it.")
     for branch in ("origin/main", "main"):
-        if _git(root, "rev-parse", "--verify", "--quiet", branch):
-            if not is_in_history(named, of=branch, root=root):
+        if run_git("rev-parse", "--verify", "--quiet", branch):
+            if run_git("rev-list", "-1", named, f"^{branch}"):
                 sys.exit(
                     f"{named} is not on {branch}: bring it there first, since a row names the "
                     "source that others can run again."
@@ -134,19 +133,7 @@ def require_published(root: Path = ROOT) -> None:
             return
 
 
-def is_in_history(commit: str, *, of: str = "HEAD", root: Path = ROOT) -> bool:
-    """Whether a branch goes back to a commit."""
-    command = ["git", "merge-base", "--is-ancestor", commit, of]
-    return subprocess.run(command, cwd=root, capture_output=True, check=False).returncode == 0
-
-
-def _git(root: Path, *words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
-
-
 def interval_row(case: IntervalCase, trials: int, seed: int) -> Row:
-    """Coverage, mean width and share without an interval in one setting."""
     rng = _rng(case.part, case.setting, seed)
     held, widths = [], []
     for _ in range(trials):
@@ -162,7 +149,6 @@ def interval_row(case: IntervalCase, trials: int, seed: int) -> Row:
 
 
 def test_row(case: TestCase, trials: int, seed: int) -> Row:
-    """Rejections at .05 where nothing differs, and where something does."""
     rng = _rng(case.part, case.setting, seed)
     drawn = [np.array([case.draw(rng, how) for _ in range(trials)]) for how in (False, True)]
     known = [p[~np.isnan(p)] for p in drawn]
@@ -236,7 +222,6 @@ def _rng(part: str, setting: str, seed: int) -> np.random.Generator:
 
 
 def main() -> None:
-    """Compute the rows of the parts named, keep them, and print the tables of what is kept."""
     known_parts = list(dict.fromkeys(case.part for case in [*INTERVALS, *TESTS]))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", action="append", choices=known_parts)

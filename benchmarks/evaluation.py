@@ -11,8 +11,6 @@ The last two tables are of CPU time: a run that is parsed, and the means of 50 r
 with three measures, from their files, as `evaluate_runs` computes them.
 """
 
-import argparse
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,6 +22,7 @@ import ir_measures
 import numpy as np
 import pytrec_eval
 
+from benchmarks.commands import parse_options, say_head, say_row
 from retrieval.evaluated_runs import Settings
 from retrieval.evaluation import evaluate_runs, lists_of_run, positions
 from retrieval.trec_files import read_qrels, read_run
@@ -58,7 +57,6 @@ def drawn(n_topics: int, n_documents: int, n_judged: int, seed: int) -> tuple[Co
 
 
 def write_files(folder: Path, run: Columns, qrels: Columns) -> tuple[Path, Path]:
-    """Both in TREC's formats."""
     paths = folder / "run", folder / "qrels"
     lines = zip(*(column.tolist() for column in run), strict=True)
     paths[0].write_text("".join(f"t{t} Q0 doc{d} 0 {s} drawn\n" for t, d, s in lines))
@@ -143,7 +141,7 @@ def least_seconds(
     repetitions: int,
     clock: Callable[[], float] = perf_counter,
 ) -> dict[str, float]:
-    """Of each, in turns, so that what else the machine does falls on all."""
+    # Of each, in turns, so that what else the machine does falls on all.
     least = dict.fromkeys(timed, float("inf"))
     for _ in range(repetitions):
         for name, compute in timed.items():
@@ -155,18 +153,18 @@ def least_seconds(
 
 def write_ratios(title: str, seconds: dict[str, float]) -> None:
     for name, taken in seconds.items():
-        sys.stdout.write(f"| {title} | {name} | {taken:.2f} | {taken / seconds['Assay']:.2f} |\n")
+        say_row(title, name, f"{taken:.2f}", f"{taken / seconds['Assay']:.2f}")
 
 
 def main() -> None:
-    """Time all three from files and on arrays, and print ratios to the first."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--topics", type=int, default=10_000)
-    parser.add_argument("--documents", type=int, default=100)
-    parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    options = parse_options(
+        __doc__,
+        topics=(10_000, "of the run"),
+        documents=(100, "of each topic"),
+        runs=(50, "of 1,000 topics"),
+        repetitions=(3, "of which the fastest counts"),
+        seed=(0, "of the drawn run"),
+    )
     run, qrels = drawn(options.topics, options.documents, 50, options.seed)
     with tempfile.TemporaryDirectory() as folder:
         files = write_files(Path(folder), run, qrels)
@@ -192,7 +190,7 @@ def main() -> None:
         # a copy each time, which keeps nothing of the one before
         of_joined = {"Assay": lambda: of_lists(replace(joined))}
         tables["joined"] = tables["in memory"] | of_joined
-        sys.stdout.write("| | program | seconds | of Assay's time |\n|---|---|---|---|\n")
+        say_head("", "program", "seconds", "of Assay's time")
         for title, timed in tables.items():
             values = [compute() for compute in timed.values()]
             np.testing.assert_allclose(values, [values[0]] * len(values), atol=1e-6)

@@ -12,15 +12,17 @@ A CSV file of 1,000,000 rows of labels is read by column and by row, and by pand
 process, in seconds of CPU time.
 """
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
-from benchmarks.marketplace_site import CHECKOUT, describe_machine, fresh_database
+from benchmarks.commands import CHECKOUT, DATABASE, parse_options, say
+from benchmarks.marketplace_site import describe_machine, fresh_database
 
 SYSTEMS, QUESTIONS, N_ANNOTATORS = ("alpha", "beta", "gamma", "delta"), ("wit", "tone"), 5
 # Says its own peak when all is done; of a child, only the largest of all can be asked for.
@@ -118,18 +120,14 @@ def write_upload(path: Path, n_rows: int) -> int:
     return n_rows
 
 
-def uploaded(path: Path) -> list[tuple[str, float, float]]:
+def uploaded(path: Path) -> Iterator[tuple[str, float, float]]:
     """Seconds and megabytes of each step of an upload."""
-    steps = []
     for step in UPLOAD_STEPS:
-        done = run_child(UPLOAD, step, str(path))
-        seconds, peak = done.split()[-2:]
-        steps.append((step, float(seconds), float(peak)))
-    return steps
+        seconds, peak = run_child(UPLOAD, step, str(path)).split()[-2:]
+        yield step, float(seconds), float(peak)
 
 
 def run_child(script: str, *arguments: str) -> str:
-    """What a process of its own prints."""
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],
         stdout=subprocess.PIPE,
@@ -142,7 +140,6 @@ def run_child(script: str, *arguments: str) -> str:
 
 
 def write_judgments(path: Path, n_items: int) -> int:
-    """A row a judgment, all of an item together; return how many rows."""
     n_rows = 0
     with path.open("w") as file:
         file.write("item,candidate,question,annotator,value\n")
@@ -157,7 +154,6 @@ def write_judgments(path: Path, n_items: int) -> int:
 
 
 def write_labels(path: Path, n_rows: int) -> int:
-    """A row per label, with a comment of a few words, some of them quoted."""
     with path.open("w") as file:
         file.write("item,annotator,label,comment\n")
         for row in range(n_rows):
@@ -168,22 +164,14 @@ def write_labels(path: Path, n_rows: int) -> int:
     return n_rows
 
 
-def write_responses(path: Path, n_items: int) -> int:
+def write_responses(path: Path, n_items: int, systems: Sequence[str] = ("alpha",)) -> int:
+    """Write a row per response; return the number of rows."""
     with path.open("w") as file:
         file.write("item,system,context,response\n")
         for item in range(n_items):
-            file.write(f"item-{item:06},alpha,What about {item}?,Let us wait for {item}.\n")
-    return n_items
-
-
-def write_candidates(path: Path, n_items: int) -> int:
-    """Four systems' responses to each item, a row each; return how many rows."""
-    with path.open("w") as file:
-        file.write("item,system,context,response\n")
-        for item in range(n_items):
-            for name in SYSTEMS:
+            for name in systems:
                 file.write(f"item-{item:06},{name},What about {item}?,Let {name} wait {item}.\n")
-    return n_items * len(SYSTEMS)
+    return n_items * len(systems)
 
 
 def imported(command: str, path: Path, slug: str) -> tuple[float, float, float]:
@@ -195,15 +183,16 @@ def imported(command: str, path: Path, slug: str) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Write the files, import each, print a line for each."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--items", type=int, default=25_000)
-    parser.add_argument("--upload-rows", type=int, default=200_000)
-    parser.add_argument("--responses", type=int, default=100_000)
-    parser.add_argument("--label-rows", type=int, default=1_000_000)
-    parser.add_argument("--database-url", help="a PostgreSQL database to make (default: SQLite)")
-    options = parser.parse_args()
-    sys.stdout.write(f"{describe_machine()}\n")
+    options = parse_options(
+        __doc__,
+        items=(25_000, "of the file of judgments"),
+        upload_rows=(200_000, "of the uploaded file"),
+        responses=(100_000, "items with responses"),
+        label_rows=(1_000_000, "of the file of labels"),
+        **DATABASE,
+    )
+    say(describe_machine())
+    write_candidates = partial(write_responses, systems=SYSTEMS)
     cases = [
         ("import_judgments", write_judgments, options.items // 10),
         ("import_judgments", write_judgments, options.items),
@@ -215,18 +204,15 @@ def main() -> None:
         path = Path(folder) / "upload.csv"
         n_rows = write_upload(path, options.upload_rows)
         for step, seconds, peak in uploaded(path):
-            sys.stdout.write(
-                f"upload of {n_rows:,} rows, {step}: {seconds:.2f} s, peak memory {peak:.0f} MB\n"
-            )
-            sys.stdout.flush()
+            say(f"upload of {n_rows:,} rows, {step}: {seconds:.2f} s, peak memory {peak:.0f} MB")
         path = Path(folder) / "labels.csv"
         n_rows = write_labels(path, options.label_rows)
         numbers = run_child(READ, str(path), str(n_rows)).split()[-4:]
         columns, rows, pandas, peak = map(float, numbers)
-        sys.stdout.write(
+        say(
             f"{n_rows:,} rows of CSV in CPU time: columns {columns:.2f} s, rows {rows:.2f} s,"
             f" pandas {pandas:.2f} s; columns / pandas {columns / pandas:.2f},"
-            f" peak memory of columns {peak:.0f} MB\n"
+            f" peak memory of columns {peak:.0f} MB"
         )
         for number, (command, write, n_items) in enumerate(cases):
             path = Path(folder) / f"{number}.csv"

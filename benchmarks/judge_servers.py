@@ -7,7 +7,7 @@ environment of its own. All get a tiny model made on the spot; the tests then pr
 """
 
 import os
-import socket
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,11 +17,12 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
 
+import numpy as np
 import requests
 
-from benchmarks.commands import say
-from benchmarks.model_servers import tiny_models
+from benchmarks.commands import free_port, say
 from metrics.scorers.judges.capabilities import Capabilities, probe
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint
@@ -32,7 +33,6 @@ TESTS = "tests/metrics/scorers/judges/test_real_servers.py"
 
 
 def build_llama_python() -> str:
-    """The Python of the environment that has llama-cpp-python, which is built where it lacks."""
     if named := os.environ.get("LLAMA_SERVER_PYTHON"):
         return named
     python = ENVIRONMENT / "bin" / "python"
@@ -47,8 +47,8 @@ def probed_capabilities(python: str) -> dict[str, Capabilities]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         gguf = folder / "tiny.gguf"
-        tiny_models.write(str(gguf))
-        hub = tiny_models.save(folder / "tiny")
+        write_gguf(str(gguf))
+        hub = save_model(folder / "tiny")
         with (
             transformers_server(hub, folder / "transformers.log") as without,
             llama_server(gguf, folder / "llama.log") as with_logprobs,
@@ -62,7 +62,6 @@ def probed_capabilities(python: str) -> dict[str, Capabilities]:
 
 
 def main() -> int:
-    """Print what the probe finds, then run the tests with all of them."""
     python = build_llama_python()
     say("| server | n | samples differ | top_logprobs | echo with logprobs |")
     say("|---|---|---|---|---|")
@@ -78,7 +77,6 @@ def main() -> int:
 START_SECONDS = 120
 TRANSFORMERS_NEEDS = ("fastapi", "uvicorn", "openai")
 LLAMA_NEEDS = ("xllamacpp", "gguf")
-SERVE_GGUF = Path(__file__).parent / "model_servers" / "serve_gguf.py"
 
 
 def missing(packages: Sequence[str]) -> list[str]:
@@ -102,9 +100,8 @@ def transformers_server(model: Path, log: Path) -> Iterator[Client]:
 
 @contextmanager
 def llama_server(model: Path, log: Path) -> Iterator[Client]:
-    """llama.cpp's own server, from the package xllamacpp."""
     port = free_port()
-    command = [sys.executable, str(SERVE_GGUF), str(model), str(port)]
+    command = [sys.executable, "-m", "benchmarks.judge_servers", str(model), str(port)]
     with running(command, f"http://127.0.0.1:{port}/health", log):
         yield client(port, "tiny")
 
@@ -152,12 +149,131 @@ def wait_for(server: "subprocess.Popen[bytes]", health: str, log: Path) -> None:
     raise RuntimeError(f"the server did not start:\n{log.read_text(errors='replace')[-2000:]}")
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+WIDTH, HIDDEN, HEADS, CONTEXT = 32, 64, 2, 1024
+FIRST_BYTE = 3
+LEVEL_WEIGHTS = (2.0, 2.2, 2.1)
+CHAT = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}assistant:"
+
+
+# A Llama that says digits: its one layer adds nothing, every embedding has a large first part, and
+# that part speaks for the digits 1 to 3. So it says one of them, whatever it reads.
+
+
+def alphabet() -> list[str]:
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in plain]
+    stand_ins = dict(zip(others, range(256, 256 + len(others)), strict=True))
+    return [chr(stand_ins.get(byte, byte)) for byte in range(256)]
+
+
+def write_gguf(path: str) -> None:
+    import gguf
+
+    tokens = ["<unk>", "<s>", "</s>", *alphabet(), "th"]
+    types = [gguf.TokenType.UNKNOWN, *[gguf.TokenType.CONTROL] * 2]
+    types += [gguf.TokenType.NORMAL] * (len(tokens) - len(types))
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(CONTEXT)
+    writer.add_embedding_length(WIDTH)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(HIDDEN)
+    writer.add_head_count(HEADS)
+    writer.add_layer_norm_rms_eps(1e-6)
+    writer.add_rope_dimension_count(WIDTH // HEADS)
+    writer.add_vocab_size(len(tokens))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types(types)
+    writer.add_token_merges(["t h"])
+    writer.add_unk_token_id(0)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_chat_template(CHAT)
+    add_weights(writer, len(tokens))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def add_weights(writer: Any, n_tokens: int) -> None:
+    rng = np.random.default_rng(1)
+    shapes = {
+        "token_embd": (n_tokens, WIDTH),
+        "output": (n_tokens, WIDTH),
+        "blk.0.ffn_gate": (HIDDEN, WIDTH),
+        "blk.0.ffn_up": (HIDDEN, WIDTH),
+        "blk.0.ffn_down": (WIDTH, HIDDEN),
+        **{f"blk.0.attn_{part}": (WIDTH, WIDTH) for part in ("q", "k", "v", "output")},
+    }
+    weights = {name: rng.normal(0, 0.02, shape) for name, shape in shapes.items()}
+    weights["token_embd"][:, 0] = 1
+    for level, weight in zip("123", LEVEL_WEIGHTS, strict=True):
+        weights["output"][FIRST_BYTE + ord(level), 0] = weight
+    weights["blk.0.ffn_down"][:] = weights["blk.0.attn_output"][:] = 0
+    for name, values in weights.items():
+        writer.add_tensor(f"{name}.weight", values.astype(np.float32))
+    for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
+        writer.add_tensor(f"{name}.weight", np.ones(WIDTH, np.float32))
+
+
+def save_model(folder: Path) -> Path:
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    words = ["<unk>", "<s>", "</s>", *alphabet()]
+    tokenizer = Tokenizer(models.BPE({word: index for index, word in enumerate(words)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+    fast.chat_template = CHAT
+    fast.save_pretrained(folder)
+    torch.manual_seed(1)
+    config = LlamaConfig(
+        vocab_size=len(words),
+        hidden_size=WIDTH,
+        intermediate_size=2 * WIDTH,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=2048,
+        bos_token_id=1,
+        eos_token_id=2,
+    )
+    model = LlamaForCausalLM(config)
+    with torch.no_grad():
+        model.model.embed_tokens.weight[:, 0] = 1
+        for level, weight in zip("123", LEVEL_WEIGHTS, strict=True):
+            model.lm_head.weight[words.index(level), 0] = weight
+        model.model.layers[0].mlp.down_proj.weight.zero_()
+        model.model.layers[0].self_attn.o_proj.weight.zero_()
+    model.save_pretrained(folder)
+    return folder
+
+
+def serve_gguf(model: str, port: int) -> None:
+    """Serve a model with llama.cpp's own server until the process is ended."""
+    from xllamacpp import CommonParams, Server
+
+    params = CommonParams()
+    params.model.path = model
+    params.model_alias = {"tiny"}
+    params.hostnames = ["127.0.0.1"]
+    params.port = port
+    params.n_ctx = 1024
+    params.n_parallel = 1
+    params.cpuparams.n_threads = 1
+    # The server runs as long as it is held.
+    server = Server(params)
+    signal.pause()
+    del server
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if len(sys.argv) == 3:
+        serve_gguf(sys.argv[1], int(sys.argv[2]))
+    else:
+        sys.exit(main())

@@ -8,11 +8,8 @@ by two metrics. Every step is a process of its own, so that its peak of memory i
 that is the site's code, which the first row says.
 """
 
-import argparse
 import json
-import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,8 +18,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.faults.records import source
-from benchmarks.marketplace_site import CHECKOUT, describe_machine, fresh_database
+from benchmarks.commands import DATABASE, parse_options, run_again, say, say_head, say_row, source
+from benchmarks.imports import write_responses
+from benchmarks.marketplace_site import describe_machine, fresh_database
 
 SYSTEMS, ANNOTATORS, QUESTION = ("alpha", "beta"), ("a1", "a2", "a3"), "appropriateness"
 RESPONSES, JUDGMENTS = "responses.csv", "judgments.csv"
@@ -31,18 +29,7 @@ N_VISITS = 5
 EXPORTS = ("items.csv", "judgments.csv", "judgments.parquet", "submissions.csv", "scores.csv")
 
 
-def write_responses(path: Path, n_items: int) -> None:
-    with path.open("w") as file:
-        file.write("item,system,context,response\n")
-        for item in range(n_items):
-            for system in SYSTEMS:
-                file.write(
-                    f"i-{item:06},{system},What of {item}?,{system} would wait for {item}.\n"
-                )
-
-
 def write_judgments(path: Path, n_items: int) -> None:
-    """Two of three annotators an item, who agree roughly."""
     with path.open("w") as file:
         file.write("item,candidate,question,annotator,value\n")
         for item in range(n_items):
@@ -50,11 +37,10 @@ def write_judgments(path: Path, n_items: int) -> None:
                 for person in range(2):
                     name = ANNOTATORS[(item + person) % len(ANNOTATORS)]
                     value = (item * 37 + n * 23) % 81 + (item * 7 + person * 5 + n) % 19
-                    file.write(f"i-{item:06},{system},{QUESTION},{name},{value}\n")
+                    file.write(f"item-{item:06},{system},{QUESTION},{name},{value}\n")
 
 
 def start(folder: Path) -> int:
-    """Loading the site, and no more."""
     return 0
 
 
@@ -79,7 +65,6 @@ def add_scores(folder: Path) -> int:
 
 
 def visit(folder: Path) -> int:
-    """The first page of the study, so often; the rate is of pages."""
     client, path = _client(), f"/studies/{STUDY}/"
     seconds = []
     for _ in range(N_VISITS):
@@ -114,7 +99,6 @@ def export(name: str) -> Callable[[Path], int]:
 
 
 def report(folder: Path) -> int:
-    """Validation, pictures and all, as HTML; the rate is of judgments."""
     from annotation.models import Judgment
 
     _command("report", STUDY, output=folder / "report", format=["html"])
@@ -145,7 +129,6 @@ def _study(slug: str) -> Any:
 
 
 def _client() -> Any:
-    """Of somebody to whom both studies belong."""
     from django.test import Client
 
     from accounts.models import User
@@ -158,37 +141,30 @@ def _client() -> Any:
     return client
 
 
-def main() -> int:
-    """Each step in a process of its own, and a line for it."""
-    options = _options()
+def main() -> None:
+    options = parse_options(
+        __doc__,
+        items=(100_000, "of each study"),
+        **DATABASE,
+        step=(str, "one step, on this database"),
+        folder=(Path, "with the files"),
+    )
     if options.step:
-        return _do(options.step, Path(options.folder))
-    sys.stdout.write(f"{describe_machine()}; {source()}\n\n")
-    sys.stdout.write("| step | rows | s | a second | peak memory |\n|---|---|---|---|---|\n")
+        _do(options.step, options.folder)
+        return
+    say(f"{describe_machine()}; commit {source()}\n")
+    say_head("step", "rows", "s", "a second", "peak memory")
     with fresh_database(options.database_url), tempfile.TemporaryDirectory() as folder:
-        write_responses(Path(folder, RESPONSES), options.items)
+        write_responses(Path(folder, RESPONSES), options.items, SYSTEMS)
         write_judgments(Path(folder, JUDGMENTS), options.items)
         for step in STEPS:
-            record = _in_a_process(step, folder)
+            record = run_again("benchmarks.large_study", options, step=step, folder=folder)
             rate = f"{record['n'] / record['seconds']:,.0f}" if record["n"] else ""
-            sys.stdout.write(
-                f"| {step} | {record['n']:,} | {record['seconds']:.1f} | {rate} "
-                f"| {record['peak_mb']:.0f} MB |\n"
-            )
-            sys.stdout.flush()
-    return 0
+            seconds, peak = f"{record['seconds']:.1f}", f"{record['peak_mb']:.0f} MB"
+            say_row(step, f"{record['n']:,}", seconds, rate, peak)
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--items", type=int, default=100_000)
-    parser.add_argument("--database-url", help="a PostgreSQL database to make (default: SQLite)")
-    parser.add_argument("--step", choices=list(STEPS), help="one step, on this database")
-    parser.add_argument("--folder")
-    return parser.parse_args()
-
-
-def _do(step: str, folder: Path) -> int:
+def _do(step: str, folder: Path) -> None:
     import django
 
     django.setup()
@@ -196,16 +172,8 @@ def _do(step: str, folder: Path) -> int:
     n = STEPS[step](folder)
     seconds = time.perf_counter() - began
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    sys.stdout.write(json.dumps({"n": n, "seconds": seconds, "peak_mb": peak_mb}) + "\n")
-    return 0
-
-
-def _in_a_process(step: str, folder: str) -> dict[str, Any]:
-    words = [sys.executable, "-m", "benchmarks.large_study", "--step", step, "--folder", folder]
-    done = subprocess.run(words, cwd=CHECKOUT, env=os.environ, stdout=subprocess.PIPE, check=True)
-    record: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return record
+    say(json.dumps({"n": n, "seconds": seconds, "peak_mb": peak_mb}))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -2,11 +2,17 @@
 
 Several programs at once create HITs, each with a UniqueRequestToken, and then list the
 assignments of a HIT that has many, a hundred to a page.
+
+With ``--requesters``: CreateHIT of one requester and of eight. Money is locked by requester
+(docs/adr/0009): eight programs of one requester take turns, eight of eight requesters don't, and
+none of seven waits while the eighth's money transaction stays open.
 """
 
 import argparse
 import multiprocessing
 import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from time import monotonic, perf_counter
 from typing import Any
 
@@ -24,10 +30,12 @@ from benchmarks.marketplace_site import (
     hand_in,
     publish,
 )
-from benchmarks.marketplace_traffic import Tally, print_percentiles
+from benchmarks.marketplace_traffic import WARM_UP_SECONDS, Tally, print_tally, sum_tallies
 
 PAGE_SIZE = 100
-WARM_UP_SECONDS = 2.0
+REQUESTERS = 8
+# With one lock on all requesters' money: commit f8bcadc, four programs, PostgreSQL, two cores.
+ONE_LOCK_PER_SECOND = 95
 HIT_TYPE = {
     "Title": "Rate a response",
     "Description": "One rating.",
@@ -38,16 +46,19 @@ HIT_TYPE = {
 
 
 def main() -> None:
-    """Start a marketplace, call its API, print the table."""
     options = parse_options(
         __doc__,
         **DATABASE,
         clients=(4, "programs at once"),
         assignments=(500, "of the HIT that is listed"),
-        seconds=(15.0, "for each operation"),
+        seconds=(15.0, "for each part"),
+        requesters=(False, "compare CreateHIT of one requester and of eight"),
         **SERVER,
     )
     say(describe_machine())
+    if options.requesters:
+        compare_requesters(options)
+        return
     servers = {"processes": options.processes, "threads": options.threads}
     with fresh_site(options.database_url, **servers) as site:
         keys = enrol_requester()
@@ -55,21 +66,17 @@ def main() -> None:
         hit_id = hand_in(options.assignments)
         for operation in ("CreateHIT", "ListAssignmentsForHIT"):
             for seconds in (WARM_UP_SECONDS, options.seconds):
-                arguments = (site.requester_url, keys, operation, hit_id, seconds)
-                tally = _all_at_once(options.clients, arguments)
-            _report(operation, tally, options)
+                call = (site.requester_url, keys, operation, hit_id, seconds)
+                tally = call_at_once([call] * options.clients)
+            _report(f"{operation}, {options.clients} clients", tally, options.seconds)
 
 
-def _all_at_once(clients: int, arguments: tuple[Any, ...]) -> Tally:
-    total = Tally()
-    with multiprocessing.get_context("spawn").Pool(clients) as pool:
-        for tally in pool.starmap(call, [arguments] * clients):
-            total.add(tally)
-    return total
+def call_at_once(calls: Sequence[tuple[str, Keys, str, str, float]]) -> Tally:
+    with multiprocessing.get_context("spawn").Pool(len(calls)) as pool:
+        return sum_tallies(pool.starmap(call, calls))
 
 
 def call(endpoint_url: str, keys: Keys, operation: str, hit_id: str, seconds: float) -> Tally:
-    """One program: the same operation over and over, until the time is over."""
     client = boto3.client(
         "mturk",
         endpoint_url=endpoint_url,
@@ -102,15 +109,47 @@ def _list_one_page(client: Any, hit_id: str, token: str | None) -> str | None:
     return page.get("NextToken")
 
 
-def _report(operation: str, tally: Tally, options: argparse.Namespace) -> None:
-    calls = sum(map(len, tally.seconds.values()))
-    say(
-        f"\n{operation}, {options.clients} clients: {calls / options.seconds:.1f} calls/s, "
-        f"{len(tally.failures)} failures"
-    )
-    print_percentiles(tally)
-    for line in tally.failures[:3]:
-        say(f"  {line}")
+def _report(name: str, tally: Tally, seconds: float) -> None:
+    print_tally(f"{name}: {tally.n_steps / seconds:.1f} calls/s", tally)
+
+
+def compare_requesters(options: argparse.Namespace) -> None:
+    with fresh_site(options.database_url, processes=options.processes, threads=8) as site:
+        keys = [enrol_requester(f"Lab {number}") for number in range(REQUESTERS)]
+        publish_at_once(site.requester_url, keys, WARM_UP_SECONDS)
+        for name, those, is_held in (
+            ("one requester, eight programs", keys[:1] * REQUESTERS, False),
+            ("eight requesters, a program each", keys, False),
+            ("seven, while the eighth's transaction is open", keys[1:], True),
+        ):
+            if is_held and options.database_url is None:
+                say(f"\n{name}: SQLite has one writer at a time")
+                continue
+            with _open_transaction(keys[0]) if is_held else nullcontext():
+                tally = publish_at_once(site.requester_url, those, options.seconds)
+            _report(f"CreateHIT, {name}", tally, options.seconds)
+        say(f"\nbefore, with one lock on all: {ONE_LOCK_PER_SECOND} CreateHIT/s")
+        for line in site.faults()[:5]:
+            say(f"  {line}")
+        from marketplace.money.reconciliation import audit
+
+        say("\n".join(audit()[:5]) or "The ledger balances.")
+
+
+def publish_at_once(url: str, keys: Sequence[Keys], seconds: float) -> Tally:
+    return call_at_once([(url, key, "CreateHIT", "", seconds) for key in keys])
+
+
+@contextmanager
+def _open_transaction(key: Keys) -> Iterator[None]:
+    from django.db import transaction
+
+    from marketplace.models import Requester
+    from marketplace.money import ledger
+
+    with transaction.atomic():
+        ledger.lock_accounts(Requester.objects.get(access_keys__access_key_id=key.access_key_id))
+        yield
 
 
 if __name__ == "__main__":

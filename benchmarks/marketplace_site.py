@@ -22,25 +22,22 @@ import psycopg
 import psycopg.sql
 from cryptography.fernet import Fernet
 
-CHECKOUT = Path(__file__).resolve().parent.parent
+from benchmarks.commands import CHECKOUT, free_port, parse_options
+
 START_WITHIN_SECONDS = 120
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where the servers listen."""
-
     host: str
     port: int
     errors: Path
 
     @property
     def requester_url(self) -> str:
-        """What boto3 calls the endpoint."""
         return f"http://{self.host}:{self.port}/requester"
 
     def faults(self) -> list[str]:
-        """What the servers complained of: errors, and words of a busy or locked database."""
         words = ("Error", "locked", "deadlock", "Traceback")
         return [
             line for line in self.errors.read_text().splitlines() if any(w in line for w in words)
@@ -62,7 +59,6 @@ def fresh_site(database_url: str | None, *, processes: int, threads: int) -> Ite
 
 @contextlib.contextmanager
 def fresh_database(database_url: str | None) -> Iterator[None]:
-    """A new database, as of `fresh_site`, for this process alone."""
     with tempfile.TemporaryDirectory() as folder, _fresh_database(database_url, folder) as url:
         os.environ |= environment_of(url)
         django.setup()
@@ -72,14 +68,12 @@ def fresh_database(database_url: str | None) -> Iterator[None]:
 
 
 def describe_machine() -> str:
-    """What the figures were measured on."""
     cores = os.cpu_count()
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return f"{cores} cores, Python {sys.version.split()[0]}, load average {load} at the start"
 
 
 def environment_of(database_url: str) -> dict[str, str]:
-    """What a site's processes need to know."""
     return {
         "DATABASE_URL": database_url,
         "DJANGO_SETTINGS_MODULE": "config.settings",
@@ -133,7 +127,7 @@ def servers(
 ) -> Iterator[Site]:
     from work.site import site_command
 
-    site = Site("127.0.0.1", _free_port(), folder / "errors.log")
+    site = Site("127.0.0.1", free_port(), folder / "errors.log")
     command = site_command(f"{site.host}:{site.port}", processes=processes, threads=threads)
     with site.errors.open("w") as errors:
         env = os.environ | (environment or {})
@@ -144,13 +138,6 @@ def servers(
         finally:
             server.terminate()
             server.wait(timeout=30)
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def _wait_for_answer(site: Site, server: subprocess.Popen[bytes]) -> None:
@@ -185,7 +172,6 @@ def enrol_requester(name: str = "Benchmark lab") -> Keys:
 
 
 def publish(keys: Keys, *, hits: int, max_assignments: int) -> str:
-    """Publish HITs of one type, and return the path of their group on the worker site."""
     from django.db import transaction
 
     from marketplace.hits.creation import (
@@ -208,7 +194,6 @@ def publish(keys: Keys, *, hits: int, max_assignments: int) -> str:
 
 
 def sign_in_workers(count: int) -> list[str]:
-    """Enrol workers and start a session of each; returns the session keys."""
     from django.test import Client
 
     from accounts.models import User
@@ -225,7 +210,6 @@ def sign_in_workers(count: int) -> list[str]:
 
 
 def hand_in(count: int) -> str:
-    """Let so many new workers do the only HIT there is, and return its id."""
     from accounts.models import User
     from marketplace.hits.assignments import accept_hit, submit_assignment
     from marketplace.models import Hit
@@ -314,3 +298,56 @@ def _connect(marketplace: Marketplace, deposit_usd: int) -> None:
     settings.MARKETPLACE_ENDPOINT_URL = marketplace.site.requester_url
     settings.MARKETPLACE_ACCESS_KEY_ID = key["access_key_id"]
     settings.MARKETPLACE_SECRET_ACCESS_KEY = key["secret_access_key"]
+
+
+def answer_hits(share: float) -> int:
+    from accounts.models import User
+    from marketplace.hits.assignments import accept_hit, submit_assignment
+    from marketplace.models import Hit
+    from marketplace.people.enrolment import open_worker_account
+
+    user, is_new = User.objects.get_or_create(username="rater")
+    worker = open_worker_account(user=user) if is_new else user.worker_account
+    hits = Hit.objects.filter(status=Hit.Status.ASSIGNABLE).order_by("pk")
+    chosen = list(hits[: round(share * hits.count())])
+    for hit in chosen:
+        assignment = accept_hit(worker=worker, hit=hit)
+        fields = [("answer", [json.dumps(_answer(hit.question))])]
+        submit_assignment(public_id=assignment.public_id, fields=fields)
+    return len(chosen)
+
+
+def _answer(question: str) -> dict[str, Any]:
+    """What the page of an Assay study posts: the lowest value for everything."""
+    from hits.crowd.worker import Page
+    from marketplace.documents.questions import parse_question
+
+    page = parse_question(question, allow_http=True).content
+    task = json.loads(Page(page).task or "{}")
+    judgments = [
+        {"candidate": key, "question": each["name"], "value": each["min"], "seconds": 2.5}
+        for key in task["candidates"]
+        for each in task["questions"]
+    ]
+    return {
+        "version": task["version"],
+        "item": task["item"],
+        "order": task["candidates"],
+        "judgments": judgments,
+        "justification": "",
+        "comment": "",
+        "active_seconds": 10,
+        "pasted": False,
+    }
+
+
+def main() -> None:
+    """Let simulated workers answer HITs that can still be taken, as each HIT's page asks."""
+    options = parse_options(main.__doc__, share=(1.0, "of the HITs that are open"))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    answer_hits(options.share)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,7 +4,6 @@ Each mutant is one change to a copy of the checkout; the tests named with it mus
 tests/marketplace/test_mutants.py checks that every mutant can still be applied.
 """
 
-import argparse
 import shutil
 import subprocess
 import sys
@@ -14,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.commands import say
+from benchmarks.commands import CHECKOUT, parse_options, say
 
-CHECKOUT = Path(__file__).resolve().parent.parent
 LIMITS = "tests/marketplace/test_limits.py"
 FEES = "tests/marketplace/test_ledger.py"
 FAILED = 1  # what pytest returns where tests ran and some failed
@@ -24,8 +22,6 @@ FAILED = 1  # what pytest returns where tests ran and some failed
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change, and the tests that must notice it."""
-
     name: str
     file: str
     before: str
@@ -247,10 +243,7 @@ MUTANTS = (
 
 
 def main(mutants: Sequence[Mutant] = MUTANTS) -> int:
-    """Try each mutant, print what became of it, and return 1 if any survived."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="a part of the names of those to try")
-    options = parser.parse_args()
+    options = parse_options(__doc__, only=("", "a part of the names of those to try"))
     survivors = []
     with tempfile.TemporaryDirectory() as folder:
         copy = _copy_checkout(Path(folder) / "checkout")

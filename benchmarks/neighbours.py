@@ -6,9 +6,7 @@ lengthen. Memory is what the process itself holds at most (anonymous pages), and
 with the pages of the mapped file, which the system takes back when it needs them.
 """
 
-import argparse
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +17,7 @@ from time import perf_counter, process_time
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.commands import parse_options, say
 from retrieval.pools.sources import Similarity, nearest
 from retrieval.pools.vectors import BLOCK_ROWS, Vectors
 from stats.arguments import Integers
@@ -28,13 +27,14 @@ MEGABYTE = 1024**2
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--targets", type=int, default=10_000)
-    parser.add_argument("--documents", type=int, default=1_000_000)
-    parser.add_argument("--dimensions", type=int, default=256)
-    parser.add_argument("--k", type=int, default=100)
-    parser.add_argument("--similarity", default="cosine", choices=("cosine", "inner", "l2"))
-    options = parser.parse_args()
+    options = parse_options(
+        __doc__,
+        targets=(10_000, "whose neighbours are found"),
+        documents=(1_000_000, "of the file"),
+        dimensions=(256, "of a vector"),
+        k=(100, "neighbours of each target"),
+        similarity=(("cosine", "inner", "l2"), "of vectors"),
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vectors.npy"
         write_normal(path, options.documents, options.dimensions)
@@ -43,7 +43,6 @@ def main() -> None:
 
 
 def write_normal(path: Path, n: int, dimensions: int) -> None:
-    """Normal vectors around 1,000 centres, a block at a time."""
     rng = np.random.default_rng(0)
     array = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, dimensions))
     centres = rng.normal(size=(1000, dimensions)).astype(np.float32)
@@ -55,7 +54,6 @@ def write_normal(path: Path, n: int, dimensions: int) -> None:
 
 
 def run(array: NDArray[np.float32], n_targets: int, k: int, similarity: Similarity) -> None:
-    """One line: time, memory, numpy's time, and whether both have the same first k."""
     rng = np.random.default_rng(1)
     own = np.sort(rng.choice(len(array), n_targets, replace=False))
     queries = np.asarray(array[own], dtype=np.float64)
@@ -71,18 +69,17 @@ def run(array: NDArray[np.float32], n_targets: int, k: int, similarity: Similari
     other = (process_time() - start) * n_targets / some
     same = np.mean([set(a) == set(b) for a, b in zip(found.position[:some], expected, strict=True)])
     threads = os.environ.get("OMP_NUM_THREADS", "all")
-    sys.stdout.write(
+    say(
         f"{n_targets:,} targets, {len(array):,} x {array.shape[1]}, first {k}, {similarity}, "
         f"threads: {threads}: {seconds:.1f} s ({elapsed:.1f} s elapsed), "
         f"{peak[0] / MEGABYTE:,.0f} MB ({peak[1] / MEGABYTE:,.0f} MB with the file's pages); "
-        f"numpy {other:.1f} s, {other / seconds:.1f} times as long; the same {k} for {same:.1%}\n"
+        f"numpy {other:.1f} s, {other / seconds:.1f} times as long; the same {k} for {same:.1%}"
     )
 
 
 def by_numpy(
     queries: NDArray[np.float64], vectors: Vectors, k: int, similarity: Similarity, own: Integers
 ) -> Integers:
-    """The nearest by matrix products in single precision, block by block."""
     ready = queries.astype(np.float32)
     if similarity == "cosine":
         ready /= np.linalg.norm(ready, axis=1)[:, None]

@@ -50,8 +50,6 @@ class OracleAnswers(SimulatedAnswers):
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
-    """What the loop gave: the qrels as a file, and how they were come by."""
-
     qrels: Path
     n_targets: int
     n_answers: int
@@ -146,7 +144,6 @@ def _write_vectors(catalogue: Catalogue, folder: Path) -> None:
 
 
 def _run_text(name: str, log: DialogueLog) -> str:
-    """The last lists of the first user's dialogues, the first seed's, as a run."""
     ids, lists = log.catalogue.ids, log.rankings(log.n_turns)[0, 0]
     lines = []
     for target, listed in zip(log.targets.target.tolist(), lists.tolist(), strict=True):

@@ -23,7 +23,7 @@ from typing import Any
 from django.core import signing
 
 from benchmarks.big_study import add_scores, analyze, build_study
-from benchmarks.commands import say
+from benchmarks.commands import DATABASE, parse_options, say
 from benchmarks.marketplace_site import describe_machine, fresh_database
 
 MOST_MS, MOST_STATEMENTS, MOST_REPEATS, MOST_KB = 300, 18, 2, 300
@@ -79,8 +79,6 @@ class Statements:
 
 @dataclass(frozen=True)
 class Visit:
-    """What one address cost."""
-
     name: str
     ms: float
     cpu_ms: float
@@ -186,7 +184,6 @@ QUERIES = {
 
 
 def visit(client: Any, name: str, url: str, query: dict[str, str], repeat: int) -> Visit:
-    """The median of several requests."""
     from django.db import connection
 
     runs = []
@@ -217,7 +214,6 @@ def visit(client: Any, name: str, url: str, query: dict[str, str], repeat: int) 
 
 
 def require_all_known(names: set[str]) -> None:
-    """Stop at an address of the console that nobody measures."""
     from django.urls import URLResolver
 
     from console.urls import urlpatterns
@@ -242,23 +238,20 @@ def require_all_known(names: set[str]) -> None:
 
 
 def main() -> int:
-    """Build the study, compute what pages show, visit every page, print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--items", type=int, default=25_000)
-    parser.add_argument("--annotators", type=int, default=5, help="of each item")
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument(
-        "--one-waits-of", type=int, default=50, help="submissions, for a decision (default: 50)"
+    options = parse_options(
+        __doc__,
+        items=(25_000, "of the study"),
+        annotators=(5, "of each item"),
+        repeat=(3, "requests for each address"),
+        one_waits_of=(50, "submissions, for a decision"),
+        **DATABASE,
     )
-    parser.add_argument("--database-url", help="a PostgreSQL database to make (default: SQLite)")
-    options = parser.parse_args()
     say(describe_machine())
     with fresh_database(options.database_url):
         return measure(options)
 
 
 def _visits(client: Any, urls: dict[str, Any], repeat: int) -> Iterator[Visit]:
-    """Each address as it is visited, a line each under a head."""
     say(
         f"\n{'':32} {'ms':>7} {'CPU ms':>7} {'SQL':>5} {'most':>5} {'KB':>9}"
         f" {'all, s':>7} {'+MB':>7}"
@@ -271,7 +264,6 @@ def _visits(client: Any, urls: dict[str, Any], repeat: int) -> Iterator[Visit]:
 
 
 def measure(options: argparse.Namespace) -> int:
-    """Everything after the database is there."""
     from django.test import Client
     from django.urls import reverse
 

@@ -11,14 +11,13 @@ The data are not ours to ship: ``--data FOLDER`` holds topical_chat_usr.json and
 geval_gpt35_n20.jsonl.
 """
 
-import argparse
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.commands import parse_options, say, say_head, say_row
 from stats.arguments import Floats, Integers
 from stats.inference.active_labels import (
     actively_labelled_mean,
@@ -29,8 +28,8 @@ from stats.inference.powered_means import PredictionPowered, prediction_powered_
 
 ASPECTS = ("naturalness", "coherence", "engagingness", "groundedness")
 KEPT = 0.25
+# Times as many for the errors by active choice: they differ from those by chance by a percent.
 ACTIVE_DRAWS = 6
-"""Times as many for the errors by active choice: they differ from those by chance by a percent."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,6 @@ class Responses:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Over the draws: coverage, coverage of people alone, and the ratio of mean widths."""
-
     covered: float
     people_covered: float
     width_ratio: float
@@ -102,7 +99,6 @@ def drawn(
 
 
 def outcome(pool: Responses, n_draws: int, *, clustered: bool, seed: int = 0) -> Outcome:
-    """Coverage and widths over draws with replacement."""
     rng = np.random.default_rng(seed)
     covered, people_covered, widths, people_widths = [], [], [], []
     for _ in range(n_draws):
@@ -147,31 +143,28 @@ def active_error(pool: Responses, n_draws: int, *, seed: int = 0) -> float:
 
 
 def main() -> None:
-    """Print a row an aspect, of single responses and of whole dialogues."""
-    parser = argparse.ArgumentParser(description=__doc__)
     folder = Path(__file__).resolve().parents[2] / "shared" / "data" / "topical_chat_usr"
-    parser.add_argument("--data", type=Path, default=folder)
-    parser.add_argument("--draws", type=int, default=5000)
-    options = parser.parse_args()
-    sys.stdout.write(
-        "| aspect | judge's r | drawn | holds the mean | people alone hold it | width, of people's"
-        " | theory |\n|---|---|---|---|---|---|---|\n"
+    options = parse_options(
+        __doc__, data=(str(folder), "the folder of both files"), draws=(5000, "of each aspect")
     )
-    for aspect in ASPECTS:
-        pool = responses(options.data, aspect)
+    pools = {aspect: responses(Path(options.data), aspect) for aspect in ASPECTS}
+    say_head(
+        *("aspect", "judge's r", "drawn", "holds the mean", "people alone hold it"),
+        *("width, of people's", "theory"),
+    )
+    for aspect, pool in pools.items():
         for clustered in (False, True):
             found = outcome(pool, options.draws, clustered=clustered)
-            theory = "" if clustered else f"{pool.theory():.3f}"
-            sys.stdout.write(
-                f"| {aspect} | {pool.rho:.2f} | {'dialogues' if clustered else 'responses'} | "
-                f"{found.covered:.3f} | {found.people_covered:.3f} | {found.width_ratio:.3f} | "
-                f"{theory} |\n"
+            shares = (found.covered, found.people_covered, found.width_ratio)
+            say_row(
+                *(aspect, f"{pool.rho:.2f}", "dialogues" if clustered else "responses"),
+                *(f"{share:.3f}" for share in shares),
+                "" if clustered else f"{pool.theory():.3f}",
             )
-            sys.stdout.flush()
-    sys.stdout.write("\n| aspect | error by active choice, of even chances |\n|---|---|\n")
-    for aspect in ASPECTS:
-        pool = responses(options.data, aspect)
-        sys.stdout.write(f"| {aspect} | {active_error(pool, ACTIVE_DRAWS * options.draws):.3f} |\n")
+    say()
+    say_head("aspect", "error by active choice, of even chances")
+    for aspect, pool in pools.items():
+        say_row(aspect, f"{active_error(pool, ACTIVE_DRAWS * options.draws):.3f}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ import cProfile
 import json
 import os
 import pstats
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -22,9 +21,8 @@ from decimal import Decimal
 from time import perf_counter, process_time
 from typing import Any
 
-from benchmarks.commands import SERVER, parse_options
+from benchmarks.commands import POSTGRES, SERVER, parse_options, source
 from benchmarks.marketplace_site import (
-    CHECKOUT,
     Marketplace,
     describe_machine,
     requester_and_marketplace,
@@ -51,17 +49,16 @@ class Step:
 
 
 def main() -> None:
-    """Publish, collect four times, and print the table."""
     options = parse_options(
         __doc__,
         hits=(10_000, "of the study"),
-        postgres=("postgres://postgres@127.0.0.1:5432", "a server"),
+        **POSTGRES,
         **SERVER,
         publish_only=(False, "and no more"),
         profile=(None, "a step: print where its time goes"),
         json=(False, "print JSON"),
     )
-    said = [describe_machine(), f"{options.hits:,} HITs, commit {commit()}"]
+    said = [describe_machine(), f"{options.hits:,} HITs, commit {source()}"]
     sys.stderr.write("\n".join(said) + "\n")
     with requester_and_marketplace(
         options.postgres,
@@ -73,15 +70,10 @@ def main() -> None:
         if faults := marketplace.site.faults():
             sys.exit("\n".join(faults[-5:]))
     if options.json:
-        record = {"machine": said[0], "commit": commit(), "n_hits": options.hits}
+        record = {"machine": said[0], "commit": source(), "n_hits": options.hits}
         sys.stdout.write(json.dumps(record | {"steps": [asdict(step) for step in steps]}) + "\n")
         return
     sys.stdout.write("\n".join([*said, "", *_table(steps)]) + "\n")
-
-
-def commit() -> str:
-    words = ["git", "describe", "--always", "--dirty"]
-    return subprocess.check_output(words, cwd=CHECKOUT, text=True).strip()
 
 
 def _steps(options: argparse.Namespace, marketplace: Marketplace) -> list[Step]:
@@ -149,7 +141,7 @@ def _job(kind: str, batch: Any) -> Callable[[], str]:
 
 
 def _answer(marketplace: Marketplace, share: float) -> None:
-    marketplace.run("-m", "benchmarks.marketplace_answers", "--share", str(share))
+    marketplace.run("-m", "benchmarks.marketplace_site", "--share", str(share))
 
 
 def _timed(

@@ -11,7 +11,6 @@ who answer by position are found, without checks.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.coverage import source
+from benchmarks.commands import parse_options, source
 from benchmarks.quality_crowds import FAULTS, NAMES, simulated_study
 from stats.quality import FLAGS, Evidence, annotator_flags, band_failed
 
@@ -43,7 +42,6 @@ TOLERANCE, LEAST_CORRELATION, LEAST_ACCURACY = 0.4, 0.5, 0.65
 
 
 def simulated_counts(n_seeds: int, first: int = 0, noise: float = 1.0) -> dict[str, Counter[str]]:
-    """For careful annotators and each fault, how many have each flag, and how many there are."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for seed in range(first, first + n_seeds):
         study = simulated_study(seed, noise)
@@ -145,13 +143,14 @@ def _careful(rest: pd.DataFrame, is_rating: bool) -> pd.Series:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--noise", type=float, default=1.0, help="times that of the model")
-    parser.add_argument("--crowds", type=Path, help="a folder of recorded crowds with gold")
-    parser.add_argument("--designs", type=int, default=0, help="studies of each design")
-    options = parser.parse_args()
+    options = parse_options(
+        __doc__,
+        seeds=(1000, "studies"),
+        first=(0, "the first seed"),
+        noise=(1.0, "times that of the model"),
+        crowds=(Path, "a folder of recorded crowds with gold"),
+        designs=(0, "studies of each design"),
+    )
     if options.designs:
         sys.stdout.write(f"source {source()}, {options.designs:,} studies of each design\n")
         sys.stdout.writelines(design_rows(options.designs))
@@ -173,24 +172,24 @@ FAULT_FLAGS = {RANDOM: "unrelated", FIRST: "position"}
 class Design:
     """A study: 12 annotators with 40 pages of four candidates each, three annotators per page."""
 
+    # Of the rating scale; 2 for yes or no, 101 for a line, 0 if one candidate is preferred.
     points: int = 5
-    """Of the rating scale; 2 for yes or no, 101 for a line, 0 if one candidate is preferred."""
     n_annotators: int = 12
+    # Of each annotator, unless `n_study_pages` is given.
     n_pages: int = 40
-    """Of each annotator, unless `n_study_pages` is given."""
     n_study_pages: int = 0
     n_candidates: int = 4
     n_per_page: int = 3
+    # Of each annotator, with a known answer.
     n_checks: int = 0
-    """Of each annotator, with a known answer."""
+    # Of the ratings, in standard deviations of quality above the middle of the scale.
     center: float = 0.0
-    """Of the ratings, in standard deviations of quality above the middle of the scale."""
+    # Standard deviation of an annotator's answers, between these, in those of quality.
     noise: tuple[float, float] = (0.5, 1.0)
-    """Standard deviation of an annotator's answers, between these, in those of quality."""
+    # So many annotators rate 1.5 standard deviations lower, or higher.
     n_severe: int = 0
-    """So many annotators rate 1.5 standard deviations lower, or higher."""
+    # So many annotators work on five pages only.
     n_few: int = 0
-    """So many annotators work on five pages only."""
     n_words: tuple[int, int] = (120, 320)
     words_per_minute: tuple[float, float] = (160.0, 330.0)
     fault: str = RANDOM
@@ -242,7 +241,6 @@ def small_study(seed: int, design: Design) -> tuple[Evidence, list[int]]:
 
 
 def _assignments(rng: np.random.Generator, design: Design) -> tuple[np.ndarray, np.ndarray]:
-    """Each page goes to different annotators, who have about as many pages each."""
     n = design.n_annotators
     n_pages = design.n_study_pages or n * design.n_pages // design.n_per_page
     n_slots = n_pages * design.n_per_page
@@ -257,7 +255,6 @@ def _assignments(rng: np.random.Generator, design: Design) -> tuple[np.ndarray, 
 
 
 def _answers(felt: np.ndarray, points: int) -> np.ndarray:
-    """Shares of a scale with so many points, whose middle is 0; or 1 for the preferred one."""
     if not points:
         return (felt == felt.max(axis=1, keepdims=True)).astype(float)
     step = 4.0 / max(points - 1, 4)
@@ -294,7 +291,6 @@ def _evidence(
 
 
 def _checks(rng: np.random.Generator, design: Design, faulty: np.ndarray) -> pd.DataFrame:
-    """Gold cases at one end of a scale of 0 to 100, with a tolerance of 25."""
     people, check = np.indices((design.n_annotators, design.n_checks))
     known = np.where(check % 2, 90.0, 10.0)
     lapses = rng.random(known.shape) < 0.03
@@ -321,7 +317,6 @@ def flag_counts(design: Design, n_seeds: int, first: int = 0) -> dict[str, Count
 
 
 def design_rows(n_seeds: int) -> Iterator[str]:
-    """Markdown: how often honest annotators are flagged, and how often faulty ones are found."""
     titles = ["design", "honest flagged, most often by", "2 random", "6 random", "2 by position"]
     yield f"\n| {' | '.join(titles)} |\n|{'---|' * len(titles)}\n"
     for name, design in DESIGNS.items():
@@ -336,7 +331,6 @@ def design_rows(n_seeds: int) -> Iterator[str]:
 
 
 def found_share(design: Design, n_seeds: int, first: int = 0) -> float:
-    """Of the faulty annotators, how many have the flag that is meant for their fault."""
     counts = flag_counts(design, n_seeds, first)[design.fault]
     return counts[FAULT_FLAGS[design.fault]] / counts["all"]
 

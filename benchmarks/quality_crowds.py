@@ -27,8 +27,8 @@ NAMES = [f"careful-{number:02}" for number in range(N_CAREFUL)] + [
     *("colluding-a", "colluding-b", "late"),
 ]
 KINDS = ("gold", "repeat", "degraded", "instructed")
+# So that who works on 60 pages meets ten checks.
 N_CHECKED_ITEMS = N_ITEMS * 10 // 60
-"""So that who works on 60 pages meets ten checks."""
 HOUR_SECONDS = 3600.0
 OPENINGS = ("", "", "i think ", "for me ", "to me ", "well ", "hm ", "honestly ", "this time ")
 SUBJECTS = (
@@ -61,14 +61,11 @@ MACHINE_PARTS = {
 
 @dataclass(frozen=True)
 class SimulatedStudy:
-    """Evidence, and who has which fault; careful annotators have none."""
-
     evidence: Evidence
     faults: dict[str, str]
 
 
 def simulated_study(seed: int, noise: float = 1.0) -> SimulatedStudy:
-    """One study by its seed; `noise` multiplies what careful annotators' ratings vary by."""
     rng = np.random.default_rng(seed)
     who, item = _assignments(rng)
     quality = np.clip(rng.normal(58, 22, (N_ITEMS, N_CANDIDATES)), 0, 100)
@@ -112,8 +109,6 @@ def _assignments(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class _People:
-    """How careful annotators differ: severity, use of the scale, noise, lapses and pace."""
-
     bias: np.ndarray
     stretch: np.ndarray
     noise: np.ndarray
@@ -144,7 +139,7 @@ class _People:
         return np.where(lapses, rng.uniform(0, 100, values.shape), values)
 
     def seconds(self, rng: np.random.Generator, who: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """At about 240 words a minute, and half a minute to answer."""
+        # At about 240 words a minute, and half a minute to answer.
         reading = words / 4.0 * self.pace[who] * rng.lognormal(0, 0.35, len(who))
         answering = 35 * self.pace[who] * rng.lognormal(0, 0.4, len(who))
         return np.asarray(reading + answering)
@@ -159,7 +154,6 @@ def _started(who: np.ndarray, seconds: np.ndarray) -> np.ndarray:
 
 
 def _copy(rng: np.random.Generator, values: np.ndarray, who: np.ndarray, item: np.ndarray) -> None:
-    """The second account of a pair gives the first one's ratings, moved by a point at most."""
     first, second = (NAMES.index(f"colluding-{letter}") for letter in "ab")
     row_of = {page: row for row, page in enumerate(item) if who[row] == first}
     for row in np.flatnonzero(who == second):
@@ -178,7 +172,6 @@ def _checks(
     line: np.ndarray,
     fast: np.ndarray,
 ) -> pd.DataFrame:
-    """What each annotator answered to the checks on their pages, scored as Assay scores them."""
     kind_of = {
         page: KINDS[number % len(KINDS)]
         for number, page in enumerate(rng.choice(N_ITEMS, N_CHECKED_ITEMS, replace=False))

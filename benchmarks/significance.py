@@ -5,8 +5,6 @@ ratings equally well, so that .05 is right and less is careful. A permutation te
 its speed beside a loop over scipy, timed on a few permutations and scaled up.
 """
 
-import argparse
-import sys
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.stats
 
+from benchmarks.commands import parse_options, say
 from stats.significance import compare_metrics, permutation_test
 
 ALPHA = 0.05
@@ -56,7 +55,6 @@ def p_value(study: Study, level: str, coefficient: str, test: str, seed: int) ->
 
 
 def rejection_rate(trials: int, together: float, *test: str) -> float:
-    """How often a test rejects at .05 though nothing differs."""
     rng = np.random.default_rng(1)
     studies = (null_study(rng, 30, 6, together) for _ in range(trials))
     return float(
@@ -65,10 +63,11 @@ def rejection_rate(trials: int, together: float, *test: str) -> float:
 
 
 def report_rates(trials: int) -> None:
-    """One line a test: the rate with independent cells, and with alike cells of an item."""
     error = np.sqrt(ALPHA * (1 - ALPHA) / trials)
-    sys.stdout.write(f"rejection at {ALPHA} on {trials} null studies, 30 items x 6 systems")
-    sys.stdout.write(f" (standard error {error:.3f})\n{'':40} independent  alike in items\n")
+    say(
+        f"rejection at {ALPHA} on {trials} null studies, 30 items x 6 systems"
+        f" (standard error {error:.3f})\n{'':40} independent  alike in items"
+    )
     for test in (
         ("pooled", "pearson", "williams"),
         ("system", "pearson", "williams"),
@@ -80,7 +79,7 @@ def report_rates(trials: int) -> None:
         ("pooled", "pearson", "perm_items"),
     ):
         rates = [rejection_rate(trials, together, *test) for together in (0.0, 1.0)]
-        sys.stdout.write(f"{' '.join(test):40} {rates[0]:11.3f} {rates[1]:15.3f}\n")
+        say(f"{' '.join(test):40} {rates[0]:11.3f} {rates[1]:15.3f}")
 
 
 def seconds(action: Callable[[], Any]) -> float:
@@ -90,7 +89,6 @@ def seconds(action: Callable[[], Any]) -> float:
 
 
 def report_speed(level: str, coefficient: str) -> None:
-    """1,000 permutations of 100 items x 14 systems beside a loop over scipy."""
     study = null_study(np.random.default_rng(0), 100, 14, 0.5)
     study["human"] = np.round(study["human"])
     own = seconds(
@@ -117,14 +115,11 @@ def report_speed(level: str, coefficient: str) -> None:
 
     other = seconds(loop) * 1000 / LOOPED
     name = f"1,000 permutations, {level} {coefficient}, 100 x 14"
-    sys.stdout.write(f"{name:<50} {own:7.3f} s {other:9.2f} s {other / own:8.1f}x\n")
+    say(f"{name:<50} {own:7.3f} s {other:9.2f} s {other / own:8.1f}x")
 
 
 def main() -> None:
-    """Print speeds, then rejection rates."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=500)
-    trials = parser.parse_args().trials
+    trials = parse_options(__doc__, trials=(500, "null studies of each test")).trials
     for level in ("item", "pooled"):
         for coefficient in SCIPY:
             report_speed(level, coefficient)

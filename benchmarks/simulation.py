@@ -6,7 +6,6 @@ trains the three recommenders and prints the article's table, with what is due t
 the user, for an oracle crowd that accepts what shares most attributes with a target.
 """
 
-import argparse
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +14,7 @@ from time import process_time
 import numpy as np
 import torch
 
+from benchmarks.commands import parse_options
 from simulation.catalogue import Attributes, Catalogue
 from simulation.critics import AttributeCritic, Critic
 from simulation.dialogues import simulate
@@ -30,8 +30,8 @@ from stats.arguments import Floats, Integers
 
 KINDS = ("gru-sl", "gru-rl", "ege")
 POOL = 14
+# An oracle annotator accepts a pooled item that shares so much of what attributes make up.
 LEAST_SHARED = 0.75
-"""An oracle annotator accepts a pooled item that shares so much of what attributes make up."""
 
 
 def users() -> list[MetaUser]:
@@ -43,14 +43,12 @@ def users() -> list[MetaUser]:
 
 
 def shares(catalogue: Catalogue, items: Integers, target: int) -> Floats:
-    """How much of what attributes make up each item has in common with a target, from 0 to 1."""
     assert isinstance(catalogue.attributes, Attributes)
     codes, weights = catalogue.attributes.codes, np.array(WEIGHTS) / sum(WEIGHTS)
     return np.asarray(((codes[items] == codes[target]) * weights).sum(axis=1))
 
 
 def oracle_targets(catalogue: Catalogue, items: np.ndarray) -> Targets:
-    """Targets with what an oracle accepts of a pool of their nearest neighbours."""
     accepted, rejected = {}, {}
     for target in items:
         others = np.full(len(catalogue), target)
@@ -101,13 +99,14 @@ def trained(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--items", type=int, default=5000)
-    parser.add_argument("--targets", type=int, default=190)
-    parser.add_argument("--experiment", action="store_true")
-    parser.add_argument("--epochs", type=int, nargs=3, default=(1, 1, 1), metavar="N")
-    parser.add_argument("--folder", type=Path, help="where checkpoints are kept and gone on from")
-    options = parser.parse_args()
+    options = parse_options(
+        __doc__,
+        items=(5000, "of the drawn catalogue"),
+        targets=(190, "of the dialogues"),
+        experiment=(False, "print the article's table"),
+        epochs=([1, 1, 1], "of each recommender"),
+        folder=(Path, "where checkpoints are kept and gone on from"),
+    )
     torch.set_num_threads(1)
     catalogue = drawn_catalogue(options.items)
     critic = AttributeCritic(catalogue)

@@ -53,7 +53,6 @@ def _show(line: str) -> None:
 
 
 def cpu_seconds(*arguments: str) -> float:
-    """Seconds of CPU of a Python process, the least of several runs."""
     return min(_cpu_seconds(arguments) for _ in range(RUNS))
 
 

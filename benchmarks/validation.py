@@ -6,16 +6,17 @@ few resamples and scaled up. Then: how often the report's tests reject at .05 wh
 follow human ratings equally well.
 """
 
-import argparse
 import os
-import sys
 import warnings
+from collections import Counter
 from time import perf_counter
 
 import django
 import numpy as np
 import pandas as pd
-import scipy.stats
+
+from benchmarks.commands import parse_options, say
+from benchmarks.significance import ALPHA, SCIPY
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
@@ -24,18 +25,11 @@ from validation.analysis import Settings, report_from_tables  # noqa: E402
 
 RESAMPLES = 1000
 TIMED = {"item": 2, "system": 20, "pooled": 20}
-ALPHA = 0.05
-SCIPY = {
-    "pearson": scipy.stats.pearsonr,
-    "spearman": scipy.stats.spearmanr,
-    "kendall": scipy.stats.kendalltau,
-}
 
 
 def study(
     n_items: int, n_systems: int, n_annotators: int, noise: list[float], seed: int = 0
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tied ratings of 1 to 5, and a metric for each amount of noise."""
     rng = np.random.default_rng(seed)
     item, system = (axis.ravel() for axis in np.indices((n_items, n_systems)))
     latent = rng.normal(size=len(item)) + 0.3 * system
@@ -54,7 +48,6 @@ def study(
 
 
 def loop_seconds(human: pd.DataFrame, scores: pd.DataFrame) -> float:
-    """What the intervals of all metrics take one resample, group and coefficient at a time."""
     one = scores[scores["metric"] == "m0"]
     means = human.groupby(["item", "system"], sort=False)["value"].mean().to_numpy()
     n_systems = one["system"].nunique()
@@ -76,7 +69,6 @@ def loop_seconds(human: pd.DataFrame, scores: pd.DataFrame) -> float:
 
 
 def report_speed() -> None:
-    """One line: the report's time, the loop's for its intervals, and their ratio."""
     human, scores = study(1000, 4, 3, [1 + number / 5 for number in range(10)])
     start = perf_counter()
     report = report_from_tables(human, scores, Settings(n_resamples=RESAMPLES))
@@ -84,32 +76,29 @@ def report_speed() -> None:
     counts = ", ".join(
         f"{len(getattr(report, name))} {name}" for name in ("correlations", "comparisons")
     )
-    sys.stdout.write(f"10 metrics x 4,000 candidates x 1,000 resamples ({counts}): {own:.2f} s\n")
+    say(f"10 metrics x 4,000 candidates x 1,000 resamples ({counts}): {own:.2f} s")
     other = loop_seconds(human, scores)
-    sys.stdout.write(f"a loop over scipy, intervals alone: {other:.0f} s, {other / own:.0f}x\n")
+    say(f"a loop over scipy, intervals alone: {other:.0f} s, {other / own:.0f}x")
 
 
 def report_rates(trials: int) -> None:
-    """How often each level's test rejects at .05 on studies in which nothing differs."""
     settings = Settings(coefficients=("pearson", "kendall"), n_resamples=500, n_splits=0)
-    rejected: dict[tuple[str, str, str], int] = {}
+    rejected: Counter[tuple[str, str, str]] = Counter()
     for seed in range(trials):
         report = report_from_tables(*study(60, 6, 2, [1.0, 1.0], seed), settings)
         for pair in report.comparisons:
-            name = (pair.level, pair.coefficient, pair.test)
-            rejected[name] = rejected.get(name, 0) + (pair.p < ALPHA)
+            rejected[pair.level, pair.coefficient, pair.test] += pair.p < ALPHA
     error = np.sqrt(ALPHA * (1 - ALPHA) / trials)
-    sys.stdout.write(f"rejection at {ALPHA} on {trials} null studies, 60 items x 6 systems")
-    sys.stdout.write(f" (standard error {error:.3f})\n")
+    say(
+        f"rejection at {ALPHA} on {trials} null studies, 60 items x 6 systems"
+        f" (standard error {error:.3f})"
+    )
     for name, count in rejected.items():
-        sys.stdout.write(f"{' '.join(name):36} {count / trials:.3f}\n")
+        say(f"{' '.join(name):36} {count / trials:.3f}")
 
 
 def main() -> None:
-    """Print the speed, then rejection rates."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=200)
-    trials = parser.parse_args().trials
+    trials = parse_options(__doc__, trials=(200, "null studies")).trials
     warnings.simplefilter("ignore")  # scipy's, of constant groups
     report_speed()
     if trials:

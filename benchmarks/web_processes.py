@@ -9,19 +9,15 @@ the programs that measure: seconds of CPU of the web processes and of PostgreSQL
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from benchmarks.faults.records import source
-from benchmarks.marketplace_money import REQUESTERS, publish_at_once
+from benchmarks.commands import parse_options, run_again, say, say_head, say_row, source
+from benchmarks.marketplace_api import REQUESTERS, publish_at_once
 from benchmarks.marketplace_site import (
-    CHECKOUT,
     Site,
     cpu_seconds,
     describe_machine,
@@ -30,15 +26,11 @@ from benchmarks.marketplace_site import (
     publish,
     sign_in_workers,
 )
-from benchmarks.marketplace_workers import work
-
-WARM_UP_SECONDS = 2.0
+from benchmarks.marketplace_traffic import WARM_UP_SECONDS, work
 
 
 @dataclass
 class Cost:
-    """What one kind of work came to."""
-
     n: int = 0
     seconds: float = 0.0
     web_cpu_seconds: float = 0.0
@@ -47,51 +39,37 @@ class Cost:
     stored_bytes: int = 0
     n_failures: int = 0
 
-    def row(self, processes: int, name: str) -> str:
+    def cells(self) -> list[str]:
         each = (
             *(1000 * self.web_cpu_seconds, 1000 * self.database_cpu_seconds),
             *(self.wal_bytes / 1024, self.stored_bytes / 1024),
         )
-        cells = [f"{value / self.n:.1f}" for value in each]
-        rate = f"{self.n / self.seconds:.1f}"
-        cells = [name, str(processes), rate, *cells, str(self.n_failures)]
-        return "| " + " | ".join(cells) + " |"
+        rate, costs = f"{self.n / self.seconds:.1f}", [f"{value / self.n:.1f}" for value in each]
+        return [rate, *costs, str(self.n_failures)]
 
 
 def main() -> None:
     """A process for each number of processes, since each has a database of its own."""
-    options = _options()
+    options = parse_options(
+        __doc__,
+        database_url=(str, "a PostgreSQL database to make"),
+        workers=(50, "at once"),
+        hits=(5_000, "in one group"),
+        seconds=(20.0, "how long each part lasts"),
+        processes=(int, "one case, printed as JSON"),
+    )
     if options.processes:
-        sys.stdout.write(json.dumps(_measured(options)) + "\n")
+        say(json.dumps(_measured(options)))
         return
-    sys.stdout.write(
-        f"{describe_machine()}; {source()}\n\n"
-        "| | web processes | a second | ms of CPU, web | ms of CPU, PostgreSQL | KB of WAL | "
-        "KB stored | failures |\n|---|---|---|---|---|---|---|---|\n"
+    say(f"{describe_machine()}; commit {source()}\n")
+    say_head(
+        *("", "web processes", "a second", "ms of CPU, web", "ms of CPU, PostgreSQL"),
+        *("KB of WAL", "KB stored", "failures"),
     )
     for processes in (1, 2):
-        for name, values in _in_a_process(options, processes).items():
-            sys.stdout.write(Cost(**values).row(processes, name) + "\n")
-            sys.stdout.flush()
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--database-url", required=True, help="a PostgreSQL database to make")
-    parser.add_argument("--workers", type=int, default=50)
-    parser.add_argument("--hits", type=int, default=5_000)
-    parser.add_argument("--seconds", type=float, default=20, help="how long each part lasts")
-    parser.add_argument("--processes", type=int, help="one case, printed as JSON")
-    return parser.parse_args()
-
-
-def _in_a_process(options: argparse.Namespace, processes: int) -> dict[str, dict[str, Any]]:
-    words = [sys.executable, "-m", "benchmarks.web_processes", "--processes", str(processes)]
-    for name in ("database_url", "workers", "hits", "seconds"):
-        words += ["--" + name.replace("_", "-"), str(getattr(options, name))]
-    done = subprocess.run(words, cwd=CHECKOUT, env=os.environ, stdout=subprocess.PIPE, check=True)
-    record: dict[str, dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
-    return record
+        costs = run_again("benchmarks.web_processes", options, processes=processes)
+        for name, values in costs.items():
+            say_row(name, processes, *Cost(**values).cells())
 
 
 def _measured(options: argparse.Namespace) -> dict[str, Any]:
@@ -109,14 +87,13 @@ def _measured(options: argparse.Namespace) -> dict[str, Any]:
             cycles.n_failures = len(tally.failures)
         with _counted(creations, site, database):
             tally = publish_at_once(site.requester_url, keys, options.seconds)
-            creations.n = sum(map(len, tally.seconds.values()))
+            creations.n = tally.n_steps
             creations.n_failures = len(tally.failures)
     return {"cycle": asdict(cycles), "CreateHIT": asdict(creations)}
 
 
 @contextmanager
 def _counted(cost: Cost, site: Site, database: str) -> Iterator[None]:
-    """What web processes, PostgreSQL's back ends and its files come to meanwhile."""
     before = _counts(site, database)
     yield
     after = _counts(site, database)

@@ -15,7 +15,6 @@ Its participants, clock and faults are moved by POST to {url}/driver/arrive/ and
 
 
 def main() -> None:
-    """Serve until interrupted."""
     options = _options()
     # A shell that starts it in the background has it ignore SIGINT.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.fake_prolific.schema import Operation, document, operations
+from benchmarks.fake_prolific.server import Operation, document, known_operations
 from error_codes import InvalidValue
 
 Schema = dict[str, Any]
@@ -31,8 +31,6 @@ DEEPEST = 12
 
 @dataclass(frozen=True)
 class Drift:
-    """One difference: the operation, the part of it, the field as a path, and what differs."""
-
     operation: str
     part: str
     field: str
@@ -52,7 +50,6 @@ class Drift:
         return f"{where}: {self.text}" + (f" Known: {self.known}." if self.known else "")
 
     def facts(self) -> dict[str, str]:
-        """As an object for programs."""
         return asdict(self) | {"known": self.known}
 
 
@@ -72,10 +69,9 @@ def read_document(path: Path) -> Schema:
 
 
 def drift(theirs: Schema) -> list[Drift]:
-    """Return every difference, in the order of `schema.yaml`."""
     by_path = {_plain(path): item for path, item in theirs["paths"].items()}
     found: list[Drift] = []
-    for operation in operations():
+    for operation in known_operations():
         item = _resolved(by_path.get(_plain(operation.path), {}), theirs)
         there = item.get(operation.method.lower())
         if there is None:
@@ -117,7 +113,6 @@ class _Comparison:
     theirs: Schema
 
     def compare(self, ours: Schema, there: Schema, field: str, depth: int) -> Iterator[Drift]:
-        """Compare one value here and there, and what is in it."""
         here, variants = _resolved(ours, document()), _variants(there, self.theirs)
         if depth > DEEPEST:
             return
@@ -243,10 +238,10 @@ def main(words: Sequence[str] | None = None) -> None:
         raise SystemExit(str(error)) from error
     lines = [str(each) for each in found]
     if options.json:
-        facts = {"operations": len(operations()), "drift": [each.facts() for each in found]}
+        facts = {"operations": len(known_operations()), "drift": [each.facts() for each in found]}
         lines = [json.dumps(facts)]
     elif not found:
-        lines = [f"The document agrees on all {len(operations())} operations."]
+        lines = [f"The document agrees on all {len(known_operations())} operations."]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     if n_new := sum(not each.known for each in found):
         places = "1 place that is" if n_new == 1 else f"{n_new} places that are"

@@ -38,7 +38,6 @@ class Subscription:
     failing_since: datetime | None = None
 
     def shown(self) -> dict[str, Any]:
-        """Return it as the API shows it."""
         return {
             "id": self.id,
             "event_type": self.event_type,
@@ -61,8 +60,6 @@ class Delivery:
 
 
 class Hooks:
-    """What is subscribed to, and what waits to be sent. `sent` lists ids and answers."""
-
     def __init__(self) -> None:
         self.secret = ""
         self.subscriptions: dict[str, Subscription] = {}
@@ -93,7 +90,6 @@ class Hooks:
         self.pending += [planned] * {"lose": 0, "double": 2}.get(fate, 1)
 
     def take_due(self, now: datetime) -> list[Delivery]:
-        """Take out what is to be sent by now."""
         due = [each for each in self.pending if each.due <= now]
         self.pending = [each for each in self.pending if each.due > now]
         return due

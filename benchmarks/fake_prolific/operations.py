@@ -27,8 +27,6 @@ DEMOGRAPHICS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """A body with headers of its own."""
-
     body: Any
     headers: Mapping[str, str]
 
@@ -176,7 +174,7 @@ def prepare_bonuses(world: World, body: Body) -> Body:
 
 
 def pay_bonuses(world: World, body: Body, key: str) -> Body:
-    """Pay, as often as it is said: the real one is not idempotent either."""
+    # Pay, as often as it is said: the real one is not idempotent either.
     run: BonusRun = world.find("bonuses", key)
     if run.total > world.available:
         raise Denied(400, "Your balance is too low.")
@@ -187,7 +185,6 @@ def pay_bonuses(world: World, body: Body, key: str) -> Body:
 
 
 def demographic_export(world: World, body: Body, key: str) -> str:
-    """Say who they are, as CSV; of who came often the same."""
     file = io.StringIO()
     writer = csv.writer(file)
     writer.writerow(DEMOGRAPHICS)
@@ -273,7 +270,7 @@ def hook_secrets(world: World, body: Body) -> Body:
 
 
 def create_hook_secret(world: World, body: Body) -> Body:
-    """Make the secret; what was signed with the one before is worth nothing then."""
+    # Make the secret; what was signed with the one before is worth nothing then.
     world.hooks.secret = secrets.token_urlsafe(24)
     shown: Body = hook_secrets(world, body)["results"][0]
     return shown

@@ -6,30 +6,68 @@ with nothing done.
 """
 
 import json
+import re
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import yaml
+from jsonschema import Draft202012Validator
+
 from benchmarks.fake_prolific import operations
 from benchmarks.fake_prolific.hooks import Send, send_by_http
-from benchmarks.fake_prolific.schema import (
-    Operation,
-    foreign_operations,
-    operations as known_operations,
-    problems,
-)
 from benchmarks.fake_prolific.world import Denied, World
+
+FILE = Path(__file__).with_name("schema.yaml")
+
+
+@dataclass(frozen=True)
+class Operation:
+    name: str
+    method: str
+    path: str
+    status: int
+    request: str | None = None
+    answer: str | None = None
+
+    def ids(self, method: str, path: str) -> tuple[str, ...] | None:
+        """Return the ids in the path, or None where the path is another operation's."""
+        pattern = re.escape(self.path).replace(r"\{id\}", "([0-9A-Za-z_-]+)")
+        found = re.fullmatch(pattern, path) if method == self.method else None
+        return found and found.groups()
+
+
+@cache
+def document() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return content
+
+
+@cache
+def known_operations(part: str = "operations") -> tuple[Operation, ...]:
+    """Return the operations that are used, or with "foreign" those that only others ask."""
+    return tuple(Operation(name=name, **facts) for name, facts in document()[part].items())
+
+
+def problems(shape: str | None, value: Any) -> list[str]:
+    """Return what is wrong with a body: a field and what it must be, a line each."""
+    if shape is None:
+        return []
+    validator = Draft202012Validator({"shapes": document()["shapes"], "$ref": f"#/shapes/{shape}"})
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
+
 
 PREFIX = "/api/v1"
 SECONDS_BETWEEN_EVENTS = 0.5
 
 
 class FakeProlific:
-    """A server and its world; `calls` lists what was asked, by the operations' names."""
-
     def __init__(
         self,
         port: int = 0,
@@ -95,7 +133,6 @@ class FakeProlific:
         return answer
 
     def drive(self, action: str, facts: dict[str, Any]) -> dict[str, Any]:
-        """Do what a participant or the clock does."""
         world = self.world
         world.announce()
         if action == "hooks":
@@ -189,7 +226,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _match(method: str, path: str) -> tuple[Operation, tuple[str, ...]]:
-    for operation in (*known_operations(), *foreign_operations()):
+    for operation in (*known_operations(), *known_operations("foreign")):
         ids = operation.ids(method, path)
         if ids is not None:
             return operation, ids

@@ -17,15 +17,12 @@ RUNNING = {"ACTIVE", "PAUSED", "AWAITING REVIEW"}
 
 
 class Denied(Exception):
-    """A request that Prolific would refuse."""
-
     def __init__(self, status: int, detail: Any) -> None:
         super().__init__(str(detail))
         self.status, self.detail = status, detail
 
 
 def new_id() -> str:
-    """Return an id of the form that Prolific's have."""
     return secrets.token_hex(12)
 
 
@@ -42,8 +39,6 @@ class Submission:
     bonuses: list[Fraction] = field(default_factory=list)
 
     def shown(self) -> dict[str, Any]:
-        """Return it as the API shows it."""
-
         def said(moment: datetime | None) -> str | None:
             return moment.isoformat() if moment else None
 
@@ -80,14 +75,11 @@ class Study:
         return Fraction(self.facts["reward"]) * (1 + FEE)
 
     def shown(self) -> dict[str, Any]:
-        """Return it as the API shows it."""
         return self.facts | {"id": self.id, "status": self.status}
 
 
 @dataclass
 class BonusRun:
-    """A bonus set up, by rows of submission and amount; `total` has the fees."""
-
     rows: list[tuple[Submission, Fraction]]
 
     @property
@@ -123,7 +115,6 @@ class World:
             raise Denied(404, "Not found.") from None
 
     def of(self, study: Study) -> list[Submission]:
-        """Return a study's submissions."""
         return [each for each in self.submissions.values() if each.study is study]
 
     # money
@@ -147,14 +138,12 @@ class World:
                 self.pay("adjustment", each, study.unit - before)
 
     def pay(self, kind: str, submission: Submission, amount: Fraction) -> None:
-        """Pay from what is available."""
         if amount > self.available:
             raise Denied(400, "Your balance is too low.")
         self.available -= amount
         self.paid.append((kind, submission.id, amount))
 
     def check(self) -> None:
-        """Compare the balance with deposits − paid − reserved."""
         paid = sum((amount for _, _, amount in self.paid), Fraction())
         reserved = sum((study.held * study.unit for study in self.studies.values()), Fraction())
         if self.available != self.deposits - paid - reserved:
@@ -164,7 +153,6 @@ class World:
             raise AssertionError(f"rewards paid twice: {twice}")
 
     def announce(self) -> None:
-        """Have those who subscribed know what has changed."""
         for study in self.studies.values():
             self.hooks.observe(STUDY, study.id, study.status, {}, self.now)
         for each in self.submissions.values():
@@ -174,7 +162,6 @@ class World:
     # what participants do
 
     def arrive(self, study: Study, participant: str | None = None) -> Submission:
-        """Somebody takes a place."""
         taken = [each for each in self.of(study) if each.status not in GONE]
         if study.status != "ACTIVE" or len(taken) >= study.places:
             raise Denied(400, "The study has no places.")
@@ -185,14 +172,12 @@ class World:
         return made
 
     def _excluded(self, study: Study) -> set[str]:
-        """Who is in a group that the study's filters exclude, as of now."""
         filters = study.facts.get("filters", [])
         blocking = [one for one in filters if one["filter_id"] == "participant_group_blocklist"]
         groups = [group for one in blocking for group in one["selected_values"]]
         return set().union(*(self.groups.get(group, set()) for group in groups))
 
     def leave(self, submission: Submission, status: str = "RETURNED") -> None:
-        """A participant returns the place, or (TIMED-OUT) lets it lapse."""
         if submission.status not in OPEN:
             raise Denied(400, f"The submission is {submission.status}.")
         submission.status = status
@@ -246,7 +231,6 @@ class World:
         self._fill(study)
 
     def reject(self, submission: Submission) -> None:
-        """Refuse a submission, whose place is free again."""
         if submission.status == "REJECTED":
             return
         if submission.status != "AWAITING REVIEW":

@@ -27,7 +27,6 @@ from marketplace.money.reconciliation import audit
 
 
 def faults_of(batch: Batch, *, deposit_usd: Decimal) -> list[str]:
-    """Everything that is wrong, a sentence each."""
     return [
         *_of_hits(batch),
         *_of_bonuses(),

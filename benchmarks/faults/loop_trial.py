@@ -60,8 +60,6 @@ PART_REASON = "Half of it is there."
 
 @dataclass
 class Outcome:
-    """What a trial came to; each fault is a sentence."""
-
     seed: int
     n_hits: int
     seconds: float = 0.0
@@ -84,7 +82,6 @@ class Outcome:
 
 
 def run_loop_trial(*, n_hits: int, seed: int, port: int, log: Path) -> Outcome:
-    """The whole loop on this process's database, by a site at that port."""
     outcome = Outcome(seed, n_hits)
     started = time.monotonic()
     with hostile_line(f"http://127.0.0.1:{port}", seed=seed) as line:
@@ -131,8 +128,6 @@ def _killer(site: Site, outcome: Outcome, load_seconds: float) -> Iterator[None]
 
 
 class LoopTrial:
-    """A study on its way, and the two people who drive it."""
-
     def __init__(self, outcome: Outcome, line: HostileLine, site_url: str) -> None:
         self.outcome, self.line, self.site_url = outcome, line, site_url
         self.rng = random.Random(outcome.seed)
@@ -158,7 +153,6 @@ class LoopTrial:
         self.rosa, self.omar = Person(owner, site_url), Person(manager, site_url)
 
     def run(self) -> None:
-        """Everything that is done while the site is killed."""
         steps: dict[str, Callable[[], None]] = {
             "launch": self._launch,
             "add assignments": lambda: self._change("more", n_more=1),
@@ -274,7 +268,7 @@ class LoopTrial:
         )
 
     def _retry(self) -> None:
-        """What failed is requested again from its page, as what was refused is."""
+        # What failed is requested again from its page, as what was refused is.
         retry = reverse("console:review-retry", args=["loop"])
         self.omar.press(retry, {})
         jobs_again(self.omar, self.study, REVIEW)
@@ -301,7 +295,6 @@ class LoopTrial:
                 again()
 
     def settle(self) -> None:
-        """Over a good line and without kills: finish what is under way, and collect once more."""
         self.line.is_hostile = False
         self._until(lambda: not unfinished_jobs(), "no job waits")
         settings.MARKETPLACE_ENDPOINT_URL = f"{self.site_url}/requester"
@@ -312,7 +305,6 @@ class LoopTrial:
             self.outcome.faults.append(f"At the end nothing could be collected: {error}")
 
     def check(self) -> list[str]:
-        """What is wrong at the end."""
         self.outcome.n_answers = Assignment.objects.count()
         self.outcome.n_payments = Payment.objects.count()
         self.outcome.n_double_messages = n_double_messages()

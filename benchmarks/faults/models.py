@@ -4,8 +4,6 @@ from django.db import models
 
 
 class Effect(models.Model):
-    """Something that is to happen once, in the transaction of a job that holds its lease."""
-
     job_id = models.BigIntegerField()
     step = models.PositiveIntegerField()
 
@@ -14,8 +12,6 @@ class Effect(models.Model):
 
 
 class Run(models.Model):
-    """A worker that began a job, and whether another was at it still."""
-
     job_id = models.BigIntegerField()
     pid = models.PositiveIntegerField()
     ended = models.BooleanField(default=False)

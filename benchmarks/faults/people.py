@@ -33,7 +33,6 @@ class Person:
         self.session_key = self.reader.cookies["sessionid"].value
 
     def press(self, path: str, form: Mapping[str, Any]) -> int:
-        """Press until the site answers, as one does whose page would not load."""
         token = secrets.token_hex(16)
         cookies = {"sessionid": self.session_key, "csrftoken": token}
         end = time.monotonic() + PATIENCE_SECONDS
@@ -55,7 +54,6 @@ class Person:
 
 
 def press_at_once(*presses: tuple[Person, str, Mapping[str, Any]]) -> list[int]:
-    """Press all these buttons at the same moment, each twice."""
     both = [press for press in presses for _ in range(2)]
     with ThreadPoolExecutor(len(both)) as pool:
         return list(pool.map(lambda press: press[0].press(press[1], press[2]), both))
@@ -87,7 +85,6 @@ class Crowd:
             connection.close()
 
     def _do_next(self, worker: CrowdWorker, hit_type_id: str) -> bool:
-        """Do one HIT: one that the worker holds since the site broke off, else the next."""
         held = Assignment.objects.filter(
             worker__user__username=worker.name, status=Assignment.Status.ACCEPTED
         ).first()

@@ -16,10 +16,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 
+from benchmarks.commands import CHECKOUT
 from tests.hits import cutting_proxy as cuts
 from tests.hits.cutting_proxy import CuttingProxy, read_message
 
-PROJECT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120.0
 END_SECONDS = 30.0
 # The workers that are busy for longest come twice.
@@ -63,7 +63,7 @@ class Site:
         with self.log.open("ab") as log:
             self.supervisor = subprocess.Popen(
                 [sys.executable, "manage.py", self.command, "--bind", f"127.0.0.1:{self.port}"],
-                cwd=PROJECT,
+                cwd=CHECKOUT,
                 env=os.environ | self.environment,
                 stdout=log,
                 stderr=log,
@@ -132,7 +132,6 @@ def _is_free(port: int) -> bool:
 
 
 def _processes(sessions: set[int]) -> list[tuple[int, int, str]]:
-    """Key, parent and command line of the living processes of these sessions."""
     rows = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():

@@ -26,8 +26,6 @@ STILL_SECONDS = 120.0
 
 @dataclass
 class Outcome:
-    """What became of the jobs of a trial."""
-
     n_kills: int = 0
     kills: Counter[str] = field(default_factory=Counter)
     n_jobs: int = 0
@@ -44,7 +42,6 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        """Every job done once or failed with a reason, and no process left over."""
         return self.n_jobs > 0 and not (
             self.n_unfinished
             or self.n_doubled_effects
@@ -59,7 +56,6 @@ class Outcome:
 
 
 def run_trial(*, n_kills: int, seed: int, port: int, log: Path) -> Outcome:
-    """Kill so many processes, let the site finish what it has, and count."""
     rng = random.Random(seed)
     outcome = Outcome(n_kills=n_kills)
     start = time.monotonic()

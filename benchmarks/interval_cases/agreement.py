@@ -17,6 +17,7 @@ from benchmarks.interval_cases.cases import (
     FEW_OF_A_CLASS,
     IntervalCase,
     Limits,
+    limits,
 )
 from stats.agreement import Agreement, cohen_kappa, fleiss_kappa, icc, krippendorff_alpha
 from stats.agreement.intervals import share_posterior
@@ -69,7 +70,6 @@ class TwoRounds:
 
     @property
     def kappa(self) -> float:
-        """In the population."""
         squared = self.error**2 + self.differing * self.error * (1 - self.error)
         relevant = RELEVANT + (1 - 2 * RELEVANT) * self.error
         disagreement = 2 * (self.error - squared)
@@ -85,12 +85,10 @@ class TwoRounds:
             error = rng.beta(self.error * size, (1 - self.error) * size, error.shape)
         first, second = ((truth ^ (rng.random(shape) < error)).ravel() for _ in range(2))
         target = np.repeat(np.arange(self.n_targets), POOL)
-        found = cohen_kappa(first, second, clusters=target)
-        return found.ci_low, found.ci_high, self.kappa
+        return limits(cohen_kappa(first, second, clusters=target), self.kappa)
 
     @property
     def label(self) -> str:
-        """The setting in words."""
         alike = "differing by target" if self.differing else "alike in all"
         return f"kappa {self.kappa:.2f}, {self.n_targets} targets of {POOL}, disagreement {alike}"
 
@@ -113,8 +111,6 @@ NOISES = np.array([0.3, 0.6])
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of the table."""
-
     n_items: int
     level: str
     prevalence: float
@@ -130,7 +126,6 @@ class Setting:
         return float(1 - disagreement / (2 * positive * (1 - positive)))
 
     def values(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Labels, shape (n_items, n_annotators)."""
         cluster = np.arange(self.n_items) // CLUSTER
         truth = rng.random(self.n_items) < self.prevalence
         hard = rng.integers(2, size=self.n_items)
@@ -152,13 +147,11 @@ class Setting:
     def interval(
         self, rng: np.random.Generator, *, ci: CiChoice = "jackknife", ignore: bool = False
     ) -> Agreement:
-        """Alpha of one simulated study, with its interval; `ignore` its clusters, or not."""
         return self.estimate(self.values(rng), ci=ci, ignore=ignore)
 
     def estimate(
         self, values: NDArray[np.float64], *, ci: CiChoice = "jackknife", ignore: bool = False
     ) -> Agreement:
-        """Alpha of labels, shape (n_items, n_annotators)."""
         item = np.arange(self.n_items).repeat(ANNOTATORS)
         annotator = np.tile(np.arange(ANNOTATORS), self.n_items)
         clusters = item // CLUSTER if self.clustered and not ignore else None
@@ -168,42 +161,48 @@ class Setting:
 
 
 def alpha(rng: np.random.Generator, *, setting: Setting) -> Limits:
-    found = setting.interval(rng)
-    return found.ci_low, found.ci_high, setting.alpha
+    return limits(setting.interval(rng), setting.alpha)
 
 
 def of_many(rng: np.random.Generator, *, setting: Setting) -> Limits:
     """Fleiss' kappa of categories, ICC(1) of numbers: each is alpha in a large study."""
     items, annotators = np.indices((setting.n_items, ANNOTATORS)).reshape(2, -1)
     values = setting.values(rng).ravel()
-    found = (
-        icc(items, annotators, values)
-        if setting.level == "interval"
-        else fleiss_kappa(items, annotators, values)
+    return limits(
+        (
+            icc(items, annotators, values)
+            if setting.level == "interval"
+            else fleiss_kappa(items, annotators, values)
+        ),
+        setting.alpha,
     )
-    return found.ci_low, found.ci_high, setting.alpha
 
 
 def agreement_intervals() -> Iterator[IntervalCase]:
     tables = ((0.5, 0.5), (0.1, 0.9), (0.2, 0.3, 0.5), (0.2,) * 5)
     for value, margins, n in product((0.4, 0.8), tables, (10, 20, 50)):
         shares = "/".join(f"{share:g}" for share in margins)
-        draw = partial(kappa, value=value, margins=margins, n=n)
         setting = f"kappa {value}, classes {shares}, {n} items"
         # Where 5 are expected half the studies have fewer, and the note.
         is_rare = n * min(margins) < 5 or (len(margins) == 2 and n * min(margins) == 5)
         noted = FEW_ITEMS if n < 20 else FEW_OF_A_CLASS if is_rare else ""
-        yield IntervalCase("kappa", setting, draw, noted)
+        yield IntervalCase(
+            "kappa", setting, partial(kappa, value=value, margins=margins, n=n), noted
+        )
         if n >= 20 and is_rare and n * min(margins) == 5:
-            draw = partial(draw, unnoted=True)
-            yield IntervalCase("kappa", f"{setting}, those without a note", draw)
+            yield IntervalCase(
+                "kappa",
+                f"{setting}, those without a note",
+                partial(kappa, value=value, margins=margins, n=n, unnoted=True),
+            )
     for differing, error, n in product((0.1, 0.0), (0.05, 0.02), (20, 40, 100)):
         rounds = TwoRounds(n, error, differing)
         yield IntervalCase("kappa_clusters", rounds.label, partial(of_two_rounds, rounds=rounds))
     for share, n in product((0.5, 0.8, 0.95), (10, 20, 50, 100)):
         noted = FEW_ITEMS if n < 20 else FEW_OF_A_CLASS if n * (1 - share) < 5 - 1e-9 else ""
-        draw = partial(percent, share=share, n=n)
-        yield IntervalCase("percent", f"share {share}, {n} items", draw, noted)
+        yield IntervalCase(
+            "percent", f"share {share}, {n} items", partial(percent, share=share, n=n), noted
+        )
     for cells in product((20, 50, 200), ("nominal", "interval"), (0.5, 0.1), (False, True)):
         one = Setting(*cells)
         clusters = one.n_items // CLUSTER if one.clustered else one.n_items
@@ -226,7 +225,6 @@ COLUMNS: tuple[tuple[CiChoice, bool], ...] = (
 
 
 def coverages(setting: Setting, trials: int, rng: np.random.Generator) -> list[float]:
-    """The shares of intervals that hold the true alpha, of those that there are."""
     held: list[list[bool]] = [[] for _ in COLUMNS]
     for _ in range(trials):
         values = setting.values(rng)
@@ -238,7 +236,6 @@ def coverages(setting: Setting, trials: int, rng: np.random.Generator) -> list[f
 
 
 def main() -> None:
-    """Print a row a setting."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=400)
     options = parser.parse_args()

@@ -2,12 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Limits = tuple[float, float, float]
+
+
+class WithInterval(Protocol):
+    @property
+    def ci_low(self) -> float: ...
+    @property
+    def ci_high(self) -> float: ...
+
+
+def limits(found: WithInterval, truth: float) -> Limits:
+    return found.ci_low, found.ci_high, truth
 
 
 @dataclass(frozen=True)

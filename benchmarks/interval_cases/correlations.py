@@ -8,7 +8,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from benchmarks.interval_cases.cases import FEW_ITEMS, Floats, IntervalCase, Limits, TestCase
+from benchmarks.interval_cases.cases import (
+    FEW_ITEMS,
+    Floats,
+    IntervalCase,
+    Limits,
+    TestCase,
+)
 from stats.ceilings import ceilings
 from stats.correlation import correlation_at_level
 from stats.correlation.coefficients import row_values
@@ -26,7 +32,6 @@ from validation.analysis.settings import Settings
 
 @cache
 def item_level_truth(rho: float, coefficient: str, n_systems: int) -> float:
-    """The mean over items of the correlation of so many systems, of 200,000 items."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200_000, n_systems))
     y = rho * x + np.sqrt(1 - rho**2) * rng.normal(size=x.shape)
@@ -71,7 +76,6 @@ def correlation(
 
 
 def share_of_systems(rng: np.random.Generator, *, n_items: int) -> Limits:
-    """Two systems: items' coefficients are 1 and -1 only."""
     human = rng.normal(size=(n_items, 2))
     metric = 0.8 * human + 0.6 * rng.normal(size=human.shape)
     items, systems = np.indices(human.shape).reshape(2, -1)
@@ -119,37 +123,62 @@ def correlation_intervals() -> Iterator[IntervalCase]:
         draw = partial(
             correlation, level=level, coefficient=coefficient, n_items=n_items, n_systems=6, rho=rho
         )
-        setting = f"{level} {coefficient} {rho}, {n_items} items x 6"
-        yield IntervalCase("correlation", setting, draw, noted)
+        yield IntervalCase(
+            "correlation", f"{level} {coefficient} {rho}, {n_items} items x 6", draw, noted
+        )
     for coefficient, n_items in product(("pearson", "kendall"), (50, 100)):
         draw = partial(
             correlation, level="pooled", coefficient=coefficient, n_items=n_items, n_systems=6,
             clustered=True,
         )  # fmt: skip
         noted = FEW_ITEMS if n_items < 100 else ""
-        setting = f"pooled {coefficient} 0.0, {n_items} items in clusters of 5"
-        yield IntervalCase("correlation", setting, draw, noted)
+        yield IntervalCase(
+            "correlation",
+            f"pooled {coefficient} 0.0, {n_items} items in clusters of 5",
+            draw,
+            noted,
+        )
     for n_items in (10, 20, 50):
-        draw_two = partial(share_of_systems, n_items=n_items)
         noted = FEW_ITEMS if n_items < 20 else ""
-        setting = f"item kendall .8, {n_items} items x 2"
-        yield IntervalCase("correlation", setting, draw_two, noted)
-    many = partial(correlation, level="pooled", coefficient="kendall", n_items=430, n_systems=12)
-    yield IntervalCase("correlation_of_many_cells", "pooled kendall, 430 items x 12", many)
+        yield IntervalCase(
+            "correlation",
+            f"item kendall .8, {n_items} items x 2",
+            partial(share_of_systems, n_items=n_items),
+            noted,
+        )
+    yield IntervalCase(
+        "correlation_of_many_cells",
+        "pooled kendall, 430 items x 12",
+        partial(correlation, level="pooled", coefficient="kendall", n_items=430, n_systems=12),
+    )
 
 
 def metric_tests() -> Iterator[TestCase]:
     for level in ("item", "system", "pooled"):
-        alike = partial(metrics_p, level=level, resample="items", n_systems=6, favourites=False)
-        yield TestCase("metrics", f"{level} pearson, these 6 systems", alike)
-        grouped = partial(alike, clustered=True)
         yield TestCase(
-            "metrics", f"{level} pearson, these 6 systems, clusters of 5 items", grouped, FEW_ITEMS
+            "metrics",
+            f"{level} pearson, these 6 systems",
+            partial(metrics_p, level=level, resample="items", n_systems=6, favourites=False),
+        )
+        yield TestCase(
+            "metrics",
+            f"{level} pearson, these 6 systems, clusters of 5 items",
+            partial(
+                metrics_p,
+                level=level,
+                resample="items",
+                n_systems=6,
+                favourites=False,
+                clustered=True,
+            ),
+            FEW_ITEMS,
         )
     for level, n_systems in product(("item", "system"), (6, 12)):
-        both = partial(metrics_p, level=level, resample="both", n_systems=n_systems)
-        kind = f"{level} pearson, favourites among {n_systems} systems, new systems"
-        yield TestCase("metrics_drawn", kind, both)
+        yield TestCase(
+            "metrics_drawn",
+            f"{level} pearson, favourites among {n_systems} systems, new systems",
+            partial(metrics_p, level=level, resample="both", n_systems=n_systems),
+        )
 
 
 def _panel(human: Floats, scores: Floats) -> Panel:
@@ -167,7 +196,6 @@ def _panel(human: Floats, scores: Floats) -> Panel:
 
 
 def _of_report(panel: Panel, level: str, coefficient: str) -> tuple[Floats, Floats]:
-    """Each metric's values in the draws of a report, and without each system."""
     rules = Settings(levels=(level,), coefficients=(coefficient,), n_resamples=300)
     drawn = item_replicates(panel, level, rules)[coefficient]
     return drawn, values_without_systems(panel, level, rules)[coefficient]
@@ -253,33 +281,40 @@ def ceiling(
 
 
 def report_intervals() -> Iterator[IntervalCase]:
-    """Of correlations for new systems, of ceilings and of shares of them."""
     for level, coefficient, n_systems, rho in product(
         ("item", "system", "pooled"), ("pearson", "kendall"), (6, 12), (0.3, 0.8)
     ):
         of_new = partial(
             new_systems, level=level, coefficient=coefficient, n_systems=n_systems, rho=rho
         )
-        setting = f"{level} {coefficient} {rho}, 20 items x {n_systems}"
-        yield IntervalCase("new_systems", setting, of_new)
+        yield IntervalCase(
+            "new_systems", f"{level} {coefficient} {rho}, 20 items x {n_systems}", of_new
+        )
     for n_items, noise, share in product((20, 50), (0.7, 1.5), (False, True)):
         what = "share of it" if share else "attainable"
-        of_ceiling = partial(ceiling, n_items=n_items, noise=noise, share=share)
-        yield IntervalCase("ceilings", f"{what}, {n_items} items, rating noise {noise}", of_ceiling)
+        yield IntervalCase(
+            "ceilings",
+            f"{what}, {n_items} items, rating noise {noise}",
+            partial(ceiling, n_items=n_items, noise=noise, share=share),
+        )
     for coefficient, n_items, noise in product(("kendall", "spearman"), (20, 50), (0.7, 1.5)):
         of_perfect = partial(
             ceiling, n_items=n_items, noise=noise, share=True, level="item",
             coefficient=coefficient, is_perfect=True,
         )  # fmt: skip
-        setting = f"a perfect metric's share, item {coefficient}, {n_items} items"
-        yield IntervalCase("ceilings", f"{setting}, rating noise {noise}", of_perfect)
+        yield IntervalCase(
+            "ceilings",
+            f"a perfect metric's share, item {coefficient}, {n_items} items, rating noise {noise}",
+            of_perfect,
+        )
 
 
 def report_tests() -> Iterator[TestCase]:
-    """Of differences of two metrics, for new systems."""
     for level, coefficient, n_systems in product(
         ("item", "system", "pooled"), ("pearson", "kendall"), (6, 12)
     ):
-        of_new = partial(new_systems_p, level=level, coefficient=coefficient, n_systems=n_systems)
-        kind = f"{level} {coefficient}, favourites among {n_systems} systems"
-        yield TestCase("new_systems", kind, of_new)
+        yield TestCase(
+            "new_systems",
+            f"{level} {coefficient}, favourites among {n_systems} systems",
+            partial(new_systems_p, level=level, coefficient=coefficient, n_systems=n_systems),
+        )

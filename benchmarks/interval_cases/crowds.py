@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from benchmarks.interval_cases.cases import Floats, IntervalCase, Limits, TestCase
+from benchmarks.interval_cases.cases import Floats, IntervalCase, Limits, TestCase, limits
 from stats.arguments import Integers
 from stats.inference.crossed_means import MeanOfCells, mean_with_limits, spread_of_mean
 from stats.inference.powered_means import prediction_powered_mean
@@ -26,11 +26,11 @@ from stats.inference.tie_likelihood import Game, TieLikelihood, maximum, precisi
 from stats.inference.two_systems import ordered_comparison
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+# By how much an annotator, an item and a rating favor one of two systems (standard deviations).
 OF_ANNOTATORS, OF_ITEMS, OF_RATINGS = 0.5, 0.7, 1.0
-"""By how much an annotator, an item and a rating favor one of two systems (standard deviations)."""
 AHEAD = 0.8
+# Between the points of a scale of five.
 CUTS = np.array([-2.0, -0.5, 1.0, 2.5])
-"""Between the points of a scale of five."""
 TIE = -0.5
 MANY = 200_000
 
@@ -104,7 +104,6 @@ def _points(
 
 
 def ordinal_lead(rng: np.random.Generator, crowd: Crowd, ahead: float) -> MeanOfCells:
-    """How much oftener one of two systems is rated above the other."""
     item, annotator = crowd.cells(rng)
     points = _points(rng, item, annotator, ahead)
     is_first = np.arange(2 * len(item)) < len(item)
@@ -124,7 +123,6 @@ def lead_truth(ahead: float) -> float:
 def _compared(
     rng: np.random.Generator, item: Integers, annotator: Integers, ahead: float
 ) -> tuple[Integers, Integers, Integers]:
-    """Two of three systems compared in each row: both, and the outcome."""
     favor = _favor(rng, item, annotator, 3)
     favor[:, 0] += ahead
     first, second = np.array([(0, 1), (0, 2), (1, 2)])[rng.integers(3, size=len(item))].T
@@ -137,8 +135,6 @@ def _compared(
 
 @dataclass(frozen=True)
 class Preference:
-    """How far the first of three systems is ahead of the second, with interval and p."""
-
     ci_low: float
     ci_high: float
     p: float
@@ -172,20 +168,16 @@ def ability_truth(ahead: float) -> float:
 
 
 def powered(rng: np.random.Generator, crowd: Crowd) -> Limits:
-    """A prediction-powered mean of items in clusters of unequal size, a fourth of them rated."""
     item, cluster = crowd.cells(rng)
     n_clusters = int(cluster.max()) + 1
     truth = rng.normal(size=n_clusters)[cluster] + rng.normal(size=len(item))
     judge = truth + rng.normal(size=n_clusters)[cluster] + 0.5 * rng.normal(size=len(item))
     human = np.where(rng.random(len(item)) < 0.25, truth, np.nan)
-    found = prediction_powered_mean(human, judge, clusters=cluster)
-    return found.ci_low, found.ci_high, 0.0
+    return limits(prediction_powered_mean(human, judge, clusters=cluster), 0.0)
 
 
 @dataclass(frozen=True)
 class CrowdCase:
-    """A kind of comparison by a crowd; `of` is one of the three comparisons above."""
-
     of: str
     crowd: Crowd
 
@@ -209,7 +201,6 @@ class CrowdCase:
 
 
 def _drawn_crowds() -> Iterator[tuple[str, Crowd]]:
-    """From even to one annotator with three fifths of all ratings."""
     for n_items, per_item, n_annotators, skew in (
         *((50, 3, 12, 0.0), (50, 3, 12, 1.5), (100, 1, 30, 0.0), (100, 1, 30, 1.0)),
         *((100, 1, 30, 1.5), (200, 2, 30, 1.5), (400, 1, 40, 2.0)),
@@ -220,7 +211,6 @@ def _drawn_crowds() -> Iterator[tuple[str, Crowd]]:
 
 @cache
 def _real_crowds() -> tuple[tuple[str, Crowd], ...]:
-    """The crowds whose files are there, each item's annotators as they were."""
     crowds = []
     for name in ("affect", "bluebirds", "rte"):
         rows = _rows(SHARED / "crowd" / name / "labels.csv")
@@ -247,8 +237,8 @@ def _real(pairs: list[tuple[str, str]]) -> Crowd:
     return Crowd(n_items, len(item) // max(n_items, 1), n_annotators, nan, (item, annotator))
 
 
+# Of a real crowd, so that a study takes milliseconds.
 MOST_ITEMS = {"ratings": 800, "ordinal": 800, "preferences": 200}
-"""Of a real crowd, so that a study takes milliseconds."""
 
 
 def _cases() -> Iterator[tuple[str, str, CrowdCase]]:
@@ -258,16 +248,17 @@ def _cases() -> Iterator[tuple[str, str, CrowdCase]]:
 
 
 def crowd_intervals() -> Iterator[IntervalCase]:
-    """Of differences of two systems, and of prediction-powered means of uneven clusters."""
     for part, name, case in _cases():
         yield IntervalCase(part, name, case.interval)
     for _name, crowd in _drawn_crowds():
         if crowd.per_item == 1:
-            setting = f"{crowd.n_items} items in {crowd.n_annotators} clusters, skew {crowd.skew:g}"
-            yield IntervalCase("crowd_powered", setting, lambda rng, one=crowd: powered(rng, one))
+            yield IntervalCase(
+                "crowd_powered",
+                f"{crowd.n_items} items in {crowd.n_annotators} clusters, skew {crowd.skew:g}",
+                lambda rng, one=crowd: powered(rng, one),
+            )
 
 
 def crowd_tests() -> Iterator[TestCase]:
-    """Of two equal systems."""
     for part, name, case in _cases():
         yield TestCase(part, name, case.p)

@@ -18,6 +18,7 @@ from benchmarks.interval_cases.cases import (
     IntervalCase,
     Limits,
     TestCase,
+    limits,
 )
 from stats.arguments import Integers
 from stats.inference.active_labels import actively_labelled_mean, labelling_probabilities
@@ -49,7 +50,6 @@ def accuracy_p(rng: np.random.Generator, differs: bool, *, n: int) -> float:
 def _compared(
     rng: np.random.Generator, n: int, ability: tuple[float, float, float]
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """Each two of three systems on n items with a taste of their own: items, systems, outcomes."""
     item = np.arange(n).repeat(3)
     first, second = np.tile([0, 0, 1], n), np.tile([1, 2, 2], n)
     taste, of = rng.normal(size=(n, 3)), np.array(ability)
@@ -84,20 +84,16 @@ def preference(rng: np.random.Generator, *, n: int) -> Limits:
 
 
 def drift(rng: np.random.Generator, *, n: int, whole: bool) -> Limits:
-    """A judge that moves by a third of a point, or, on five points, on one item in five."""
     if whole:
         before = rng.integers(1, 5, size=n)
-        found = judge_shift(before, before + (rng.random(n) < 0.2))
-        return found.ci_low, found.ci_high, 0.2
+        return limits(judge_shift(before, before + (rng.random(n) < 0.2)), 0.2)
     before = rng.normal(size=n)
-    found = judge_shift(before, before + 0.3 + 0.6 * rng.normal(size=n))
-    return found.ci_low, found.ci_high, 0.3
+    return limits(judge_shift(before, before + 0.3 + 0.6 * rng.normal(size=n)), 0.3)
 
 
 def _right(
     rng: np.random.Generator, n: int, accuracies: tuple[float, float]
 ) -> tuple[Flags, Flags]:
-    """Two judges who err on the same hard items in part."""
     alike, shared, own, other = rng.random((4, n))
     a, b = (np.where(alike < 0.5, shared, one) for one in (own, other))
     return a < accuracies[0], b < accuracies[1]
@@ -106,8 +102,7 @@ def _right(
 def accuracy_difference(rng: np.random.Generator, *, n: int) -> Limits:
     a, b = _right(rng, n, (0.85, 0.7))
     pairs = ((a, b), (a, ~b), (~a, b), (~a, ~b))
-    found = mcnemar(*(int((one & other).sum()) for one, other in pairs))
-    return found.ci_low, found.ci_high, 0.15
+    return limits(mcnemar(*(int((one & other).sum()) for one, other in pairs)), 0.15)
 
 
 def _labels(
@@ -152,18 +147,19 @@ def annotator_difference(rng: np.random.Generator, *, n: int) -> Limits:
 
 
 def judge_intervals() -> Iterator[IntervalCase]:
-    """Of preferences, of a judge's drift, and of a judge beside another or beside people."""
     for n in (20, 60):
         yield IntervalCase(
             "preferences", f"log ability, 3 systems, {n} items", partial(preference, n=n)
         )
         for whole in (False, True):
             kind = "one item in five moves" if whole else "normal"
-            draw = partial(drift, n=n, whole=whole)
             noted = FEW_ITEMS if n < ANCHORS else ""
-            yield IntervalCase("drift", f"{kind}, {n} anchors", draw, noted)
-        of_two = partial(accuracy_difference, n=n)
-        yield IntervalCase("mcnemar", f"difference of accuracies, {n} items", of_two)
+            yield IntervalCase(
+                "drift", f"{kind}, {n} anchors", partial(drift, n=n, whole=whole), noted
+            )
+        yield IntervalCase(
+            "mcnemar", f"difference of accuracies, {n} items", partial(accuracy_difference, n=n)
+        )
     for n in (30, 60):
         noted = FEW_ITEMS if n < 50 else ""
         for name, one in (
@@ -188,26 +184,26 @@ def powered(rng: np.random.Generator, *, rho: float, n: int, clustered: bool) ->
         truth = (truth + rng.normal(size=60)[cluster]) / np.sqrt(2)
     judge = rho * truth + np.sqrt(1 - rho**2) * rng.normal(size=300)
     human = np.where(np.arange(300) < n, truth, np.nan)
-    found = prediction_powered_mean(human, judge, clusters=cluster if clustered else None)
-    return found.ci_low, found.ci_high, 0.0
+    return limits(
+        prediction_powered_mean(human, judge, clusters=cluster if clustered else None), 0.0
+    )
 
 
 def powered_share(rng: np.random.Generator, *, share: float, n: int) -> Limits:
     truth = (rng.random(400) < share).astype(float)
     judge = np.where(rng.random(400) < 0.15, 1 - truth, truth)
-    found = prediction_powered_mean(np.where(np.arange(400) < n, truth, np.nan), judge)
-    return found.ci_low, found.ci_high, share
+    return limits(
+        prediction_powered_mean(np.where(np.arange(400) < n, truth, np.nan), judge), share
+    )
 
 
 def active(rng: np.random.Generator, *, budget: int) -> Limits:
-    """Items sent to people with chances that follow where the judge is expected to err."""
     spread = rng.gamma(1.0, size=400)
     truth = rng.normal(size=400)
     judge = truth + spread * rng.normal(size=400)
     chance = labelling_probabilities(spread, budget=budget)
     sent = rng.random(400) < chance
-    found = actively_labelled_mean(np.where(sent, truth, np.nan), judge, chance)
-    return found.ci_low, found.ci_high, 0.0
+    return limits(actively_labelled_mean(np.where(sent, truth, np.nan), judge, chance), 0.0)
 
 
 LOOKED_AT = (20, 40, 60, 80, 100)
@@ -251,14 +247,11 @@ def strata(rng: np.random.Generator, *, n: int) -> Limits:
     truth = stratum + rng.normal(size=300)
     judge = truth + 0.7 * rng.normal(size=300) - stratum
     human = np.where(np.arange(300) < n, truth, np.nan)
-    found = prediction_powered_mean(human, judge, strata=stratum)
-    return found.ci_low, found.ci_high, 1.0
+    return limits(prediction_powered_mean(human, judge, strata=stratum), 1.0)
 
 
 @dataclass(frozen=True)
 class Rated:
-    """What people say of some items, a judge of all; lengths, and clusters if there are any."""
-
     human: Floats
     judge: Floats
     length: Floats
@@ -294,8 +287,9 @@ def powered_quantile(
     if whole:
         human, judge = np.clip(np.round(3.2 + human), 1, 5), judge + 3.2
         truth = float(np.clip(np.round(3.2 + truth), 1, 5))
-    found = prediction_powered_quantile(human, judge, quantile=quantile, clusters=one.cluster)
-    return found.ci_low, found.ci_high, truth
+    return limits(
+        prediction_powered_quantile(human, judge, quantile=quantile, clusters=one.cluster), truth
+    )
 
 
 def powered_correlation(
@@ -324,20 +318,23 @@ def powered_slope(
 
 
 def powered_intervals() -> Iterator[IntervalCase]:
-    """Of prediction-powered means, quantiles, correlations and slopes."""
     for rho, n, clustered in product((0.0, 0.5, 0.9), (10, 20, 50, 100), (False, True)):
         kind = f"judge's r {rho}, {n} of 300 rated" + (", clusters of 5" if clustered else "")
-        draw = partial(powered, rho=rho, n=n, clustered=clustered)
         noted = FEW_LABELS if (n // 5 if clustered else n) < 50 else ""
-        yield IntervalCase("prediction_powered", kind, draw, noted)
+        yield IntervalCase(
+            "prediction_powered", kind, partial(powered, rho=rho, n=n, clustered=clustered), noted
+        )
     for share, n in product((0.1, 0.5), (20, 50, 100)):
-        draw = partial(powered_share, share=share, n=n)
-        setting = f"share {share}, {n} of 400 rated"
-        yield IntervalCase("prediction_powered", setting, draw)
+        yield IntervalCase(
+            "prediction_powered",
+            f"share {share}, {n} of 400 rated",
+            partial(powered_share, share=share, n=n),
+        )
     yield IntervalCase("prediction_powered", "3 strata, 60 of 300 rated", partial(strata, n=60))
     for budget in (50, 100):
-        draw = partial(active, budget=budget)
-        yield IntervalCase("prediction_powered", f"active choice, {budget} of 400", draw)
+        yield IntervalCase(
+            "prediction_powered", f"active choice, {budget} of 400", partial(active, budget=budget)
+        )
     yield from _looks()
     yield from _other_estimands()
 
@@ -345,40 +342,57 @@ def powered_intervals() -> Iterator[IntervalCase]:
 def _looks() -> Iterator[IntervalCase]:
     """The share of studies of which every look's interval holds the truth."""
     for rho, spending in product((0.0, 0.5, 0.9), get_args(Spending)):
-        draw = partial(looks, rho=rho, spending=spending, clustered=False)
-        yield IntervalCase("looks", f"5 looks, {spending} spending, judge's r {rho}", draw)
-    grouped = partial(looks, rho=0.5, spending="pocock", clustered=True)
+        yield IntervalCase(
+            "looks",
+            f"5 looks, {spending} spending, judge's r {rho}",
+            partial(looks, rho=rho, spending=spending, clustered=False),
+        )
     noted = FEW_LABELS  # at the first look there are 16 clusters
-    setting = "5 looks, pocock spending, judge's r 0.5, clusters of 5"
-    yield IntervalCase("looks", setting, grouped, noted)
+    yield IntervalCase(
+        "looks",
+        "5 looks, pocock spending, judge's r 0.5, clusters of 5",
+        partial(looks, rho=0.5, spending="pocock", clustered=True),
+        noted,
+    )
     yield IntervalCase("looks", "3 looks, active choice, 50 to 100 of 400", active_looks)
 
 
 def _other_estimands() -> Iterator[IntervalCase]:
     for (n, quantile), rho in product(((20, 0.5), (50, 0.5), (50, 0.9), (100, 0.25)), (0.0, 0.9)):
-        draw = partial(powered_quantile, quantile=quantile, n=n, rho=rho)
-        setting = f"quantile {quantile}, judge's r {rho}, {n} of 300 rated"
-        yield IntervalCase("powered_quantiles", setting, draw)
-    for n, quantile in ((20, 0.5), (50, 0.75)):
-        draw = partial(powered_quantile, quantile=quantile, n=n, rho=0.8, whole=True)
-        setting = f"quantile {quantile} of five points, {n} of 300 rated"
-        yield IntervalCase("powered_quantiles", setting, draw)
-    grouped = partial(powered_quantile, quantile=0.5, n=100, rho=0.8, clustered=True)
-    setting = "quantile 0.5, 100 of 300 rated, clusters of 5"
-    yield IntervalCase("powered_quantiles", setting, grouped)
-    for coefficient, n, rho in product(("pearson", "spearman", "kendall"), (20, 50), (0.0, 0.9)):
-        of_r = partial(powered_correlation, coefficient=coefficient, n=n, rho=rho)
-        setting = f"{coefficient} .5, judge's r {rho}, {n} of 300 rated"
-        yield IntervalCase("powered_correlations", setting, of_r)
-    for n, rho in product((20, 50), (0.0, 0.9)):
-        of_slope = partial(powered_slope, n=n, rho=rho)
         yield IntervalCase(
-            "powered_correlations", f"slope, judge's r {rho}, {n} of 300 rated", of_slope
+            "powered_quantiles",
+            f"quantile {quantile}, judge's r {rho}, {n} of 300 rated",
+            partial(powered_quantile, quantile=quantile, n=n, rho=rho),
+        )
+    for n, quantile in ((20, 0.5), (50, 0.75)):
+        yield IntervalCase(
+            "powered_quantiles",
+            f"quantile {quantile} of five points, {n} of 300 rated",
+            partial(powered_quantile, quantile=quantile, n=n, rho=0.8, whole=True),
+        )
+    yield IntervalCase(
+        "powered_quantiles",
+        "quantile 0.5, 100 of 300 rated, clusters of 5",
+        partial(powered_quantile, quantile=0.5, n=100, rho=0.8, clustered=True),
+    )
+    for coefficient, n, rho in product(("pearson", "spearman", "kendall"), (20, 50), (0.0, 0.9)):
+        yield IntervalCase(
+            "powered_correlations",
+            f"{coefficient} .5, judge's r {rho}, {n} of 300 rated",
+            partial(powered_correlation, coefficient=coefficient, n=n, rho=rho),
+        )
+    for n, rho in product((20, 50), (0.0, 0.9)):
+        yield IntervalCase(
+            "powered_correlations",
+            f"slope, judge's r {rho}, {n} of 300 rated",
+            partial(powered_slope, n=n, rho=rho),
         )
     for name, draw_one in (
         ("pearson .5", partial(powered_correlation, coefficient="pearson")),
         ("slope", powered_slope),
     ):
-        clustered = partial(draw_one, n=100, rho=0.8, clustered=True)
-        setting = f"{name}, judge's r 0.8, 100 of 300 rated, clusters of 5"
-        yield IntervalCase("powered_correlations", setting, clustered)
+        yield IntervalCase(
+            "powered_correlations",
+            f"{name}, judge's r 0.8, 100 of 300 rated, clusters of 5",
+            partial(draw_one, n=100, rho=0.8, clustered=True),
+        )

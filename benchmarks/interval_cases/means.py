@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.interval_cases.cases import FEW_ITEMS, Floats, IntervalCase, Limits, TestCase
+from benchmarks.interval_cases.cases import (
+    FEW_ITEMS,
+    Floats,
+    IntervalCase,
+    Limits,
+    TestCase,
+    limits,
+)
 from stats.inference.crossed_means import (
     MeanOfCells,
     mean_over_items_and_annotators,
@@ -34,15 +41,17 @@ Integers = NDArray[np.intp]
 
 def corrected(rng: np.random.Generator, *, theta: float, m: int) -> Limits:
     found_positive, found_negative = int(rng.binomial(m, 0.85)), int(rng.binomial(m, 0.8))
-    found = corrected_share(
-        true_positives=found_positive,
-        false_negatives=m - found_positive,
-        true_negatives=found_negative,
-        false_positives=m - found_negative,
-        positives=int(rng.binomial(200, theta * 0.85 + (1 - theta) * 0.2)),
-        n=200,
+    return limits(
+        corrected_share(
+            true_positives=found_positive,
+            false_negatives=m - found_positive,
+            true_negatives=found_negative,
+            false_positives=m - found_negative,
+            positives=int(rng.binomial(200, theta * 0.85 + (1 - theta) * 0.2)),
+            n=200,
+        ),
+        theta,
     )
-    return found.ci_low, found.ci_high, theta
 
 
 def _cells(
@@ -58,8 +67,7 @@ def _cells(
 def crossed_mean(
     rng: np.random.Generator, *, n_items: int, n_annotators: int, share: float
 ) -> Limits:
-    found = mean_over_items_and_annotators(*_cells(rng, n_items, n_annotators, share))
-    return found.ci_low, found.ci_high, 0.0
+    return limits(mean_over_items_and_annotators(*_cells(rng, n_items, n_annotators, share)), 0.0)
 
 
 def crossed_p(
@@ -69,10 +77,10 @@ def crossed_p(
     return mean_over_items_and_annotators(items, annotators, values + 0.8 * differs).p
 
 
+# The end of the scale, in standard deviations of what lies behind it.
 HIGHEST = 3.0
-"""The end of the scale, in standard deviations of what lies behind it."""
+# Ratings near the floor lie within about a thirtieth of the scale.
 JITTER = 0.1
-"""Ratings near the floor lie within about a thirtieth of the scale."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,6 @@ class SkewedRatings:
     jitter: float = 0.0
 
     def interval(self, rng: np.random.Generator) -> Limits:
-        """Of the mean of the system at the floor."""
         items, annotators, rated, _ = self._draw(rng)
         mean = self._mean(items, annotators, rated, rated)
         return (mean.ci_low, mean.ci_high, self._truth) if mean else (np.nan,) * 3
@@ -136,7 +143,6 @@ def _mean_above(cut: float) -> float:
 def _ordinal(
     rng: np.random.Generator, *, n_items: int, n_annotators: int, points: int, effect: float
 ) -> OrderedComparison:
-    """Two systems on a scale of so many points, with favourites of items and of annotators."""
     shape = (2, n_items, n_annotators)
     latent = rng.normal(size=(1, n_items, 1)) + 0.7 * rng.normal(size=(1, 1, n_annotators))
     latent = latent + 0.5 * rng.normal(size=(2, n_items, 1)) + rng.logistic(size=shape)
@@ -177,14 +183,18 @@ def ordinal_p(
 
 
 def mean_intervals() -> Iterator[IntervalCase]:
-    """Of corrected shares, and of means over items and annotators."""
     for theta, m in product((0.1, 0.5, 0.9), (20, 50)):
-        draw = partial(corrected, theta=theta, m=m)
-        yield IntervalCase("rogan_gladen", f"share {theta}, {m} calibrated a class", draw)
+        yield IntervalCase(
+            "rogan_gladen",
+            f"share {theta}, {m} calibrated a class",
+            partial(corrected, theta=theta, m=m),
+        )
     for n_items, n_annotators, rated in product((20, 50), (3, 6, 12), (1.0, 0.4)):
-        draw = partial(crossed_mean, n_items=n_items, n_annotators=n_annotators, share=rated)
-        kind = f"{n_items} items, {n_annotators} annotators, {rated:.0%} rated"
-        yield IntervalCase("systems", kind, draw)
+        yield IntervalCase(
+            "systems",
+            f"{n_items} items, {n_annotators} annotators, {rated:.0%} rated",
+            partial(crossed_mean, n_items=n_items, n_annotators=n_annotators, share=rated),
+        )
     for kind, ratings, noted in _skewed_settings():
         yield IntervalCase("skewed_systems", kind, ratings.interval, noted)
     for setting, sizes in _ordinal_settings():
@@ -210,11 +220,12 @@ def _ordinal_settings() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def mean_tests() -> Iterator[TestCase]:
-    """Of a difference of two systems."""
     for n_items, n_annotators, share in product((20, 50), (3, 6, 12), (1.0, 0.4)):
-        draw = partial(crossed_p, n_items=n_items, n_annotators=n_annotators, share=share)
-        kind = f"{n_items} items, {n_annotators} annotators, {share:.0%} rated"
-        yield TestCase("systems", kind, draw)
+        yield TestCase(
+            "systems",
+            f"{n_items} items, {n_annotators} annotators, {share:.0%} rated",
+            partial(crossed_p, n_items=n_items, n_annotators=n_annotators, share=share),
+        )
     for kind, ratings, noted in _skewed_settings():
         yield TestCase("skewed_systems", kind, ratings.p, noted)
     for setting, sizes in _ordinal_settings():
@@ -222,8 +233,8 @@ def mean_tests() -> Iterator[TestCase]:
 
 
 N_ITEMS = 50
+# By how much items and annotators favour a system, beside 1 by which ratings scatter.
 OF_ITEMS, OF_ANNOTATORS = 0.3, 0.5
-"""By how much items and annotators favour a system, beside 1 by which ratings scatter."""
 AHEAD = 1.0
 
 
@@ -240,7 +251,6 @@ def least_adjusted_p(
 def pairs_of_systems(
     rng: np.random.Generator, n_systems: int, n_annotators: int, *, ahead: float = 0.0
 ) -> list[MeanOfCells]:
-    """The differences of every two systems, of which the first is so far ahead of the rest."""
     shape = (n_systems, N_ITEMS, n_annotators)
     ratings = rng.normal(size=shape) + OF_ITEMS * rng.normal(size=(n_systems, N_ITEMS, 1))
     ratings += OF_ANNOTATORS * rng.normal(size=(n_systems, 1, n_annotators))
@@ -265,8 +275,9 @@ def _mean(difference: Floats) -> MeanOfCells:
 
 
 def family_tests() -> Iterator[TestCase]:
-    """Of all pairs of systems, whether any two are told apart."""
     for n_systems, n_annotators in product((3, 10, 20), (3, 4, 5, 8)):
-        draw = partial(least_adjusted_p, n_systems=n_systems, n_annotators=n_annotators)
-        kind = f"{n_systems} systems, {N_ITEMS} items, {n_annotators} annotators"
-        yield TestCase("equal_systems", kind, draw)
+        yield TestCase(
+            "equal_systems",
+            f"{n_systems} systems, {N_ITEMS} items, {n_annotators} annotators",
+            partial(least_adjusted_p, n_systems=n_systems, n_annotators=n_annotators),
+        )

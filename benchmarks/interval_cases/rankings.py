@@ -15,6 +15,7 @@ from benchmarks.interval_cases.cases import (
     Floats,
     IntervalCase,
     Limits,
+    limits,
 )
 from stats.agreement.specific import relevant_overlap
 from stats.arguments import Integers
@@ -43,8 +44,8 @@ TRUE_VALUE: dict[Similarity, Callable[[Floats, Floats], Floats]] = {
     "tau_ap_b": tau_ap_b_rows,
     "rbo": partial(rbo_rows, ties="b"),
 }
+# Of a system on a topic, and the correlation of both assessors' noise: the run is the same.
 NOISE, SHARED_NOISE = 0.25, 0.7
-"""Of a system on a topic, and the correlation of both assessors' noise: the run is the same."""
 
 
 def _true_means(
@@ -83,26 +84,22 @@ def ranking_similarity(
 
 
 def label_overlap(rng: np.random.Generator, *, n_topics: int, per_topic: int = 14) -> Limits:
-    """Two assessors with a third of relevant documents in common, more of some topics."""
     easy = rng.beta(2, 2, n_topics)[:, None]
     both, one = easy / 4, 0.15
     drawn = rng.random((n_topics, per_topic))
     first = (drawn < both) | ((drawn >= both) & (drawn < both + one / 2))
     second = (drawn < both) | ((drawn >= both + one / 2) & (drawn < both + one))
     topic = np.repeat(np.arange(n_topics), per_topic)
-    found = relevant_overlap(first.ravel(), second.ravel(), topic)
-    return found.ci_low, found.ci_high, 0.125 / (0.125 + one)
+    return limits(relevant_overlap(first.ravel(), second.ravel(), topic), 0.125 / (0.125 + one))
 
 
 def crossed_mean(rng: np.random.Generator, *, n_topics: int, n_assessors: int) -> Limits:
-    """Assessors of all topics, who differ in how much they find relevant."""
     of_topic, of_assessor = rng.normal(0, 0.25, n_topics), rng.normal(0, 0.08, (n_assessors, 1))
     values = 0.4 + of_topic + of_assessor + rng.normal(0, 0.15, (n_assessors, n_topics))
     return *two_way_bootstrap(values, n_resamples=500, rng=rng), 0.4
 
 
 def ranking_intervals() -> Iterator[IntervalCase]:
-    """Of coefficients of two rankings, of labels' overlap, and of means by several assessors."""
     designs = [("normal", 0.12), ("two groups", 0.05)]
     sizes = [(5, 50), (10, 10), (10, 20), (10, 50), (20, 50), (20, 200)]
     for (shape, spread), (n_systems, n_topics), alike in product(designs, sizes, (1.0, 0.3)):
@@ -116,13 +113,17 @@ def ranking_intervals() -> Iterator[IntervalCase]:
         yield _case(name, shape, spread, 20, 50, alike)
     for n in (10, 20, 50, 200):
         noted = FEW_ITEMS if n < LEAST_TOPICS else ""
-        draw = partial(label_overlap, n_topics=n)
-        yield IntervalCase("overlap", f"overlap .45, {n} topics x 14", draw, noted)
+        yield IntervalCase(
+            "overlap", f"overlap .45, {n} topics x 14", partial(label_overlap, n_topics=n), noted
+        )
     for n_topics, n_assessors in product((20, 50), (3, 10, 30)):
         noted = FEW_ASSESSORS if n_assessors < LEAST_ASSESSORS else ""
-        draw = partial(crossed_mean, n_topics=n_topics, n_assessors=n_assessors)
-        setting = f"both resampled, {n_topics} topics x {n_assessors} assessors"
-        yield IntervalCase("assessors", setting, draw, noted)
+        yield IntervalCase(
+            "assessors",
+            f"both resampled, {n_topics} topics x {n_assessors} assessors",
+            partial(crossed_mean, n_topics=n_topics, n_assessors=n_assessors),
+            noted,
+        )
 
 
 def _case(
@@ -172,44 +173,45 @@ SHAPES: dict[str, tuple[Draw, float, float]] = {
 
 def topic_mean(rng: np.random.Generator, *, shape: str, n: int) -> Limits:
     draw, truth, _ = SHAPES[shape]
-    found = mean_over_topics(draw(rng, n))
-    return found.ci_low, found.ci_high, truth
+    return limits(mean_over_topics(draw(rng, n)), truth)
 
 
 def topic_share(rng: np.random.Generator, *, n: int) -> Limits:
-    found = mean_over_topics(rng.random(n) < 0.8, binary=True)
-    return found.ci_low, found.ci_high, 0.8
+    return limits(mean_over_topics(rng.random(n) < 0.8, binary=True), 0.8)
 
 
 def topic_difference(rng: np.random.Generator, *, n: int) -> Limits:
     first = np.where(rng.random(n) < 0.7, 0.0, rng.normal(0.05, 0.3, n))
-    found = compare_over_topics(first, np.zeros(n), test="t")
-    return found.ci_low, found.ci_high, 0.015
+    return limits(compare_over_topics(first, np.zeros(n), test="t"), 0.015)
 
 
 def topic_intervals() -> Iterator[IntervalCase]:
     sizes = (10, 20, 50, 200)
     for shape, n in product(SHAPES, sizes):
         noted = _noted(n, SHAPES[shape][2])
-        draw = partial(topic_mean, shape=shape, n=n)
-        yield IntervalCase("topics", f"{shape}, {n} topics", draw, noted)
+        yield IntervalCase(
+            "topics", f"{shape}, {n} topics", partial(topic_mean, shape=shape, n=n), noted
+        )
     for n in sizes:
         yield IntervalCase("topics", f"success .8, {n} topics", partial(topic_share, n=n))
         # A difference has the note of few topics alone.
-        name = f"difference, 70% 0, {n} topics"
-        yield IntervalCase("topics", name, partial(topic_difference, n=n), _noted(n, 0.0))
+        yield IntervalCase(
+            "topics",
+            f"difference, 70% 0, {n} topics",
+            partial(topic_difference, n=n),
+            _noted(n, 0.0),
+        )
 
 
 def _noted(n: int, share: float) -> str:
-    """Which note most studies of this kind have."""
     if n < LEAST_TOPICS:
         return FEW_ITEMS
     return FEW_OTHERS if n * (1 - share) < LEAST_OTHERS else ""
 
 
 N_DOCUMENTS, N_LISTED, DEPTH = 200, 30, 10
+# What relevance adds to a score, its spread over families, and the noise that all share.
 SKILL, SD_OF_SKILL, SHARED = 1.2, 0.2, 0.7
-"""What relevance adds to a score, its spread over families, and the noise that all share."""
 
 
 def pool_bias(
@@ -236,12 +238,13 @@ def pool_bias(
         return float(means[0] - means[1])
 
     inside = np.arange(n_families)
-    found = expected_underestimate([loss(each, inside) for each in inside])
-    return found.ci_low, found.ci_high, loss(n_families, np.arange(n_families + 1))
+    return limits(
+        expected_underestimate([loss(each, inside) for each in inside]),
+        loss(n_families, np.arange(n_families + 1)),
+    )
 
 
 def _scores(rng: np.random.Generator, grades: Integers, n_families: int, n_runs: int) -> Floats:
-    """By run, topic and document: families differ in skill and in what else they look for."""
     shared = SHARED * rng.normal(size=grades.shape)
     skill = rng.normal(SKILL, SD_OF_SKILL, size=(n_families, 1, 1))
     of_family = skill * (grades > 0) + shared + rng.normal(size=(n_families, *grades.shape)) * 0.8
@@ -280,7 +283,11 @@ def pool_intervals() -> Iterator[IntervalCase]:
         ("AP", 12, 1),
     ):
         sizes = {"n_families": n_families, "n_runs": n_runs, "n_topics": 50}
-        draw = partial(pool_bias, one=measure(name), **sizes)
         runs = "" if n_runs == 1 else f" of {n_runs} runs"
         noted = FEW_GROUPS_LEFT_OUT if n_families < FEW_GROUPS else ""
-        yield IntervalCase("pool_bias", f"{name}, {n_families} families{runs}", draw, noted)
+        yield IntervalCase(
+            "pool_bias",
+            f"{name}, {n_families} families{runs}",
+            partial(pool_bias, one=measure(name), **sizes),
+            noted,
+        )

@@ -35,7 +35,6 @@ class Rule:
     leaves: float = 0.1
 
     def probability(self, loss: float) -> float:
-        """Of a switch over all workers and targets."""
         return average_logit(self.after_gain + loss * self.loss, (WORKER_SD, TARGET_SD))
 
 
@@ -51,7 +50,6 @@ def average_logit(logit: float, sds: tuple[float, float]) -> float:
 
 
 def draw_decisions(rng: np.random.Generator, rule: Rule, n_workers: int) -> pd.DataFrame:
-    """Decisions of workers, each with an inclination of their own, at targets that differ too."""
     n = n_workers * N_EACH
     worker, target = np.repeat(np.arange(n_workers), N_EACH), rng.integers(0, N_TARGETS, n)
     delta = rng.choice([-1.0, 1.0], n) * rng.uniform(0.05, 1, n)
@@ -97,7 +95,6 @@ def truer(rng: np.random.Generator, differs: bool, *, n_workers: int) -> float:
 
 
 def switching_intervals() -> Iterator[IntervalCase]:
-    """Of what decides between the article's rule and the released program's."""
     for rule, what in product(RULES, ("loss", "turn", "P after a loss", "P after a gain")):
         draw: Callable[[np.random.Generator], Limits] = partial(
             switching, rule=rule, n_workers=40, what=what
@@ -106,26 +103,25 @@ def switching_intervals() -> Iterator[IntervalCase]:
 
 
 def switching_tests() -> Iterator[TestCase]:
-    """Which of two simulated users is truer."""
     for n_workers in (20, 40):
         yield TestCase(
             "switching", f"truer, {n_workers} workers", partial(truer, n_workers=n_workers)
         )
 
 
+# Logits of the recommenders' final items doing, over all targets.
 ABLE = np.linspace(-1.0, 1.0, 6)
-"""Logits of the recommenders' final items doing, over all targets."""
 
+# Of targets and of items.
 OUTCOME_SDS = (0.6, 0.6)
-"""Of targets and of items."""
 N_ANNOTATORS = 5
 N_DRAWS = 400
+# What simulated users add to the logits.
 ERRS = {
     "true": np.zeros(6),
     "generous": np.full(6, 0.6),
     "favours some": np.array([0.9, 0.0, 0.0, 0.0, 0.0, -0.9]),
 }
-"""What simulated users add to the logits."""
 
 
 def _names() -> list[str]:
@@ -139,7 +135,6 @@ def _means(err: Floats) -> Floats:
 def draw_outcomes(
     rng: np.random.Generator, n_targets: int, *errs: Floats
 ) -> tuple[Floats, list[Floats]]:
-    """Shares of annotators for each recommender and target, and each user's outcomes."""
     shape = len(ABLE), n_targets
     logits = ABLE[:, None] + rng.normal(0, OUTCOME_SDS[0], n_targets)
     logits = logits + rng.normal(0, OUTCOME_SDS[1], shape)
@@ -201,7 +196,6 @@ def equivalent(rng: np.random.Generator, differs: bool, *, n_targets: int) -> fl
 
 @lru_cache
 def _logit_apart() -> float:
-    """What raises the first recommender's mean by the margin, by halving."""
     low, high, able = 0.0, 3.0, float(ABLE[0])
     for _ in range(60):
         middle = (low + high) / 2
@@ -227,14 +221,23 @@ def gain(rng: np.random.Generator, *, n_targets: int) -> Limits:
 
 def outcome_intervals() -> Iterator[IntervalCase]:
     for what, user, n_targets in product(("bias", "apart"), ("true", "favours some"), (40, 200)):
-        draw = partial(bias, user=user, n_targets=n_targets, what=what)
-        yield IntervalCase("outcomes", f"{what}, {user}, {n_targets} targets", draw)
+        yield IntervalCase(
+            "outcomes",
+            f"{what}, {user}, {n_targets} targets",
+            partial(bias, user=user, n_targets=n_targets, what=what),
+        )
     for what, user, n_targets in product(("tau_b", "spa"), ("true", "favours some"), (40, 200)):
-        draw = partial(order, user=user, n_targets=n_targets, what=what)
-        yield IntervalCase("outcomes", f"{what}, {user}, {n_targets} targets", draw)
+        yield IntervalCase(
+            "outcomes",
+            f"{what}, {user}, {n_targets} targets",
+            partial(order, user=user, n_targets=n_targets, what=what),
+        )
     for n_targets in (40, 200):
-        draw = partial(gain, n_targets=n_targets)
-        yield IntervalCase("outcomes", f"counterfactual gain, {n_targets} targets", draw)
+        yield IntervalCase(
+            "outcomes",
+            f"counterfactual gain, {n_targets} targets",
+            partial(gain, n_targets=n_targets),
+        )
 
 
 def outcome_tests() -> Iterator[TestCase]:

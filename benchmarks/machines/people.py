@@ -43,8 +43,6 @@ class RequesterFailed(Exception):
 
 
 class Requester:
-    """A program with a token, and what it has seen itself do."""
-
     def __init__(self, slug: str, site_url: str, token: str, *, seed: int) -> None:
         self.slug, self.rng = slug, random.Random(f"{slug} {seed}")
         self.client = Client(
@@ -197,8 +195,8 @@ class PageFailed(Exception):
 class Crowd:
     """What all workers together have seen and sent."""
 
+    # By assignment, those of which the site said that it has them.
     answers: dict[str, str] = field(default_factory=dict)
-    """By assignment, those of which the site said that it has them."""
     retries: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -209,8 +207,6 @@ class Crowd:
 
 
 class Worker:
-    """One worker, who looks for work, does it, and goes on with what was broken off."""
-
     def __init__(
         self, name: str, session_key: str, site_url: str, crowd: Crowd, sources: Sequence[Any]
     ) -> None:

@@ -18,8 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.faults.__main__ import free_port
-from benchmarks.faults.site import PROJECT
+from benchmarks.commands import CHECKOUT, free_port
 from work.site import site_command
 
 START_SECONDS = 120.0
@@ -55,7 +54,7 @@ class Process:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command,
-                cwd=PROJECT if self.user is None else "/",
+                cwd=CHECKOUT if self.user is None else "/",
                 env=os.environ | self.environment,
                 stdout=log,
                 stderr=log,
@@ -71,7 +70,6 @@ class Process:
         return False
 
     def kill(self) -> None:
-        """SIGKILL to it and everything below it, all at once."""
         self.signal(signal.SIGKILL)
         if self.process:
             self.process.wait()
@@ -83,7 +81,6 @@ class Process:
                 os.kill(pid, number)
 
     def end(self) -> bool:
-        """End it politely; whether that was enough."""
         if self.process is None or self.process.poll() is not None:
             return True
         self.process.send_signal(self.end_signal)
@@ -110,8 +107,6 @@ class Process:
 
 @dataclass(frozen=True)
 class Machines:
-    """Everything that runs, and where."""
-
     port: int
     postgres: Process | None
     redis: Process
@@ -135,7 +130,6 @@ class Machines:
 
     @property
     def all(self) -> list[Process]:
-        """In the order in which they are ended."""
         return [self.balancer, *self.webs, *self.workers, *self.stores]
 
 
@@ -169,7 +163,7 @@ def lay_out(folder: Path, *, with_postgres: bool) -> Machines:
 
 
 def _redis_command(port: int) -> list[str]:
-    """It stores nothing on a disk: killed, it has forgotten every message."""
+    # It stores nothing on a disk: killed, it has forgotten every message.
     words = ["redis-server", "--port", str(port), "--bind", "127.0.0.1"]
     return [*words, "--save", "", "--appendonly", "no", "--loglevel", "warning"]
 
@@ -213,7 +207,6 @@ CHUNK = 65_536
 
 
 async def balance(port: int, backends: list[int]) -> None:
-    """Carry connections until the process is ended."""
     turns = itertools.cycle(range(len(backends)))
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

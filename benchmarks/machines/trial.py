@@ -6,6 +6,7 @@ import itertools
 import signal
 import threading
 import time
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -49,22 +50,8 @@ SETTLED_WITHIN_SECONDS = 300.0
 MOST_FAULTS = 20
 
 
-@dataclass(frozen=True)
-class Load:
-    """Who works, for how long, and how often something is killed."""
-
-    seconds: float
-    n_workers: int = 200
-    n_requesters: int = 8
-    thinking_seconds: float = 6.0
-    seconds_between: float = 12.0
-    seed: int = 1
-
-
 @dataclass
 class Outcome:
-    """What a trial came to; each fault is a sentence."""
-
     seconds: float = 0.0
     kills: Counter[str] = field(default_factory=Counter)
     hangs: Counter[str] = field(default_factory=Counter)
@@ -89,32 +76,31 @@ class Outcome:
         )
 
 
-def run_trial(machines: Machines, load: Load, sources: Sequence[Requester]) -> Outcome:
-    """Let all work for so long while one after the other is killed, then settle and check."""
+def run_trial(machines: Machines, options: Namespace, sources: Sequence[Requester]) -> Outcome:
     outcome, crowd = Outcome(), Crowd()
     started = time.monotonic()
-    answers = [SimulatedAnswers(study, seed=load.seed) for study in Study.objects.all()]
-    sessions = sign_in_workers(load.n_workers)
+    answers = [SimulatedAnswers(study, seed=options.seed) for study in Study.objects.all()]
+    sessions = sign_in_workers(options.workers)
     workers = [
         Worker(f"worker{n}", key, machines.site_url, crowd, answers)
         for n, key in enumerate(sessions)
     ]
     connections.close_all()
-    end = time.monotonic() + load.seconds
+    end = time.monotonic() + options.seconds
     every_one_was_killed = threading.Event()
 
     def is_over() -> bool:
         return time.monotonic() > end and every_one_was_killed.is_set()
 
     acts: list[Callable[[], None]] = [
-        lambda each=each: each.work(is_over=is_over, thinking_seconds=load.thinking_seconds)
+        lambda each=each: each.work(is_over=is_over, thinking_seconds=options.thinking)
         for each in workers
     ]
     acts += [
         lambda each=each: each.run(is_over=is_over, n_items=N_ITEMS, n_assignments=N_ASSIGNMENTS)
         for each in sources
     ]
-    with _killer(machines, load, outcome, every_one_was_killed):
+    with _killer(machines, options, outcome, every_one_was_killed):
         _all_at_once(acts)
     _all_at_once([each.finish for each in sources])
     _settle(outcome)
@@ -129,14 +115,13 @@ def run_trial(machines: Machines, load: Load, sources: Sequence[Requester]) -> O
     return outcome
 
 
-def make_requesters(load: Load, site_url: str) -> list[Requester]:
-    """Each with a team, money at this site's marketplace, a study of many items, and a token."""
+def make_requesters(options: Namespace, site_url: str) -> list[Requester]:
     requesters = []
-    for n in range(load.n_requesters):
+    for n in range(options.requesters):
         owner = User.objects.create_user(f"requester-{n}")
         team = create_team(name=f"Lab {n}", owner=owner)
         slug = f"study-{n}"
-        n_items = round(load.seconds * ITEMS_PER_SECOND) + 10 * N_ITEMS
+        n_items = round(options.seconds * ITEMS_PER_SECOND) + 10 * N_ITEMS
         study, _items = build_items(owner, n_items=n_items, slug=slug)
         give_to_team(study=study, team=team, actor=owner)
         key = issue_access_key(name=f"Lab {n}", deposit_usd=DEPOSIT_USD)
@@ -150,15 +135,14 @@ def make_requesters(load: Load, site_url: str) -> list[Requester]:
         )
         scopes = [scope.value for scope in Scope]
         token = create_personal_token(user=owner, name="program", scopes=scopes, days=7).text
-        requesters.append(Requester(slug, site_url, token, seed=load.seed))
+        requesters.append(Requester(slug, site_url, token, seed=options.seed))
     return requesters
 
 
 @contextmanager
 def _killer(
-    machines: Machines, load: Load, outcome: Outcome, every_one_was_killed: threading.Event
+    machines: Machines, options: Namespace, outcome: Outcome, every_one_was_killed: threading.Event
 ) -> Iterator[None]:
-    """Kill each in turn; after the first round, hang each in turn as well."""
     ended = threading.Event()
 
     def kill() -> None:
@@ -171,7 +155,7 @@ def _killer(
             ),
         )
         for process, act, counts in turns:
-            if ended.wait(load.seconds_between):
+            if ended.wait(options.between):
                 return
             try:
                 act(process)
@@ -214,7 +198,6 @@ def _all_at_once(acts: Sequence[Callable[[], None]]) -> None:
 
 
 def _settle(outcome: Outcome) -> None:
-    """Wait until no job is left."""
     end = time.monotonic() + SETTLED_WITHIN_SECONDS
     connection.close()
     while n := unfinished_jobs():
@@ -227,7 +210,6 @@ def _settle(outcome: Outcome) -> None:
 def faults_of(
     requesters: Sequence[Requester], answers: Mapping[str, str], deposit_usd: Decimal
 ) -> list[str]:
-    """Everything that is wrong, a sentence each."""
     return [
         *_of_what_workers_saw(answers),
         *_of_what_requesters_did(requesters),

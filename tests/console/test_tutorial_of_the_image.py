@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import expect
 
-from benchmarks.faults.__main__ import free_port
+from benchmarks.commands import free_port
 from tests.browsers import opened_page
 from tests.console.test_tutorial_in_a_browser import VIEWPORT, Reader
 from tests.tutorial import PAGE, do, steps

@@ -4,8 +4,7 @@ import pytest
 import requests
 
 from benchmarks.fake_prolific import operations
-from benchmarks.fake_prolific.schema import operations as known
-from benchmarks.fake_prolific.server import FakeProlific
+from benchmarks.fake_prolific.server import FakeProlific, known_operations
 
 STUDY = {
     "name": "Rate dialogues", "internal_name": "t-1", "description": "Read.", "reward": 150,
@@ -55,7 +54,7 @@ def balance(call, fake):
 
 
 def test_every_operation_is_there():
-    assert all(callable(getattr(operations, each.name)) for each in known())
+    assert all(callable(getattr(operations, each.name)) for each in known_operations())
 
 
 def test_places_cost_what_is_set_aside_and_work_is_approved_after_21_days(

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import judge_servers
-from benchmarks.model_servers import tiny_models
 from metrics.scorers.errors import EndpointRefusedError
 from metrics.scorers.judges.capabilities import probe
 from metrics.scorers.judges.client import Client
@@ -30,7 +29,7 @@ def without_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clien
     if missing := judge_servers.missing(judge_servers.TRANSFORMERS_NEEDS):
         pytest.skip(f"transformers serve needs {', '.join(missing)}")
     folder = tmp_path_factory.mktemp("transformers")
-    model = tiny_models.save(folder / "tiny")
+    model = judge_servers.save_model(folder / "tiny")
     with judge_servers.transformers_server(model, folder / "log") as client:
         yield client
 
@@ -41,7 +40,7 @@ def with_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     if missing := judge_servers.missing(judge_servers.LLAMA_NEEDS):
         pytest.skip(f"llama.cpp's server needs {', '.join(missing)}")
     folder = tmp_path_factory.mktemp("llama")
-    tiny_models.write(str(folder / "tiny.gguf"))
+    judge_servers.write_gguf(str(folder / "tiny.gguf"))
     with judge_servers.llama_server(folder / "tiny.gguf", folder / "log") as client:
         yield client
 
@@ -54,7 +53,7 @@ def with_echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         pytest.skip("llama-cpp-python is not here; LLAMA_SERVER_PYTHON may name a Python with it")
     folder = tmp_path_factory.mktemp("llama_python")
     model = folder / "tiny.gguf"
-    tiny_models.write(str(model))
+    judge_servers.write_gguf(str(model))
     with judge_servers.llama_python_server(python, model, folder / "log") as client:
         yield client
 
