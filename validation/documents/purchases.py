@@ -16,8 +16,8 @@ from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 def price_sentence(
     pair: RatedPairRecord, system: RatedSystemRecord, price: AssignmentPrice | None
 ) -> str:
-    """Empty if the cost is unknown. An item needs as many assignments as a system has ratings of it,
-    because a page shows all its systems."""
+    """Empty if the cost is unknown. A page shows all systems of an item, so an item needs as many
+    assignments as a system has ratings of it."""
     if price is None or not price.reward_usd or not system.n_items:
         return ""
     each = system.n_ratings / system.n_items
