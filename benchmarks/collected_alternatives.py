@@ -24,19 +24,17 @@ import torch
 from benchmarks.commands import POSTGRES, parse_options, source
 from benchmarks.marketplace_site import requester_and_marketplace
 from benchmarks.simulation import KINDS, trained
-from simulation.ablations import ShuffledCritic, WithoutHistory
 from simulation.catalogue import Catalogue
 from simulation.comparisons import causes
 from simulation.critics import AttributeCritic, Critic
-from simulation.dialogues import simulate
+from simulation.dialogues import DialogueLog, simulate
 from simulation.drawn_products import drawn_catalogue
-from simulation.experiments import Experiment, Settings, run_experiment
+from simulation.experiments import Experiment, Settings, outcomes, run_experiment
 from simulation.recommenders import RandomRecommender, Recommender
+from simulation.recommenders.protocol import ShuffledCritic, WithoutHistory
 from simulation.recommenders.trained.settings import items_of
 from simulation.reports import report_text
 from simulation.targets import Targets, from_judgments, targets_of
-from simulation.turn_log import DialogueLog
-from simulation.turn_measures import outcomes
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.arguments import Floats
 from stats.ranking import measure

@@ -21,8 +21,8 @@ from hits.crowd.simulated import SimulatedAnswers
 from hits.models import Batch
 from hits.requirements import countries_of
 from simulation.catalogue import Attributes, Catalogue
+from simulation.dialogues import DialogueLog
 from simulation.drawn_products import drawing, title
-from simulation.turn_log import DialogueLog
 
 
 class OracleAnswers(SimulatedAnswers):

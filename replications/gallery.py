@@ -23,7 +23,7 @@ from replications.published_data import DatasetIncomplete, Published
 from replications.rated_dialogues import read_dstc9, read_topical_chat
 from retrieval.audit.collection import audit_collection
 from stats.correlation import Coefficient, Level, correlation_at_level
-from validation.documents.cells import plain_signature
+from validation.documents.terms import plain_signature
 
 if TYPE_CHECKING:
     import pandas as pd

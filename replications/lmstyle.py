@@ -115,10 +115,9 @@ def _work(
 def _score_rows(path: Path) -> dict[tuple[str, str, str, str], Row]:
     """By data set, style, utterance and system."""
     columns = ("dataset", "task", "input", "model", *QUESTION_OF)
-    rows = read_rows(path, columns)
     return {
         (row.text("dataset"), row.text("task"), row.text("input").strip(), row.text("model")): row
-        for row in rows
+        for row in read_rows(path, columns)
     }
 
 

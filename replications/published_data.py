@@ -190,8 +190,7 @@ def read_golden_answers(path: Path) -> Published:
     for answer in _answers(path, rows):
         by_item.setdefault(answer.item, []).append(answer)
     items = tuple(_item(key, answers) for key, answers in by_item.items())
-    study = StudyDraft(kind="rating", items=items, questions=(QUESTION,), report=report)
-    return Published(study)
+    return Published(StudyDraft(kind="rating", items=items, questions=(QUESTION,), report=report))
 
 
 def _answers(path: Path, rows: list[Row]) -> Iterator[_Answer]:

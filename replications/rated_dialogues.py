@@ -146,8 +146,7 @@ def _submission(row: Row, questions: Sequence[QuestionDraft]) -> SubmissionDraft
 
 
 def _metrics(rows: list[Row], path: Path) -> Iterator[ScoresDraft]:
-    metrics = [name for name in rows[0].fields if name.endswith("_score")]
-    for metric in metrics:
+    for metric in [name for name in rows[0].fields if name.endswith("_score")]:
         require_short(metric, rows[0], metric)
         values: dict[tuple[str, str], float] = {}
         for row in rows:

@@ -9,11 +9,9 @@ from typing import Any, get_args
 import numpy as np
 
 from presentation.records import plain_values
-from simulation.catalogue import Catalogue
-from simulation.draws import SHARE, uniform
-from simulation.experiments import Experiment, Settings
+from simulation.catalogue import SHARE, Catalogue, uniform
+from simulation.experiments import Carry, Experiment, Outcomes, Qrels, Settings, outcomes
 from simulation.targets import NONE, Targets
-from simulation.turn_measures import Carry, Outcomes, Qrels, outcomes
 from stats.arguments import Floats
 from stats.ranking import Measure
 from stats.ranking.rank_similarity import tau_b

@@ -54,9 +54,8 @@ def drawn_catalogue(n_items: int, *, seed: int = 0, noise: float = NOISE) -> Cat
         raise ValueError(f"n_items must be at least 2, not {n_items}")
     codes = _codes(n_items, seed)
     attributes = Attributes(KINDS, codes)
-    ids = tuple(f"shoe-{number:06d}" for number in range(n_items))
     return Catalogue(
-        ids=ids,
+        ids=tuple(f"shoe-{number:06d}" for number in range(n_items)),
         embeddings=attribute_embeddings(codes, seed=seed, noise=noise),
         source=f"{n_items:,} drawn shoes, seed {seed}",
         attributes=attributes,
@@ -102,7 +101,7 @@ def stand_in_catalogue(
     `categories` are what the ids say of their items; the category is then theirs, each with one of
     the drawn ones. The result is marked: it shows how programs behave, nothing about the items.
     """
-    from simulation.draws import ORDER, uniform
+    from simulation.catalogue import ORDER, uniform
 
     bare = Catalogue(tuple(ids), np.zeros((len(ids), 1)), "ids")
     codes = np.empty((len(ids), len(KINDS)), dtype=np.intp)

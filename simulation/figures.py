@@ -55,8 +55,7 @@ def turns_figure(rows: pd.DataFrame, measure: str, names: list[str]) -> Picture:
             alt.Tooltip("mean:Q", format=".3f", title=measure),
         ],
     )
-    layered = alt.layer(band, line).properties(width=220, height=200)
-    return _facets(layered, rows)
+    return _facets(alt.layer(band, line).properties(width=220, height=200), rows)
 
 
 def by_tolerance(experiment: Experiment, measure: Measure) -> Picture:
@@ -92,11 +91,10 @@ def _against(
     }
     if not users:
         raise ValueError(f"users must include one that has a {field}")
-    last = experiment.settings.n_turns
     rows = pd.DataFrame(
         [
             row.record() | line_of(users[row.user], field)
-            for row in experiment.rows([last])
+            for row in experiment.rows([experiment.settings.n_turns])
             if row.measure == measure and row.user in users
         ]
     )
@@ -114,8 +112,7 @@ def choices_figure(rows: pd.DataFrame, measure: str, field: str, title: str) -> 
     )
     spans = base.mark_rule().encode(y=alt.Y("ci_low:Q", title=measure), y2="ci_high:Q")
     line = base.mark_line(point=True).encode(y=alt.Y("mean:Q", title=measure))
-    layered = alt.layer(spans, line).properties(width=220, height=200)
-    return _facets(layered, rows)
+    return _facets(alt.layer(spans, line).properties(width=220, height=200), rows)
 
 
 def _facets(layered: Any, rows: pd.DataFrame) -> Picture:

@@ -129,8 +129,7 @@ class OutcomeItems:
 
     def store(self, dialogues: DialogueStudy) -> None:
         keys = dict(dialogues.study.items.values_list("key", "pk"))
-        rows = self._final_items(dialogues, keys)
-        FinalItem.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+        FinalItem.objects.bulk_create(self._final_items(dialogues, keys), batch_size=ROWS_AT_ONCE)
         outcomes = self._outcomes(dialogues, keys)
         SimulatedOutcome.objects.bulk_create(outcomes, batch_size=ROWS_AT_ONCE)
 

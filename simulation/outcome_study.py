@@ -59,7 +59,6 @@ class Order:
 
     def record(self) -> dict[str, Any]:
         limits = {name: plain_limits(pair) for name, pair in self.limits.items()}
-        numbers = {"spa_gain": self.spa_gain, "p": self.p, "p_adjusted": self.p_adjusted}
         return {
             "user": self.user,
             "values": plain_values(self.values),
@@ -69,7 +68,7 @@ class Order:
             "opposite": self.opposite,
             "undecided": self.undecided,
             "gain_limits": plain_limits(self.gain_limits),
-            **plain_values(numbers),
+            **plain_values({"spa_gain": self.spa_gain, "p": self.p, "p_adjusted": self.p_adjusted}),
         }
 
 
@@ -107,8 +106,7 @@ def orders(
         limits = {each: (one.ci_low, one.ci_high) for each, one in found.items()}
         limits["spa"] = _percentiles(spa[1:], tail)
         reasons = {each: one.reason for each, one in found.items() if one.reason}
-        decided = _decided(human, simulated_values)
-        row = Order(name, values, limits, *decided, reasons=reasons)
+        row = Order(name, values, limits, *_decided(human, simulated_values), reasons=reasons)
         p.append(nan)
         if base is None:
             base = spa

@@ -281,8 +281,7 @@ def named_user(name: str, *, mode: Mode = "paper", **choices: Any) -> MetaUser:
     spec, *own = name.split(",")
     try:
         named = dict(_choice(text) for text in own)
-        user = _user_of_spec(spec, named.pop("mode", mode))
-        return replace(user, **choices | named)
+        return replace(_user_of_spec(spec, named.pop("mode", mode)), **choices | named)
     except ValueError as error:
         raise ValueError(f"user {name!r}: {error}") from None
 

@@ -83,8 +83,7 @@ def import_dialogues(
 @transaction.atomic
 def fill_dialogues(dialogues: DialogueStudy, items: DialogueItems, *, log: Path) -> ImportResult:
     """Add the items of the log to a study that has none."""
-    slug = dialogues.study.slug
-    imported = import_study(draft=items.draft, path=log, slug=slug)
+    imported = import_study(draft=items.draft, path=log, slug=dialogues.study.slug)
     _store(dialogues, items, log)
     return imported
 

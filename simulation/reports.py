@@ -12,9 +12,8 @@ from presentation.documents import Cell, Number
 from presentation.records import plain_values
 from presentation.text_tables import text_report, text_table
 from simulation.comparisons import causes, compare_all, sensitivity
-from simulation.experiments import Experiment
+from simulation.experiments import Experiment, Qrels
 from simulation.targets import Targets
-from simulation.turn_measures import Qrels
 from stats.ranking import Measure
 from stats.ranking.topic_means import TopicDifference
 

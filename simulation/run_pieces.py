@@ -20,9 +20,9 @@ from django.utils.translation import gettext as _
 
 from simulation.catalogue import Catalogue
 from simulation.critics import Critic
-from simulation.dialogues import simulate
+from simulation.dialogues import DialogueLog, simulate
 from simulation.exceptions import ExperimentUnfit
-from simulation.experiments import Experiment, notes_of
+from simulation.experiments import Experiment, notes_of, outcomes
 from simulation.models import DialoguePiece, ExperimentVersion, SimulatedRecommender
 from simulation.plans import TRAINED, named_recommender, plan_of
 from simulation.recommenders import Recommender
@@ -30,8 +30,6 @@ from simulation.stored_catalogues import read_stored, read_stored_critic
 from simulation.stored_experiments import FORM, subject_of, targets_of_experiment
 from simulation.stored_results import write_results
 from simulation.targets import Targets
-from simulation.turn_log import DialogueLog
-from simulation.turn_measures import outcomes
 from simulation.users import UserSimulator
 from work.request import request_job
 

@@ -77,8 +77,7 @@ def vectors(
     array = BytesIO()
     np.save(array, np.asarray(embeddings, dtype=np.float32), allow_pickle=False)
     content = packed({IDS: _lines(ids), EMBEDDINGS: array.getvalue()})
-    mark = sha256(content).hexdigest()
-    return _store(team, KIND.FILES, name, len(ids), 0, mark, actor, content)
+    return _store(team, KIND.FILES, name, len(ids), 0, sha256(content).hexdigest(), actor, content)
 
 
 def store_upload(*, team: Team, name: str, file: BinaryIO, actor: User | None) -> StoredCatalogue:

@@ -242,13 +242,12 @@ def _version(
         created_by=actor,
     )
     _write_plan(version, plan, trained)
-    details = {"version": version.number}
     record(
         team=experiment.team,
         actor=actor,
         action="experiment.run",
         subject=experiment.slug,
-        details=details,
+        details={"version": version.number},
     )
     return version
 

@@ -79,13 +79,12 @@ def _same_training(row: StoredRecommender) -> StoredRecommender | None:
 
 def _begin(row: StoredRecommender, actor: User | None) -> StoredRecommender:
     row.save(force_insert=True)
-    details = {"kind": row.kind, "catalogue": row.catalogue.name}
     record(
         team=row.catalogue.team,
         actor=actor,
         action="recommender.train",
         subject=row.name,
-        details=details,
+        details={"kind": row.kind, "catalogue": row.catalogue.name},
     )
     return row
 

@@ -117,13 +117,12 @@ def switching_study(
     _require_columns(decisions)
     stayed = decisions[decisions["choice"] != "leave"]
     model = _model(stayed, confidence)
-    left = decisions["choice"] == "leave"
     return SwitchingStudy(
         model=model,
         after_loss=_p_switch(model, stayed[stayed["delta"] < 0], 1.0, seed),
         after_gain=_p_switch(model, stayed[stayed["delta"] >= 0], 0.0, seed),
         nearest_excess=_nearest_excess(decisions, confidence),
-        leaves=_share(left, decisions["worker"], confidence),
+        leaves=_share(decisions["choice"] == "leave", decisions["worker"], confidence),
     )
 
 
@@ -138,8 +137,7 @@ def _model(stayed: pd.DataFrame, confidence: float) -> MixedLogistic:
     groups = {"worker": stayed["worker"], "target": stayed["target"]}
     if reason := _undecidable(stayed, columns):
         levels = {name: int(column.nunique()) for name, column in groups.items()}
-        names = [INTERCEPT, *columns]
-        return undefined_model(names, levels, len(stayed), confidence, reason)
+        return undefined_model([INTERCEPT, *columns], levels, len(stayed), confidence, reason)
     return mixed_logistic(stayed["choice"] == "switch", columns, groups, confidence=confidence)
 
 
@@ -203,8 +201,7 @@ def share_over_workers(workers: pd.Series[Any], values: Floats, confidence: floa
         return Share(np.nan, np.nan, np.nan, 0, "no decisions")
     mean = float(values.mean())
     code, distinct = coded_in_order(workers, "worker")
-    n = len(distinct)
-    if n < LEAST_WORKERS:
+    if len(distinct) < LEAST_WORKERS:
         return Share(mean, np.nan, np.nan, len(values), f"fewer than {LEAST_WORKERS} workers")
     left_out = mean_left_out(values - mean, code)
     freedom = effective_freedom(left_out.effective)

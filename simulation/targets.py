@@ -12,8 +12,7 @@ from annotation.exceptions import ImportRefused
 from annotation.readers.report import FileReadings, ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
-from simulation.catalogue import Catalogue
-from simulation.draws import START, uniform
+from simulation.catalogue import START, Catalogue, uniform
 from simulation.exceptions import TargetsUnfit
 from stats.arguments import Integers
 

@@ -82,9 +82,8 @@ def losses_and_gains(path: Path) -> list[TurnDraft]:
                 ).format(file=path.name, line=number, turn=row["turn"]),
                 code="turn_order",
             )
-        situation = (row["recommender"], row["target"], row["turn"], previous, row["shown"])
         turns.setdefault(
-            situation,
+            (row["recommender"], row["target"], row["turn"], previous, row["shown"]),
             TurnDraft(
                 recommender=row["recommender"],
                 user=row["user"],

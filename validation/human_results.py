@@ -88,8 +88,7 @@ def compute_human_results(study: Study, progress: Progress = silently) -> Result
     study = Study.objects.get(pk=study.pk)
     round = next(iter(rounds_of(study)), 1)
     frame = _of_round(judgment_frame(study), round)
-    submissions = Submission.objects.of(study).accepted().filter(round=round)
-    n_flagged = submissions.flagged().count()
+    n_flagged = Submission.objects.of(study).accepted().filter(round=round).flagged().count()
     parts = list(_parts(study, frame, round))
     judged = [one for one in study.questions.all() if (frame["question"] == one.name).any()]
     results = [_result(one, frame, parts) for one in progress(judged, len(judged))]

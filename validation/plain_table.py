@@ -222,8 +222,7 @@ def _parts(cells: pd.DataFrame, settings: Settings) -> list[_Part]:
     items = pd.Series(list(zip(cells["by"], cells["item"], strict=True)), index=cells.index)
     cells = cells.assign(item=items, **signed)
     each = [_Part(str(by), part) for by, part in cells.groupby("by", sort=False)]
-    named = [part for part in each if part.by != WHOLE_TABLE]
-    return [_Part(WHOLE_TABLE, cells), *named]
+    return [_Part(WHOLE_TABLE, cells), *[part for part in each if part.by != WHOLE_TABLE]]
 
 
 def _correlations(part: _Part, columns: Columns, settings: Settings) -> Iterator[_Step]:

@@ -20,9 +20,9 @@ from annotation.study_files import (
 from metrics.exceptions import NothingToValidate
 from metrics.models import ScoringRun
 from presentation.row_files import Kind, RowFile
-from validation.analysis.estimated_means import sampled_rows
 from validation.analysis.records import plain
 from validation.analysis.settings import Settings
+from validation.analysis.systems import sampled_rows
 from validation.results import correlations_of
 from validation.study_results import require_validation
 from validation.study_validation import study_material
@@ -32,8 +32,7 @@ from validation.versions import StoredResults
 def validation_json(study: Study) -> Iterator[str]:
     """Nothing while scores are missing."""
     outcome = require_validation(study)
-    simulated = has_simulated(study)
-    source = {"study": study.slug, "input": outcome.fingerprint, "simulated": simulated}
+    source = {"study": study.slug, "input": outcome.fingerprint, "simulated": has_simulated(study)}
     if (version := outcome.version) is None:
         empty = {"report": None, "reason": outcome.reason} | source
         yield json.dumps(empty | {"rows": []}, indent=1)

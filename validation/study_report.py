@@ -53,9 +53,8 @@ class ReportRequest:
 
     @property
     def title(self) -> str:
-        name = self.study.title or self.study.slug
         return _("Which metric agrees with human ratings: %(name)s, report %(number)s") % {
-            "name": name,
+            "name": self.study.title or self.study.slug,
             "number": self.version.number,
         }
 

@@ -35,8 +35,7 @@ def _fingerprint(study: Study) -> str:
 def outcome_of(study: Study, name: str) -> ValidationOutcome | None:
     """None if the outcome of the study as loaded is not computed yet."""
     outcomes = ValidationOutcome.objects.filter(study=study, name=name)
-    current = outcomes.filter(fingerprint=_fingerprint(study))
-    outcome = current.select_related("version").first()
+    outcome = outcomes.filter(fingerprint=_fingerprint(study)).select_related("version").first()
     if outcome is not None and outcome.version is not None:
         outcome.version.subject = study
     return outcome

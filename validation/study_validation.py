@@ -64,8 +64,7 @@ def _design(study: Study, settings: Settings) -> Design | None:
         list(rows.values_list(*columns.values())), columns=list(columns)
     )
     if settings.cluster:
-        clusters = candidates["item"].map(_clusters(study, settings))
-        candidates = candidates.assign(cluster=clusters)
+        candidates = candidates.assign(cluster=candidates["item"].map(_clusters(study, settings)))
     return Design(batches, candidates)
 
 

@@ -174,20 +174,17 @@ def make_validation(
         return StoredVersion(before, is_new=False)
     report = report_of(material, settings)
     basis["judgments_digest"] = material.judgments_digest
-    scatters = dict(_scatters(material, settings))
-    return _store(study, report, scatters, basis, created_by)
+    return _store(study, report, dict(_scatters(material, settings)), basis, created_by)
 
 
 def _is_of(version: Result, fingerprint: str, settings: Settings) -> bool:
-    key = (version.fingerprint, version.facts["settings_digest"])
-    return key == (fingerprint, settings.digest)
+    return (version.fingerprint, version.facts["settings_digest"]) == (fingerprint, settings.digest)
 
 
 def _last(study: Study, settings: Settings) -> Result | None:
     """The last version with these settings, otherwise the last of all."""
     versions = list_validations(study)
-    same = versions.filter(facts__settings_digest=settings.digest).first()
-    version = same or versions.first()
+    version = versions.filter(facts__settings_digest=settings.digest).first() or versions.first()
     if version is not None:
         version.subject = study
     return version
@@ -317,8 +314,7 @@ def _score_sets(before: Results, now: Results) -> Changes:
         else:
             continue
         counts = {"n_before": old.n_scores if old else 0, "n_now": new.n_scores if new else 0}
-        named = {"metric": metric, "signature": signature, "change": change}
-        changes.append(named | counts)
+        changes.append({"metric": metric, "signature": signature, "change": change} | counts)
     return changes
 
 

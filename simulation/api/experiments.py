@@ -171,11 +171,10 @@ class Experiments(Endpoint):
         """
         asked = self.input(ExperimentInput)
         team, source = self._source(asked)
-        catalogue = chosen_catalogue(asked["catalogue"], source, team, asked, self.person)
         row = create_experiment(
             team=team,
             name=asked["name"],
-            catalogue=catalogue,
+            catalogue=chosen_catalogue(asked["catalogue"], source, team, asked, self.person),
             judgments=source.judgments(),
             made_of=source.made_of,
             actor=self.person,
@@ -183,8 +182,7 @@ class Experiments(Endpoint):
             collection=source.collection,
         )
         headers = {"Location": address_of(request, "experiment", row.slug)}
-        content = ExperimentSerializer(row).data
-        return Response(content, status=HTTPStatus.CREATED, headers=headers)
+        return Response(ExperimentSerializer(row).data, status=HTTPStatus.CREATED, headers=headers)
 
     def _source(self, asked: dict[str, Any]) -> tuple[Team, Source]:
         """404 if the judgments are not visible, 403 if the role is not sufficient."""

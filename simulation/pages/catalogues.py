@@ -143,8 +143,7 @@ def catalogue_for(request: HttpRequest, key: int, permission: Permission) -> Sto
     """404 if it is not visible, 403 if the role is not sufficient."""
     row: StoredCatalogue = get_object_or_404(_visible_to(person(request)), pk=key)
     role = _roles(person(request)).get(row.team_id)
-    roles = [role] if role else []
-    require_permission(request, roles, permission)
+    require_permission(request, [role] if role else [], permission)
     return row
 
 
@@ -258,13 +257,12 @@ def download(request: HttpRequest, key: int, name: str) -> HttpResponse | Stream
         raise Http404(f"There is no download {name}.")
     response["Content-Disposition"] = f'attachment; filename="catalogue-{row.pk}-{name}"'
     if request.method == "GET":
-        details = {"file": name, "catalogue": row.pk}
         record(
             team=row.team,
             actor=person(request),
             action="export",
             subject=row.name,
-            details=details,
+            details={"file": name, "catalogue": row.pk},
         )
     return response
 

@@ -106,7 +106,6 @@ def dialogues(request: HttpRequest, slug: str) -> HttpResponse:
             form.begin_with_result(report, ())
     if is_post and form is not None and form.is_valid():
         return redirect(f"{request.path}{_request_report(study, form, person(request))}")
-    shown = ShownResult(report) if report else None
     context = {
         "dialogues": row,
         "job": _job(study, kind.job),
@@ -114,7 +113,7 @@ def dialogues(request: HttpRequest, slug: str) -> HttpResponse:
         "report": report,
         "is_current": report is None
         or report.facts["judgments_version"] == study.judgments_version,
-        "view": shown,
+        "view": ShownResult(report) if report else None,
         "query": f"report={report.number}" if report else "",
         "row_forms": list(ROW_FORMS),
         "simulated": simulation_notice(study),

@@ -73,8 +73,7 @@ def experiment_for(
     rows = StoredExperiment.objects.visible_to(user).with_role_of(user)
     row = get_object_or_404(rows.select_related("team", "catalogue", "study"), slug=slug)
     role = row.role_of(user)
-    roles = [role] if role else []
-    require_permission(request, roles, permission)
+    require_permission(request, [role] if role else [], permission)
     return row
 
 
@@ -232,8 +231,7 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect("console:experiments")
         problem = _("Nothing was deleted: type {name} to confirm.").format(name=row.slug)
     context = {"experiment": row, "problem": problem, "n_versions": row.versions.count()}
-    status = 422 if problem else 200
-    return render(request, "simulation/delete.html", context, status=status)
+    return render(request, "simulation/delete.html", context, status=422 if problem else 200)
 
 
 @require_safe
@@ -261,16 +259,14 @@ def experiments(request: HttpRequest) -> HttpResponse:
     """Access: signed in; lists the experiments of one's teams, but for who adjudicates blind."""
     rows = StoredExperiment.objects.visible_to(person(request)).select_related("team", "catalogue")
     with_last = rows.annotate(finished_at=Max("versions__finished_at")).order_by("-pk")
-    context = {"page": page_of(request, with_last)}
-    return render(request, "simulation/list.html", context)
+    return render(request, "simulation/list.html", {"page": page_of(request, with_last)})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_experiment(request: HttpRequest) -> HttpResponse:
     """Access: signed in; for a team, those who may analyse its studies."""
     teams = teams_that_may_simulate(person(request))
-    sources = sources_of(teams)
-    form = _new_form(request, teams, sources)
+    form = _new_form(request, teams, sources_of(teams))
     seconds = None
     if request.method == "POST" and form.is_valid():
         is_check = "check" in request.POST
@@ -280,8 +276,7 @@ def new_experiment(request: HttpRequest) -> HttpResponse:
             return redirect("console:experiment", version.experiment.slug)
         seconds = _seconds(form, version)
     context = {"form": form, "seconds": seconds}
-    status = 422 if form.errors else 200
-    return render(request, "simulation/new.html", context, status=status)
+    return render(request, "simulation/new.html", context, status=422 if form.errors else 200)
 
 
 def _seconds(form: ExperimentForm, version: ExperimentVersion | None) -> float | None:
@@ -337,11 +332,10 @@ def _store(request: HttpRequest, form: ExperimentForm, teams: list[Team]) -> Exp
     team = next(team for team in teams if team.pk == source.team_id)
     # The same form may be sent twice at once. What else is stored for the team goes on meanwhile.
     Team.objects.select_for_update(no_key=True).get(pk=team.pk)
-    catalogue = chosen_catalogue(data["catalogue"], source, team, data, actor)
     row = create_experiment(
         team=team,
         name=data["name"],
-        catalogue=catalogue,
+        catalogue=chosen_catalogue(data["catalogue"], source, team, data, actor),
         judgments=source.judgments(),
         made_of=source.made_of,
         actor=actor,

@@ -260,11 +260,10 @@ class ExperimentForm(RunForm):
         judgments, catalogue = self.fields["judgments"], self.fields["catalogue"]
         assert isinstance(judgments, forms.ChoiceField)
         assert isinstance(catalogue, forms.ChoiceField)
-        in_groups = groupby(sources.values(), key=lambda source: source.group)
         judgments.choices = [
             # With the study's name, which a closed menu does not show as a group's.
             (group, [(source.key, source.made_of) for source in some])
-            for group, some in in_groups
+            for group, some in groupby(sources.values(), key=lambda source: source.group)
         ]
         catalogue.choices = catalogues
 

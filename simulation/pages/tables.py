@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from presentation.documents import Cell, Column, Number, P, Table
 from presentation.row_files import Kind, RowFile
+from simulation.experiments import EVALUATION_BY_MODE
 from simulation.models import (
     CauseRow,
     ComparisonRow,
@@ -21,7 +22,6 @@ from simulation.models import (
     SwitchCount,
     TurnResult,
 )
-from simulation.turn_measures import EVALUATION_BY_MODE
 
 BOLD = gettext_lazy(
     "Bold: the highest of its column, unless all rows are equal. Percentages are of the "
@@ -476,7 +476,6 @@ class StoredRun:
 
     def record(self) -> dict[str, Any]:
         experiment = self.version.experiment
-        users = self.version.users.order_by("position").values(*USER_FIELDS)
         return {
             "experiment": experiment.slug,
             "version": self.version.number,
@@ -486,7 +485,7 @@ class StoredRun:
             "judgments": experiment.made_of,
             "n_targets": experiment.n_targets,
             "settings": self.version.rules,
-            "users": list(users),
+            "users": list(self.version.users.order_by("position").values(*USER_FIELDS)),
             "recommenders": self.names,
             "notes": [{"text": note.text, "is_fault": note.is_fault} for note in self.notes],
         }

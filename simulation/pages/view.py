@@ -69,11 +69,10 @@ class ExperimentView:
 
     @cached_property
     def answer(self) -> ExperimentAnswer:
-        of_measure = [row for row in self.run.last.values() if row.measure == self.measure]
         return ExperimentAnswer(
             self.measure,
             self.version.experiment.catalogue.kind == StoredCatalogue.Kind.STAND_IN,
-            of_measure,
+            [row for row in self.run.last.values() if row.measure == self.measure],
             self._of_measure(self.run.comparisons),
             self._of_measure(self.run.causes),
             self._of_measure(self.run.improvements),
@@ -168,11 +167,10 @@ class ExperimentView:
             ]
         )
         words = _("{measure} at turn {turn} against: {axis}. A point is a user, with its interval.")
-        text = words.format(measure=self.measure, turn=self.run.last_turn, axis=axis)
         return Figure(
             name,
             title,
-            text,
+            words.format(measure=self.measure, turn=self.run.last_turn, axis=axis),
             self._summary(frame),
             frame,
             lambda: choices_figure(frame, self.measure, field, axis),

@@ -10,14 +10,13 @@ import pytest
 
 from simulation.catalogue import Catalogue
 from simulation.critics import AttributeCritic, DirectionCritic
-from simulation.dialogues import simulate
+from simulation.dialogues import simulate, top_items
 from simulation.drawn_products import KINDS, drawn_catalogue, stand_in_catalogue, title
 from simulation.exceptions import CatalogueUnfit, TargetsUnfit
 from simulation.product_files import read_fashion_iq, read_folder, read_shoes, read_sprite
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender
 from simulation.recommenders.protocol import nearest_items
 from simulation.targets import from_judgments, targets_of
-from simulation.turn_log import top_items
 from simulation.users import sim_base
 from tests.codes import refused, refused_naming
 from tests.simulation.conftest import line_catalogue, neighbours

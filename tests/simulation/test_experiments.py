@@ -14,7 +14,7 @@ from presentation.theme import rendered, themed
 from simulation.comparisons import causes, compare_all, sensitivity, with_share_judged
 from simulation.critics import AttributeCritic, Critic, DirectionCritic
 from simulation.drawn_products import drawn_catalogue
-from simulation.experiments import Experiment, Settings, run_experiment
+from simulation.experiments import Experiment, Qrels, Settings, run_experiment
 from simulation.figures import by_p_switch, by_tolerance, by_turn
 from simulation.pages.forms import COMMON
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
@@ -26,7 +26,6 @@ from simulation.reports import (
     table_text,
 )
 from simulation.targets import targets_of
-from simulation.turn_measures import Qrels
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.ranking import measure
 from tests.annotation.importing import command_output

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from simulation.critics import AttributeCritic, DirectionCritic
-from simulation.dialogues import simulate
+from simulation.dialogues import DialogueLog, simulate
+from simulation.experiments import Carry, Qrels, outcomes
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender
 from simulation.targets import targets_of
-from simulation.turn_log import DialogueLog
-from simulation.turn_measures import Carry, Qrels, outcomes
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.ranking import measure
 from tests.codes import refused_naming

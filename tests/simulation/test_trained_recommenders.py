@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from simulation.ablations import ShuffledCritic, WithoutHistory
 from simulation.catalogue import Catalogue
 from simulation.critics import AttributeCritic, Critic
 from simulation.dialogues import simulate
 from simulation.drawn_products import drawn_catalogue
 from simulation.exceptions import CheckpointUnfit
+from simulation.experiments import outcomes
 from simulation.recommenders import RandomRecommender, Recommender
+from simulation.recommenders.protocol import ShuffledCritic, WithoutHistory
 from simulation.recommenders.trained.settings import items_of, settings_of
 from simulation.recommenders.trained.tracker import (
     Batch,
@@ -31,7 +32,6 @@ from simulation.recommenders.trained.training import (
     read_recommender,
     train,
 )
-from simulation.turn_measures import outcomes
 from simulation.users import sim_base
 from stats.arguments import Floats
 from stats.ranking import measure

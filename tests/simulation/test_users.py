@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from simulation.critics import AttributeCritic, DirectionCritic
-from simulation.dialogues import simulate
+from simulation.dialogues import DialogueLog, simulate
 from simulation.plans import named_recommender
 from simulation.recommenders import EmbeddingRecommender
 from simulation.targets import targets_of
-from simulation.turn_log import DialogueLog
 from simulation.users import MetaUser, meta_sim_prob, meta_sim_tol, p_switch_of_effect, sim_base
 from tests.codes import refused_naming
 from tests.simulation.conftest import Script, drawn_shoes, line_catalogue

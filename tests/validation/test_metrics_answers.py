@@ -15,7 +15,6 @@ from validation.analysis import Settings, report_from_tables
 from validation.analysis.ceilings import REASONS
 from validation.analysis.human_results import QuestionScale, question_result
 from validation.analysis.records import CeilingRecord, ComparisonRecord
-from validation.documents.cells import CUT_DIFFERENCES, difference_within
 from validation.documents.metric_tables import (
     NO_SHARE_INTERVAL,
     ceiling_warnings,
@@ -23,6 +22,7 @@ from validation.documents.metric_tables import (
     comparisons_table,
 )
 from validation.documents.metrics_answers import metrics_answers
+from validation.documents.terms import CUT_DIFFERENCES, difference_within
 from validation.management.commands.validate_study import lines_of
 from validation.results import TableResults
 

@@ -37,7 +37,7 @@ that is undefined is None:
 - ``worst``: question, metric, signature, rank, item, candidate, system, condition, human, score,
   z_human, z_score, residual.
 - ``planning``: how many items and annotators would tell two metrics apart; empty unless
-  `Settings.planned` names levels and coefficients. See `validation.analysis.sample_size`.
+  `Settings.planned` names levels and coefficients. See `validation.analysis.ceilings`.
 
 ``scope`` is "all" (candidates of all conditions together; ``by`` is empty), "condition" (``by``
 names it) or "mean_of_conditions" (the mean of the conditions' values; ``by`` is empty). ``level``

@@ -90,8 +90,7 @@ class MetricAgreement:
 
 def panel_rows(panel: Panel, settings: Settings) -> Iterator[MetricAgreement]:
     for level in settings.levels:
-        of_items = settings.resample == "items"
-        drawn = item_replicates(panel, level, settings) if of_items else {}
+        drawn = item_replicates(panel, level, settings) if settings.resample == "items" else {}
         without = values_without_systems(panel, level, settings) if drawn else {}
         for coefficient in settings.coefficients:
             # soft pairwise accuracy is of systems with one candidate an item
@@ -230,12 +229,11 @@ def _mean_row(
     first = group[0].correlation
     values = [row.correlation.value for row in group]
     counts = {n: sum(getattr(row.correlation, n) for row in group) for n in COUNTS}
-    undefined = next((r.correlation.reason for r in group if not r.correlation.is_defined), None)
     correlation = replace(
         first,
         **counts,
         value=float(np.mean(values)),
-        reason=undefined,
+        reason=next((r.correlation.reason for r in group if not r.correlation.is_defined), None),
         n_items=_sum(group, "n_items"),
         n_systems=of_all.correlation.n_systems,  # one may be in several conditions
         threshold=None,

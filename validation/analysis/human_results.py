@@ -253,8 +253,7 @@ def _of_leaders(part: PartResult, whole: PartResult) -> PartResult:
 def _items_with(frame: pd.DataFrame) -> int | None:
     """Items with a candidate to which more than half of its annotators say yes; None where each
     item has one alone, such as a text that was labelled."""
-    keys = ["item", "candidate"]
-    shares = frame.groupby(keys, observed=True)["value"].mean()
+    shares = frame.groupby(["item", "candidate"], observed=True)["value"].mean()
     if shares.index.get_level_values("item").is_unique:
         return None
     return int((shares > MAJORITY).groupby(level="item", observed=True).any().sum())
@@ -263,16 +262,14 @@ def _items_with(frame: pd.DataFrame) -> int | None:
 def _bins(scale: QuestionScale, frame: pd.DataFrame) -> Iterator[Bin]:
     edges, labels = _edges(scale, frame)
     for system, rows in frame.groupby("system", observed=True, sort=True):
-        values = rows["value"].to_numpy(dtype="float64")
-        counts, _ = np.histogram(values, bins=edges)
+        counts, _ = np.histogram(rows["value"].to_numpy(dtype="float64"), bins=edges)
         for position, (label, n) in enumerate(zip(labels, counts, strict=True)):
             yield Bin(scale.question, str(system), position, label, int(n))
 
 
 def _edges(scale: QuestionScale, frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
     if scale.categories:
-        at = np.arange(len(scale.categories) + 1) - 0.5
-        return at, list(scale.categories)
+        return np.arange(len(scale.categories) + 1) - 0.5, list(scale.categories)
     values = np.unique(frame["value"].to_numpy(dtype="float64"))
     width = scale.high - scale.low
     # Whatever the level: tenths of a scale of seven whole numbers would have gaps of their own.
@@ -289,13 +286,11 @@ def _edges(scale: QuestionScale, frame: pd.DataFrame) -> tuple[np.ndarray, list[
 
 
 def _lowest(question: str, frame: pd.DataFrame) -> Iterator[LowestCandidate]:
-    keys = ["system", "item", "candidate"]
-    values = _of_named(frame).groupby(keys, observed=True)["value"]
+    values = _of_named(frame).groupby(["system", "item", "candidate"], observed=True)["value"]
     table = values.agg(["mean", "size"]).reset_index()
     ordered = table.sort_values(["system", "mean", "item"], kind="stable")
     for system, rows in ordered.groupby("system", observed=True):
-        first = rows.head(N_LOWEST).to_dict(orient="records")
-        for rank, row in enumerate(first, start=1):
+        for rank, row in enumerate(rows.head(N_LOWEST).to_dict(orient="records"), start=1):
             yield LowestCandidate(
                 question=question,
                 system=str(system),

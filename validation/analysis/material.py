@@ -240,8 +240,7 @@ class Material:
             )
 
     def _require_scores_once(self) -> None:
-        names = ["item", "candidate", "metric", "signature"]
-        repeated = self.scores[self.scores.duplicated(names)]
+        repeated = self.scores[self.scores.duplicated(["item", "candidate", "metric", "signature"])]
         if len(repeated):
             first = repeated.iloc[0]
             raise InvalidValue(

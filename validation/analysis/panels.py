@@ -130,8 +130,7 @@ class Panel:
         import pandas as pd
 
         sign = 1 if self.metrics[number].higher_is_better else -1
-        columns = {"human": self.human, "score": sign * self.scores[number]}
-        return pd.DataFrame(columns).assign(
+        return pd.DataFrame({"human": self.human, "score": sign * self.scores[number]}).assign(
             **{name: self.candidates[name].to_numpy() for name in ("item", "candidate", "system")}
         )
 

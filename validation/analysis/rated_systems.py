@@ -169,8 +169,7 @@ def _compared(
     rows = pair[pair["item"].isin(shared)]
     row: dict[str, Any] = {"a": a, "b": b, "n_items": len(shared), "n_annotators": 0}
     if not shared:
-        none = {"delta": nan, "p": nan, "test": "none", "estimand": ESTIMANDS["items"]}
-        return row | none, None
+        return row | {"delta": nan, "p": nan, "test": "none", "estimand": ESTIMANDS["items"]}, None
     one = difference_of_systems(
         rows["item"], rows["annotator"], rows["system"] == a, rows["value"], skewed=skewed
     )
@@ -197,13 +196,12 @@ def _compared(
 
 def _in_order(rows: pd.DataFrame, a: str) -> tuple[dict[str, Any], MeanOfCells] | None:
     """Compare by who is rated higher; None if no annotator rated both."""
-    clusters = rows["item"] if "within" in rows else None
     comparison = ordered_comparison(
         rows["within" if "within" in rows else "item"],
         rows["annotator"],
         rows["system"] == a,
         rows["value"],
-        clusters=clusters,
+        clusters=rows["item"] if "within" in rows else None,
     )
     if comparison is None:
         return None
@@ -226,8 +224,7 @@ def _in_order(rows: pd.DataFrame, a: str) -> tuple[dict[str, Any], MeanOfCells] 
 
 def _flips(rows: pd.DataFrame, a: str, seed: int, *, ordered: bool = False) -> dict[str, float]:
     """Sign-flip p over items and over annotators; NaN where p can never be below .05."""
-    cells = rows.groupby(["item", "annotator", "system"])["value"].mean().unstack()
-    paired = cells.dropna()
+    paired = rows.groupby(["item", "annotator", "system"])["value"].mean().unstack().dropna()
     difference = paired[a] - paired.drop(columns=a).iloc[:, 0]
     values = difference.to_numpy()
     if ordered:

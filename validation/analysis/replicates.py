@@ -116,8 +116,7 @@ def _system_means(panel: Panel, row: Floats, known: Any, weights: Floats) -> tup
         np.add.at(table, (item, system), column)
     sums_x, sums_y, counts = (weights @ table for table in tables)
     counts[counts == 0] = np.nan
-    means = (bootstrap.rounded_means(sums, counts) for sums in (sums_x, sums_y))
-    first, second = means
+    first, second = (bootstrap.rounded_means(sums, counts) for sums in (sums_x, sums_y))
     return first, second
 
 

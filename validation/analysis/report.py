@@ -6,16 +6,21 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 from error_codes import InvalidValue
-from validation.analysis.ceilings import PanelCeiling, panel_ceilings, share_limits
+from presentation.records import plain_values
+from validation.analysis.ceilings import (
+    PanelCeiling,
+    panel_ceilings,
+    sample_size_records,
+    share_limits,
+)
 from validation.analysis.comparisons import pair_tests
 from validation.analysis.correlations import (
     MetricAgreement,
     means_of_conditions,
     panel_rows,
 )
-from validation.analysis.estimated_means import estimated_differences, estimated_means
 from validation.analysis.material import Material
-from validation.analysis.panels import Panel
+from validation.analysis.panels import UNPARSED, Panel
 from validation.analysis.rated_systems import rated_records
 from validation.analysis.records import (
     CeilingRecord,
@@ -32,10 +37,15 @@ from validation.analysis.records import (
     SystemRecord,
     WorstRecord,
 )
-from validation.analysis.sample_size import sample_size_records
-from validation.analysis.sensitivity import ranks, variations
-from validation.analysis.settings import Settings
-from validation.analysis.systems import disagreements, system_records, worst_candidates
+from validation.analysis.settings import POLICIES, Settings
+from validation.analysis.systems import (
+    disagreements,
+    estimated_differences,
+    estimated_means,
+    ranks,
+    system_records,
+    worst_candidates,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +97,7 @@ def report_of(material: Material, settings: Settings) -> ValidationReport:
         for ceiling in panel_ceilings(panel, material.ratings(panel.question, settings), settings)
     ]
     rows += list(means_of_conditions(rows, settings))
-    groups = _grouped(rows, panels, settings)
+    groups = list(_tested_groups(rows, panels, settings))
     rated = [
         rated_records(
             panel.question,
@@ -101,7 +111,7 @@ def report_of(material: Material, settings: Settings) -> ValidationReport:
         settings=settings,
         fingerprint=material.fingerprint,
         inputs=material.inputs(settings),
-        correlations=tuple(_correlations(groups, ceilings, panels, material.fingerprint)),
+        correlations=tuple(_correlations(groups, ceilings, material.fingerprint)),
         comparisons=tuple(pair for group in groups for pair in group.tests),
         ceilings=tuple(record for record, _found in ceilings),
         sensitivity=tuple(variations(material, [row for row in rows if row.is_primary], settings)),
@@ -124,6 +134,7 @@ def report_of(material: Material, settings: Settings) -> ValidationReport:
 @dataclass(frozen=True)
 class _Group:
     rows: Sequence[MetricAgreement]
+    panel: Panel | None
     tests: Sequence[ComparisonRecord]
     clusters: dict[tuple[str, str], int | None]
 
@@ -133,43 +144,34 @@ class _Group:
         return {row.source: float(rank) for row, rank in zip(family, values, strict=True)}
 
 
-def _grouped(
+def _tested_groups(
     rows: Sequence[MetricAgreement], panels: Sequence[Panel], settings: Settings
-) -> list[_Group]:
+) -> Iterator[_Group]:
     panel_by_key: dict[tuple[str, str, str], Panel] = {
         (panel.question, panel.scope, panel.condition): panel for panel in panels
     }
     groups: dict[tuple[Any, ...], list[MetricAgreement]] = {}
     for row in rows:
-        measure = row.correlation.level, row.correlation.coefficient
-        groups.setdefault((*row.key, *measure), []).append(row)
-    return [_tested(group, panel_by_key.get(group[0].key), settings) for group in groups.values()]
-
-
-def _tested(rows: Sequence[MetricAgreement], panel: Panel | None, settings: Settings) -> _Group:
-    family = [row for row in rows if row.is_primary]
-    tests, clusters = pair_tests(family, panel.of_primary() if panel else None, settings)
-    named = {row.source: cluster for row, cluster in zip(family, clusters, strict=True)}
-    return _Group(rows, tests, named)
+        groups.setdefault(row.measure, []).append(row)
+    for group in groups.values():
+        panel = panel_by_key.get(group[0].key)
+        family = [row for row in group if row.is_primary]
+        tests, clusters = pair_tests(family, panel.of_primary() if panel else None, settings)
+        sources = (row.source for row in family)
+        yield _Group(group, panel, tests, dict(zip(sources, clusters, strict=True)))
 
 
 def _correlations(
-    groups: Sequence[_Group],
-    ceilings: Sequence[PanelCeiling],
-    panels: Sequence[Panel],
-    fingerprint: str,
+    groups: Sequence[_Group], ceilings: Sequence[PanelCeiling], fingerprint: str
 ) -> Iterator[CorrelationRecord]:
     by_measure: Ceilings = {
         (c.question, c.scope, c.by, c.level, c.coefficient): (c, found) for c, found in ceilings
-    }
-    panel_by_key: dict[tuple[str, str, str], Panel] = {
-        (one.question, one.scope, one.condition): one for one in panels
     }
     for group in groups:
         ranked = group.ranks()
         for row in group.rows:
             yield row.record(
-                **_beside(row, by_measure, panel_by_key.get(row.key)),
+                **_beside(row, by_measure, group.panel),
                 rank=ranked.get(row.source, nan),
                 cluster=group.clusters.get(row.source),
                 input=fingerprint,
@@ -197,3 +199,95 @@ def _beside(
         "share_high": high,
         "leave_one_out": ceiling.leave_one_out,
     }
+
+
+# Policies that decide how judgments become human values; labels are made already.
+OF_JUDGMENTS = ("ratings", "judgments", "aggregation")
+Key = tuple[str, str, str, str, str, str, str]
+
+
+def variations(
+    material: Material, base: Sequence[MetricAgreement], settings: Settings
+) -> Iterator[SensitivityRecord]:
+    """Every policy's other choices, where there is anything for them to act upon.
+
+    Ranks are 1 for the best, ties shared. `n_used` groups were defined, of which the value is made
+    with `n_zeroed` counted as 0.
+
+    `base` are the correlations of the family; variants have no rank to move.
+    """
+    for setting, choices in POLICIES.items():
+        for choice in choices:
+            if choice == getattr(settings, setting) or not _acts(material, setting, settings):
+                continue
+            rows = _values(material, settings.varied(setting, choice))
+            if setting in OF_JUDGMENTS:
+                rows = [row for row in rows if row.question not in material.labelled]
+            yield from _compared(base, rows, setting, choice, settings)
+
+
+def _acts(material: Material, setting: str, settings: Settings) -> bool:
+    if setting == "unparsed":
+        return bool((material.states == UNPARSED).any())
+    judged = material.judgments
+    if setting == "judgments":
+        return not judged.loc[judged["round"] == settings.round, "accepted"].all()
+    if setting == "aggregation":
+        return bool(material.chosen(settings).duplicated(["candidate_code", "question"]).any())
+    return True
+
+
+def _values(material: Material, settings: Settings) -> list[MetricAgreement]:
+    quick = settings.varied("n_resamples", 0)  # type: ignore[arg-type]
+    panels: Iterator[Panel] = material.panels(quick, scopes=("all", "condition"))
+    rows = [row for panel in panels for row in panel_rows(panel.of_primary(), quick)]
+    return rows + list(means_of_conditions(rows, quick))
+
+
+def _by_key(rows: Sequence[MetricAgreement]) -> dict[Key, tuple[MetricAgreement, float]]:
+    groups: dict[tuple[str, ...], list[MetricAgreement]] = {}
+    for row in rows:
+        correlation = row.correlation
+        groups.setdefault((*row.key, correlation.level, correlation.coefficient), []).append(row)
+    return {
+        (*key, *row.source): (row, float(rank))  # type: ignore[misc]
+        for key, group in groups.items()
+        for row, rank in zip(group, ranks([r.correlation.value for r in group]), strict=True)
+    }
+
+
+def _compared(
+    base: Sequence[MetricAgreement],
+    rows: Sequence[MetricAgreement],
+    setting: str,
+    choice: str,
+    settings: Settings,
+) -> Iterator[SensitivityRecord]:
+    before = _by_key(base)
+    for key, (row, rank) in _by_key(rows).items():
+        if key not in before:
+            continue
+        was, base_rank = before[key]
+        correlation = row.correlation
+        values = {
+            "question": row.question,
+            "scope": row.scope,
+            "by": row.condition,
+            "level": correlation.level,
+            "coefficient": correlation.coefficient,
+            "metric": row.metric,
+            "signature": row.signature,
+            "setting": setting,
+            "choice": choice,
+            "value": correlation.value,
+            "rank": rank,
+            "base_choice": str(getattr(settings, setting)),
+            "base_value": was.correlation.value,
+            "base_rank": base_rank,
+            "n_used": correlation.n_used,
+            "n_zeroed": correlation.n_zeroed,
+            "reason": None if correlation.reason is None else str(correlation.reason),
+            "delta": correlation.value - was.correlation.value,
+        }
+        plain = plain_values(values)
+        yield SensitivityRecord(**plain, moves_rank=plain["rank"] != plain["base_rank"])

@@ -127,8 +127,7 @@ class Settings:
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(content) - known):
             raise ValueError(f"there is no setting {', '.join(unknown)}")
-        values = {name: _frozen(value) for name, value in content.items()}
-        return cls(**values)
+        return cls(**{name: _frozen(value) for name, value in content.items()})
 
 
 def only_for(questions_of: Mapping[str, Any] | None) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -36,8 +36,7 @@ def column_axis(has_room: bool) -> alt.Axis:
     """Labels of narrow columns are vertical."""
     import altair as alt
 
-    angle = -30 if has_room else -90
-    return alt.Axis(ticks=False, domain=False, orient="top", labelAngle=angle)
+    return alt.Axis(ticks=False, domain=False, orient="top", labelAngle=-30 if has_room else -90)
 
 
 def correlation_heat_map(rows: pd.DataFrame, *, statistic: str) -> Picture:
@@ -52,9 +51,8 @@ def correlation_heat_map(rows: pd.DataFrame, *, statistic: str) -> Picture:
     questions = list(dict.fromkeys(rows["question"]))
     names = alt.Axis(ticks=False, domain=False)
     has_room = len(questions) <= MOST_WITH_NUMBERS
-    slanted = column_axis(has_room)
     base = alt.Chart(rows).encode(
-        x=alt.X("question:N", title=None, sort=questions, axis=slanted),
+        x=alt.X("question:N", title=None, sort=questions, axis=column_axis(has_room)),
         y=alt.Y("metric:N", title=None, sort=metrics, axis=names),
     )
     tips = [

@@ -221,8 +221,7 @@ class JudgeDrift:
         return self.drift.p_beyond < ALPHA
 
     def record(self) -> dict[str, Any]:
-        values = plain_values(asdict(self.drift))
-        return values | {
+        return plain_values(asdict(self.drift)) | {
             "tolerance": self.tolerance,
             "drifted": self.has_drifted,
             "notes": list(self.notes()),

@@ -29,8 +29,8 @@ from stats.inference.powered_regression import (
 )
 from stats.inference.sampled_batches import sampled_mean
 from stats.significance import holm
-from validation.analysis.estimated_means import p_of_no_difference, paired_systems
 from validation.analysis.rated_systems import untested_pairs
+from validation.analysis.systems import p_of_no_difference, paired_systems
 
 if TYPE_CHECKING:
     import pandas as pd

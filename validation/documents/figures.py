@@ -106,12 +106,11 @@ def significance_figure(
     rows = _frame(tests, [*names, "reason"], ["delta", "p", "p_holm", "p_bh"])
     values = _correlation_rows(results, **selection, **measure)
     ordered = values.sort_values("value", ascending=False, kind="stable", na_position="last")
-    alpha = results.settings.alpha
     return Figure(
         name=_name("significance", results, question),
         caption=_("%(question)s: which metrics differ beyond chance, %(statistic)s")
         % {"question": _of(question, by), "statistic": statistic(coefficient, level)},
-        words=significance_in_words(rows, alpha=alpha),
+        words=significance_in_words(rows, alpha=results.settings.alpha),
         draw=partial(significance_matrix, rows, order=list(dict.fromkeys(ordered["metric"]))),
         rows=_plain(rows),
     )

@@ -17,7 +17,6 @@ from presentation.documents import (
     Table,
 )
 from validation.analysis.records import plain
-from validation.documents.cells import shared_rules, signed
 from validation.documents.figures import (
     curve_figure,
     forest_figure,
@@ -44,7 +43,7 @@ from validation.documents.system_tables import (
     systems_table,
     worst_table,
 )
-from validation.documents.terms import statistic
+from validation.documents.terms import shared_rules, signed, statistic
 from validation.results import KINDS, Results
 
 # What a record of a kind is called in its number's signature.
@@ -109,8 +108,7 @@ def _answers(results: Results) -> Iterator[str]:
 
 
 def _of_question(question: str, sentences: Sequence[str]) -> str:
-    text = " ".join(sentences)
-    return _("%(question)s: %(text)s") % {"question": question, "text": text}
+    return _("%(question)s: %(text)s") % {"question": question, "text": " ".join(sentences)}
 
 
 # The pairs whose difference is least sure have their curves drawn; the table has all.
@@ -245,9 +243,8 @@ def _plans(results: Results) -> list[str | Table | Figure]:
 
 
 def _everything(results: Results) -> list[str | Table | Figure]:
-    displayed = statistic(results.coefficient, results.level)
     sentence = _("Pictures and short tables show one of these measures: %(shown)s.") % {
-        "shown": displayed
+        "shown": statistic(results.coefficient, results.level)
     }
     tables = [correlations_table(results, level) for level in results.levels]
     return [sentence, *_tables([*tables, coverage_table(results)])]

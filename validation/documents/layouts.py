@@ -12,10 +12,18 @@ from typing import Any
 
 from presentation.documents import Cell, Column, Number, P, Row, Table
 from validation.analysis.records import CorrelationRecord, SystemRecord
-from validation.documents.cells import UNKNOWN, correlation, plain_signature, signed
 from validation.documents.metric_tables import METRIC, QUESTION, SYSTEM
 from validation.documents.system_tables import human_mean
-from validation.documents.terms import LEVEL_DESCRIPTIONS, SYMBOLS, percent_text, reason_in_words
+from validation.documents.terms import (
+    LEVEL_DESCRIPTIONS,
+    SYMBOLS,
+    UNKNOWN,
+    correlation,
+    percent_text,
+    plain_signature,
+    reason_in_words,
+    signed,
+)
 from validation.results import ALL, CONDITION, MEAN, Results, labels_of
 
 OVERALL = "Overall"

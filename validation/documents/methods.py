@@ -77,19 +77,17 @@ def _labels(settings: Settings, inputs: Inputs) -> str:
         }
         for one in inputs.labels
     ]
-    versions = join_names([str(version) for version in settings.labels])
     return _("Human values are labels, not made of judgments here: %(labels)s.") % {
-        "labels": join_names(named) or versions
+        "labels": join_names(named) or join_names([str(version) for version in settings.labels])
     }
 
 
 def _family(settings: Settings, inputs: Inputs) -> str:
     names = join_names([one.metric for one in inputs.primary])
-    chosen = _("chosen by name") if settings.primary else _("as their scorers declare")
     return _("%(family)s (%(metrics)s; %(chosen)s).") % {
         "family": family(inputs).removesuffix("."),
         "metrics": names or join_names(list(settings.primary)),
-        "chosen": chosen,
+        "chosen": _("chosen by name") if settings.primary else _("as their scorers declare"),
     }
 
 
@@ -116,10 +114,9 @@ def _judgments(settings: Settings) -> str:
 
 def _levels(settings: Settings) -> str:
     names = [COEFFICIENTS.get(name, name) for name in settings.coefficients]
-    levels = [LEVEL_DESCRIPTIONS.get(level, level) for level in settings.levels]
     return _("Agreement is %(coefficients)s, computed %(levels)s.") % {
         "coefficients": join_names(names),
-        "levels": join_names(levels),
+        "levels": join_names([LEVEL_DESCRIPTIONS.get(level, level) for level in settings.levels]),
     }
 
 
@@ -178,14 +175,13 @@ def _tests(settings: Settings) -> str:
         return CodedText(_new_systems(settings), code="new_systems")
     if settings.test in ("auto", "paired_bootstrap"):
         return CodedText(_same_draws(settings), code="same_draws")
-    test = TESTS.get(settings.test, settings.test)
     return _(
         "Every two metrics were tested by %(test)s (%(n_permutations)s "
         "permutations), two-sided, with p adjusted over all pairs of the family by "
         "Holm's method and by Benjamini and Hochberg's; metrics share a rank where "
         "Holm's p is not below %(alpha)s."
     ) % {
-        "test": test,
+        "test": TESTS.get(settings.test, settings.test),
         "n_permutations": f"{settings.n_permutations:,}",
         "alpha": f"{settings.alpha:g}",
     }

@@ -15,14 +15,6 @@ from validation.analysis.records import (
     PlanRecord,
     SensitivityRecord,
 )
-from validation.documents.cells import (
-    Limits,
-    correlation,
-    difference_within,
-    note_of_cut_differences,
-    p_cell,
-    signed,
-)
 from validation.documents.metrics_answers import names_of, top_groups
 from validation.documents.terms import (
     CEILING_WARNINGS,
@@ -31,9 +23,15 @@ from validation.documents.terms import (
     LEVELS,
     POLICIES,
     TESTS,
+    Limits,
+    correlation,
+    difference_within,
     family,
     name_of,
+    note_of_cut_differences,
+    p_cell,
     reason_in_words,
+    signed,
     statistic,
 )
 from validation.results import ALL, MEAN, Results, measure_of
@@ -89,7 +87,6 @@ def correlations_table(results: Results, level: str) -> Table:
         for of_one in _by_metric(results.rows(CorrelationRecord, level=level))
         for first in [of_one.get(results.coefficient) or next(iter(of_one.values()))]
     ]
-    counted = name_of(COEFFICIENTS, results.coefficient)
     return Table(
         name=f"correlations-{level}",
         caption=_("Correlation of metrics with human ratings, %(level)s, with intervals")
@@ -100,7 +97,7 @@ def correlations_table(results: Results, level: str) -> Table:
             "Groups used and rank are those of %(counted)s; metrics that share a rank do "
             "not differ significantly."
         )
-        % {"counted": counted},
+        % {"counted": name_of(COEFFICIENTS, results.coefficient)},
     )
 
 
@@ -193,7 +190,6 @@ def _ceiling_row(results: Results, record: CeilingRecord, leaders: list[Correlat
     may_be_none = record.attainable_low is not None and record.attainable_low <= 0
     low, high = (None, None) if best is None or may_be_none else (best.share_low, best.share_high)
     reason = reason_in_words(record.reason) or "undefined"
-    of_ceiling = signed(results, "ceiling", record)
     return (
         record.question,
         condition_text(record),
@@ -204,7 +200,7 @@ def _ceiling_row(results: Results, record: CeilingRecord, leaders: list[Correlat
             low=record.attainable_low,
             high=record.attainable_high,
             reason=reason,
-            signature=of_ceiling,
+            signature=signed(results, "ceiling", record),
         ),
         Number(
             record.leave_one_out,

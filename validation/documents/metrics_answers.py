@@ -71,8 +71,7 @@ def names_of(results: Results, group: Sequence[CorrelationRecord]) -> str:
     rest = len(names) - MOST_NAMED
     if rest < 2:
         return ", ".join(names)
-    more = {"names": ", ".join(names[:MOST_NAMED]), "rest": rest}
-    return _("%(names)s and %(rest)s more") % more
+    return _("%(names)s and %(rest)s more") % {"names": ", ".join(names[:MOST_NAMED]), "rest": rest}
 
 
 @dataclass(frozen=True)
@@ -138,8 +137,7 @@ class MetricsAnswer:
             text = _("None of the %(n)d can be told from the one with the greatest value.")
         else:
             text = _("%(top)d of %(n)d cannot be told apart at the top.")
-        below = self.below_ceiling
-        return " ".join(part for part in (text % values, below) if part)
+        return " ".join(part for part in (text % values, self.below_ceiling) if part)
 
     @property
     def _is_none_beyond_chance(self) -> bool:

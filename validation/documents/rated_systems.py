@@ -22,9 +22,9 @@ from validation.analysis.rated_systems import (
     notes_of_counts,
 )
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
-from validation.documents.cells import mean_on_scale, note_of_cuts, on_scale
 from validation.documents.metric_tables import QUESTION, SYSTEM
 from validation.documents.purchases import DECIMALS, number_text, price_sentence, purchase_of
+from validation.documents.terms import mean_on_scale, note_of_cuts, on_scale
 from validation.results import Results
 
 TITLE = gettext_noop("Which system is better")

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from django.utils.translation import gettext as _, gettext_noop, ngettext
 
 from presentation.documents import Column, Number, P, Row, Section, Table
-from validation.analysis.estimated_means import PLANNED_LOOKS
 from validation.analysis.records import (
     DisagreementRecord,
     EstimatedDifferenceRecord,
@@ -14,10 +13,17 @@ from validation.analysis.records import (
     SystemScoreRecord,
     WorstRecord,
 )
-from validation.documents.cells import Limits, mean_on_scale, note_of_cuts, signed
+from validation.analysis.systems import PLANNED_LOOKS
 from validation.documents.metric_tables import METRIC, QUESTION, SYSTEM
 from validation.documents.rated_systems import TABLE_TITLE
-from validation.documents.terms import percent_text, reason_in_words
+from validation.documents.terms import (
+    Limits,
+    mean_on_scale,
+    note_of_cuts,
+    percent_text,
+    reason_in_words,
+    signed,
+)
 from validation.results import ALL, Results
 
 NO_SCORE = gettext_noop("no candidate of the system has a score")
@@ -114,8 +120,7 @@ def disagreements_table(results: Results) -> Table:
 
 
 def _of_pair(results: Results, kind: str, record: DisagreementRecord) -> str:
-    pair = f"{record.better} - {record.worse}"
-    return signed(results, kind, record, system=pair)
+    return signed(results, kind, record, system=f"{record.better} - {record.worse}")
 
 
 def worst_table(results: Results) -> Table:
@@ -263,10 +268,9 @@ def _note(row: EstimatedMeanRecord, confidence: float) -> str:
         "after up to %(most)d batches hold together %(all)s of the time.",
         row.look,
     )
-    level = f"{100 * row.confidence:.1f} %"
     said = text % {
         "n": row.look,
-        "level": level,
+        "level": f"{100 * row.confidence:.1f} %",
         "most": PLANNED_LOOKS,
         "all": percent_text(confidence),
     }

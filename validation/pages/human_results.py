@@ -37,8 +37,8 @@ from validation.analysis.human_results import (
     QuestionRecord,
 )
 from validation.analysis.records import RatedSystemRecord
-from validation.documents.cells import CUT
 from validation.documents.rated_systems import Verdict, is_told_apart, verdict_of
+from validation.documents.terms import CUT
 from validation.human_results import StoredHumanResults, current_human_results, list_human_results
 from validation.pages.result_sentences import (
     Scale,

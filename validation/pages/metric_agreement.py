@@ -63,8 +63,7 @@ class MetricRow:
         row = self.record
         if self.level != "item":
             return f"{row.n_rows:,}"
-        counts = {"n": f"{row.n_used:,}", "total": f"{row.n_groups:,}"}
-        return _("%(n)s of %(total)s") % counts
+        return _("%(n)s of %(total)s") % {"n": f"{row.n_used:,}", "total": f"{row.n_groups:,}"}
 
 
 class BestMetrics(MetricsAnswer):
@@ -431,12 +430,11 @@ def _cells(
 ) -> dict[tuple[str, str, int], ProtocolCell]:
     """By metric, signature and version number."""
     measure = Measure(view.question, ALL, "", view.level, view.coefficient)
-    tables = ResultPart.objects.filter(result__in=numbers, name="correlations")
     return {
         (row.metric, row.signature, numbers[table.result_id]): ProtocolCell(
             row.value, row.ci_low, row.ci_high, row.n_used
         )
-        for table in tables
+        for table in ResultPart.objects.filter(result__in=numbers, name="correlations")
         for row in unpack_table(CorrelationRecord, table.content)
         if measure_of(row) == measure
     }

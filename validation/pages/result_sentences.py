@@ -13,13 +13,13 @@ from presentation.numbers import shorten_names
 from validation.analysis.human_results import PREFERRED, SHARE
 from validation.analysis.rated_systems import ORDER
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
-from validation.documents.cells import on_scale
 from validation.documents.rated_systems import (
     has_too_few_items,
     is_told_apart,
     notes_of_share,
     rivals_of,
 )
+from validation.documents.terms import on_scale
 
 MOST_UNDECIDED = 4
 MOST_LINES = 3
@@ -135,11 +135,10 @@ class Standing:
         return is_told_apart(pair, pair.a) or is_told_apart(pair, pair.b)
 
     def _of_one(self, one: RatedSystemRecord) -> str:
-        limits = self.scale.interval(one)
         values = {
             "system": one.system,
             "value": self.scale.value(one.mean),
-            "limits": limits,
+            "limits": self.scale.interval(one),
             "yes": self.scale.yes,
             "high": f"{self.scale.high:g}",
             **self._raters,
@@ -227,10 +226,9 @@ class Standing:
 
     def _undecided(self) -> Iterator[CodedText]:
         """One line for all undecided pairs; notes intervals that exclude 0."""
-        names = [system.system for system in self.systems]
         pairs = [
             (a, b, pair)
-            for a, b in combinations(names, 2)
+            for a, b in combinations([system.system for system in self.systems], 2)
             if (pair := self.pair(a, b)) is not None and not self._decides(pair)
         ]
         if not pairs:
@@ -283,8 +281,7 @@ class Standing:
     @property
     def comparisons_text(self) -> str:
         n = sum(map(self._decides, self.pairs))
-        counts = {"n": n, "rest": len(self.pairs) - n}
-        return _("%(n)d told apart, %(rest)d not") % counts
+        return _("%(n)d told apart, %(rest)d not") % {"n": n, "rest": len(self.pairs) - n}
 
 
 def _leaves_out_zero(pair: RatedPairRecord) -> bool:

@@ -29,8 +29,7 @@ class Command(BaseCommand):
         funds_usd = None if Study.objects.filter(slug=SLUG).exists() else TEST_FUNDS_USD
         with served_site() as site_url:
             key = enrol_requester(site_url=site_url, name=SLUG, test_funds_usd=funds_usd)
-            marketplace = Marketplace(site_url, key)
-            cells = replay(folder=folder, marketplace=marketplace, reporter=bar)
+            cells = replay(folder=folder, marketplace=Marketplace(site_url, key), reporter=bar)
         if options["json"]:
             self.stdout.write(json.dumps(cells, indent=1))
         else:

@@ -8,11 +8,10 @@ from annotation.management.plain_table import natural, positive
 from presentation.files import write_whole
 from presentation.progress import bar
 from presentation.theme import rendered, themed
-from simulation.experiments import Experiment, Settings
+from simulation.experiments import EVALUATION_BY_MODE, Carry, Experiment, Qrels, Settings
 from simulation.figures import pictures
 from simulation.plans import CATALOGUES, RECOMMENDERS, USERS, Request, run_request, targets_of_qrels
 from simulation.reports import report, report_text
-from simulation.turn_measures import EVALUATION_BY_MODE, Carry, Qrels
 from simulation.users import Mode
 from stats.ranking import measure
 
@@ -150,8 +149,7 @@ class Command(BaseCommand):
             record["reading"] = request.readings.plain()
             self.stdout.write(json.dumps(record, indent=1))
         else:
-            lines = [report_text(experiment), *request.readings.lines()]
-            self.stdout.write("\n".join(lines))
+            self.stdout.write("\n".join([report_text(experiment), *request.readings.lines()]))
 
 
 def _record(request: Request, experiment: Experiment, options: dict[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from simulation.catalogue import Catalogue
+from simulation.catalogue import SPLIT, Catalogue, uniform
 from simulation.critics import Critic
-from simulation.draws import SPLIT, uniform
 from simulation.exceptions import CheckpointUnfit
 from stats.arguments import Floats, Integers, require_one_of
 
@@ -69,8 +68,7 @@ class TrainingSettings:
             next_item=(self.next_item, get_args(NextItem)),
             policy_terms=(self.policy_terms, get_args(PolicyTerms)),
         )
-        counts = ("width", "n_turns", "batch_size", "epochs", "n_negatives", "n_candidates")
-        for name in counts:
+        for name in ("width", "n_turns", "batch_size", "epochs", "n_negatives", "n_candidates"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
         for name in ("learning_rate", "temperature"):

@@ -29,8 +29,7 @@ class Tracker(nn.Module):
         self.join, self.unit_length = settings.join, settings.unit_length
         self.item = nn.Linear(n_features, width)
         self.critique = nn.Linear(critique_width, width)
-        joined = width if settings.join == "sum" else 2 * width
-        self.response = nn.Linear(joined, width, bias=False)
+        self.response = nn.Linear(width if settings.join == "sum" else 2 * width, width, bias=False)
         self.cell = nn.GRUCell(width, width, bias=False)
         self.head = nn.Linear(width, width, bias=False)
         self.value = nn.Sequential(
@@ -208,8 +207,7 @@ class Trainer:
         state, shown = dialogue.state.repeat_interleave(k, dim=0), candidates.flatten()
         ranks = target_ranks(points[shown], points, target).double()
         for _ in range(n_left):
-            critique = self._critiques(shown, target)
-            state = frozen.step(state, points[shown], critique)
+            state = frozen.step(state, points[shown], self._critiques(shown, target))
             ahead = frozen.query(state)
             ranks += target_ranks(ahead, points, target)
             shown = nearest(ahead, points, 1)[:, 0]

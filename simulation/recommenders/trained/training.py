@@ -14,6 +14,7 @@ from simulation.catalogue import Catalogue
 from simulation.critics import Critic
 from simulation.dialogues import simulate
 from simulation.exceptions import CheckpointUnfit
+from simulation.experiments import outcomes
 from simulation.recommenders.trained.settings import (
     Items,
     TrainingSettings,
@@ -23,7 +24,6 @@ from simulation.recommenders.trained.settings import (
 )
 from simulation.recommenders.trained.tracker import Batch, Tracker, TrainedRecommender, Trainer
 from simulation.targets import Targets, drawn_starts, filled
-from simulation.turn_measures import outcomes
 from simulation.users import sim_base
 from stats.arguments import Integers
 from stats.ranking import measure
@@ -197,8 +197,7 @@ def validation(tracker: Tracker, items: Items, settings: TrainingSettings) -> fl
         items.critic,
         n_turns=settings.n_turns,
     )
-    values = outcomes(log, (measure("nDCG@10"),), qrels="target").values
-    return float(values.mean())
+    return float(outcomes(log, (measure("nDCG@10"),), qrels="target").values.mean())
 
 
 def held_out(catalogue: Catalogue, items: Integers, *, seed: int) -> Targets:

@@ -38,7 +38,7 @@ from tests.codes import codes_of
 from tests.console.filled import add_batch, add_scores, scored_study, store_validation
 from tests.console.pages import words_of
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord, plain
-from validation.documents.cells import CUT, on_scale
+from validation.documents.terms import CUT, on_scale
 from validation.human_results import current_human_results
 from validation.versions import StoredResults, list_validations
 

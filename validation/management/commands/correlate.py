@@ -111,7 +111,6 @@ def _columns(options: dict[str, Any]) -> Columns:
 
 def _settings(options: dict[str, Any]) -> Settings:
     swaps: list[Swap] = options["permute"] or []
-    tests = (TESTS[swap] for swap in swaps)
     return Settings(
         levels=once(options["level"] or LEVELS),
         coefficients=once(options["coefficient"] or COEFFICIENTS),
@@ -122,6 +121,6 @@ def _settings(options: dict[str, Any]) -> Settings:
         n_permutations=options["permutations"],
         seed=options["seed"],
         lower_is_better=tuple(options["lower_is_better"]),
-        permutation_tests=once(tests),
+        permutation_tests=once(TESTS[swap] for swap in swaps),
         williams=options["williams"],
     )

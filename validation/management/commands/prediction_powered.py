@@ -114,11 +114,10 @@ class Command(TableCommand):
                 file, columns, confidence=options["confidence"], look=look, reading=reading
             )
         else:
-            estimand = Estimand(*(options[name] for name in ESTIMAND))
             result = powered_means_of_file(
                 file,
                 columns,
-                estimand=estimand,
+                estimand=Estimand(*(options[name] for name in ESTIMAND)),
                 confidence=options["confidence"],
                 look=look,
                 reading=reading,
