@@ -30,8 +30,7 @@ from simulation.critics import AttributeCritic, Critic
 from simulation.dialogues import DialogueLog, simulate
 from simulation.drawn_products import drawn_catalogue
 from simulation.experiments import Experiment, Settings, outcomes, run_experiment
-from simulation.recommenders import RandomRecommender, Recommender
-from simulation.recommenders.protocol import ShuffledCritic, WithoutHistory
+from simulation.recommenders import RandomRecommender, Recommender, ShuffledCritic, WithoutHistory
 from simulation.recommenders.trained.settings import items_of
 from simulation.reports import report_text
 from simulation.targets import Targets, from_judgments, targets_of

@@ -15,7 +15,7 @@ import numpy as np
 
 from simulation.catalogue import LEAVE, SWITCH, Catalogue, uniform
 from simulation.critics import Critic
-from simulation.recommenders.protocol import Recommender
+from simulation.recommenders import Recommender
 from simulation.targets import Targets
 from simulation.users import Flags, Situation, UserSimulator
 from stats.arguments import Floats, Integers
@@ -287,25 +287,3 @@ class DialogueLog:
 
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-GROUPS_PER_ITEM = 4
-
-
-def top_items(scores: Floats, depth: int) -> Integers:
-    """The `depth` best of each row, best first; of equal ones the one that comes first.
-
-    The depth-th best of groups' maxima is a bound that every one of them reaches, ties too, so
-    that only what reaches it is sorted. Shapes: (n, n_items) in, (n, depth) out.
-    """
-    n, n_items = scores.shape
-    n_groups = GROUPS_PER_ITEM * depth
-    if n_items < 4 * n_groups or not n:
-        return np.asarray(np.argsort(-scores, axis=1, kind="stable")[:, :depth])
-    width = n_items // n_groups
-    maxima = scores[:, : width * n_groups].reshape(n, n_groups, width).max(axis=2)
-    bound = np.partition(maxima, n_groups - depth, axis=1)[:, n_groups - depth]
-    row, item = np.nonzero(scores >= bound[:, None])
-    order = np.lexsort((item, -scores[row, item], row))
-    first = np.searchsorted(row, np.arange(n))
-    return np.asarray(item[order][first[:, None] + np.arange(depth)])

@@ -11,7 +11,7 @@ from presentation.records import plain_values
 from simulation.catalogue import Catalogue
 from simulation.critics import Critic
 from simulation.dialogues import DEPTH, DialogueLog, simulate
-from simulation.recommenders.protocol import Recommender
+from simulation.recommenders import Recommender
 from simulation.targets import NONE, Targets
 from simulation.users import Mode, UserSimulator
 from stats.arguments import Floats, Integers, require_one_of
@@ -221,7 +221,7 @@ def _notes_of_training(
 Qrels = Literal["accepted", "target", "target and alternatives", "alternatives"]
 # What counts after the end of a dialogue: 1 in all measures; its last list; a list of the found
 # item alone; or the lists of the turns that would have followed. After leaving, the last list.
-# Published numbers depend on it: an article may say that all measures are 1 after the end, while its
+# Published numbers depend on it: an article may say that all measures are 1 after the end, but its
 # program keeps a list of the found item alone, whose nDCG is 1 over the ideal gain of all relevant
 # items.
 Carry = Literal["one", "same list", "found alone", "none"]

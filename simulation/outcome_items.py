@@ -24,12 +24,13 @@ from simulation.models import DialogueStudy, FinalItem, SimulatedOutcome
 from simulation.outcome_study import LEAST_TARGETS
 from simulation.recorded_dialogues import (
     log_rows,
+    losses_and_gains,
     product_candidate,
     product_picture,
     product_words,
     require_in,
+    require_same_items,
 )
-from simulation.turn_items import losses_and_gains, require_same_items
 
 NEEDED = ("recommender", "user", "seed", "target", "turn", "shown", "found")
 ROWS_AT_ONCE = 2000

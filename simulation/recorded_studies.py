@@ -22,10 +22,9 @@ from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueLogPart, DialogueStudy, ExperimentVersion, StoredExperiment
 from simulation.outcome_items import outcome_items
 from simulation.plans import plan_of
-from simulation.recorded_dialogues import log_sha256, require_log
+from simulation.recorded_dialogues import log_sha256, require_log, switching_items
 from simulation.run_pieces import LOG_NAME, log_lines
 from simulation.stored_catalogues import read_stored
-from simulation.turn_items import switching_items
 
 if TYPE_CHECKING:
     from accounts.models import User

@@ -1,24 +1,183 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from functools import cached_property, partial
 from hashlib import sha256
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from annotation.agreement import judged_protocols
-from annotation.models import Study
+from django.db import transaction
+
+from annotation.agreement import judged_protocols, rounds_of
+from annotation.frames import judgment_frame
+from annotation.models import Question, Study, Submission
+from annotation.protocols.versions import numbered_version
 from annotation.study_facts import REPORT, RESULTS, VALIDATION, StudyResult, register_result
+from annotation.units import wins
 from metrics.exceptions import NothingToValidate
 from presentation.progress import Progress, silently
-from results.models import Result
+from results.computing import create_result, lock_subject
+from results.kinds import Computed
+from results.models import Result, ResultQuerySet
+from validation.analysis.human_results import (
+    CONDITION,
+    PREFERRED,
+    PROTOCOL,
+    UNFLAGGED,
+    QuestionRecord,
+    QuestionResult,
+    QuestionScale,
+    question_result,
+)
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 from validation.analysis.settings import Settings
 from validation.datasheet import whole_report
-from validation.human_results import (
-    compute_human_results,
-    current_human_results,
-    human_results_fingerprint,
-)
 from validation.models import ValidationOutcome
 from validation.study_report import REPORT_FILES
 from validation.versions import make_validation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+HUMAN_RESULTS = "human_results"
+# Version of the record and of the computation; results of another form are out of date.
+HUMAN_RESULTS_FORM = 6
+MOST_PARTS = 12
+JudgedPart = tuple[str, str, "pd.DataFrame"]
+Part = tuple[str, str, str]
+R = TypeVar("R", RatedSystemRecord, RatedPairRecord)
+
+
+def human_results_fingerprint(study: Study) -> str:
+    """Depends on the number of changes of the judgments."""
+    return sha256(
+        repr(("results", HUMAN_RESULTS_FORM, study.pk, study.judgments_version)).encode()
+    ).hexdigest()
+
+
+def list_human_results(study: Study) -> ResultQuerySet:
+    return Result.objects.of(study, HUMAN_RESULTS)
+
+
+def current_human_results(study: Study) -> Result | None:
+    """None if the results of the study as loaded are not computed yet."""
+    current = list_human_results(study).filter(fingerprint=human_results_fingerprint(study))
+    return current.defer(None).first()
+
+
+class StoredHumanResults:
+    def __init__(self, study: Study, version: Result) -> None:
+        self.study, self.version, self.record = study, version, version.record
+
+    @cached_property
+    def questions(self) -> list[QuestionRecord]:
+        return [QuestionRecord(**row) for row in self.record["questions"]]
+
+    @cached_property
+    def systems(self) -> dict[Part, list[RatedSystemRecord]]:
+        return _group_by_part(RatedSystemRecord, self.record["systems"])
+
+    @cached_property
+    def pairs(self) -> dict[Part, list[RatedPairRecord]]:
+        return _group_by_part(RatedPairRecord, self.record["pairs"])
+
+
+def _group_by_part(kind: type[R], rows: Iterable[dict[str, Any]]) -> dict[Part, list[R]]:
+    parts: dict[Part, list[R]] = {}
+    for row in rows:
+        values = {name: value for name, value in row.items() if name not in ("scope", "by")}
+        parts.setdefault((row["question"], row["scope"], row["by"]), []).append(kind(**values))
+    return parts
+
+
+def compute_human_results(study: Study, progress: Progress = silently) -> Result:
+    """Compute every question judged in the first round and store the study's next version."""
+    # Loaded first: what changes meanwhile makes the version out of date, and never wrong.
+    study = Study.objects.get(pk=study.pk)
+    round = next(iter(rounds_of(study)), 1)
+    frame = _of_round(judgment_frame(study), round)
+    n_flagged = Submission.objects.of(study).accepted().filter(round=round).flagged().count()
+    parts = list(_parts(study, frame, round))
+    judged = [one for one in study.questions.all() if (frame["question"] == one.name).any()]
+    results = [_result(one, frame, parts) for one in progress(judged, len(judged))]
+    return _store_human_results(study, round, n_flagged, results)
+
+
+def _result(question: Question, frame: pd.DataFrame, parts: Sequence[JudgedPart]) -> QuestionResult:
+    scale = QuestionScale(
+        question.name,
+        question.kind,
+        question.level,
+        question.scale_min,
+        question.scale_max,
+        tuple(question.categories),
+    )
+    of_parts = [(scope, by, _under(question, rows)) for scope, by, rows in parts]
+    who_won = partial(wins, question) if scale.measure == PREFERRED else None
+    return question_result(scale, _under(question, frame), of_parts, who_won)
+
+
+def _under(question: Question, frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[(frame["question"] == question.name) & frame["value"].notna()]
+
+
+def _of_round(frame: pd.DataFrame, round: int) -> pd.DataFrame:
+    return frame[frame["round"] == round]
+
+
+def _parts(study: Study, frame: pd.DataFrame, round: int) -> Iterator[JudgedPart]:
+    """Without flagged work; by condition and protocol version, if there are several."""
+    import pandas as pd
+
+    flagged = Submission.objects.of(study).accepted().flagged().filter(round=round)
+    names = list(flagged.values_list("annotator__pseudonym", "item__key"))
+    if names:
+        passes = pd.MultiIndex.from_frame(frame[["annotator", "item"]].astype(str))
+        yield UNFLAGGED, "", frame[~passes.isin(pd.MultiIndex.from_tuples(names))]
+    conditions = sorted(map(str, frame["condition"].unique()))
+    if 1 < len(conditions) <= MOST_PARTS:
+        for name in conditions:
+            yield CONDITION, name, frame[frame["condition"] == name]
+    numbers = judged_protocols(study, round=round)
+    if len(numbers) > 1:
+        for number in numbers[-MOST_PARTS:]:
+            of_version = judgment_frame(study, protocol=numbered_version(study, number))
+            yield PROTOCOL, str(number), _of_round(of_version, round)
+
+
+@transaction.atomic
+def _store_human_results(
+    study: Study, round: int, n_flagged: int, results: Sequence[QuestionResult]
+) -> Result:
+    """Replaces earlier versions."""
+    lock_subject(study)
+    record = {
+        "round": round,
+        "n_flagged": n_flagged,
+        "questions": [asdict(one.summary) for one in results],
+        "systems": list(_part_rows(results, "systems")),
+        "pairs": list(_part_rows(results, "pairs")),
+        "bins": [asdict(row) for one in results for row in one.bins],
+        "lowest": [asdict(row) for one in results for row in one.lowest],
+    }
+    version = create_result(
+        subject=study,
+        kind=HUMAN_RESULTS,
+        form=HUMAN_RESULTS_FORM,
+        fingerprint=human_results_fingerprint(study),
+        computed=Computed(record=record),
+    )
+    list_human_results(study).exclude(pk=version.pk).delete()
+    return version
+
+
+def _part_rows(results: Sequence[QuestionResult], name: str) -> Iterator[dict[str, Any]]:
+    for result in results:
+        for part in result.parts:
+            for row in getattr(part, name):
+                yield {"scope": part.scope, "by": part.by} | asdict(row)
+
 
 # What a report's files hold; another form makes those that are stored out of date.
 FORM = 7

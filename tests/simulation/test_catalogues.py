@@ -10,12 +10,16 @@ import pytest
 
 from simulation.catalogue import Catalogue
 from simulation.critics import AttributeCritic, DirectionCritic
-from simulation.dialogues import simulate, top_items
+from simulation.dialogues import simulate
 from simulation.drawn_products import KINDS, drawn_catalogue, stand_in_catalogue, title
 from simulation.exceptions import CatalogueUnfit, TargetsUnfit
 from simulation.product_files import read_fashion_iq, read_folder, read_shoes, read_sprite
-from simulation.recommenders import EmbeddingRecommender, RandomRecommender
-from simulation.recommenders.protocol import nearest_items
+from simulation.recommenders import (
+    EmbeddingRecommender,
+    RandomRecommender,
+    nearest_items,
+    top_items,
+)
 from simulation.targets import from_judgments, targets_of
 from simulation.users import sim_base
 from tests.codes import refused, refused_naming

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from simulation.exceptions import DialoguesUnfit
-from simulation.recorded_dialogues import log_rows
-from simulation.turn_items import losses_and_gains
+from simulation.recorded_dialogues import log_rows, losses_and_gains
 from tests.codes import refused, refused_naming
 
 ROW: dict[str, Any] = {

@@ -15,8 +15,7 @@ from simulation.dialogues import simulate
 from simulation.drawn_products import drawn_catalogue
 from simulation.exceptions import CheckpointUnfit
 from simulation.experiments import outcomes
-from simulation.recommenders import RandomRecommender, Recommender
-from simulation.recommenders.protocol import ShuffledCritic, WithoutHistory
+from simulation.recommenders import RandomRecommender, Recommender, ShuffledCritic, WithoutHistory
 from simulation.recommenders.trained.settings import items_of, settings_of
 from simulation.recommenders.trained.tracker import (
     Batch,

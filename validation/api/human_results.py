@@ -15,9 +15,38 @@ from console.api.endpoint import Endpoint, Filters
 from results.models import Result
 from validation.analysis.human_results import Bin, LowestCandidate, QuestionRecord
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
-from validation.api.records import RecordSerializer
 from validation.documents.rated_systems import is_told_apart
 from validation.pages.human_results import HumanResultsView, view_questions
+
+FIELDS: dict[str, type[serializers.Field[Any, Any, Any, Any]]] = {
+    "str": serializers.CharField,
+    "int": serializers.IntegerField,
+    "float": serializers.FloatField,
+    "bool": serializers.BooleanField,
+}
+
+
+class RecordSerializer(serializers.Serializer[Any]):
+    """The fields of `Meta.record` that `Meta.fields` names; those that need a help text, or are no
+    fields of the record, are declared."""
+
+    class Meta:
+        record: type
+        fields: list[str]
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        declared = super().get_fields()
+        types = {one.name: str(one.type) for one in fields(self.Meta.record)}
+        return {
+            name: declared[name] if name in declared else _make_field(types[name])
+            for name in self.Meta.fields
+        }
+
+
+def _make_field(annotation: str) -> serializers.Field[Any, Any, Any, Any]:
+    name, *rest = annotation.split(" | ")
+    return FIELDS[name](allow_null=bool(rest))
+
 
 OF_A_PART = {
     "scope": "`all`; `unflagged`, without flagged work; `condition` or `protocol`, of one of them.",

@@ -15,7 +15,7 @@ from console.api.endpoint import Endpoint, Filters
 from console.api.operations import being_computed, reads
 from results.models import Result
 from validation.analysis.records import CeilingRecord, plain
-from validation.api.records import RecordSerializer
+from validation.api.human_results import RecordSerializer
 from validation.api.results import (
     CorrelationSerializer,
     is_pending,

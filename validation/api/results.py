@@ -35,12 +35,11 @@ from validation.analysis.records import CorrelationRecord
 from validation.api.human_results import (
     HumanResultsFilters,
     HumanResultsSerializer,
+    RecordSerializer,
     results_record,
 )
-from validation.api.records import RecordSerializer
-from validation.human_results import current_human_results
 from validation.results import correlations_of
-from validation.study_results import outcome_of
+from validation.study_results import current_human_results, outcome_of
 from validation.versions import StoredResults
 from work.models import Job
 

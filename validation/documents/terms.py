@@ -157,9 +157,9 @@ def name_of(words: Mapping[str, str], name: str) -> str:
     return words.get(name, name)
 
 
-# A t interval knows no scale and may reach beyond it, if ratings are few or many are at one end. The
-# mean lies on the scale, so the cut interval contains it exactly as often; records keep the interval
-# as it is computed. The same holds for the difference of two coefficients of few items.
+# A t interval knows no scale and may reach beyond it, if ratings are few or many are at one end.
+# The mean lies on the scale, so a cut interval contains it exactly as often. Records keep intervals
+# as they are computed. The same holds for differences of two coefficients of few items.
 
 # As much of the input's hash as tells two inputs of a study apart.
 DIGEST_CHARACTERS = 12

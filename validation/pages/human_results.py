@@ -39,11 +39,11 @@ from validation.analysis.human_results import (
 from validation.analysis.records import RatedSystemRecord
 from validation.documents.rated_systems import Verdict, is_told_apart, verdict_of
 from validation.documents.terms import CUT
-from validation.human_results import StoredHumanResults, current_human_results, list_human_results
 from validation.pages.result_sentences import (
     Scale,
     Standing,
 )
+from validation.study_results import StoredHumanResults, current_human_results, list_human_results
 
 
 @dataclass(frozen=True)

@@ -33,13 +33,17 @@ from validation.analysis.records import CorrelationRecord
 from validation.analysis.settings import Settings
 from validation.documents.metrics_answers import measure_name, metrics_answers, names_of, size_text
 from validation.documents.terms import RESAMPLES, TESTS
-from validation.human_results import HUMAN_RESULTS, StoredHumanResults, current_human_results
 from validation.models import ValidationOutcome
 from validation.pages.result_sentences import (
     Scale,
     Standing,
 )
-from validation.study_results import current_version
+from validation.study_results import (
+    HUMAN_RESULTS,
+    StoredHumanResults,
+    current_human_results,
+    current_version,
+)
 from validation.versions import StoredResults
 
 if TYPE_CHECKING:

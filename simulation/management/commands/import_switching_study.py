@@ -8,9 +8,9 @@ from annotation.management.plain_table import natural, positive
 from annotation.relevance import relevance_sources
 from simulation.catalogue import Catalogue
 from simulation.management.dialogue_import import DialogueImportCommand
+from simulation.recorded_dialogues import switching_items
 from simulation.recorded_studies import DialogueItems
 from simulation.targets import from_judgments
-from simulation.turn_items import switching_items
 
 
 class Command(DialogueImportCommand):

@@ -8,7 +8,7 @@ import torch  # noqa: TID253
 from torch import nn  # noqa: TID253
 
 from simulation.catalogue import Catalogue, on_grid
-from simulation.recommenders.protocol import nearest_items
+from simulation.recommenders import nearest_items
 from simulation.recommenders.trained.settings import Items, TrainingSettings, features_of
 from stats.arguments import Floats, Integers
 

@@ -19,8 +19,8 @@ from tests.hits.pages.test_costs import (
     MOST_STATEMENTS,
 )
 from validation.analysis.records import CorrelationRecord
-from validation.human_results import list_human_results
 from validation.pages.human_results import view_questions
+from validation.study_results import list_human_results
 from validation.versions import StoredResults, list_validations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]

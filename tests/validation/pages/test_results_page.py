@@ -39,7 +39,7 @@ from tests.console.filled import add_batch, add_scores, scored_study, store_vali
 from tests.console.pages import words_of
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord, plain
 from validation.documents.terms import CUT, on_scale
-from validation.human_results import current_human_results
+from validation.study_results import current_human_results
 from validation.versions import StoredResults, list_validations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
