@@ -149,9 +149,9 @@ def origin_of(dialogues: DialogueStudy) -> dict[str, Any]:
     return {name: getattr(dialogues, name) for name in names}
 
 
-# Items of a switching study: turns of recorded dialogues, as many losses as gains by a seed. A worker
-# sees the target, the item before, the item now, and alternatives of the target to take instead, but
-# not the recommender, nor whether the turn was a loss or a gain.
+# Items of a switching study: turns of recorded dialogues, as many losses as gains by a seed. A
+# worker sees the target, the item before, the item now, and alternatives of the target to take
+# instead, but not the recommender, nor whether the turn was a loss or a gain.
 NEEDED = ("recommender", "user", "seed", "target", "turn", "shown", "delta")
 NAMES = "You look for", "Shown before", "Shown now"
 # A line each. No colon behind the names: it would be a conversation of three speakers.
