@@ -198,16 +198,13 @@ class Variant:
     reason: str | None = None
 
     def record(self) -> dict[str, Any]:
-        numbers = plain_values(
-            {"tau": self.tau, "tau_low": self.tau_low, "tau_high": self.tau_high}
-        )
         return {
             "choice": self.choice,
             "value": self.value,
             "user": self.user,
             "measure": self.measure.name,
             "means": plain_values(self.means),
-            **numbers,
+            **plain_values({"tau": self.tau, "tau_low": self.tau_low, "tau_high": self.tau_high}),
             "reason": self.reason,
         }
 

@@ -256,10 +256,9 @@ def _ceiling(people: PeoplesOutcomes, seed: int) -> tuple[Ceiling, str]:
 def outcome_record(study: Study, **options: Any) -> dict[str, Any]:
     result = outcome_result(study, **options)
     named = {"margin": MARGIN, "confidence": 0.95, "n_draws": N_DRAWS, "seed": 0} | options
-    settings = {name: named[name] for name in ("margin", "confidence", "n_draws", "seed")}
     return {
         "study": study.slug,
         "origin": origin_of(dialogues_of(study, DialogueStudy.Kind.OUTCOMES)),
-        **settings,
+        **{name: named[name] for name in ("margin", "confidence", "n_draws", "seed")},
         **result.record(),
     }

@@ -58,11 +58,10 @@ class Order:
     reasons: dict[str, str] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
-        limits = {name: plain_limits(pair) for name, pair in self.limits.items()}
         return {
             "user": self.user,
             "values": plain_values(self.values),
-            "limits": limits,
+            "limits": {name: plain_limits(pair) for name, pair in self.limits.items()},
             "reasons": self.reasons,
             "alike": self.alike,
             "opposite": self.opposite,

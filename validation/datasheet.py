@@ -70,10 +70,11 @@ def answer_of(facts: StudyFacts, version: Result | None) -> str:
         leaders.setdefault(row.question, row)
     if not leaders:
         n, n_annotators = facts.n_judgments, facts.counts["n_annotators"]
-        judgments = ngettext("%(n)s judgment", "%(n)s judgments", n) % {"n": f"{n:,}"}
-        annotators = ngettext("%(n)s annotator", "%(n)s annotators", n_annotators)
-        sizes = {"judgments": judgments, "annotators": annotators % {"n": f"{n_annotators:,}"}}
-        return _("%(judgments)s by %(annotators)s; no systems are compared.") % sizes
+        return _("%(judgments)s by %(annotators)s; no systems are compared.") % {
+            "judgments": ngettext("%(n)s judgment", "%(n)s judgments", n) % {"n": f"{n:,}"},
+            "annotators": ngettext("%(n)s annotator", "%(n)s annotators", n_annotators)
+            % {"n": f"{n_annotators:,}"},
+        }
     text = _(
         "%(question)s: %(raters)s rate %(system)s highest, %(mean)s on average of %(n)s judgments; "
         "whether that could be chance has not been tested."

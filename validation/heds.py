@@ -76,7 +76,6 @@ def heds_document(study: Study, version: Result | None) -> Document:
         for number, (title, name, filled) in enumerate(parts)
     ]
     filled = [answer for _t, _n, rows in parts for *_rest, answer in rows]
-    n_open = sum(answer == _(UNKNOWN) for answer in filled)
     return Document(
         title=_("Human Evaluation Datasheet: %(study)s") % {"study": study.title or study.slug},
         sections=[
@@ -89,7 +88,7 @@ def heds_document(study: Study, version: Result | None) -> Document:
                         "HumEval), in fewer words. %(open)s of %(all)s "
                         "answers are to be filled in by people."
                     )
-                    % {"open": n_open, "all": len(filled)}
+                    % {"open": sum(answer == _(UNKNOWN) for answer in filled), "all": len(filled)}
                 ],
             ),
         ],
@@ -171,12 +170,16 @@ def _recruited(facts: StudyFacts) -> str:
     parts = []
     own = [batch for batch, _report in facts.batches if not batch.is_recruited]
     if names := ", ".join(dict.fromkeys(str(batch.connection) for batch in own)):
-        text = _("As workers of a marketplace that speaks the Mechanical Turk API: %(names)s.")
-        parts.append(text % {"names": names})
+        parts.append(
+            _("As workers of a marketplace that speaks the Mechanical Turk API: %(names)s.")
+            % {"names": names}
+        )
     studies = facts.recruitments
     if names := ", ".join(dict.fromkeys(one.recruiter.name for one in studies)):
-        text = _("As participants of a recruiter, who finds, screens and pays them: %(names)s.")
-        parts.append(text % {"names": names})
+        parts.append(
+            _("As participants of a recruiter, who finds, screens and pays them: %(names)s.")
+            % {"names": names}
+        )
     if filters := "; ".join(dict.fromkeys(line for one in studies for line in one.filters)):
         parts.append(_("Invited by: %(filters)s.") % {"filters": filters})
     return " ".join(parts) or _(UNKNOWN)
@@ -191,9 +194,10 @@ def _training(facts: StudyFacts) -> str:
         values = {"title": test.title, "n": len(test.cases), "pass": test.pass_percent}
         parts.append(_("%(title)s of %(n)s pages, passed at %(pass)s %%") % values)
     if (practice := document.qualifications.practice) is not None:
-        values = {"n": len(practice.items), "pass": practice.pass_percent}
-        text = _("practice at up to %(n)s items with feedback, paid, passed at %(pass)s %%")
-        parts.append(text % values)
+        parts.append(
+            _("practice at up to %(n)s items with feedback, paid, passed at %(pass)s %%")
+            % {"n": len(practice.items), "pass": practice.pass_percent}
+        )
     return "; ".join(parts) or (_("none") if facts.version else _(UNKNOWN))
 
 
@@ -223,19 +227,18 @@ def _quality(facts: StudyFacts) -> str:
     parts = []
     if facts.protocol.checks:
         kinds = ", ".join(dict.fromkeys(check.kind for check in facts.protocol.checks))
-        values = {"kinds": kinds, "n": facts.n_failed_checks}
         parts.append(
-            _("automatic checks placed among the pages: %(kinds)s (%(n)s failed)") % values
+            _("automatic checks placed among the pages: %(kinds)s (%(n)s failed)")
+            % {"kinds": kinds, "n": facts.n_failed_checks}
         )
     counts = facts.counts
     if counts["n_rejected"] or counts["n_flagged"]:
-        values = {"rejected": counts["n_rejected"], "flagged": counts["n_flagged"]}
         parts.append(
             _(
                 "manual review: %(rejected)s submissions rejected, which count nowhere, and "
                 "%(flagged)s flagged by hand"
             )
-            % values
+            % {"rejected": counts["n_rejected"], "flagged": counts["n_flagged"]}
         )
     return "; ".join(parts) or _(UNKNOWN)
 
@@ -248,14 +251,10 @@ def _interface(facts: StudyFacts) -> str:
     displayed = ", ".join(parts) or _("nothing of the item")
     if facts.version is None and not facts.batches:
         return _(UNKNOWN)
-    values = {"shown": displayed, "n": n, "order": facts.protocol.order.policy}
-    return (
-        _(
-            "A page an item with %(shown)s and up to %(n)s candidates without the systems' names, "
-            "in the order '%(order)s', each with its questions."
-        )
-        % values
-    )
+    return _(
+        "A page an item with %(shown)s and up to %(n)s candidates without the systems' names, "
+        "in the order '%(order)s', each with its questions."
+    ) % {"shown": displayed, "n": n, "order": facts.protocol.order.policy}
 
 
 def _freedom(facts: StudyFacts) -> str:

@@ -120,19 +120,18 @@ def question_result(
     others = [
         part_result(scale, rows, scope, by, wins, are_two=are_two) for scope, by, rows in parts
     ]
-    summary = QuestionRecord(
-        question=scale.question,
-        measure=scale.measure,
-        comparison=scale.comparison,
-        scale_low=scale.low,
-        scale_high=scale.high,
-        n_judgments=_n_judgments(scale, frame),
-        n_items=frame["item"].nunique(),
-        n_annotators=frame["annotator"].nunique(),
-        n_items_with=_items_with(frame) if scale.measure == SHARE else None,
-    )
     return QuestionResult(
-        summary=summary,
+        summary=QuestionRecord(
+            question=scale.question,
+            measure=scale.measure,
+            comparison=scale.comparison,
+            scale_low=scale.low,
+            scale_high=scale.high,
+            n_judgments=_n_judgments(scale, frame),
+            n_items=frame["item"].nunique(),
+            n_annotators=frame["annotator"].nunique(),
+            n_items_with=_items_with(frame) if scale.measure == SHARE else None,
+        ),
         parts=[whole, *(_of_leaders(other, whole) for other in others)],
         bins=list(_bins(scale, frame)),
         lowest=list(_lowest(scale.question, frame)) if scale.measure in (MEAN, SHARE) else [],

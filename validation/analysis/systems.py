@@ -224,9 +224,9 @@ def estimated_differences(
         ]
         if not pairs:
             continue
-        n_untested = untested_pairs(rows["system"].nunique(), len(pairs))
         adjusted = holm(
-            [nan if pair.p is None else pair.p for pair in pairs], n_untested=n_untested
+            [nan if pair.p is None else pair.p for pair in pairs],
+            n_untested=untested_pairs(rows["system"].nunique(), len(pairs)),
         )
         for pair, p in zip(pairs, adjusted, strict=True):
             yield replace(pair, p_adjusted=None if isnan(p) else float(p))

@@ -20,12 +20,16 @@ def forest_in_words(rows: pd.DataFrame, statistic: str) -> str:
     """Each metric's correlation, or the range of them if there are many."""
     defined = rows[rows["value"].notna()]
     if defined.empty:
-        text = _("%(statistic)s is defined for no metric.") % {"statistic": statistic}
-        return CodedText(text, code="undefined")
+        return CodedText(
+            _("%(statistic)s is defined for no metric.") % {"statistic": statistic},
+            code="undefined",
+        )
     if len(defined) > MOST_LISTED:
         n = len(defined)
-        text = ngettext("%(n)d correlation, %(range)s", "%(n)d correlations, %(range)s", n)
-        sentence = text % {"n": n, "range": _range(defined)}
+        sentence = ngettext("%(n)d correlation, %(range)s", "%(n)d correlations, %(range)s", n) % {
+            "n": n,
+            "range": _range(defined),
+        }
     else:
         sentence = "; ".join(_with_interval(row) for row in defined.to_dict(orient="records"))
     ceilings = rows["ceiling"].dropna().unique()
@@ -40,25 +44,27 @@ def forest_in_words(rows: pd.DataFrame, statistic: str) -> str:
 def heat_map_in_words(rows: pd.DataFrame, statistic: str) -> str:
     defined = rows[rows["value"].notna()]
     if defined.empty:
-        text = _("%(statistic)s is defined for no metric and question.")
-        return CodedText(text % {"statistic": statistic}, code="undefined")
+        return CodedText(
+            _("%(statistic)s is defined for no metric and question.") % {"statistic": statistic},
+            code="undefined",
+        )
     n_undefined = len(rows) - len(defined)
     pair = _("%(metric)s for %(question)s")
     named = defined.assign(metric=[pair % row for row in defined.to_dict(orient="records")])
     values = {"statistic": statistic, "range": _range(named) + _undefined(n_undefined)}
     sizes = {"metrics": rows["metric"].nunique(), "questions": rows["question"].nunique()}
-    text = _("%(statistic)s, metrics by questions: %(metrics)d by %(questions)d, %(range)s.")
-    return text % (values | sizes)
+    return _("%(statistic)s, metrics by questions: %(metrics)d by %(questions)d, %(range)s.") % (
+        values | sizes
+    )
 
 
 def scatter_in_words(cells: pd.DataFrame, human: str, metric: str) -> str:
     known = cells.dropna(subset=["human", "score"])
-    text = ngettext(
+    sentence = ngettext(
         "%(metric)s against %(human)s, %(n)s candidate",
         "%(metric)s against %(human)s, %(n)s candidates",
         len(known),
-    )
-    sentence = text % {"metric": metric, "human": human, "n": f"{len(known):,}"}
+    ) % {"metric": metric, "human": human, "n": f"{len(known):,}"}
     if len(known) > MOST_POINTS:
         sentence += _(", counted by part")
     if min(known["human"].nunique(), known["score"].nunique()) > 1:
@@ -72,12 +78,11 @@ def significance_in_words(comparisons: pd.DataFrame, p: str = "p_holm", alpha: f
     if tested.empty:
         return CodedText(_("No two metrics could be tested."), code="undefined")
     sure = tested[tested[p] < alpha]
-    text = ngettext(
+    sentence = ngettext(
         "%(n)d of %(total)d pair of metrics differs at %(alpha)s, by adjusted p",
         "%(n)d of %(total)d pairs of metrics differ at %(alpha)s, by adjusted p",
         len(tested),
-    )
-    sentence = text % {"n": len(sure), "total": len(tested), "alpha": f"{alpha:g}"}
+    ) % {"n": len(sure), "total": len(tested), "alpha": f"{alpha:g}"}
     pairs = [_over(row) for row in sure.to_dict(orient="records")]
     if 0 < len(pairs) <= MOST_LISTED:
         sentence += f": {'; '.join(pairs)}"
@@ -107,20 +112,21 @@ def ranks_in_words(ranks: pd.DataFrame) -> str:
 
 def _nearness(moved: pd.Series[float]) -> CodedText:
     if moved.max() == 0:
-        text = ngettext(". %(metrics)s has this order", ". %(metrics)s have this order", len(moved))
-        return CodedText(text % {"metrics": ", ".join(map(str, moved.index))}, code="same_order")
+        return CodedText(
+            ngettext(". %(metrics)s has this order", ". %(metrics)s have this order", len(moved))
+            % {"metrics": ", ".join(map(str, moved.index))},
+            code="same_order",
+        )
     if len(moved) > 1 and moved.min() == moved.max():
         return CodedText(_(". The metrics are equally far from this order"), code="equally_far")
     nearest, farthest = (moved.index[moved == end] for end in (moved.min(), moved.max()))
-    text = ngettext(
+    sentence = ngettext(
         ". %(metrics)s is nearest to this order",
         ". %(metrics)s are nearest to this order",
         len(nearest),
-    )
-    sentence = text % {"metrics": ", ".join(map(str, nearest))}
+    ) % {"metrics": ", ".join(map(str, nearest))}
     if len(moved) > 1:
-        text = _(", %(metrics)s farthest from it")
-        sentence += text % {"metrics": ", ".join(map(str, farthest))}
+        sentence += _(", %(metrics)s farthest from it") % {"metrics": ", ".join(map(str, farthest))}
     return CodedText(sentence, code="nearest")
 
 

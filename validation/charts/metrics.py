@@ -103,8 +103,10 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
         )
     title = statistic
     if bool(rows["ci_low"].notna().any()):
-        sentence = _("%(statistic)s, with its %(percent)s\u00a0%% interval")
-        title = sentence % {"statistic": statistic, "percent": f"{100 * confidence:g}"}
+        title = _("%(statistic)s, with its %(percent)s\u00a0%% interval") % {
+            "statistic": statistic,
+            "percent": f"{100 * confidence:g}",
+        }
     x = alt.X(
         "value:Q",
         title=axis_title(title),

@@ -262,9 +262,9 @@ def _differences(cells: pd.DataFrame, confidence: float, look: Look) -> tuple[di
         one = _mean(pair, look.level(confidence))
         p = look.scaled(p_of_no_difference(one), confidence)
         rows.append({"a": a, "b": b, **_record(one), "p": None if isnan(p) else p})
-    n_untested = untested_pairs(cells["system"].nunique(), len(rows))
     adjusted = holm(
-        [np.nan if row["p"] is None else row["p"] for row in rows], n_untested=n_untested
+        [np.nan if row["p"] is None else row["p"] for row in rows],
+        n_untested=untested_pairs(cells["system"].nunique(), len(rows)),
     )
     return tuple(
         row | plain_values({"p_adjusted": float(p)}) for row, p in zip(rows, adjusted, strict=True)

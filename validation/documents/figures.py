@@ -167,8 +167,10 @@ def scatter_figure(results: Results, question: str, metric: str, scatter: Scatte
 
 
 def scatter_caption(question: str, metric: str) -> str:
-    text = _("%(question)s: human value and score of %(metric)s, candidate by candidate")
-    return text % {"question": question, "metric": metric}
+    return _("%(question)s: human value and score of %(metric)s, candidate by candidate") % {
+        "question": question,
+        "metric": metric,
+    }
 
 
 def _of(question: str, condition: str) -> str:

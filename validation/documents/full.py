@@ -163,16 +163,6 @@ def _row_name(row: Row) -> str:
 
 
 def scores_table(results: Results) -> Table:
-    rows: list[Row] = [
-        (
-            results.label(one),
-            one.signature,
-            one.n_scores,
-            one.n_undefined + one.n_unparsed,
-            one.digest[:12],
-        )
-        for one in results.inputs.score_sets
-    ]
     return Table(
         name="score-sets",
         caption=_("The sets of scores"),
@@ -183,7 +173,16 @@ def scores_table(results: Results) -> Table:
             Column(_("Undefined")),
             Column(_("Input"), is_number=False),
         ],
-        rows=rows,
+        rows=[
+            (
+                results.label(one),
+                one.signature,
+                one.n_scores,
+                one.n_undefined + one.n_unparsed,
+                one.digest[:12],
+            )
+            for one in results.inputs.score_sets
+        ],
     )
 
 

@@ -45,7 +45,6 @@ def methods_sentences(settings: Settings, inputs: Inputs) -> Iterator[CodedText]
 
 def _material(inputs: Inputs) -> str:
     n_metrics = len(inputs.score_sets)
-    scores = ngettext("one set of scores", "%(n)d sets of scores", n_metrics) % {"n": n_metrics}
     return _(
         "%(n_counted)s of %(n_judgments)s judgments by %(n_annotators)s annotators, "
         "of %(n_candidates)s candidates in %(n_items)s items, were set against "
@@ -56,7 +55,8 @@ def _material(inputs: Inputs) -> str:
         "n_annotators": f"{inputs.n_annotators:,}",
         "n_candidates": f"{inputs.n_candidates:,}",
         "n_items": f"{inputs.n_items:,}",
-        "scores": scores,
+        "scores": ngettext("one set of scores", "%(n)d sets of scores", n_metrics)
+        % {"n": n_metrics},
     }
 
 

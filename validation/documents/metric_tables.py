@@ -63,36 +63,34 @@ def correlations_table(results: Results, level: str) -> Table:
         for name in results.coefficients
         if any((one.level, one.coefficient) == (level, name) for one in results.measures)
     ]
-    columns = [
-        QUESTION,
-        CONDITION,
-        METRIC,
-        *(Column(name_of(COEFFICIENTS, name)) for name in coefficients),
-        Column(_("Groups used")),
-        Column(_("Candidates scored")),
-        Column(_("Rank")),
-    ]
-    rows: list[Row] = [
-        (
-            first.question,
-            condition_text(first),
-            results.label(first),
-            *(correlation(results, of_one.get(name)) for name in coefficients),
-            _("%(n_used)s of %(n_groups)s")
-            % {"n_used": f"{first.n_used:,}", "n_groups": f"{first.n_groups:,}"},
-            _("%(n_scored)s of %(n_candidates)s")
-            % {"n_scored": f"{first.n_scored:,}", "n_candidates": f"{first.n_candidates:,}"},
-            "" if first.cluster is None else str(first.cluster),
-        )
-        for of_one in _by_metric(results.rows(CorrelationRecord, level=level))
-        for first in [of_one.get(results.coefficient) or next(iter(of_one.values()))]
-    ]
     return Table(
         name=f"correlations-{level}",
         caption=_("Correlation of metrics with human ratings, %(level)s, with intervals")
         % {"level": name_of(LEVELS, level)},
-        columns=columns,
-        rows=rows,
+        columns=[
+            QUESTION,
+            CONDITION,
+            METRIC,
+            *(Column(name_of(COEFFICIENTS, name)) for name in coefficients),
+            Column(_("Groups used")),
+            Column(_("Candidates scored")),
+            Column(_("Rank")),
+        ],
+        rows=[
+            (
+                first.question,
+                condition_text(first),
+                results.label(first),
+                *(correlation(results, of_one.get(name)) for name in coefficients),
+                _("%(n_used)s of %(n_groups)s")
+                % {"n_used": f"{first.n_used:,}", "n_groups": f"{first.n_groups:,}"},
+                _("%(n_scored)s of %(n_candidates)s")
+                % {"n_scored": f"{first.n_scored:,}", "n_candidates": f"{first.n_candidates:,}"},
+                "" if first.cluster is None else str(first.cluster),
+            )
+            for of_one in _by_metric(results.rows(CorrelationRecord, level=level))
+            for first in [of_one.get(results.coefficient) or next(iter(of_one.values()))]
+        ],
         note=_(
             "Groups used and rank are those of %(counted)s; metrics that share a rank do "
             "not differ significantly."
@@ -149,14 +147,13 @@ def ceilings_table(results: Results) -> Table:
     ]
     leaders = top_groups(results)
     records = results.rows(CeilingRecord)
-    rows = [
-        _ceiling_row(results, record, leaders.get(measure_of(record), [])) for record in records
-    ]
     return Table(
         name="ceilings",
         caption=_("What a perfect metric could reach, given how well annotators agree"),
         columns=columns,
-        rows=rows,
+        rows=[
+            _ceiling_row(results, record, leaders.get(measure_of(record), [])) for record in records
+        ],
         note=_(
             "One more person: the mean correlation of one annotator with the mean of the others. "
             "Best metrics: the greatest value first, with those that do not differ significantly; "
@@ -178,9 +175,14 @@ def ceiling_warnings(records: Iterable[CeilingRecord]) -> Iterator[CodedText]:
             named = statistic(record.coefficient, record.level)
             measures.setdefault(record.warning, {})[f"{record.question} ({named})"] = None
     for warning, names in measures.items():
-        text = _("Ceilings of %(measures)s are unreliable: %(why)s.")
-        text %= {"measures": join_names(list(names)), "why": CEILING_WARNINGS[warning]}
-        yield CodedText(text, code="ceiling_unreliable")
+        yield CodedText(
+            _("Ceilings of %(measures)s are unreliable: %(why)s.")
+            % {
+                "measures": join_names(list(names)),
+                "why": CEILING_WARNINGS[warning],
+            },
+            code="ceiling_unreliable",
+        )
 
 
 def _ceiling_row(results: Results, record: CeilingRecord, leaders: list[CorrelationRecord]) -> Row:
@@ -314,20 +316,19 @@ def sensitivity_table(results: Results) -> Table:
     records = results.rows(SensitivityRecord, **of)
     base = {_key(row): row for row in results.rows(CorrelationRecord, **of)}
     titles = (_("Policy"), _("Instead of"), _("Choice"), _("Coefficient"))
-    columns = [
-        QUESTION,
-        CONDITION,
-        *(Column(title, is_number=False) for title in titles),
-        METRIC,
-        Column(_("Value")),
-        Column(_("Would be")),
-        Column(_("Rank"), is_number=False),
-    ]
     return Table(
         name="sensitivity",
         caption=_("What other policies would give, %(level)s")
         % {"level": name_of(LEVELS, results.level)},
-        columns=columns,
+        columns=[
+            QUESTION,
+            CONDITION,
+            *(Column(title, is_number=False) for title in titles),
+            METRIC,
+            Column(_("Value")),
+            Column(_("Would be")),
+            Column(_("Rank"), is_number=False),
+        ],
         rows=[_sensitivity_row(results, record, base[_key(record)]) for record in records],
     )
 

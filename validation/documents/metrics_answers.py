@@ -100,18 +100,20 @@ class MetricsAnswer:
         n, n_top = len(self.defined), len(self.best_records)
         values = {"raters": self.results.raters.named}
         if not n:
-            text = _("No metric can be set against %(raters)s here.")
-            return CodedText(text % values, code="undefined")
+            return CodedText(
+                _("No metric can be set against %(raters)s here.") % values, code="undefined"
+            )
         values["metric"] = self.results.label(self.best_records[0])
         if self._is_none_beyond_chance:
-            text = _("No metric agrees with %(raters)s beyond chance.")
-            return CodedText(text % values, code="chance")
+            return CodedText(
+                _("No metric agrees with %(raters)s beyond chance.") % values, code="chance"
+            )
         if n == 1:
-            text = _("%(metric)s is the only metric to set against %(raters)s.")
-            return CodedText(text % values, code="only")
+            return CodedText(
+                _("%(metric)s is the only metric to set against %(raters)s.") % values, code="only"
+            )
         if n_top == 1:
-            text = _("%(metric)s agrees with %(raters)s best.")
-            return CodedText(text % values, code="best")
+            return CodedText(_("%(metric)s agrees with %(raters)s best.") % values, code="best")
         return CodedText(_("No single metric is best."), code="undecided")
 
     @property
@@ -165,12 +167,14 @@ class MetricsAnswer:
                 len(self.best_records),
             )
             return CodedText(text, code="below_ceiling_of_ties")
-        text = ngettext(
-            "It stays below what a perfect metric could reach here.",
-            "All of them stay below what a perfect metric could reach here.",
-            len(self.best_records),
+        return CodedText(
+            ngettext(
+                "It stays below what a perfect metric could reach here.",
+                "All of them stay below what a perfect metric could reach here.",
+                len(self.best_records),
+            ),
+            code="below_ceiling",
         )
-        return CodedText(text, code="below_ceiling")
 
     @property
     def estimate(self) -> str:
@@ -191,19 +195,23 @@ class MetricsAnswer:
         same = [self.results.label(row) for row in self.defined[1:] if row.value == first.value]
         if not same:
             return []
-        text = ngettext("%(metrics)s has it too.", "%(metrics)s have it too.", len(same))
-        return [text % {"metrics": join_names(same)}]
+        return [
+            ngettext("%(metrics)s has it too.", "%(metrics)s have it too.", len(same))
+            % {"metrics": join_names(same)}
+        ]
 
     def _caveats(self, first: CorrelationRecord) -> list[str]:
         n_items = min(first.n_used, first.n_units or first.n_used)
         if first.level != "item" or n_items >= LEAST_ITEMS:
             return []
-        text = ngettext(
-            "With %(n)d item only this is a rough guide; rate %(least)d or more.",
-            "With %(n)d items only this is a rough guide; rate %(least)d or more.",
-            n_items,
-        )
-        return [text % {"n": n_items, "least": LEAST_ITEMS}]
+        return [
+            ngettext(
+                "With %(n)d item only this is a rough guide; rate %(least)d or more.",
+                "With %(n)d items only this is a rough guide; rate %(least)d or more.",
+                n_items,
+            )
+            % {"n": n_items, "least": LEAST_ITEMS}
+        ]
 
     @property
     def ceiling_text(self) -> str:
@@ -230,8 +238,9 @@ class MetricsAnswer:
             )
         yield CodedText(text % {"value": value}, code="ceiling")
         if one.warning is not None:
-            text = _("It is unreliable here, and so is its interval: %(why)s.")
-            text %= {"why": CEILING_WARNINGS[one.warning]}
+            text = _("It is unreliable here, and so is its interval: %(why)s.") % {
+                "why": CEILING_WARNINGS[one.warning]
+            }
             yield CodedText(text, code="ceiling_unreliable")
         if one.level == "item":
             text = _(
@@ -246,8 +255,9 @@ class MetricsAnswer:
             text = _("Both are estimates: a metric may come out a little above it.")
             yield CodedText(text, code="above_ceiling")
         if one.leave_one_out is not None:
-            text = _("One more annotator agrees with the others at %(value)s.")
-            text %= {"value": _value_text(one.leave_one_out)}
+            text = _("One more annotator agrees with the others at %(value)s.") % {
+                "value": _value_text(one.leave_one_out)
+            }
             yield CodedText(text, code="one_more_annotator")
 
     @property

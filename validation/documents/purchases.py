@@ -63,10 +63,12 @@ def _annotators(pair: RatedPairRecord, each: float, price: AssignmentPrice) -> l
     # each of them rates as much as one does now
     more_each = each * more / pair.n_annotators
     usd = ceil(pair.n_items * more_each - 1e-9) * price.cost_usd(max(1, ceil(more_each - 1e-9)))
-    text = ngettext(
-        "%(n)s more annotator about $%(usd)s", "%(n)s more annotators about $%(usd)s", more
-    )
-    return [text % {"n": f"{more:,}", "usd": f"{usd:,.2f}"}]
+    return [
+        ngettext(
+            "%(n)s more annotator about $%(usd)s", "%(n)s more annotators about $%(usd)s", more
+        )
+        % {"n": f"{more:,}", "usd": f"{usd:,.2f}"}
+    ]
 
 
 DECIMALS = 2
@@ -171,15 +173,22 @@ def _purchase(
 ) -> CodedText:
     is_of_no_use = nearest is None or not open_rivals or _is_out_of_reach(nearest[0])
     if best.n_items < LEAST_ITEMS and is_of_no_use:
-        text = _("Buy next: %(items)s items in all instead of %(now)s; with fewer, no answer.")
-        text %= {"items": LEAST_ITEMS, "now": best.n_items}
-        return CodedText(text, code="too_few_items")
+        return CodedText(
+            _("Buy next: %(items)s items in all instead of %(now)s; with fewer, no answer.")
+            % {
+                "items": LEAST_ITEMS,
+                "now": best.n_items,
+            },
+            code="too_few_items",
+        )
     if not open_rivals:
-        text = _("Buy next: nothing; no more ratings are needed to know that.")
-        return CodedText(text, code="nothing")
+        return CodedText(
+            _("Buy next: nothing; no more ratings are needed to know that."), code="nothing"
+        )
     if nearest is None:
-        text = _("There is too little to say how many more ratings would settle it.")
-        return CodedText(text, code="unknown")
+        return CodedText(
+            _("There is too little to say how many more ratings would settle it."), code="unknown"
+        )
     pair, rival = nearest
     reachable = _reachable(pair)
     items = _more_than(reachable.items_needed, pair.n_items)

@@ -145,12 +145,16 @@ def _chance(
 ) -> CodedText:
     best, others = systems[0], systems[1:]
     if has_too_few_items(best):
-        text = ngettext(
-            "%(n)d item is too few for an answer: with others it may well come out otherwise.",
-            "%(n)d items are too few for an answer: with others it may well come out otherwise.",
-            best.n_items,
+        return CodedText(
+            ngettext(
+                "%(n)d item is too few for an answer: with others it may well come out otherwise.",
+                "%(n)d items are too few for an answer: with others it may well come out "
+                "otherwise.",
+                best.n_items,
+            )
+            % {"n": best.n_items},
+            code="too_few_items",
         )
-        return CodedText(text % {"n": best.n_items}, code="too_few_items")
     if not open_rivals:
         p = max(pair.p_adjusted or 0.0 for pair in against.values())
         text = ngettext(
@@ -166,15 +170,18 @@ def _chance(
         return CodedText(text, code="decided")
     values = {"rivals": join_names(_leads(best.system, open_rivals, against))}
     if len(open_rivals) == len(others):
-        text = ngettext(
-            "That could be chance: it is ahead of %(rivals)s (95 %% interval), and either may be "
-            "better.",
-            "That could be chance: it is ahead of %(rivals)s (95 %% intervals, each of its pair "
-            "alone; what decides is p below .05, adjusted for all pairs), and either may be "
-            "better.",
-            len(others),
+        return CodedText(
+            ngettext(
+                "That could be chance: it is ahead of %(rivals)s (95 %% interval), and either may "
+                "be better.",
+                "That could be chance: it is ahead of %(rivals)s (95 %% intervals, each of its "
+                "pair alone; what decides is p below .05, adjusted for all pairs), and either may "
+                "be better.",
+                len(others),
+            )
+            % values,
+            code="undecided",
         )
-        return CodedText(text % values, code="undecided")
     rest = [one.system for one in others if one.system not in open_rivals]
     text = _(
         "That it is ahead of %(rivals)s could be chance; that it is ahead of %(told)s is not (95 "
@@ -223,8 +230,9 @@ def _others(systems: Sequence[RatedSystemRecord], pairs: Sequence[RatedPairRecor
     ]
     if not undecided:
         return ""
-    text = _("Nor is it decided which is better of these: %(pairs)s.")
-    return text % {"pairs": "; ".join(_named(undecided))}
+    return _("Nor is it decided which is better of these: %(pairs)s.") % {
+        "pairs": "; ".join(_named(undecided))
+    }
 
 
 def _named(systems: list[str]) -> list[str]:

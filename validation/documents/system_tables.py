@@ -92,30 +92,28 @@ def _rank_decimals(rank: float | None) -> int:
 
 
 def disagreements_table(results: Results) -> Table:
-    columns = [
-        QUESTION,
-        METRIC,
-        Column(_("%(raters)s prefer") % {"raters": results.raters.subject}, is_number=False),
-        Column("to", is_number=False),
-        Column("by"),
-        Column(_("The metric's difference")),
-    ]
-    rows: list[Row] = [
-        (
-            record.question,
-            results.label(record),
-            record.better,
-            record.worse,
-            Number(record.human_delta, signature=_of_pair(results, "human_delta", record)),
-            Number(record.metric_delta, 3, signature=_of_pair(results, "metric_delta", record)),
-        )
-        for record in results.rows(DisagreementRecord, scope=ALL)
-    ]
     return Table(
         name="disagreements",
         caption=_("Pairs of systems that a metric orders otherwise than human ratings do"),
-        columns=columns,
-        rows=rows,
+        columns=[
+            QUESTION,
+            METRIC,
+            Column(_("%(raters)s prefer") % {"raters": results.raters.subject}, is_number=False),
+            Column("to", is_number=False),
+            Column("by"),
+            Column(_("The metric's difference")),
+        ],
+        rows=[
+            (
+                record.question,
+                results.label(record),
+                record.better,
+                record.worse,
+                Number(record.human_delta, signature=_of_pair(results, "human_delta", record)),
+                Number(record.metric_delta, 3, signature=_of_pair(results, "metric_delta", record)),
+            )
+            for record in results.rows(DisagreementRecord, scope=ALL)
+        ],
     )
 
 
@@ -124,32 +122,30 @@ def _of_pair(results: Results, kind: str, record: DisagreementRecord) -> str:
 
 
 def worst_table(results: Results) -> Table:
-    columns = [
-        QUESTION,
-        METRIC,
-        Column(_("Item"), is_number=False),
-        Column(_("Candidate"), is_number=False),
-        Column(_("System"), is_number=False),
-        Column(_("Human ratings")),
-        Column(_("Score")),
-        Column(_("Residual, SD")),
-    ]
-    rows: list[Row] = [
-        (
-            record.question,
-            results.label(record),
-            record.item,
-            record.candidate,
-            record.system,
-            *_wrong(results, record),
-        )
-        for record in results.rows(WorstRecord)
-    ]
     return Table(
         name="worst",
         caption=_("Candidates on which each metric is most wrong"),
-        columns=columns,
-        rows=rows,
+        columns=[
+            QUESTION,
+            METRIC,
+            Column(_("Item"), is_number=False),
+            Column(_("Candidate"), is_number=False),
+            Column(_("System"), is_number=False),
+            Column(_("Human ratings")),
+            Column(_("Score")),
+            Column(_("Residual, SD")),
+        ],
+        rows=[
+            (
+                record.question,
+                results.label(record),
+                record.item,
+                record.candidate,
+                record.system,
+                *_wrong(results, record),
+            )
+            for record in results.rows(WorstRecord)
+        ],
         note=_(
             "Residual: the standardised score less the standardised human value; above zero, "
             "the metric likes the candidate better than annotators do."
@@ -178,19 +174,6 @@ def estimated_means_table(results: Results, **of: str) -> Table:
     records = results.rows(EstimatedMeanRecord, **of)
     cut = note_of_cuts(results, _limits(records))
     notes = (_note(row, results.settings.confidence) for row in records)
-    rows: list[Row] = [
-        (
-            row.question,
-            results.label(row),
-            row.system,
-            _mean(results, row, row.value, (row.ci_low, row.ci_high)),
-            _mean(results, row, row.people, (row.people_low, row.people_high)),
-            row.n_labelled,
-            row.n,
-            Number(row.effective_n, 0, reason=reason_in_words(row.reason)),
-        )
-        for row in records
-    ]
     return Table(
         name="estimated-means",
         caption=_("The mean rating over all scored items, where people rated some of them"),
@@ -204,7 +187,19 @@ def estimated_means_table(results: Results, **of: str) -> Table:
             Column(_("Scored items")),
             Column(_("Worth so many rated")),
         ],
-        rows=rows,
+        rows=[
+            (
+                row.question,
+                results.label(row),
+                row.system,
+                _mean(results, row, row.value, (row.ci_low, row.ci_high)),
+                _mean(results, row, row.people, (row.people_low, row.people_high)),
+                row.n_labelled,
+                row.n,
+                Number(row.effective_n, 0, reason=reason_in_words(row.reason)),
+            )
+            for row in records
+        ],
         note=" ".join(filter(None, dict.fromkeys([*notes, cut]))),
     )
 
@@ -259,7 +254,7 @@ def _limits(records: Sequence[EstimatedMeanRecord]) -> Iterator[tuple[str, float
 
 def _note(row: EstimatedMeanRecord, confidence: float) -> str:
     """`confidence` is for all looks together."""
-    text = ngettext(
+    said = ngettext(
         "Each rating is weighed by the chance with which its item was drawn; items picked by hand "
         "count for themselves only. After %(n)d batch: intervals of %(level)s, so that those after "
         "up to %(most)d batches hold together %(all)s of the time.",
@@ -267,8 +262,7 @@ def _note(row: EstimatedMeanRecord, confidence: float) -> str:
         "count for themselves only. After %(n)d batches: intervals of %(level)s, so that those "
         "after up to %(most)d batches hold together %(all)s of the time.",
         row.look,
-    )
-    said = text % {
+    ) % {
         "n": row.look,
         "level": f"{100 * row.confidence:.1f} %",
         "most": PLANNED_LOOKS,

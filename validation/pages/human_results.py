@@ -200,8 +200,11 @@ class HumanResultsView:
         label = max(counts, key=lambda name: counts[name])
         values = {"label": label, "share": percent(counts[label] / total), "n": f"{total:,}"}
         values["raters"] = self._raters.subject
-        text = _("%(raters)s choose “%(label)s” most often: in %(share)s of %(n)s judgments.")
-        return CodedText(text % values, "most_chosen")
+        return CodedText(
+            _("%(raters)s choose “%(label)s” most often: in %(share)s of %(n)s judgments.")
+            % values,
+            "most_chosen",
+        )
 
     @property
     def is_ranked(self) -> bool:
@@ -213,14 +216,13 @@ class HumanResultsView:
         if n is None:
             return ""
         total = self.displayed.n_items
-        text = ngettext(
+        return ngettext(
             "%(n)s of %(total)s item has at least one candidate to which most annotators say "
             "“%(yes)s”.",
             "%(n)s of %(total)s items have at least one candidate to which most annotators say "
             "“%(yes)s”.",
             total,
-        )
-        return text % {"n": f"{n:,}", "total": f"{total:,}", "yes": self.scale.yes}
+        ) % {"n": f"{n:,}", "total": f"{total:,}", "yes": self.scale.yes}
 
     @property
     def disagreement(self) -> str:
@@ -294,13 +296,13 @@ class HumanResultsView:
 
     @property
     def parts(self) -> list[PartTable]:
-        flagged = ngettext(
-            "Without the %(n)s flagged submission",
-            "Without the %(n)s flagged submissions",
-            self.results.record["n_flagged"],
-        ) % {"n": f"{self.results.record['n_flagged']:,}"}
         titles = {
-            UNFLAGGED: flagged,
+            UNFLAGGED: ngettext(
+                "Without the %(n)s flagged submission",
+                "Without the %(n)s flagged submissions",
+                self.results.record["n_flagged"],
+            )
+            % {"n": f"{self.results.record['n_flagged']:,}"},
             CONDITION: _("By condition"),
             PROTOCOL: _("By version of the protocol"),
         }

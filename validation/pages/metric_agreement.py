@@ -248,9 +248,10 @@ class ValidationView:
                 if metric.is_primary:
                     source = (metric.metric, metric.signature)
                     differences.setdefault(source, []).append(metric.rank_difference)
-        same = sum(not any(one is None or one for one in row) for row in differences.values())
-        text = ngettext("%(n)d of %(total)d does", "%(n)d of %(total)d do", len(differences))
-        return text % {"n": same, "total": len(differences)}
+        return ngettext("%(n)d of %(total)d does", "%(n)d of %(total)d do", len(differences)) % {
+            "n": sum(not any(one is None or one for one in row) for row in differences.values()),
+            "total": len(differences),
+        }
 
     @cached_property
     def charts(self) -> dict[str, ChartText]:

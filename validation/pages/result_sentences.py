@@ -106,26 +106,36 @@ class Standing:
     def answer(self) -> CodedText:
         first = self.systems[0]
         if first.mean is None:
-            text = _("No order of the systems follows from these comparisons yet.")
-            return CodedText(text, "no_order")
+            return CodedText(
+                _("No order of the systems follows from these comparisons yet."), "no_order"
+            )
         if len(self.systems) == 1:
             return CodedText(self._of_one(first), "one_system")
         values = {"best": first.system, "yes": self.scale.yes} | self._raters
         if has_too_few_items(first):
-            text = _("Too few items for an answer; so far %(named)s put %(best)s first.")
-            return CodedText(text % values, "too_few_items")
+            return CodedText(
+                _("Too few items for an answer; so far %(named)s put %(best)s first.") % values,
+                "too_few_items",
+            )
         if not self.rivals:
             return CodedText(_BEST[self.scale.measure]() % values, "best")
         if not any(self._decides(pair) for pair in self.pairs):
             if len(self.systems) == 2:
-                text = _("Whether %(best)s or %(other)s is better is not decided.")
-                text %= values | {"other": self.systems[1].system}
-                return CodedText(text, "undecided")
-            text = _("None of the %(n)d systems is shown to be better than another.")
-            return CodedText(text % {"n": len(self.systems)}, "none_better")
-        names = shorten_names(self.rivals)
-        text = _("%(raters)s put %(best)s first so far, but %(rivals)s may be as good or better.")
-        return CodedText(text % (values | {"rivals": names}), "rivals")
+                return CodedText(
+                    _("Whether %(best)s or %(other)s is better is not decided.")
+                    % (values | {"other": self.systems[1].system}),
+                    "undecided",
+                )
+            return CodedText(
+                _("None of the %(n)d systems is shown to be better than another.")
+                % {"n": len(self.systems)},
+                "none_better",
+            )
+        return CodedText(
+            _("%(raters)s put %(best)s first so far, but %(rivals)s may be as good or better.")
+            % (values | {"rivals": shorten_names(self.rivals)}),
+            "rivals",
+        )
 
     @property
     def _raters(self) -> dict[str, str]:
@@ -156,23 +166,30 @@ class Standing:
         if len(self.systems) < 2 or self.systems[0].mean is None:
             return ""
         if has_too_few_items(self.systems[0]):
-            text = _("With other items that may well come out otherwise.")
-            return CodedText(text, "too_few_items")
+            return CodedText(
+                _("With other items that may well come out otherwise."), "too_few_items"
+            )
         if not self.rivals:
-            text = _("With other items and other annotators it would very probably be first again.")
-            return CodedText(text, "best")
+            return CodedText(
+                _("With other items and other annotators it would very probably be first again."),
+                "best",
+            )
         return CodedText(_("More ratings would be needed to know."), "rivals")
 
     @property
     def sureness(self) -> CodedText:
         if has_too_few_items(self.systems[0]):
             n = self.systems[0].n_items
-            text = ngettext("%(n)d item, too few to be sure", "%(n)d items, too few to be sure", n)
-            return CodedText(text % {"n": n}, "too_few_items")
+            return CodedText(
+                ngettext("%(n)d item, too few to be sure", "%(n)d items, too few to be sure", n)
+                % {"n": n},
+                "too_few_items",
+            )
         if not self.rivals:
             return CodedText(_("ahead of every other"), "best")
-        text = _("%(rivals)s may be as good") % {"rivals": shorten_names(self.rivals)}
-        return CodedText(text, "rivals")
+        return CodedText(
+            _("%(rivals)s may be as good") % {"rivals": shorten_names(self.rivals)}, "rivals"
+        )
 
     @property
     def details(self) -> list[CodedText]:
@@ -185,11 +202,14 @@ class Standing:
         one = self.systems[0]
         limits = self.scale.interval(one)
         if limits:
-            text = _(
-                "Its 95 %% interval is %(limits)s, which allows for the chance of other items and "
-                "other annotators."
+            yield CodedText(
+                _(
+                    "Its 95 %% interval is %(limits)s, which allows for the chance of other items "
+                    "and other annotators."
+                )
+                % {"limits": limits},
+                "interval",
             )
-            yield CodedText(text % {"limits": limits}, "interval")
 
     def _better(self) -> Iterator[CodedText]:
         lines = []
@@ -238,19 +258,20 @@ class Standing:
         if rest > 1:
             more = ngettext("%(n)d more pair", "%(n)d more pairs", rest) % {"n": rest}
             texts = [*texts[:MOST_UNDECIDED], more]
-        text = _("Not decided: %(pairs)s.") % {"pairs": "; ".join(texts)}
-        yield CodedText(text, "undecided")
+        yield CodedText(_("Not decided: %(pairs)s.") % {"pairs": "; ".join(texts)}, "undecided")
         alone = [f"{a} – {b}" for a, b, pair in pairs if _leaves_out_zero(pair)]
         if alone:
-            text = ngettext(
-                "The interval of %(named)s leaves out 0, which can come up by chance among "
-                "%(k)d comparisons, or on so few items.",
-                "The intervals of %(named)s leave out 0, which can come up by chance among %(k)d "
-                "comparisons, or on so few items.",
-                len(alone),
+            yield CodedText(
+                ngettext(
+                    "The interval of %(named)s leaves out 0, which can come up by chance among "
+                    "%(k)d comparisons, or on so few items.",
+                    "The intervals of %(named)s leave out 0, which can come up by chance among "
+                    "%(k)d comparisons, or on so few items.",
+                    len(alone),
+                )
+                % {"named": shorten_names(alone), "k": len(self.pairs)},
+                "without_zero",
             )
-            text %= {"named": shorten_names(alone), "k": len(self.pairs)}
-            yield CodedText(text, "without_zero")
 
     def _open_pair(self, a: str, b: str, pair: RatedPairRecord) -> str:
         values = {"a": a, "b": b}
@@ -263,20 +284,24 @@ class Standing:
 
     def _meaning(self) -> Iterator[CodedText]:
         if any(pair.ci_low is not None for pair in self.pairs):
-            text = _(
-                "In brackets: 95 % intervals, for other items and other annotators; in 95 of 100 "
-                "studies such an interval holds what there is. Where a pair is not decided, either "
-                "may be better."
+            yield CodedText(
+                _(
+                    "In brackets: 95 % intervals, for other items and other annotators; in 95 of "
+                    "100 studies such an interval holds what there is. Where a pair is not "
+                    "decided, either may be better."
+                ),
+                "brackets",
             )
-            yield CodedText(text, "brackets")
 
     def _net(self) -> Iterator[CodedText]:
         if self.scale.measure != SHARE and any(is_ordinal(pair) for pair in self.pairs):
-            text = _(
-                "Net: of 100 answers about both systems on the same item, how many more put the "
-                "one above the other than below it."
+            yield CodedText(
+                _(
+                    "Net: of 100 answers about both systems on the same item, how many more put "
+                    "the one above the other than below it."
+                ),
+                "net",
             )
-            yield CodedText(text, "net")
 
     @property
     def comparisons_text(self) -> str:

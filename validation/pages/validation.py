@@ -198,8 +198,9 @@ def score(request: HttpRequest, slug: str) -> HttpResponse:
     metrics = [name for name in request.POST.getlist("metric") if name in names]
     if metrics:
         request_study_job(study=study, kind=SCORE, names=metrics, requested_by=person(request))
-        text = _("Scoring in the background: %(metrics)s.")
-        messages.success(request, text % {"metrics": ", ".join(metrics)})
+        messages.success(
+            request, _("Scoring in the background: %(metrics)s.") % {"metrics": ", ".join(metrics)}
+        )
     else:
         text = _("Nothing was scored: choose at least one metric.")
         messages.error(request, text, extra_tags="no_metric")

@@ -170,14 +170,6 @@ def _request(options: dict[str, Any]) -> Request:
     names = options["measure"] or ["nDCG@10", "RR@10", "Success@1"]
     seeds = tuple(dict.fromkeys(options["seed"] or [0]))
     qrels, carry = EVALUATION_BY_MODE[options["mode"]]
-    settings = Settings(
-        n_turns=options["turns"],
-        seeds=seeds,
-        repeats=not options["no_repeats"],
-        measures=tuple(measure(name) for name in dict.fromkeys(names)),
-        qrels=options["evaluate"] or qrels,
-        carry=options["carry"] or carry,
-    )
     return Request(
         catalogue=options["catalogue"],
         qrels=options["qrels"],
@@ -188,5 +180,12 @@ def _request(options: dict[str, Any]) -> Request:
         users=tuple(options["user"] or ["base", "tol:3", "prob:3:0.75"]),
         mode=options["mode"],
         choices=choices,
-        settings=settings,
+        settings=Settings(
+            n_turns=options["turns"],
+            seeds=seeds,
+            repeats=not options["no_repeats"],
+            measures=tuple(measure(name) for name in dict.fromkeys(names)),
+            qrels=options["evaluate"] or qrels,
+            carry=options["carry"] or carry,
+        ),
     )
