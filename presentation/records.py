@@ -1,15 +1,27 @@
-"""Records of numbers as plain values, for JSON and pages."""
+"""Records of numbers grouped, and as plain values for JSON and pages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+def group_by(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """The rows of each key, in the order of their first appearance."""
+    groups: dict[K, list[T]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def plain_values(record: Mapping[str, Any]) -> dict[str, Any]:

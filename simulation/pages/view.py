@@ -12,6 +12,7 @@ from console.chart_values import ranges_in_words
 from error_codes import CodedText
 from presentation.documents import Table
 from presentation.numbers import format_interval, format_number, join_names
+from presentation.records import group_by
 from presentation.theme import Picture
 from simulation.figures import choices_figure, has_several, line_of, turns_figure
 from simulation.models import (
@@ -217,11 +218,8 @@ class ExperimentAnswer:
     def best(self) -> dict[str, tuple[str, bool | None]]:
         """By user: the recommender with the greatest mean, and whether all others are significantly
         behind it (None if it is the only one)."""
-        by_user: dict[str, list[TurnResult]] = {}
-        for row in self.results:
-            by_user.setdefault(row.user.name, []).append(row)
         firsts = {}
-        for user, rows in by_user.items():
+        for user, rows in group_by(self.results, lambda row: row.user.name).items():
             first = max(rows, key=lambda row: row.mean or 0.0).recommender.name
             others = {row.recommender.name for row in rows} - {first}
             is_sure = self._behind(user, first) >= others if others else None
@@ -286,10 +284,7 @@ class ExperimentAnswer:
         )
 
     def _parts(self) -> Iterator[str]:
-        by_best: dict[tuple[str, bool | None], list[str]] = {}
-        for user, best in self.best.items():
-            by_best.setdefault(best, []).append(user)
-        for (name, sure), users in by_best.items():
+        for (name, sure), users in group_by(self.best, self.best.__getitem__).items():
             some = [*users[:MOST_NAMED]]
             if len(users) > MOST_NAMED:
                 some.append(_("{n} more").format(n=len(users) - MOST_NAMED))
@@ -303,10 +298,7 @@ class ExperimentAnswer:
     def _underestimation(self) -> Iterator[str]:
         """By recommender: the user whose mean is furthest above the first user's with the target
         alone, and how much of that is due to the qrels."""
-        by_recommender: dict[str, list[CauseRow]] = {}
-        for row in self.causes:
-            by_recommender.setdefault(row.recommender.name, []).append(row)
-        for name, rows in by_recommender.items():
+        for name, rows in group_by(self.causes, lambda row: row.recommender.name).items():
             # Named beforehand, not the best one: the last of the design.
             row = rows[-1]
             if row.total_delta is None:
@@ -373,13 +365,11 @@ class ExperimentAnswer:
         yield CodedText(text.format(n=len(rows), differ=len(differ)), code=code)
 
     def _best_of_many(self) -> Iterator[str]:
-        means: dict[str, list[float]] = {}
-        for one in self.results:
-            means.setdefault(one.recommender.name, []).append(one.mean or 0.0)
+        results = group_by(self.results, lambda one: one.recommender.name)
         for row in self.improvements:
             # The first is SimBase's; one of several equal means is the best of none.
-            others = means[row.recommender.name][1:]
-            n_tied = sum(is_tied(mean, row.best) for mean in others)
+            others = results[row.recommender.name][1:]
+            n_tied = sum(is_tied(one.mean or 0.0, row.best) for one in others)
             if (
                 row.best > row.base
                 and not is_tied(row.best, row.base)

@@ -57,6 +57,10 @@ class MetricAgreement:
         return self.question, self.scope, self.condition
 
     @property
+    def measure(self) -> tuple[str, str, str, str, str]:
+        return (*self.key, self.correlation.level, self.correlation.coefficient)
+
+    @property
     def source(self) -> tuple[str, str]:
         return self.metric, self.signature
 

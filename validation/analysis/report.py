@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from error_codes import InvalidValue
-from presentation.records import plain_values
+from presentation.records import group_by, plain_values
 from validation.analysis.ceilings import (
     PanelCeiling,
     panel_ceilings,
@@ -150,10 +150,7 @@ def _tested_groups(
     panel_by_key: dict[tuple[str, str, str], Panel] = {
         (panel.question, panel.scope, panel.condition): panel for panel in panels
     }
-    groups: dict[tuple[Any, ...], list[MetricAgreement]] = {}
-    for row in rows:
-        groups.setdefault(row.measure, []).append(row)
-    for group in groups.values():
+    for group in group_by(rows, lambda row: row.measure).values():
         panel = panel_by_key.get(group[0].key)
         family = [row for row in group if row.is_primary]
         tests, clusters = pair_tests(family, panel.of_primary() if panel else None, settings)
@@ -182,7 +179,7 @@ def _beside(
     row: MetricAgreement, ceilings: Ceilings, panel: Panel | None
 ) -> dict[str, float | None]:
     estimate = row.correlation
-    record, ceiling = ceilings.get((*row.key, estimate.level, estimate.coefficient), (None, None))
+    record, ceiling = ceilings.get(row.measure, (None, None))
     if ceiling is None or isnan(ceiling.attainable):
         loo = None if record is None else record.leave_one_out
         none = dict.fromkeys(("attainable", "share_of_ceiling", "share_low", "share_high"))
@@ -245,13 +242,9 @@ def _values(material: Material, settings: Settings) -> list[MetricAgreement]:
 
 
 def _by_key(rows: Sequence[MetricAgreement]) -> dict[Key, tuple[MetricAgreement, float]]:
-    groups: dict[tuple[str, ...], list[MetricAgreement]] = {}
-    for row in rows:
-        correlation = row.correlation
-        groups.setdefault((*row.key, correlation.level, correlation.coefficient), []).append(row)
     return {
-        (*key, *row.source): (row, float(rank))  # type: ignore[misc]
-        for key, group in groups.items()
+        (*measure, *row.source): (row, float(rank))
+        for measure, group in group_by(rows, lambda row: row.measure).items()
         for row, rank in zip(group, ranks([r.correlation.value for r in group]), strict=True)
     }
 

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from django.utils.translation import gettext as _, gettext_noop
 
 from error_codes import CodedText
 from presentation.documents import Column, Number, P, Row, Table
 from presentation.numbers import join_names
+from presentation.records import group_by
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
@@ -374,10 +376,9 @@ PAIR = ("metric_a", "signature_a", "metric_b", "signature_b")
 
 def curves_of(results: Results) -> list[list[PlanRecord]]:
     """By question, measure and pair; the least power at the study's size comes first."""
-    curves: dict[tuple[str, ...], list[PlanRecord]] = {}
-    for record in results.rows(PlanRecord):
-        key = tuple(getattr(record, name) for name in ("question", "level", "coefficient", *PAIR))
-        curves.setdefault(key, []).append(record)
+    curves = group_by(
+        results.rows(PlanRecord), attrgetter("question", "level", "coefficient", *PAIR)
+    )
     return sorted(curves.values(), key=_power_here)
 
 

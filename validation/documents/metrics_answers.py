@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _, ngettext
 from error_codes import CodedText
 from presentation.documents import Number
 from presentation.numbers import join_names
+from presentation.records import group_by
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.records import (
     CeilingRecord,
@@ -31,13 +32,9 @@ def top_groups(results: Results, **of: object) -> dict[Measure, list[Correlation
     The first cluster would not do: it ends at the first metric that differs from one of its
     members, and leaves out those below that do not differ from the greatest.
     """
-    of_measure: dict[Measure, list[CorrelationRecord]] = {}
-    for row in results.rows(CorrelationRecord, is_primary=True, **of):
-        if row.value is not None:
-            of_measure.setdefault(measure_of(row), []).append(row)
-    tests: dict[Measure, list[ComparisonRecord]] = {}
-    for pair in results.rows(ComparisonRecord, **of):
-        tests.setdefault(measure_of(pair), []).append(pair)
+    primary = results.rows(CorrelationRecord, is_primary=True, **of)
+    of_measure = group_by((row for row in primary if row.value is not None), measure_of)
+    tests = group_by(results.rows(ComparisonRecord, **of), measure_of)
     return {
         measure: top_group(metrics, tests.get(measure, []), results.settings.alpha)
         for measure, metrics in of_measure.items()

@@ -12,6 +12,7 @@ from annotation.study_facts import Raters
 from error_codes import CodedText
 from presentation.documents import Column, Row, Section, Table
 from presentation.numbers import join_names
+from presentation.records import group_by
 from stats.inference.two_systems import FEWEST_OFF_END
 from stats.jackknife import is_uneven
 from validation.analysis.rated_systems import (
@@ -56,12 +57,8 @@ class Verdict:
 def verdicts(results: Results, price: AssignmentPrice | None = None) -> Iterator[Verdict]:
     """For each question with two or more rated systems; purchases are priced if `price` is
     given."""
-    pairs_of: dict[str, list[RatedPairRecord]] = {}
-    for pair in results.rows(RatedPairRecord):
-        pairs_of.setdefault(pair.question, []).append(pair)
-    systems_of: dict[str, list[RatedSystemRecord]] = {}
-    for system in results.rows(RatedSystemRecord):
-        systems_of.setdefault(system.question, []).append(system)
+    pairs_of = group_by(results.rows(RatedPairRecord), lambda pair: pair.question)
+    systems_of = group_by(results.rows(RatedSystemRecord), lambda system: system.question)
     for question, systems in systems_of.items():
         yield verdict_of(
             question,

@@ -25,6 +25,7 @@ from console.chart_values import Axis, Span
 from console.templatetags.numbers import coefficient, interval, p_text, percent
 from error_codes import CodedText
 from presentation.numbers import join_names
+from presentation.records import group_by
 from results.models import Result
 from validation.analysis.human_results import (
     ALL,
@@ -70,9 +71,7 @@ class Distribution:
 
 def distributions_of(bins: Sequence[Bin], systems: Sequence[str]) -> list[Distribution]:
     """Systems with judgments, those in `systems` first."""
-    of_system: dict[str, list[Bin]] = {}
-    for one in bins:
-        of_system.setdefault(one.system, []).append(one)
+    of_system = group_by(bins, lambda one: one.system)
     order = {system: at for at, system in enumerate(systems)}
     names = sorted(of_system, key=lambda name: order.get(name, len(order)))
     return [Distribution(name, _bars(of_system[name])) for name in names]
@@ -362,9 +361,8 @@ def view_questions(
     results = StoredHumanResults(study, version)
     asked = {one.name: one for one in study.questions.all()}
     alphas = alphas_of(study, results.record["round"]).select_related("question")
-    by_question: dict[str, list[AgreementCoefficient]] = {}
-    for row in sorted(alphas, key=lambda row: not row.with_flagged):
-        by_question.setdefault(row.question.name, []).append(row)
+    ordered = sorted(alphas, key=lambda row: not row.with_flagged)
+    by_question = group_by(ordered, lambda row: row.question.name)
     return {
         one.question: HumanResultsView(
             results, one, asked.get(one.question), by_question.get(one.question, []), price

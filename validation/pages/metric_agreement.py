@@ -13,6 +13,7 @@ from annotation.study_facts import loaded_fingerprint
 from console.chart_values import Axis, Span, correlation_axis
 from console.templatetags.numbers import coefficient as coefficient_text
 from presentation.documents import Figure, Table
+from presentation.records import group_by
 from results.models import ResultPart
 from validation.analysis.records import (
     CeilingRecord,
@@ -198,9 +199,8 @@ class ValidationView:
 
     @cached_property
     def correlations(self) -> list[TableRow]:
-        groups: dict[tuple[str, str, str], list[CorrelationRecord]] = {}
-        for row in self.results.rows(CorrelationRecord, level=self.level, **self.condition_filter):
-            groups.setdefault((row.question, row.metric, row.signature), []).append(row)
+        rows = self.results.rows(CorrelationRecord, level=self.level, **self.condition_filter)
+        groups = group_by(rows, lambda row: (row.question, row.metric, row.signature))
         order = {source: number for number, source in enumerate(self.results.labels)}
         several = {source for source, label in self.results.labels.items() if label != source[0]}
         return [
