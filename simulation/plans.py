@@ -114,8 +114,9 @@ def _sizes(plan: Plan) -> Iterator[str]:
         elif n > most:
             yield many.format(n=most)
     if tolerant := [user.name for user in plan.users if user.tolerance > MOST_TOLERANCE]:
-        text = _("{user}: choose a tolerance of at most {n} turns.")
-        yield text.format(user=tolerant[0], n=f"{MOST_TOLERANCE:,}")
+        yield _("{user}: choose a tolerance of at most {n} turns.").format(
+            user=tolerant[0], n=f"{MOST_TOLERANCE:,}"
+        )
     if deep := [one.name for one in plan.settings.measures if (one.cutoff or 0) > 10]:
         yield _("{measure} looks further than the 10 items that are ranked at a turn.").format(
             measure=deep[0]

@@ -131,8 +131,11 @@ def opened_recommender(
     from simulation.recommenders.trained.training import read_recommender
 
     if row.trained is None or row.trained.sha256 != row.sha256:
-        text = _("{name} was trained further meanwhile. Run the experiment anew.")
-        raise ExperimentUnfit(text.format(name=row.name))
+        raise ExperimentUnfit(
+            _("{name} was trained further meanwhile. Run the experiment anew.").format(
+                name=row.name
+            )
+        )
     with TemporaryDirectory(prefix="assay-checkpoint-") as folder:
         path = Path(folder) / f"{row.trained.pk}.pt"
         path.write_bytes(bytes(row.trained.checkpoint or b""))

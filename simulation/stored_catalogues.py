@@ -208,8 +208,9 @@ def _unpacked(content: bytes) -> Iterator[Path]:
         except UNPACKING_ERRORS as error:
             if isinstance(error, OSError) and error.errno:  # of the disk, not of what is read
                 raise
-            problem = _("It is not a zip that can be unpacked: {error}.")
-            raise CatalogueUnfit(problem.format(error=error)) from None
+            raise CatalogueUnfit(
+                _("It is not a zip that can be unpacked: {error}.").format(error=error)
+            ) from None
         yield folder
 
 

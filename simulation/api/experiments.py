@@ -110,8 +110,11 @@ class ExperimentInput(Input):
         if name in (DRAWN, STAND_IN):
             return name
         if not (name.isascii() and name.isdecimal()):
-            text = _("{name} is neither drawn nor stand-in nor the number of a stored catalogue.")
-            raise serializers.ValidationError(text.format(name=name))
+            raise serializers.ValidationError(
+                _(
+                    "{name} is neither drawn nor stand-in nor the number of a stored catalogue."
+                ).format(name=name)
+            )
         return f"{STORED}:{int(name)}"
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

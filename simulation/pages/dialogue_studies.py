@@ -306,8 +306,10 @@ class NewDialogueStudyForm(forms.Form):
         data = super().clean() or {}
         wants_log = str(data.get("dialogues", "")).startswith(LOG)
         if wants_log and not data.get("file") and "file" not in self.errors:
-            text = _("Choose the log of the dialogues.")
-            self.add_error("file", forms.ValidationError(text, code="log_missing"))
+            self.add_error(
+                "file",
+                forms.ValidationError(_("Choose the log of the dialogues."), code="log_missing"),
+            )
         if str(data.get("dialogues", "")).startswith(VERSION) and data.get("kind") == KIND.OUTCOMES:
             self._check_outcomes(self._version(int(data["dialogues"].partition(":")[2])), data)
         return data

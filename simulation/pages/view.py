@@ -167,19 +167,21 @@ class ExperimentView:
                 if row.turn == self.run.last_turn and row.user.kind in kinds
             ]
         )
-        words = _("{measure} at turn {turn} against: {axis}. A point is a user, with its interval.")
         return Figure(
             name,
             title,
-            words.format(measure=self.measure, turn=self.run.last_turn, axis=axis),
+            _(
+                "{measure} at turn {turn} against: {axis}. A point is a user, with its interval."
+            ).format(measure=self.measure, turn=self.run.last_turn, axis=axis),
             self._summary(frame),
             frame,
             lambda: choices_figure(frame, self.measure, field, axis),
         )
 
     def _summary(self, frame: pd.DataFrame) -> str:
-        text = _("{measure} at turn {turn}, over users: {ranges}. The table “{table}” has each.")
-        return text.format(
+        return _(
+            "{measure} at turn {turn}, over users: {ranges}. The table “{table}” has each."
+        ).format(
             measure=self.measure,
             turn=self.run.last_turn,
             ranges=ranges_in_words(frame[frame["turn"] == self.run.last_turn]),

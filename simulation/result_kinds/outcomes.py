@@ -66,8 +66,9 @@ class Recommenders(Names):
 
 def _require_others(n_recommenders: int, names: Sequence[str]) -> None:
     if len(names) == n_recommenders:
-        text = _("Leave at least one recommender to predict.")
-        raise forms.ValidationError(text, code="none_to_predict")
+        raise forms.ValidationError(
+            _("Leave at least one recommender to predict."), code="none_to_predict"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,11 +158,10 @@ def list_choices(record: Record) -> list[Row]:
 
 
 def _explain_orders(result: Result) -> str:
-    text = _(
+    return _(
         "The first is {user}. Intervals are over {n} targets. SPA: soft pairwise accuracy. "
         "Attainable: by a user who knows what people would say; halves of them are too few."
-    )
-    return text.format(user=result.record["users"][0], n=f"{result.facts['n_targets']:,}")
+    ).format(user=result.record["users"][0], n=f"{result.facts['n_targets']:,}")
 
 
 def _explain_biases(result: Result) -> str:
@@ -174,12 +174,11 @@ def _explain_biases(result: Result) -> str:
 
 def _explain_choice(result: Result) -> str:
     other = result.record["counterfactual"]
-    text = _(
+    return _(
         "Chosen on {known}: {user}. Its error on the other recommenders is {error}, the first "
         "user's {base} (root mean squared bias, without what chance adds); the squares differ by "
         "{gain}."
-    )
-    return text.format(
+    ).format(
         known=", ".join(other["chosen_on"]),
         user=other["chosen"],
         error=documents.Number(other["error"], 3).text,
@@ -292,8 +291,9 @@ class OutcomeKind(DialogueKind):
         top = record["attainable"].get("spa")
         words = _("Soft pairwise accuracy of each user's order, with 95 % intervals over targets.")
         if top is not None:
-            text = _("{words} Who knows what people would say has about the dashed line's.")
-            words = text.format(words=words)
+            words = _(
+                "{words} Who knows what people would say has about the dashed line's."
+            ).format(words=words)
         if len(orders):
             yield Chart(
                 "order",
@@ -363,12 +363,11 @@ def _describe_pairs(record: Record) -> tuple[str, str]:
     n_pairs = n * (n - 1) // 2
     if n >= FEW_RECOMMENDERS:
         return "pairs", _("That rests on {n} pairs of recommenders.").format(n=f"{n_pairs:,}")
-    text = ngettext(
+    return "few_pairs", ngettext(
         "That rests on {n} pair of recommenders, which says little: compare ten or more variants.",
         "That rests on {n} pairs of recommenders, which says little: compare ten or more variants.",
         n_pairs,
-    )
-    return "few_pairs", text.format(n=n_pairs)
+    ).format(n=n_pairs)
 
 
 def _describe_biases(result: Result, user: str) -> str:

@@ -82,8 +82,9 @@ def list_terms(record: Record) -> list[Row]:
 
 
 def _explain_users(result: Result) -> str:
-    text = _("The first is {user}. Intervals and tests are over workers.")
-    return text.format(user=find_first(result.record["users"]))
+    return _("The first is {user}. Intervals and tests are over workers.").format(
+        user=find_first(result.record["users"])
+    )
 
 
 @register_kind
