@@ -70,8 +70,7 @@ def _seed_results(
     experiment: Experiment, recommenders: Names, users: Names
 ) -> Iterator[dict[str, Any]]:
     for name, each in experiment.outcomes.items():
-        means = each.values.mean(axis=3)
-        for (measure, user, seed, turn), mean in np.ndenumerate(means):
+        for (measure, user, seed, turn), mean in np.ndenumerate(each.values.mean(axis=3)):
             yield {
                 "recommender": recommenders[name],
                 "user": users[experiment.users[user].name],

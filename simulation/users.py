@@ -128,8 +128,7 @@ class MetaUser:
 
     def _own_choices(self) -> list[str]:
         """Choices that are neither the article's nor the program's, whichever this follows."""
-        mode: Mode = "released" if self.mode == "released" else "paper"
-        usual = of_mode(self.kind, mode)
+        usual = of_mode(self.kind, "released" if self.mode == "released" else "paper")
         return [name for name in CHOICES if getattr(self, name) != getattr(usual, name)]
 
     @property

@@ -56,8 +56,7 @@ def recommender_for(
 def recommenders(request: HttpRequest) -> HttpResponse:
     """Access: signed in; lists those of one's teams, but for who adjudicates blind."""
     rows = StoredRecommender.objects.visible_to(person(request)).defer("checkpoint")
-    rows = rows.select_related("catalogue__team")
-    context = {"page": page_of(request, rows.order_by("-pk"))}
+    context = {"page": page_of(request, rows.select_related("catalogue__team").order_by("-pk"))}
     return render(request, "simulation/recommenders.html", context)
 
 

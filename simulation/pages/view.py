@@ -142,15 +142,14 @@ class ExperimentView:
 
         frame = pd.DataFrame([_plain(row) for row in self._rows])
         names = self.run.user_names
-        words = _(
-            "{measure} of each recommender at turns 1 to {turn}, a line for each of {n} users with "
-            "its 95 % interval. Lines that coincide hide one another; the table “Every turn” has "
-            "each."
-        ).format(measure=self.measure, turn=self.run.last_turn, n=len(names))
         return Figure(
             TURNS,
             _("Turn by turn"),
-            words,
+            _(
+                "{measure} of each recommender at turns 1 to {turn}, a line for each of {n} users "
+                "with its 95 % interval. Lines that coincide hide one another; the table “Every "
+                "turn” has each."
+            ).format(measure=self.measure, turn=self.run.last_turn, n=len(names)),
             self._summary(frame),
             frame,
             lambda: turns_figure(frame, self.measure, names),

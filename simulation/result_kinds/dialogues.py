@@ -113,8 +113,7 @@ def describe_truest(gains: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         and (row["gain"] or 0) > 0
     ]
     if not truer:
-        text = _("No user is shown to be truer than {first}.")
-        yield sentence("none_truer", text, first=first)
+        yield sentence("none_truer", _("No user is shown to be truer than {first}."), first=first)
         return
     text = ngettext(
         "{users} is truer than {first}, by more than chance explains.",

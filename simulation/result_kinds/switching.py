@@ -180,8 +180,7 @@ class SwitchingKind(DialogueKind):
             code = "after_gain"
             text = _("{who} switch after a gain with a probability of {gain}.")
         assert isinstance(result.subject, Study)
-        study: Any = result.subject
-        raters = raters_of(study)
+        raters = raters_of(result.subject)
         return sentence(
             code,
             text,

@@ -30,7 +30,7 @@ from validation.analysis.replicates import JOINT, is_of_too_many
 from validation.analysis.settings import Settings
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 NO_RESAMPLES = "no_resamples"
 NO_SUCH_TEST = "no_such_test"
@@ -211,7 +211,7 @@ def _compared(
     several = part.repeats_cells
     if several and test == "perm_systems":
         return {"p": nan, "reason": str(Undecided.TOO_FEW)}
-    tests: pd.DataFrame = compare_metrics(
+    [one] = compare_metrics(
         part.human,
         {"a": part.scores[a], "b": part.scores[b]},
         level=level,
@@ -222,8 +222,7 @@ def _compared(
         undefined=settings.undefined,
         n_permutations=settings.n_permutations,
         rng=settings.seed + panel.number,
-    )
-    [one] = tests.to_dict("records")
+    ).to_dict("records")
     return {
         "p": float(one["p"]),
         "n_draws": int(one["n_permutations"]),

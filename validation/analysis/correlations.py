@@ -232,10 +232,9 @@ def _mean_row(
 ) -> MetricAgreement:
     first = group[0].correlation
     values = [row.correlation.value for row in group]
-    counts = {n: sum(getattr(row.correlation, n) for row in group) for n in COUNTS}
     correlation = replace(
         first,
-        **counts,
+        **{n: sum(getattr(row.correlation, n) for row in group) for n in COUNTS},
         value=float(np.mean(values)),
         reason=next((r.correlation.reason for r in group if not r.correlation.is_defined), None),
         n_items=_sum(group, "n_items"),

@@ -313,12 +313,12 @@ def notes_of_ends(
 ) -> Iterator[CodedText]:
     for name, n_items in off_end.items():
         if is_carried_by_few(n_items, means[name].n_items):
-            text = (
+            yield CodedText(
                 f"most ratings of {name} lie at one end of the scale, and "
                 f"{count_of(n_items, 'item')} carry its mean: a test of means is a rough guide "
-                f"below {FEWEST_OFF_END}; an ordinal scale compares who is rated above whom"
+                f"below {FEWEST_OFF_END}; an ordinal scale compares who is rated above whom",
+                code="few_items_off_end",
             )
-            yield CodedText(text, code="few_items_off_end")
 
 
 def comparison_sentence(row: Mapping[str, Any]) -> CodedText:

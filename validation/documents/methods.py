@@ -83,10 +83,10 @@ def _labels(settings: Settings, inputs: Inputs) -> str:
 
 
 def _family(settings: Settings, inputs: Inputs) -> str:
-    names = join_names([one.metric for one in inputs.primary])
     return _("%(family)s (%(metrics)s; %(chosen)s).") % {
         "family": family(inputs).removesuffix("."),
-        "metrics": names or join_names(list(settings.primary)),
+        "metrics": join_names([one.metric for one in inputs.primary])
+        or join_names(list(settings.primary)),
         "chosen": _("chosen by name") if settings.primary else _("as their scorers declare"),
     }
 

@@ -75,17 +75,16 @@ class Command(LabelsCommand):
         named = self.columns(options, needs=())
         if named.system or named.value:
             raise CommandError("Comparisons have no --system and no --value; leave them out.")
-        columns = ComparisonColumns(
-            **{name: options[name] for name in COMPARISONS},
-            item=named.item,
-            annotator=next(iter(named.annotator), None),
-            cluster=named.cluster,
-            covariates=tuple(options["covariate"]),
-            where=named.where,
-        )
         return preferred_systems_of_file(
             file,
-            columns,
+            ComparisonColumns(
+                **{name: options[name] for name in COMPARISONS},
+                item=named.item,
+                annotator=next(iter(named.annotator), None),
+                cluster=named.cluster,
+                covariates=tuple(options["covariate"]),
+                where=named.where,
+            ),
             model=options["model"],
             side=options["side"],
             half_wins=options["half_wins"],

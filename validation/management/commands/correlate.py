@@ -110,7 +110,6 @@ def _columns(options: dict[str, Any]) -> Columns:
 
 
 def _settings(options: dict[str, Any]) -> Settings:
-    swaps: list[Swap] = options["permute"] or []
     return Settings(
         levels=once(options["level"] or LEVELS),
         coefficients=once(options["coefficient"] or COEFFICIENTS),
@@ -121,6 +120,6 @@ def _settings(options: dict[str, Any]) -> Settings:
         n_permutations=options["permutations"],
         seed=options["seed"],
         lower_is_better=tuple(options["lower_is_better"]),
-        permutation_tests=once(TESTS[swap] for swap in swaps),
+        permutation_tests=once(TESTS[swap] for swap in options["permute"] or []),
         williams=options["williams"],
     )
