@@ -228,6 +228,7 @@ class OfVersion(models.Model):
 
     class Meta:
         abstract = True
+        ordering = ["pk"]
 
     def __str__(self) -> str:
         return f"{type(self).__name__} {self.pk} of version {self.version_id}"
@@ -239,7 +240,7 @@ class OfRecommender(OfVersion):
     recommender = models.ForeignKey(SimulatedRecommender, on_delete=models.CASCADE)
     user = models.ForeignKey(SimulatedUser, on_delete=models.CASCADE)
 
-    class Meta:
+    class Meta(OfVersion.Meta):
         abstract = True
 
 
@@ -247,15 +248,10 @@ class SeedResult(OfRecommender):
     version = models.ForeignKey(
         ExperimentVersion, on_delete=models.CASCADE, related_name="seed_results"
     )
-    recommender = models.ForeignKey(SimulatedRecommender, on_delete=models.CASCADE)
-    user = models.ForeignKey(SimulatedUser, on_delete=models.CASCADE)
     seed = models.PositiveBigIntegerField()
     measure = models.CharField(max_length=LONGEST_NAME)
     turn = models.PositiveSmallIntegerField()
     mean = models.FloatField()
-
-    class Meta:
-        ordering = ["pk"]
 
 
 class TurnResult(OfRecommender):
@@ -272,9 +268,6 @@ class TurnResult(OfRecommender):
     n_targets = models.PositiveIntegerField()
     judged = models.FloatField(null=True, help_text="Share judged of the first ten items.")
 
-    class Meta:
-        ordering = ["pk"]
-
 
 class TargetValue(OfRecommender):
     """At the last turn, mean over seeds."""
@@ -286,9 +279,6 @@ class TargetValue(OfRecommender):
     target = models.TextField()
     value = models.FloatField()
 
-    class Meta:
-        ordering = ["pk"]
-
 
 class SwitchCount(OfRecommender):
     version = models.ForeignKey(
@@ -298,9 +288,6 @@ class SwitchCount(OfRecommender):
     n_dialogues = models.PositiveIntegerField()
     n_found = models.PositiveIntegerField(help_text="Dialogues that ended with an accepted item.")
     n_left = models.PositiveIntegerField(help_text="Dialogues whose user left before that.")
-
-    class Meta:
-        ordering = ["pk"]
 
 
 class ComparisonRow(OfVersion):
@@ -330,9 +317,6 @@ class ComparisonRow(OfVersion):
     n_worse = models.PositiveIntegerField()
     reason = models.CharField(max_length=LONGEST_REASON, blank=True)
 
-    class Meta:
-        ordering = ["pk"]
-
 
 class CauseRow(OfRecommender):
     """The 2 x 2 of user (first, this one) and qrels (target, target and alternatives)."""
@@ -357,9 +341,6 @@ class CauseRow(OfRecommender):
     interaction_ci_low = models.FloatField(null=True)
     interaction_ci_high = models.FloatField(null=True)
 
-    class Meta:
-        ordering = ["pk"]
-
 
 class ImprovementRow(OfVersion):
     version = models.ForeignKey(
@@ -376,9 +357,6 @@ class ImprovementRow(OfVersion):
     expected_gain_se = models.FloatField(
         help_text="Standard errors by which the best of so many equal rows exceeds their mean."
     )
-
-    class Meta:
-        ordering = ["pk"]
 
 
 class SensitivityRow(OfRecommender):
@@ -398,9 +376,6 @@ class SensitivityRow(OfRecommender):
     tau_high = models.FloatField(null=True)
     reason = models.CharField(max_length=LONGEST_REASON, blank=True)
 
-    class Meta:
-        ordering = ["pk"]
-
 
 class ExperimentNote(OfVersion):
     """A fault is an impossible value."""
@@ -408,6 +383,3 @@ class ExperimentNote(OfVersion):
     version = models.ForeignKey(ExperimentVersion, on_delete=models.CASCADE, related_name="notes")
     text = models.TextField()
     is_fault = models.BooleanField(default=False)
-
-    class Meta:
-        ordering = ["pk"]
