@@ -1,5 +1,3 @@
-"""Published numbers computed again, and the page that has them."""
-
 import json
 
 import numpy as np
@@ -37,7 +35,6 @@ def test_a_folder_without_data_is_refused(tmp_path):
 
 @pytest.fixture
 def chat(tmp_path):
-    """Two dialogues with two responses each, in the layout of Topical-Chat-USR."""
     folder = tmp_path / "topical_chat_usr"
     folder.mkdir()
     names = ("understandability", "naturalness", "coherence", "engagingness", "groundedness")

@@ -31,8 +31,6 @@ LONG = "m" * 59
 
 @pytest.fixture
 def as_json(tmp_path):
-    """Write a value to a .json file, one entry a line."""
-
     def written(value, name="data.json"):
         path = tmp_path / name
         path.write_text(json.dumps(value, indent=0))
@@ -131,8 +129,7 @@ class TestTopicalChat:
         ],
     )
     def test_what_does_not_fit_is_refused(self, as_json, entries, code, line, field):
-        path = as_json(entries)
-        assert_refused("import_topical_chat", path, code, line=line, field=field)
+        assert_refused("import_topical_chat", as_json(entries), code, line=line, field=field)
 
     def test_a_file_that_is_no_json_is_refused(self, write):
         for text, line in (
@@ -146,7 +143,6 @@ class TestTopicalChat:
 
     @pytest.fixture
     def published(self, shared_data):
-        """The 360 responses, with UniEval's scores and G-Eval's samples."""
         folder = shared_data / "topical_chat_usr"
         samples = folder / "geval_gpt35_n20.jsonl"
         command_output(

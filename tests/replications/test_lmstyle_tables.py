@@ -1,5 +1,3 @@
-"""The LMStyle Benchmark's tables come out of its files as they were published."""
-
 import gzip
 import json
 
@@ -117,7 +115,6 @@ def test_a_missing_score_leaves_table_2_a_gap_and_never_a_zero(tmp_path):
 
 @pytest.fixture
 def constant_bleu(tmp_path):
-    """A benchmark of two systems and an item in each style, where BLEU is constant."""
     batch = [
         "HITId,WorkerId,AssignmentStatus,Input.HIT,Input.Speaker,Input.a,Input.b,Input.dataset,"
         "Input.task,Answer.Appropriateness_a,Answer.Appropriateness_b,Answer.Style_a,Answer.Style_b"

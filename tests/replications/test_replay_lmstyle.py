@@ -1,5 +1,3 @@
-"""The LMStyle Benchmark's batch goes through the loop and comes out as its Table 1."""
-
 import json
 
 import pytest
@@ -12,7 +10,6 @@ COEFFICIENTS = {"pearson": "pearson", "kendall": "kendall_b"}
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The environment of a site of its own, as a newcomer's would be."""
     database = tmp_path_factory.mktemp("site") / "assay.sqlite3"
     return {"DATABASE_URL": f"sqlite:///{database}", "PYTHONWARNINGS": "default"}
 

@@ -1,5 +1,3 @@
-"""Studies of dialogues with answers, written row by row."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-"""Catalogues small enough to work out by hand, and drawn ones with neighbours as alternatives."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,14 +14,11 @@ from tests.annotation.importing import command_output
 
 
 def line_catalogue(n_items: int = 11) -> Catalogue:
-    """Items p0, p1 … at the places 0, 1 … of a line."""
     ids = tuple(f"p{place}" for place in range(n_items))
     return Catalogue(ids, np.arange(n_items, dtype=float)[:, None], "a line")
 
 
 class Script:
-    """Recommends what it was told to, whatever anybody says."""
-
     name = "script"
 
     def __init__(self, catalogue: Catalogue, shown: Sequence[str]) -> None:
@@ -37,8 +32,7 @@ class Script:
 
     def rank(self, state: Floats, depth: int, excluded: Integers | None = None) -> Integers:
         first = self.shown[state[:, 0].astype(int) - 1]
-        others = (first[:, None] + np.arange(min(depth, self.n_items))) % self.n_items
-        return np.asarray(others)
+        return np.asarray((first[:, None] + np.arange(min(depth, self.n_items))) % self.n_items)
 
     def record(self) -> dict[str, Any]:
         return {"name": self.name}
@@ -69,7 +63,6 @@ def simulated_log(
     recommenders: Sequence[str],
     turns: int = 10,
 ) -> tuple[Path, Path]:
-    """A log that `simulate` wrote of 300 drawn products, and the qrels that it was of."""
     catalogue = drawn_catalogue(300)
     targets = neighbours(catalogue, n_targets)
     qrels, log = folder / "judged.qrels", folder / "log.jsonl"

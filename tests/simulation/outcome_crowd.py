@@ -1,5 +1,3 @@
-"""A crowd whose taste is known, on the HITs of an outcome study."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -13,8 +11,6 @@ from hits.crowd.replay import form_answer
 
 
 class KnownTaste:
-    """Workers who would take the target's accepted alternatives, and err now and then."""
-
     def __init__(
         self, study: Study, accepted: Mapping[str, set[str]], *, errs: float, seed: int = 0
     ) -> None:

@@ -1,5 +1,3 @@
-"""Experiments as a team stores them, on drawn products."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -32,7 +30,6 @@ RULES: dict[str, Any] = {
 def stored_experiment(
     team: Team, owner: User | None, *, n_items: int = 400, n_targets: int = 30, name: str = "Shoes"
 ) -> StoredExperiment:
-    """Drawn targets with their nearest items as alternatives, and some that were rejected."""
     catalogue = drawn_products(team=team, n_items=n_items, actor=owner)
     items = read_stored(catalogue)
     targets = neighbours(items, n_targets)
@@ -52,7 +49,6 @@ def stored_experiment(
 
 
 def trained_recommender(team: Team, owner: User) -> StoredRecommender:
-    """A small one, trained where jobs are done at once."""
     return request_training(
         catalogue=drawn_products(team=team, n_items=400, actor=owner),
         name="GRU-SL",
@@ -64,7 +60,6 @@ def trained_recommender(team: Team, owner: User) -> StoredRecommender:
 
 
 def work_off() -> None:
-    """Do all jobs that wait, and those that they request, in this process."""
     while waiting := list(Job.objects.queued().order_by("pk").values_list("pk", flat=True)):
         for job in waiting:
             run_job(job)

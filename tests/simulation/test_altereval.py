@@ -27,10 +27,9 @@ def shoes(shared_data: Path) -> tuple[Catalogue, Targets]:
     categories = [re.sub(r"^img_womens_|_\d+\.jpg$", "", name) for name in names]
     catalogue = stand_in_catalogue(names, categories)
     folder = shared_data / "altereval"
-    targets = read_dialogues(
+    return catalogue, read_dialogues(
         catalogue, folder / "alter_target_ids_shoes.csv", folder / "input_shoes_CRS_df.csv"
     )
-    return catalogue, targets
 
 
 def test_the_dialogues_are_those_of_the_release(shoes: tuple[Catalogue, Targets]) -> None:

@@ -1,5 +1,3 @@
-"""Critiques in people's words, and the command that trains on them."""
-
 import json
 from dataclasses import replace
 from io import StringIO

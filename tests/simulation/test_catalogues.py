@@ -1,5 +1,3 @@
-"""Catalogues drawn and read, what is refused of their files, and critiques of their items."""
-
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -34,7 +32,6 @@ def test_a_smaller_drawn_catalogue_is_the_beginning_of_a_larger_one() -> None:
 
 
 def test_the_words_of_a_drawn_product_name_each_of_its_attributes() -> None:
-    """Who listens judges the same product as who looks."""
     attributes = drawn_catalogue(400).attributes
     assert attributes is not None
     for item in range(400):
@@ -134,8 +131,7 @@ def test_the_sprite_is_a_catalogue_whose_neighbours_are_of_one_class(shared_data
     assert (nearest[:, 0] == np.arange(900)).mean() > 0.99
     same = (nearest[:, 1:] // 90 == np.arange(900)[:, None] // 90).mean()
     assert same > 0.65
-    critic = AttributeCritic(catalogue)
-    text = critic.texts(np.array([0]), np.array([899]))[0]
+    text = AttributeCritic(catalogue).texts(np.array([0]), np.array([899]))[0]
     assert "ankle boot" in text
 
 
@@ -159,8 +155,7 @@ def test_a_folder_is_read_with_attributes_in_any_order_of_lines(tmp_path: Path) 
     assert catalogue.attributes is not None
     assert catalogue.attributes.describe(0) == {"colour": "blue", "heel": "level 1"}
     assert catalogue.attributes.describe(2) == {"colour": "red", "heel": "level 3"}
-    critic = AttributeCritic(catalogue)
-    [critique] = critic.texts(np.array([0]), np.array([2]))
+    [critique] = AttributeCritic(catalogue).texts(np.array([0]), np.array([2]))
     assert re.findall("more heel|red", critique) == ["more heel", "red"]
 
 
@@ -223,8 +218,7 @@ def test_embeddings_must_differ_and_shared_attributes_are_named_in_no_critique(
         read_folder(folder)
     attributes = "id,heel,height\na,5,-1.7e308\nb,5,1\nc,5,1.7e308\n"
     catalogue = read_folder(write_folder(tmp_path / "shop", attributes__csv=attributes))
-    critic = AttributeCritic(catalogue)
-    texts = critic.texts(np.array([0, 1]), np.array([2, 0]))
+    texts = AttributeCritic(catalogue).texts(np.array([0, 1]), np.array([2, 0]))
     assert [text.split()[-2:] for text in texts] == [["more", "height"], ["less", "height"]]
 
 

@@ -1,5 +1,3 @@
-"""Files that are no checkpoint, or a damaged one, are refused in a sentence."""
-
 from __future__ import annotations
 
 import random
@@ -27,8 +25,7 @@ def catalogue() -> Catalogue:
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory, catalogue: Catalogue) -> Path:
     path = tmp_path_factory.mktemp("checkpoints") / "good.pt"
-    settings = settings_of("gru-sl", width=8, epochs=1)
-    train(catalogue, AttributeCritic(catalogue), settings, path)
+    train(catalogue, AttributeCritic(catalogue), settings_of("gru-sl", width=8, epochs=1), path)
     return path
 
 

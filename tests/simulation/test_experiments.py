@@ -1,5 +1,3 @@
-"""Experiments: what they say of users and recommenders, and what no table may say."""
-
 import json
 import re
 from dataclasses import replace
@@ -79,8 +77,7 @@ IMPROVEMENTS = {
 
 def line_experiment(settings: Settings) -> Experiment:
     catalogue = line_catalogue()
-    accepted = {"p5": ["p6"], "p4": ["p9"]}
-    targets = targets_of(catalogue, accepted, starts={"p5": "p8", "p4": "p8"})
+    targets = targets_of(catalogue, {"p5": ["p6"], "p4": ["p9"]}, starts={"p5": "p8", "p4": "p8"})
     script = Script(catalogue, ["p9", "p4", "p6", "p10"])
     users = [sim_base(), meta_sim_tol(9)]
     return run_experiment(

@@ -1,5 +1,3 @@
-"""An outcome study from a log of dialogues, through the marketplace, to its report."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Simulated outcomes against annotators': bias by recommender, order, and its ceiling."""
-
 import json
 
 import numpy as np
@@ -38,8 +36,7 @@ def outcomes_of_users(seed: int) -> dict[str, np.ndarray]:
 
 
 def test_the_truer_user_has_the_order_that_people_have() -> None:
-    human = ratings(0).mean(axis=2)
-    false, true = orders(human, outcomes_of_users(0), NAMES)
+    false, true = orders(ratings(0).mean(axis=2), outcomes_of_users(0), NAMES)
     assert true.values["tau_b"] > 0.8 > false.values["tau_b"]
     assert true.gain_limits[0] > 0
     assert true.p_adjusted < 0.05

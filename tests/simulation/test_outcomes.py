@@ -1,5 +1,3 @@
-"""Measures of every turn, against a dialogue worked out by hand and lists evaluated one by one."""
-
 from math import log2
 
 import numpy as np
@@ -136,8 +134,7 @@ def test_leaving_keeps_the_last_list() -> None:
     users = [sim_base(leave_hazard=0.5)]
     log = simulate(catalogue, targets, users, EmbeddingRecommender(catalogue, critic), critic)
     values = outcomes(log, (measure("nDCG@10"),)).values[0, 0, 0]
-    left = log.leaves_before[0, 0] == 4
-    still = left & (log.ends_at()[0, 0] > log.n_turns)
+    still = (log.leaves_before[0, 0] == 4) & (log.ends_at()[0, 0] > log.n_turns)
     assert still.any()
     assert (values[still, 3:] == values[still, 2:3]).all()
 

@@ -1,5 +1,3 @@
-"""Logs of dialogues that are sent: each line is read, or refused with its number and field."""
-
 from __future__ import annotations
 
 import json

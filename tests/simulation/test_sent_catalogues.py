@@ -1,5 +1,3 @@
-"""Catalogues that are sent: read in their layouts, and refused with what is wrong of them."""
-
 import json
 import struct
 import zlib
@@ -100,8 +98,7 @@ def test_captions_that_come_along_are_what_critiques_are_said_in(team):
         if one != other
     ]
     files = {"eval_im_names.txt": "\n".join(said).encode(), "x.npy": saved(np.eye(5))}
-    with_captions = files | {"relative_captions_shoes.json": json.dumps(captions).encode()}
-    content = packed(with_captions)
+    content = packed(files | {"relative_captions_shoes.json": json.dumps(captions).encode()})
     row = store_upload(team=team, name="Shoes", file=BytesIO(content), actor=None)
     critic = read_stored_critic(row)
     assert critic.texts(np.array([0]), np.array([1])) == [said["wide.jpg"]]

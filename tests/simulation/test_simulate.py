@@ -1,5 +1,3 @@
-"""The command ``simulate``, on plain files."""
-
 import json
 from io import StringIO
 from pathlib import Path
@@ -17,7 +15,6 @@ DRAWN = "drawn:400"
 
 @pytest.fixture
 def qrels(tmp_path: Path) -> Path:
-    """Qrels of 30 targets by an annotator who accepts neighbours."""
     catalogue = drawn_catalogue(400)
     targets = neighbours(catalogue, 30)
     lines = [

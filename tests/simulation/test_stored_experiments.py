@@ -1,6 +1,3 @@
-"""Experiments in the database: the same numbers as at once, once for the same settings, and
-refusals that say what to change."""
-
 import numpy as np
 import pytest
 from django.utils import timezone
@@ -52,7 +49,6 @@ def experiment(team, owner):
 
 @pytest.fixture(scope="module")
 def finished(team, owner):
-    """A run of an experiment, in more pieces than there are recommenders and seeds."""
     experiment = stored_experiment(team, owner, name="Finished")
     version = request_run(experiment=experiment, rules=RULES, actor=None)
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -64,12 +60,10 @@ def finished(team, owner):
 
 @pytest.fixture(scope="module")
 def whole(finished):
-    """The same experiment at once."""
     return at_once(finished.experiment, RULES)
 
 
 def at_once(experiment, rules):
-    """The same experiment in one call, without the database's pieces."""
     plan, catalogue = plan_of(rules), read_stored(experiment.catalogue)
     critic = critic_of(catalogue)
     named = [(named_recommender(one, catalogue, critic), critic) for one in plan.recommenders]
@@ -78,7 +72,6 @@ def at_once(experiment, rules):
 
 
 def approximately(value):
-    """None is undefined, in both."""
     return None if value is None else pytest.approx(value, abs=1e-12)
 
 
@@ -167,8 +160,7 @@ def test_a_run_that_was_stopped_goes_on_and_does_no_piece_twice(experiment):
     work_off()
     assert not version.pieces.exists()
     resume_run(version=version, actor=None)
-    planning = Job.objects.unfinished().get()
-    run_job(planning.pk)
+    run_job(Job.objects.unfinished().get().pk)
     for job in Job.objects.unfinished().of_kind("run_piece")[1:]:
         stop_job(job=job)
     work_off()

@@ -1,5 +1,3 @@
-"""The switching study, on crowds whose rule is known."""
-
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""A switching study from a log of dialogues to its report."""
-
 from __future__ import annotations
 
 import json
@@ -24,7 +22,6 @@ N_TARGETS = 18
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    """A log that `simulate` wrote of drawn products, and the qrels it was of."""
     return simulated_log(
         tmp_path, N_TARGETS, users=["base"], recommenders=["random", "embedding:0.1"]
     )
@@ -104,7 +101,6 @@ def test_a_study_that_exists_and_a_foreign_catalogue_are_refused(files: tuple[Pa
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_a_known_rule_is_recovered_from_stored_answers(files: tuple[Path, Path]) -> None:
-    """That answers come from the marketplace, test_outcome_items.py shows of another study."""
     imported(files)
     study = Study.objects.get()
     assert current_document(study).title

@@ -1,5 +1,3 @@
-"""GRU-SL, GRU-RL and EGE: that they learn, by what, and that training is resumed as it was."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -55,7 +53,6 @@ def critic(catalogue: Catalogue) -> AttributeCritic:
 def folder(
     tmp_path_factory: pytest.TempPathFactory, catalogue: Catalogue, critic: AttributeCritic
 ) -> Path:
-    """Checkpoints of all three, trained on one core."""
     path = tmp_path_factory.mktemp("checkpoints")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -68,12 +65,10 @@ def folder(
 
 
 def values(catalogue: Catalogue, recommender: Recommender, critic: Critic) -> Floats:
-    """nDCG@10 of items that were no targets in training, (n_targets, n_turns)."""
     items = items_of(catalogue, critic, seed=0)
     targets = held_out(catalogue, np.concatenate([items.validation, items.test]), seed=5)
     log = simulate(catalogue, targets, [sim_base()], recommender, critic)
-    result = outcomes(log, (measure("nDCG@10"),), qrels="target")
-    return np.asarray(result.values[0, 0, 0])
+    return np.asarray(outcomes(log, (measure("nDCG@10"),), qrels="target").values[0, 0, 0])
 
 
 @pytest.mark.slow
@@ -81,8 +76,7 @@ def values(catalogue: Catalogue, recommender: Recommender, critic: Critic) -> Fl
 def test_a_trained_recommender_beats_chance_and_learns_over_turns(
     catalogue: Catalogue, critic: AttributeCritic, folder: Path, kind: str
 ) -> None:
-    recommender = read_recommender(folder / f"{kind}.pt", catalogue, critic)
-    own = values(catalogue, recommender, critic)
+    own = values(catalogue, read_recommender(folder / f"{kind}.pt", catalogue, critic), critic)
     chance = values(catalogue, RandomRecommender(catalogue), critic)
     assert compare_over_topics(own[:, 9], chance[:, 9]).ci_low > 0.1
     assert own[:, 9].mean() > 4 * chance[:, 9].mean()

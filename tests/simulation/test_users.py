@@ -1,5 +1,3 @@
-"""Simulated users against a dialogue worked out by hand, and against each other."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -25,10 +23,9 @@ def line_dialogue(
     user: MetaUser, *, seed: int = 0, shown: Sequence[str] = tuple(SHOWN)
 ) -> DialogueLog:
     catalogue = line_catalogue()
-    targets = targets_of(catalogue, {"p5": ["p2", "p7"]}, starts={"p5": "p8"})
     return simulate(
         catalogue,
-        targets,
+        targets_of(catalogue, {"p5": ["p2", "p7"]}, starts={"p5": "p8"}),
         [user],
         Script(catalogue, shown),
         DirectionCritic(catalogue),

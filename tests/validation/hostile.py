@@ -1,5 +1,3 @@
-"""A validation whose names are such as break files that do not escape them."""
-
 import random
 
 import pandas as pd
@@ -15,7 +13,6 @@ SETTINGS = Settings(n_resamples=60, n_permutations=60, n_splits=4, n_worst=3)
 
 
 def hostile_tables(n_items=16, seed=1):
-    """Judgments of three people on two questions, and three metrics, one of them constant."""
     rng = random.Random(seed)
     judgments, scores = [], []
     for number in range(n_items):

@@ -1,5 +1,3 @@
-"""The commands that conclude from plain files: columns, JSON and refusals."""
-
 import json
 from pathlib import Path
 
@@ -33,10 +31,9 @@ def answer(*arguments: object) -> dict:
 @pytest.fixture
 def labels(tmp_path):
     inputs = worked_example(1)["inputs"]
-    said = {**inputs["humans"], "gpt": inputs["judge"]}
     rows = [
         {"item": item, "annotator": name, "value": value, "cluster": inputs["clusters"][item]}
-        for name, of in said.items()
+        for name, of in {**inputs["humans"], "gpt": inputs["judge"]}.items()
         for item, value in of.items()
     ]
     return written(tmp_path / "labels.csv", rows)
@@ -150,7 +147,6 @@ def test_prediction_powered_without_systems_is_one_mean(tmp_path):
 
 @pytest.fixture
 def lengths(tmp_path):
-    """Ratings of a tenth of the outputs of two systems, which rise with their length."""
     rng = np.random.default_rng(5)
     rows = []
     for item in range(300):
@@ -469,8 +465,7 @@ def test_systems_on_an_ordinal_scale_are_compared_by_who_is_rated_above(tmp_path
         for system, lead in (("A", 1.0), ("B", 0.0))
     ]
     path, options = written(tmp_path / "ordinal.csv", rows), (*RATINGS, "--system=system")
-    found = answer("compare_systems", path, *options, "--scale=ordinal")
-    [row] = found["comparisons"]
+    [row] = answer("compare_systems", path, *options, "--scale=ordinal")["comparisons"]
     assert row["test"] == "order-quasi-f"
     assert row["delta"] == pytest.approx(row["above"] - row["below"])
     assert row["above"] + row["below"] + row["tied"] == pytest.approx(1)

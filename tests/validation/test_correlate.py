@@ -1,5 +1,3 @@
-"""The command that correlates a plain table, from files to JSON and messages."""
-
 import json
 import subprocess
 import sys
@@ -46,7 +44,6 @@ NOISES = (("a", 1.0), ("b", 3.0))
 
 
 def correlated(path: Path, *options: str, named: tuple[str, ...] = NAMED) -> dict[str, Any]:
-    """The records of a table, without the report of the reading."""
     output = command_output("correlate", path, *named, "--json", "--resamples=50", *options)
     records = json.loads(output)
     del records["reading"]
@@ -58,7 +55,6 @@ def columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def compared(rows: list[dict[str, Any]], **options: Any) -> Any:
-    """What `stats` finds for the two metrics of a table."""
     scores = {name: [cell[name] for cell in rows] for name in "ab"}
     human = [cell["human"] for cell in rows]
     return compare_metrics(human, scores, n_permutations=99, **columns(rows), **options).iloc[0]
@@ -206,8 +202,7 @@ def test_missing_cells_are_counted_and_undefined_numbers_have_a_reason(write: Wr
 @pytest.mark.parametrize("resample", ["items", "systems", "both"])
 @pytest.mark.parametrize("column", ["human", "a"])
 def test_an_item_without_a_value_is_left_out_with_a_note(write: Write, column, resample):
-    rows = table(n_items=4, n_systems=3)
-    gap = [row | {column: ""} if row["item"] == 3 else row for row in rows]
+    gap = [row | {column: ""} if row["item"] == 3 else row for row in table(n_items=4, n_systems=3)]
     lines = [",".join(str(row[name]) for name in ("item", "system", "human", "a")) for row in gap]
     path = write("item,system,human,a", *lines)
     options = (f"--resample={resample}", "--compare")
@@ -229,8 +224,7 @@ def test_an_item_without_a_value_is_left_out_with_a_note(write: Write, column, r
 def test_without_json_there_is_a_table_to_read(write: Write):
     path = write("item,system,human,a,b", "1,x,2,7,1", "1,y,1,7,0", "2,x,1,7,2", "2,y,3,7,4")
     options = ("--metric=b", "--level=sample", "--coefficient=kendall", "--compare")
-    text = command_output("correlate", path, *NAMED, *options)
-    lines = text.split("\nRead 4 ")[0].splitlines()
+    lines = command_output("correlate", path, *NAMED, *options).split("\nRead 4 ")[0].splitlines()
     assert lines[0].split()[:5] == ["by", "metric", "level", "coefficient", "value"]
     assert "no_defined_item" in lines[1]
     assert "1.000" in lines[2]
@@ -372,8 +366,7 @@ def test_soft_pairwise_accuracy_of_clustered_items_is_less_sure(tmp_path):
         for turn in range(8):
             for system in range(6):
                 human, metric = shared[system] + 0.3 * rng.normal(size=2)
-                item = f"{dialogue}-{turn}"
-                named = {"dialogue": dialogue, "item": item, "system": system}
+                named = {"dialogue": dialogue, "item": f"{dialogue}-{turn}", "system": system}
                 rows.append(named | {"human": round(human, 3), "a": round(metric, 3)})
     path = written(tmp_path / "dialogues.csv", rows)
     asked = (path, *NAMED, "--level=system", "--coefficient=spa", "--resamples=300", "--json")

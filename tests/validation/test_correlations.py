@@ -1,5 +1,3 @@
-"""The report's table is what `stats` finds for each metric alone."""
-
 import json
 import math
 
@@ -33,7 +31,6 @@ def panel_of(human, scores, settings):
 
 
 def by_itself(panel, row, settings):
-    """What `stats` finds for the metric of a row."""
     return correlation_at_level(
         panel.human,
         panel.scores[int(row.metric[1:])],
@@ -104,8 +101,7 @@ def test_pooled_rank_correlations_of_resamples_are_those_of_the_copied_cells(gap
         ("spearman", spearman_replicates),
         ("kendall", kendall_replicates),
     ):
-        fast = replicates(human, scores, item, weights)
-        for row, values in zip(scores, fast, strict=True):
+        for row, values in zip(scores, replicates(human, scores, item, weights), strict=True):
             for weight, value in zip(weights, values, strict=True):
                 times = weight[item].astype(int)
                 copied = correlation_at_level(
@@ -356,10 +352,9 @@ def test_the_interval_of_a_mean_of_conditions_is_narrower_than_those_it_is_made_
         names = {f"i{position}": f"{number}-{position}" for position in range(30)}
         parts.append((human.assign(condition=f"c{number}").replace(names), scores.replace(names)))
     human, scores = (pd.concat(side) for side in zip(*parts, strict=True))
-    report = report_from_tables(human, scores, Settings(n_resamples=300))
     widths = {
         (row["scope"], row["by"]): row["ci_high"] - row["ci_low"]
-        for row in correlations_of(report)
+        for row in correlations_of(report_from_tables(human, scores, Settings(n_resamples=300)))
         if (row["level"], row["coefficient"]) == ("item", "kendall")
     }
     mean = widths.pop(("mean_of_conditions", ""))

@@ -1,5 +1,3 @@
-"""What a person chose is tested; variants of it are shown when asked for, and never enter."""
-
 import json
 import re
 from dataclasses import replace
@@ -82,7 +80,6 @@ MEASURE = {"scope": "all", "level": "item", "coefficient": "kendall"}
 
 
 def results_with(values, p_values):
-    """A report of one measure whose metrics have these values and whose pairs these adjusted p."""
     human, scores = random_tables(n_metrics=len(values))
     report = report_from_tables(human, scores, QUICK)
 

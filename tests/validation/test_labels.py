@@ -1,5 +1,3 @@
-"""Human values may be a label set's, so that what was adjudicated reaches the answer."""
-
 import pytest
 from django.contrib.auth import get_user_model
 
@@ -97,8 +95,7 @@ def test_what_ratings_allow_is_no_ceiling_of_labels(study, labels):
 def test_labels_of_another_round_are_refused(study):
     for person in VALUES:
         rate(study, person, "d0", dict.fromkeys(SYSTEMS, 10.0), round=2)
-    question = study.questions.get()
-    labels = make_label_set(question=question, rule=Rule("mean", round=2)).label_set
+    labels = make_label_set(question=study.questions.get(), rule=Rule("mean", round=2)).label_set
     with refused(LabelsUnfit, "other_round"):
         study_report(study, Settings(**QUICK, labels=(labels.version,)))
     report = study_report(study, Settings(**QUICK, labels=(labels.version,), round=2))

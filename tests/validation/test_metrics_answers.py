@@ -1,5 +1,3 @@
-"""What a report says of metrics: the best, ceilings, intervals of few items, counts of ratings."""
-
 from dataclasses import replace
 
 import numpy as np
@@ -119,8 +117,7 @@ def test_intervals_of_three_items_end_where_differences_do_and_shares_may_have_n
     may_be_none = [one.attainable_low is not None and one.attainable_low <= 0 for one in ceilings]
     assert any(may_be_none)
     table = ceilings_table(results)
-    shares = [row[-1] for row in table.rows]
-    without = [cell.low is None and cell.high is None for cell in shares]
+    without = [cell.low is None and cell.high is None for cell in [row[-1] for row in table.rows]]
     assert all(gone for gone, none in zip(without, may_be_none, strict=True) if none)
     assert str(NO_SHARE_INTERVAL) in table.full_note
 
@@ -171,8 +168,7 @@ def counts(scale: QuestionScale, values: list[float]) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("level", ["interval", "ordinal"])
 def test_whole_numbers_of_a_short_scale_have_a_bin_each(level: str) -> None:
     """Tenths of seven values would leave gaps that nobody answered around."""
-    scale = QuestionScale("quality", "line", level, 1.0, 7.0)
-    answered = counts(scale, [1, 2, 3, 2, 7, 2, 7, 2])
+    answered = counts(QuestionScale("quality", "line", level, 1.0, 7.0), [1, 2, 3, 2, 7, 2, 7, 2])
     assert answered == [
         ("1", 1), ("2", 0), ("3", 1), ("4", 0), ("5", 0), ("6", 0), ("7", 2),
     ]  # fmt: skip

@@ -85,7 +85,6 @@ CHARTS = {
 
 
 def drawn(chart):
-    """The rows of a chart's largest data set."""
     return max(chart.to_dict()["datasets"].values(), key=len)
 
 

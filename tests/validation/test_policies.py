@@ -1,5 +1,3 @@
-"""What each policy does to a value and a rank, on studies small enough for a pencil."""
-
 import json
 import math
 from dataclasses import replace
@@ -37,7 +35,6 @@ def varied(report, setting, choice, metric="m"):
 
 
 def check(human, scores, setting, choice, before, after):
-    """The value by the base settings, the variation, and the value by the settings changed."""
     report = report_from_tables(human, scores, BASE)
     row = varied(report, setting, choice)
     assert row_of(report)["value"] == pytest.approx(before)
@@ -126,8 +123,7 @@ def test_policies_that_change_the_order_of_ranked_metrics_say_so():
         row = varied(report, "undefined", "zero", metric)
         assert (row["base_rank"], row["rank"], row["moves_rank"]) == (*ranks, True)
     human = judged_table([[1, 2, 3], [3, 1, 2]])
-    scores = score_table([[1, 1, 1], [1, 1, 1]])
-    report = report_from_tables(human, scores, BASE)
+    report = report_from_tables(human, score_table([[1, 1, 1], [1, 1, 1]]), BASE)
     assert varied(report, "ratings", "zscore", "m")["moves_rank"] is False
     assert varied(report, "undefined", "zero", "m")["moves_rank"] is True
 

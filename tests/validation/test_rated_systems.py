@@ -1,5 +1,3 @@
-"""Which system people rate higher: rows, the code of each sentence, and what to buy."""
-
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -54,7 +52,6 @@ def results_of(gap, n_items=40, n_annotators=6):
 
 
 def numbers_in(text):
-    """The numbers of a sentence, with their dollar signs."""
     return re.findall(r"-?\$?\d[\d.,]*(?<=\d)", text)
 
 
@@ -77,8 +74,7 @@ def test_four_items_give_no_answer_however_small_p_is_and_ten_are_to_be_bought()
     systems, pairs = results.rows(RatedSystemRecord), results.rows(RatedPairRecord)
     assert max(row.p_adjusted for row in pairs) < 0.05
     assert {(row.rank_low, row.rank_high) for row in systems} == {(1, 3)}
-    price = AssignmentPrice(Decimal("0.10"), lambda _size: Decimal("0.12"))
-    [verdict] = verdicts(results, price)
+    [verdict] = verdicts(results, AssignmentPrice(Decimal("0.10"), lambda _size: Decimal("0.12")))
     assert verdict.chance.code == verdict.purchase.code == "too_few_items"
     assert numbers_in(verdict.purchase) == ["10", "4"]
     assert verdict.n_more_items == 6
@@ -142,7 +138,6 @@ def pair_needing(items, annotators):
 
 @pytest.fixture
 def rated():
-    """40 items, each rated by three of six annotators."""
     return RatedSystemRecord(
         question="q", system="A", mean=3.0, ci_low=2.8, ci_high=3.2, method="", rank_low=1,
         rank_high=2, n_items=40, n_annotators=6, n_ratings=120,
@@ -269,8 +264,7 @@ def test_a_report_says_how_far_the_best_is_ahead_and_which_others_are_not_decide
     pairs = results.rows(RatedPairRecord)
     best, second, third = (row.system for row in results.rows(RatedSystemRecord))
     number = r"(-?\d\.\d\d)"
-    lead = rf"({second}|{third}) \w+ {number} \[{number}, {number}\]"
-    said = re.findall(lead, verdict.chance)
+    said = re.findall(rf"({second}|{third}) \w+ {number} \[{number}, {number}\]", verdict.chance)
     for rival, delta, low, high in said:
         pair = next(one for one in pairs if {one.a, one.b} == {best, rival})
         sign = 1 if pair.a == best else -1
@@ -342,8 +336,7 @@ def test_ratings_near_one_end_are_noted_or_the_test_is_corrected_for_skewness():
     ratings = ratings.drop(columns="question")
     # A little before the end of a slider is taken as at it.
     slider = ratings["value"].sub(1) * 25
-    short = slider.where(slider > 0, np.arange(len(slider)) % 4)
-    for values in (ratings["value"], slider, short):
+    for values in (ratings["value"], slider, slider.where(slider > 0, np.arange(len(slider)) % 4)):
         compared = compare_rated_systems(ratings.assign(value=values))
         assert compared.comparisons[0]["test"] == "quasi-f-hall"
         [note] = [note for note in compared.notes if note.code == "few_items_off_end"]
@@ -371,11 +364,9 @@ def frame_of(ratings):
 
 
 def pairs_of(ratings):
-    """Every two systems as a comparison has them, and the mean that it tests."""
     item, annotator = np.indices(ratings.shape[1:]).reshape(2, -1)
     for a, b in combinations(range(len(ratings)), 2):
-        difference = (ratings[a] - ratings[b]).ravel()
-        lead = mean_over_items_and_annotators(item, annotator, difference)
+        lead = mean_over_items_and_annotators(item, annotator, (ratings[a] - ratings[b]).ravel())
         yield {"a": str(a), "b": str(b), "p": lead.p}, lead
 
 

@@ -1,5 +1,3 @@
-"""Reports of a validation whose names are such as break files that do not escape them."""
-
 import csv
 import gzip
 import json
@@ -217,8 +215,7 @@ def test_the_methods_name_every_setting(content):
         rules = content.settings
         rules = replace(rules, test="perm_items") if name == "n_permutations" else rules
         base = methods_paragraph(rules, content.inputs)
-        other = Settings.of(rules.content() | {name: value})
-        changed = methods_paragraph(other, content.inputs)
+        changed = methods_paragraph(Settings.of(rules.content() | {name: value}), content.inputs)
         assert changed != base, f"the methods do not name {name}"
 
 
@@ -279,8 +276,6 @@ def test_every_number_with_a_signature_is_in_the_appendix_of_each_form(document,
 
 
 class Links(HTMLParser):
-    """Everything by which a page could load something."""
-
     def __init__(self):
         super().__init__()
         self.addresses = []
@@ -354,8 +349,7 @@ def test_json_and_csv_hold_every_record_with_full_precision(content, document):
     assert {
         row["value"] for row in content_of_file["correlations"] if row["metric"] == "constant"
     } == {None}
-    files = FORMATS["csv"](document)
-    rows = list(csv.DictReader(StringIO(files["correlations.csv"].decode())))
+    rows = list(csv.DictReader(StringIO(FORMATS["csv"](document)["correlations.csv"].decode())))
     assert [row["value"] for row in rows] == [
         "" if row.value is None else repr(row.value) for row in records
     ]

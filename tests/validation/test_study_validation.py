@@ -71,19 +71,16 @@ def correlations(study, **options):
 
 
 def table(study, **options):
-    """The correlations of a report that is quick to make."""
     quick = {"n_resamples": 0, "n_permutations": 1, "n_splits": 0, "n_worst": 0}
     return study_report(study, Settings(**quick | options)).correlations
 
 
 def means(*tables):
-    """Cell by cell."""
     return [[mean(cell) for cell in zip(*rows, strict=True)] for rows in zip(*tables, strict=True)]
 
 
 @pytest.fixture(scope="module")
 def study(stored_for_module):
-    """What Ann and Bob gave, with a metric's scores; each test's own changes are undone."""
     study = judged_study()
     score(study)
     return study
@@ -146,8 +143,7 @@ def test_each_round_is_validated_by_itself():
 def test_judged_candidates_without_a_score_are_left_out_and_counted():
     study = judged_study("gaps")
     score(study, leaving_out={("d0", "alpha"), ("d1", "beta")})
-    undefined = {("d2", "gamma"): math.nan}
-    write_scores(study=study, metric="m", signature="m|v:1", values=undefined)
+    write_scores(study=study, metric="m", signature="m|v:1", values={("d2", "gamma"): math.nan})
     correlation = correlations(study)["pooled", "pearson"]
     assert (correlation.n_rows, correlation.n_missing) == (9, 3)
     human = [
@@ -225,8 +221,7 @@ def test_alternatives_have_no_systems_and_are_correlated_without():
     values = dict(zip([*products, ("gown", "coat")], [0.9, 0.7, 0.1, 0.2, 0.6], strict=True))
     write_scores(study=study, metric="cosine", signature="cosine|v:1", values=values)
     coefficients = correlations(study, n_resamples=50)
-    acceptance = [1, 1, 0, 0, 0.5]
-    expected = stats.pearsonr(acceptance, list(values.values())).statistic
+    expected = stats.pearsonr([1, 1, 0, 0, 0.5], list(values.values())).statistic
     assert coefficients["pooled", "pearson"].value == pytest.approx(expected)
     assert coefficients["item", "kendall"].n_used == 2
     assert coefficients["system", "pearson"].reason == Reason.TOO_FEW
@@ -313,7 +308,6 @@ def test_the_command_takes_a_choice_named_twice_as_named_once(study):
 
 @pytest.fixture
 def of_two_versions(study):
-    """Ann judged under the first version of the protocol, Bob under the second."""
     first = freeze(study=study)
     second = Protocol.objects.create(
         study=study,

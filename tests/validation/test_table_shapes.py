@@ -1,5 +1,3 @@
-"""Tables of other shapes than a row per label: the same numbers, to the last digit."""
-
 import csv
 import json
 from pathlib import Path
@@ -22,7 +20,6 @@ METRICS = ("bleu", "length")
 
 
 def cells() -> list[dict[str, Any]]:
-    """A row per output and annotator; one of the labels is missing."""
     rng = np.random.default_rng(3)
     rows = []
     for item in ITEMS:
@@ -30,10 +27,9 @@ def cells() -> list[dict[str, Any]]:
             scores = {name: round(float(rng.normal(lead, 2)), 3) for name in METRICS}
             for person in PEOPLE:
                 label = int(np.clip(round(3 + 0.7 * lead + rng.normal()), 1, 5))
-                is_missing = (item, lead, person) == (2, 1, "bob")
                 rows.append(
                     {"item": f"i{item}", "system": system, "who": person}
-                    | {"label": "" if is_missing else str(label)}
+                    | {"label": "" if (item, lead, person) == (2, 1, "bob") else str(label)}
                     | {name: str(value) for name, value in scores.items()}
                 )
     return rows
@@ -89,19 +85,17 @@ EVERY_SYSTEM = tuple(f"--system={system}" for system in SYSTEMS)
 def labels_in_shapes(
     folder: Path, encoding: str = "utf-8"
 ) -> dict[str, tuple[Path, tuple[str, ...]]]:
-    """The labels in five shapes, and the options that name their columns."""
     labels = [{key: cell[key] for key in ("item", "system", "who", "label")} for cell in cells()]
     wide = spread(("item", "system"), "who", "label")
     units: dict[str, dict[str, Any]] = {}
     for cell in cells():
         row = units.setdefault(cell["who"], {"who": cell["who"]})
         row[f"{cell['item']} | {cell['system']}"] = cell["label"]
-    of_systems = spread(("item", "who"), "system", "label")
     return {
         "long": (written(folder / "long.csv", labels, encoding), LONG),
         "annotators": (written(folder / "annotators.csv", wide, encoding), UNIT),
         "systems": (
-            written(folder / "systems.csv", of_systems, encoding),
+            written(folder / "systems.csv", spread(("item", "who"), "system", "label"), encoding),
             ("--item=item", "--annotator=who", *EVERY_SYSTEM),
         ),
         "items": (
@@ -113,7 +107,6 @@ def labels_in_shapes(
 
 
 def numbers(command: str, path: Path, *options: str) -> dict[str, Any]:
-    """The numbers of a command, without the report of the reading."""
     found = json.loads(command_output(command, path, *options, "--json"))
     reading = found.pop("reading")
     assert reading["missing"] == {"": 1}
@@ -134,8 +127,7 @@ def test_agreement_is_that_of_the_labels_in_every_shape_and_encoding(tmp_path, e
     path, options = labels_in_shapes(tmp_path)["long"]
     expected = numbers("agreement", path, *options, asked)
     assert expected["n_judgments"] == len(cells()) - 1
-    shapes = labels_in_shapes(tmp_path, encoding)
-    for path, options in shapes.values():
+    for path, options in labels_in_shapes(tmp_path, encoding).values():
         found = numbers("agreement", path, *options, asked)
         # In a row per annotator their labels come in another order.
         key = sorted if path.stem == "items" else list
@@ -145,7 +137,6 @@ def test_agreement_is_that_of_the_labels_in_every_shape_and_encoding(tmp_path, e
 
 
 def scores_in_shapes(folder: Path) -> dict[str, tuple[Path, tuple[str, ...]]]:
-    """Labels and scores in five shapes, and the options that name their columns."""
     named = ("--item=item", "--system=system", "--human=label", "--metric=bleu", "--metric=length")
     people = [f"--human={person}" for person in PEOPLE]
     wide = spread(("item", "system", *METRICS), "who", "label")
@@ -295,7 +286,6 @@ def test_responses_inside_records_are_rows(tmp_path):
 
 
 def test_keys_of_an_object_and_positions_of_a_list_name_annotators(tmp_path):
-    """Labels by annotator in an object, and SummEval's lists of annotations without names."""
     records = [
         {"id": item, "labels": {"ann": 1, "bob": item}, "expert": [{"fluent": 1}, {"fluent": item}]}
         for item in (1, 2)

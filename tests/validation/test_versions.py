@@ -1,5 +1,3 @@
-"""Reports of a study are kept under versions that say what changed."""
-
 import json
 from dataclasses import replace
 
@@ -165,10 +163,9 @@ def test_other_settings_make_another_version_and_each_is_found_again(study, firs
 
 def test_rejected_judgments_are_a_policy_of_the_report(study):
     reject(study, "Bob")
-    report = study_report(study, QUICK)
     [row] = [
         one
-        for one in report.sensitivity
+        for one in study_report(study, QUICK).sensitivity
         if (one.setting, one.level, one.coefficient) == ("judgments", "item", "pearson")
     ]
     assert row.base_value == pytest.approx(1)

@@ -1,5 +1,3 @@
-"""Plain tables of judgments and scores for the tests of validation reports."""
-
 import csv
 
 import numpy as np
@@ -21,7 +19,6 @@ def judged_table(values, *, annotator="Ann", condition="", question="q", **colum
 
 
 def written(path, rows):
-    """The path, at which is now a CSV file of the rows."""
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
@@ -30,7 +27,6 @@ def written(path, rows):
 
 
 def score_table(values, metric="m", **columns):
-    """A row a score, of a table as in `judged_table`."""
     rows = [
         {"item": f"i{item}", "system": f"s{system}", "value": value}
         for item, row in enumerate(values)
@@ -65,10 +61,8 @@ def row_of(report, **named):
 
 
 def correlations_of(report):
-    """The rows of a report's table, as plain values."""
     return [plain(row) for row in report.correlations]
 
 
 def content_of(report):
-    """The whole report as plain values."""
     return TableResults("tables", report, with_variants=True).content()

@@ -1,5 +1,3 @@
-"""The fixtures of the API: programs with tokens, and experiments of the team."""
-
 from tests.console.api.conftest import *  # noqa: F403
 from tests.console.api.conftest import _jobs_wait  # noqa: F401
 from tests.console.conftest import *  # noqa: F403

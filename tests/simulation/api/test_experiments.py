@@ -1,5 +1,3 @@
-"""Experiments over the API: made of judgments, run, stopped, read as rows; by whom."""
-
 import json
 from typing import Any
 
@@ -53,7 +51,6 @@ def test_every_row_of_a_run_is_read_in_stretches(reader, shoes):
 
 
 def test_a_design_that_cannot_be_is_refused(reader, shoes):
-    """Which designs cannot be, tests/simulation says."""
     for body in (
         {"users": ["tol:2"]},
         {"users": ["base", "lazy:2"]},

@@ -1,5 +1,3 @@
-"""Experiments that are made over the API: of which judgments, as the page begins, by whom."""
-
 import pytest
 
 from accounts.models import AuditEntry
@@ -19,7 +17,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 @pytest.fixture
 def alternatives(team, users) -> Study:
-    """Two judged targets by two annotators, with a label set."""
     study = alternatives_study("pools", team=team, owner=users["owner"])
     for person in ("Ann", "Bob"):
         tick(study, person, "boot", ["clog", "pump"])

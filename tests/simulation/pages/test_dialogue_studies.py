@@ -1,6 +1,3 @@
-"""Studies of recorded dialogues on pages: made of an experiment or of a log, given a report that is
-stored, taken away; by whom."""
-
 import json
 import re
 from io import BytesIO, StringIO
@@ -84,7 +81,6 @@ def reported(rosa, experiment, outcomes) -> Study:
 
 
 def printed_record(command, study, *options):
-    """What a command prints with --json."""
     out = StringIO()
     call_command(command, study, *options, "--json", stdout=out)
     return json.loads(out.getvalue())
@@ -147,8 +143,7 @@ def test_a_log_that_cannot_be_used_is_named_by_line_on_the_studys_page(rosa, exp
     lines = [*log_lines(experiment.versions.get())][:1]
     file = BytesIO(f"{lines[0].strip()}\nnothing\n".encode())
     file.name = "log.jsonl"
-    data = FORM | {"dialogues": f"log:{experiment.pk}", "file": file}
-    page = rosa.post(NEW, data, follow=True)
+    page = rosa.post(NEW, FORM | {"dialogues": f"log:{experiment.pk}", "file": file}, follow=True)
     job = page.context["job"]
     assert job.state == "failed"
     assert re.search(r"log\.jsonl, \S+ 2:", job.message)
@@ -285,8 +280,7 @@ def test_a_switching_study_without_a_model_says_what_can_be_said(
     where = reverse("console:dialogues", args=["switching"])
     rosa.post(where, {"users": "base; prob:0:0.75", "seed": "0"})
     assert Result.objects.count() == 1
-    answer = rosa.get(where)
-    view = answer.context["view"]
+    view = rosa.get(where).context["view"]
     assert [view.answer.code, *(one.code for one in view.details)][: len(codes)] == codes
     record = view.result.record
     assert shares == tuple(
@@ -295,8 +289,7 @@ def test_a_switching_study_without_a_model_says_what_can_be_said(
     for chart in view.charts:
         picture = reverse("console:dialogues-picture", args=["switching", chart.name, "svg"])
         assert rosa.get(picture).status_code == 200
-    tables = [f"{name}.csv" for name in view.tables]
-    for name in ("estimates.csv", *tables, "report.json"):
+    for name in ("estimates.csv", *[f"{name}.csv" for name in view.tables], "report.json"):
         download = reverse("console:dialogues-download", args=["switching", name])
         assert rosa.get(download).status_code == 200
 
@@ -329,8 +322,7 @@ def test_files_hold_what_the_page_shows(rosa, reported):
     assert rosa.get(missing).status_code == 404
     picture = reverse("console:dialogues-picture", args=["outcomes", "outcomes", "csv"])
     assert len(rosa.get(picture).content.splitlines()) == 1 + 3 + 2 * len(USERS)
-    report = Result.objects.get()
-    changed = json.dumps(report.record).replace('"SimBase"', '"=1+1"')
+    changed = json.dumps(Result.objects.get().record).replace('"SimBase"', '"=1+1"')
     Result.objects.update(packed_record=pack_record(json.loads(changed)))
     for chart in ("order", "outcomes"):
         picture = reverse("console:dialogues-picture", args=["outcomes", chart, "csv"])
@@ -399,7 +391,6 @@ def share(value=0.5, reason=None):
 
 
 def shown_switching(**record) -> ShownResult:
-    """A report of five workers, with these parts of its record."""
     of_all = {
         "choices": {"keep": 34, "switch": 0, "leave": 5},
         "reason": None,
@@ -429,7 +420,6 @@ def test_so_few_workers_that_no_answer_could_tell_users_apart_are_named():
 
 
 def shown_outcomes(*, spa=0.75, reasons=None, equivalent=()) -> ShownResult:
-    """A report of one user whose bias is tested for so many recommenders."""
     names = ("tau_b", "tau_ap", "spa")
     order = {
         "user": "SimBase",

@@ -1,5 +1,3 @@
-"""Experiments on pages: made from judgments, run, shown, taken away, deleted; by whom."""
-
 import csv
 import json
 import re

@@ -1,5 +1,3 @@
-"""Experiments that are made on pages, and recommenders: of which judgments, what is refused."""
-
 from html import escape
 from io import BytesIO
 from typing import Any
@@ -33,7 +31,6 @@ def team(users):
 
 @pytest.fixture(scope="module")
 def stored_judged(stored_users: dict[str, User]) -> Study:
-    """Shoes in the place of others, by three annotators."""
     owner = stored_users["owner"]
     study = rating_study("judged", owner=owner, n_items=12, team=owner.memberships.get().team)
     for person in ("Ann", "Bob", "Cyd"):
@@ -54,7 +51,6 @@ NEW = reverse_lazy("console:new-experiment")
 
 @pytest.fixture
 def chosen(rosa, judged) -> dict[str, Any]:
-    """A form that makes an experiment of the judged study."""
     return FORM | {"judgments": rosa.get(NEW).context["form"].initial["judgments"]}
 
 
@@ -84,8 +80,7 @@ def test_a_collections_qrels_lead_to_one_too(rosa, users, team):
     page = rosa.get(reverse("console:collection-judgments", args=["tracks"])).content.decode()
     where = f"{NEW}?collection=tracks"
     assert where in page
-    form = rosa.get(where).context["form"]
-    rosa.post(where, FORM | {"judgments": form.initial["judgments"]})
+    rosa.post(where, FORM | {"judgments": rosa.get(where).context["form"].initial["judgments"]})
     row = StoredExperiment.objects.get()
     assert (row.collection, row.made_of) == ("tracks", "Tracks: qrels.txt")
     assert row.versions.get().finished_at is not None

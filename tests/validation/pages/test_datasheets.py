@@ -1,5 +1,3 @@
-"""What a study's datasheet and its Human Evaluation Datasheet say, and to whom."""
-
 import json
 import re
 from dataclasses import replace
@@ -54,7 +52,6 @@ HEDS_NUMBERS = (
 
 @pytest.fixture
 def study(researcher):
-    """Judged under a protocol, with a paid batch, a rejected submission, and drop-outs."""
     study = rating_study(owner=researcher, questions=())
     save_draft(study=study, document=read_protocol("style_ratings"))
     freeze(study=study)
@@ -95,7 +92,6 @@ def text_of(client, study, name):
 
 
 def people_of(client, study):
-    """The numbers of annotators and submissions as the datasheet has them."""
     document = datasheet_document(Study.objects.get(pk=study.pk), None, with_money=True)
     [table] = [one for one in document.tables if one.name == "people"]
     text = text_of(client, study, "datasheet.md").replace("\\", "")

@@ -30,7 +30,6 @@ COEFFICIENTS = {
 
 @pytest.fixture(scope="module")
 def files(stored_for_module):
-    """The exports and reports of the sample study, as a person downloads them."""
     owner = User.objects.create_user("rosa")
     study = rated_sample(owner)
     client = Client()
@@ -53,13 +52,11 @@ def files(stored_for_module):
 
 
 def judged(files, question):
-    """The judgments under a question in the first round."""
     frame = files["judgments"]
     return frame[(frame["question"] == question) & (frame["round"] == 1)]
 
 
 def human(files, question):
-    """The human value of each candidate: the mean of its judgments."""
     rows = judged(files, question)
     return rows.groupby(["item", "candidate", "system"], as_index=False)["value"].mean()
 
@@ -76,8 +73,7 @@ def alpha_of_intervals(rows):
         return ((values[:, None] - values[None, :]) ** 2).sum()
 
     observed = sum(disagreement(values) / (len(values) - 1) for values in units) / n
-    expected = disagreement(pairable) / (n * (n - 1))
-    return 1 - observed / expected
+    return 1 - observed / (disagreement(pairable) / (n * (n - 1)))
 
 
 @pytest.mark.slow
@@ -87,7 +83,6 @@ def test_rejected_judgments_are_in_no_export(files):
 
 
 def test_ratings_of_systems_and_their_differences(files):
-    """A system's mean is of all its ratings; a difference is of the pages that rate both."""
     systems = files["report"]["rated_systems"]
     assert len(systems) == 8
     for row in systems:

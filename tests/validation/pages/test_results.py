@@ -1,5 +1,3 @@
-"""Results are computed once, and again when what they rest on changes."""
-
 import pytest
 
 from annotation.flags import count_judgments_change, unflag_submissions
@@ -31,7 +29,6 @@ def alpha_of(study):
 
 
 def agreement_of(study):
-    """Every number of the study's agreement, without the signatures."""
     records = agreement_records(require_agreement(study))
     for record in (*records["coefficients"], *records["between_rounds"]):
         del record["signature"]
@@ -43,8 +40,7 @@ def pooled_text(study):
 
 
 def rows_of(study, **which):
-    version = require_validation(study).version
-    return StoredResults(version).rows(CorrelationRecord, **which)
+    return StoredResults(require_validation(study).version).rows(CorrelationRecord, **which)
 
 
 def set_status(status, **which):
@@ -94,8 +90,7 @@ def test_rejected_withdrawn_and_new_submissions_change_the_agreement_shown():
 def test_a_doubted_submission_makes_the_results_anew():
     study = rated_study()
     before = fingerprint(study)
-    submission = Submission.objects.first()
-    doubt(submission)
+    doubt(Submission.objects.first())
     assert fingerprint(study) != before
     doubted_only = fingerprint(study)
     unflag_submissions(submissions=Submission.objects.all())

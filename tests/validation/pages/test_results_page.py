@@ -1,5 +1,3 @@
-"""The page of human results, which needs no metric and begins with a plain answer."""
-
 import json
 import re
 from html import escape
@@ -48,8 +46,6 @@ N_ITEMS = 12
 
 @pytest.fixture
 def look(rosa):
-    """A page of a study, by default of its results."""
-
     def page(study, name="results", **query):
         answer = rosa.get(reverse(f"console:{name}", args=[study.slug]), query)
         assert answer.status_code == 200
@@ -63,16 +59,13 @@ def html(answer):
 
 
 def stored_rows(study, name):
-    """The rows of all judgments together."""
     study.refresh_from_db()
-    rows = current_human_results(study).record[name]
-    whole = [row for row in rows if row["scope"] == "all"]
+    whole = [row for row in current_human_results(study).record[name] if row["scope"] == "all"]
     return [{name: row[name] for name in row if name not in ("scope", "by")} for row in whole]
 
 
 def report_page(study):
-    version = list_validations(study).first()
-    return version.parts.get(name="report.html").content.decode()
+    return list_validations(study).first().parts.get(name="report.html").content.decode()
 
 
 def view_of(answer):
@@ -80,7 +73,6 @@ def view_of(answer):
 
 
 def leader(answer):
-    """The overview's figure of the system that is first."""
     return next((one for one in answer.context["figures"] if one.url.endswith("/results/")), None)
 
 
@@ -247,11 +239,9 @@ def test_categories_without_an_order_are_counted(look, rosa, researcher):
 
 
 def close_study(owner, **question):
-    """Three items on which two systems are nearly equal."""
     study = rating_study("close", owner=owner)
     study.questions.update(**question)
-    leads = {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}
-    for person, values in leads.items():
+    for person, values in {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}.items():
         for item, lead in zip(study.items.all(), values, strict=True):
             rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
     return study

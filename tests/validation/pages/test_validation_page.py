@@ -1,5 +1,3 @@
-"""The page of metrics and human ratings: its pictures, its tables, and the report to take away."""
-
 import io
 import json
 import re
@@ -165,9 +163,7 @@ def test_the_report_says_what_the_metrics_page_begins_with(page_text, rosa, stud
 
 
 def test_without_scores_there_is_nothing_to_report(rosa, researcher):
-    bare = rated_study("bare", owner=researcher)
-    empty = rating_study("empty", owner=researcher)
-    for study in (bare, empty):
+    for study in (rated_study("bare", owner=researcher), rating_study("empty", owner=researcher)):
         page = rosa.get(reverse("console:report", args=[study.slug]))
         assert not page.context.get("files")
     assert not ResultPart.objects.exists()
@@ -176,8 +172,7 @@ def test_without_scores_there_is_nothing_to_report(rosa, researcher):
 @pytest.mark.slow
 def test_the_report_command_prints_what_buying_more_costs_beside_its_files(researcher, tmp_path):
     study = rating_study("close", owner=researcher)
-    leads = {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}
-    for person, values in leads.items():
+    for person, values in {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}.items():
         for item, lead in zip(study.items.all(), values, strict=True):
             rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
     add_scores(study)
@@ -209,7 +204,6 @@ PARTS = ["forest", "heat-map", "significance", "ranks", "scatter"]
 
 @pytest.fixture(scope="module")
 def stored_sized(stored_for_module):
-    """The size of the sample study with 10 metrics, which make 23 sets of scores."""
     owner = User.objects.create_user("rosa", password=PASSWORD)
     row = rating_study("sized", owner=owner, systems=SYSTEMS, n_items=N_ITEMS)
     for number in range(N_ITEMS):
@@ -222,10 +216,9 @@ def stored_sized(stored_for_module):
             for number in range(N_ITEMS)
             for position, system in enumerate(SYSTEMS)
         }
-        name = f"m{at}" if at < PRIMARY else f"m{at - PRIMARY}_variant"
         write_scores(
             study=row,
-            metric=name[:64],
+            metric=(f"m{at}" if at < PRIMARY else f"m{at - PRIMARY}_variant")[:64],
             signature=f"m{at}|v:1",
             values=scores,
             is_primary=at < PRIMARY,
@@ -240,7 +233,6 @@ def sized(stored_sized, db):
 
 
 def get(client, address, **headers):
-    """The answer, the queries it took, and the seconds of the processor."""
     with CaptureQueriesContext(connection) as queries:
         start = time.process_time()
         answer = client.get(address, headers=headers)
@@ -249,7 +241,6 @@ def get(client, address, **headers):
 
 
 def shape(sql):
-    """A query without its values."""
     return re.sub(r"'[^']*'|\b\d+\b", "?", sql)
 
 
