@@ -56,15 +56,7 @@ class Share:
     reason: str | None = None
 
     def record(self) -> dict[str, Any]:
-        return plain_values(
-            {
-                "value": self.value,
-                "ci_low": self.ci_low,
-                "ci_high": self.ci_high,
-                "n": self.n,
-                "reason": self.reason,
-            }
-        )
+        return plain_values(vars(self))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from validation.analysis.records import (
     EstimatedMeanRecord,
     Inputs,
     Measure,
+    MetricPairRecord,
     PlanRecord,
     RatedPairRecord,
     RatedSystemRecord,
@@ -67,7 +68,6 @@ MetricScoped = (
     | ScoreSetRecord
     | SystemScoreRecord
 )
-PairScoped = ComparisonRecord | PlanRecord
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class Results(ABC):
     def label(self, record: MetricScoped) -> str:
         return self.labels.get((record.metric, record.signature), record.metric)
 
-    def pair_labels(self, record: PairScoped) -> tuple[str, str]:
+    def pair_labels(self, record: MetricPairRecord) -> tuple[str, str]:
         a, b = (record.metric_a, record.signature_a), (record.metric_b, record.signature_b)
         return self.labels.get(a, a[0]), self.labels.get(b, b[0])
 

@@ -304,8 +304,8 @@ class ExperimentAnswer:
             row = rows[-1]
             if row.total_delta is None:
                 continue
-            interval = format_interval(row.total_ci_low, row.total_ci_high)
             text = self._of_cause(row)
+            interval = format_interval(row.total_ci_low, row.total_ci_high)
             said = text.format(
                 name=name,
                 change=f"{signed(row.total_delta)} {interval}".rstrip(),

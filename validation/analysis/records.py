@@ -31,10 +31,7 @@ class MeasureRecord(PanelRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class CorrelationRecord:
-    question: str
-    scope: str
-    by: str
+class CorrelationRecord(PanelRecord):
     metric: str
     signature: str
     higher_is_better: bool
@@ -85,11 +82,15 @@ class CorrelationRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonRecord(MeasureRecord):
+class MetricPairRecord(MeasureRecord):
     metric_a: str
     signature_a: str
     metric_b: str
     signature_b: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRecord(MetricPairRecord):
     value_a: float | None
     value_b: float | None
     delta: float | None
@@ -201,11 +202,7 @@ class WorstRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanRecord(MeasureRecord):
-    metric_a: str
-    signature_a: str
-    metric_b: str
-    signature_b: str
+class PlanRecord(MetricPairRecord):
     n_items: int
     n_annotators: float | None
     delta: float | None

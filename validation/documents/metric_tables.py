@@ -55,7 +55,7 @@ NO_SHARE_INTERVAL = gettext_noop(
 )
 
 
-def condition_text(record: CorrelationRecord | PanelRecord) -> str:
+def condition_text(record: PanelRecord) -> str:
     return record.by or (MEAN_OF_CONDITIONS if record.scope == MEAN else EVERY)
 
 

@@ -211,24 +211,22 @@ class ValidationView:
     @cached_property
     def best(self) -> BestMetrics:
         of_level = self.results.rows(CorrelationRecord, level=self.level, **self.condition_filter)
-        measure = {"question": self.question, "coefficient": self.coefficient}
         records = [
             row
             for row in of_level
             if (row.question, row.coefficient) == (self.question, self.coefficient)
         ]
-        ceilings = self.results.rows(
-            CeilingRecord, **self.condition_filter, level=self.level, **measure
-        )
+        ceilings = self.results.rows(CeilingRecord, **self._filter)
         return BestMetrics(self.results, records, self._tests, next(iter(ceilings), None))
+
+    @property
+    def _filter(self) -> dict[str, str]:
+        return {"question": self.question, **self.condition_filter, **self.measure}
 
     @property
     def _tests(self) -> list[ComparisonRecord]:
         """The same query as the chart of the tests, so that both share it."""
-        measure = {"level": self.level, "coefficient": self.coefficient}
-        return self.results.rows(
-            ComparisonRecord, question=self.question, **self.condition_filter, **measure
-        )
+        return self.results.rows(ComparisonRecord, **self._filter)
 
     @property
     def tests_text(self) -> str:
