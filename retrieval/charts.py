@@ -347,8 +347,7 @@ def topic_differences(frame: pd.DataFrame, *, a: str, b: str, measure: str) -> P
 def _thinned(frame: pd.DataFrame) -> pd.DataFrame:
     if len(frame) <= MOST_BARS:
         return frame
-    places = np.linspace(0, len(frame) - 1, MOST_BARS).round().astype(int)
-    return frame.iloc[places]
+    return frame.iloc[np.linspace(0, len(frame) - 1, MOST_BARS).round().astype(int)]
 
 
 def differences_in_words(frame: pd.DataFrame, *, a: str, b: str) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Sum
@@ -11,10 +11,12 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _, ngettext
 
 from accounts.audit import record
+from accounts.models import Team, User
 from annotation.imports import import_study
 from annotation.models import Study
 from annotation.new_studies import kind_of_protocol
 from annotation.protocols.templates import read_protocol
+from annotation.readers.drafts import StudyDraft
 from annotation.uploads import AT_ONCE_BYTES, free_slug
 from results.models import Result
 from retrieval.exceptions import CollectionUnfit, PoolDefective
@@ -27,20 +29,13 @@ from retrieval.models import (
     TopicValue,
     result_collection,
 )
-from retrieval.pools.catalogue import names_alone, pool_study
+from retrieval.pools.catalogue import Catalogue, names_alone, pool_study
 from retrieval.result_kinds.pool import stored_pool
 from retrieval.source_files import opened_catalogue
 from retrieval.stored_files import files_on_disk
+from work.execution import RunningJob
 from work.models import Job
 from work.request import request_job
-
-if TYPE_CHECKING:
-    from accounts.models import Team, User
-    from annotation.readers.drafts import StudyDraft
-    from retrieval.pools.catalogue import Catalogue
-    from work.execution import RunningJob
-    from work.models import Job
-
 
 LONGEST_SLUG = 80
 
@@ -127,8 +122,7 @@ def _is_large(collection: Collection) -> bool:
 
 @transaction.atomic
 def delete_collection(*, collection: Collection, actor: User | None) -> None:
-    details = {"name": collection.name, "files": collection.files.count()}
-    _delete(collection, actor, details)
+    _delete(collection, actor, {"name": collection.name, "files": collection.files.count()})
 
 
 def _delete(collection: Collection, actor: User | None, details: dict[str, object]) -> None:

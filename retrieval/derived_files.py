@@ -13,6 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from accounts.models import User
 from annotation.models import Study
 from metrics.scorers.checkpoints import Checkpoint
 from retrieval.exceptions import CollectionUnfit, PoolUnfit
@@ -33,14 +34,12 @@ from retrieval.stored_files import (
 )
 from retrieval.trec_files import RelevanceGrades
 from retrieval.trec_layouts import iteration_of
+from work.execution import RunningJob
+from work.models import Job
 from work.request import request_job
 
 if TYPE_CHECKING:
-    from accounts.models import User
     from annotation.uploads import SentFile
-    from retrieval.models import Collection
-    from work.execution import RunningJob
-    from work.models import Job
 
 MERGED_QRELS = "qrels_of_assessors"
 # As the rules of a study's qrels are called, over those who judged a document.

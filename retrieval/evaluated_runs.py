@@ -140,8 +140,7 @@ class TopicCounts:
     n_unjudged: int
 
     def record(self) -> dict[str, Any]:
-        names = ("run", "n_topics", "n_missing", "n_foreign")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("run", "n_topics", "n_missing", "n_foreign")}
 
 
 def paired(a: Floats, b: Floats) -> tuple[Floats, Floats]:

@@ -4,12 +4,13 @@ import logging
 import zlib
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from accounts.models import User
 from annotation.bulk import batched
 from annotation.exceptions import ImportRefused
 from annotation.jobs import PASSING, unexpected_problem
@@ -51,14 +52,10 @@ from retrieval.trec_files import (
     read_qrels,
     read_run,
 )
+from stats.arguments import Integers
 from stats.ranking.judged_lists import in_single_precision
-from work.execution import run_job
+from work.execution import RunningJob, run_job
 from work.request import request_job
-
-if TYPE_CHECKING:
-    from accounts.models import User
-    from stats.arguments import Integers
-    from work.execution import RunningJob
 
 logger = logging.getLogger(__name__)
 READ_FILES = "read_collection_files"
@@ -126,7 +123,18 @@ def read_file(file: CollectionFile) -> None:
 def _read_run(path: Path) -> tuple[dict[str, Any], Sequence[str]]:
     run = read_run(path)
     _require_short(path, run.topics)
-    return run_facts(run), run.topics
+    facts = {
+        "reading": run.reading.plain(),
+        "tag": run.tag[:NAME_LENGTH],
+        "n_lines": len(run.score),
+        "n_topics": len(run.topics),
+        "n_documents": len(run.documents),
+        "n_tied": _n_tied(run),
+        "n_infinite": run.n_infinite,
+        "n_warnings": len(run.contradicting),
+        "warnings": storable(list(map(list, contradicting_lines(run, WARNINGS_KEPT)))),
+    }
+    return facts, run.topics
 
 
 def _read_qrels(path: Path) -> tuple[dict[str, Any], Sequence[str]]:
@@ -189,20 +197,6 @@ def _require_short(path: Path, topics: Sequence[str]) -> None:
     ]
     if faults:
         raise TrecFileFaults(path, faults)
-
-
-def run_facts(run: Run) -> dict[str, Any]:
-    return {
-        "reading": run.reading.plain(),
-        "tag": run.tag[:NAME_LENGTH],
-        "n_lines": len(run.score),
-        "n_topics": len(run.topics),
-        "n_documents": len(run.documents),
-        "n_tied": _n_tied(run),
-        "n_infinite": run.n_infinite,
-        "n_warnings": len(run.contradicting),
-        "warnings": storable(list(map(list, contradicting_lines(run, WARNINGS_KEPT)))),
-    }
 
 
 def qrels_facts(grades: RelevanceGrades) -> dict[str, Any]:
@@ -301,8 +295,7 @@ def note_fits(collection: Collection) -> None:
     files = list(collection.files.usable().defer("faults", "warnings"))
     sources = [file for file in files if file.kind in (Kind.CATALOGUE, Kind.EMBEDDINGS)]
     runs = [file for file in files if file.kind == Kind.RUN]
-    targets = ResultType.TARGETS
-    samples = list(Result.objects.of(collection, targets)[:SAMPLES])
+    samples = list(Result.objects.of(collection, ResultType.TARGETS)[:SAMPLES])
     for source in sources:
         known = set(source.fits.values_list("run", flat=True))
         known_samples = set(source.sample_fits.values_list("sample", flat=True))

@@ -215,7 +215,7 @@ def _of_sample(basis: Basis) -> Iterator[str]:
 
 def _of_assessors(basis: Basis) -> Iterator[str]:
     studies = [basis.study] if basis.study else basis.studies
-    if not any(study.has_second_round or _has_several(study) for study in studies):
+    if not any(study.has_two_opinions for study in studies):
         yield CodedText(
             _("How far grades would change under another assessor: nothing was judged twice."),
             code="judged_once",
@@ -338,7 +338,8 @@ def _outside(basis: Basis) -> list[str]:
         return []
     reuse = basis.result(KIND.REUSE)
     names = set(reuse.settings.get("outside", ())) if reuse else set()
-    pooled = set() if basis.pool is None else _runs_of(basis.pool)
+    runs = ResultFile.objects.filter(version=basis.pool, kind=FILE.RUN)
+    pooled = set(runs.values_list("sha256", flat=True)) if basis.pool else set()
     rows = ResultFile.objects.filter(version=basis.evaluation, kind=CollectionFile.Kind.RUN)
     judged = _wholly_judged(basis.evaluation)
     return [
@@ -356,12 +357,3 @@ def _wholly_judged(evaluation: Result) -> set[int]:
     return {
         run for run, of_run in shares.items() if all(one is not None and one >= 1 for one in of_run)
     }
-
-
-def _runs_of(pool: Result) -> set[str]:
-    rows = pool.files.filter(kind=CollectionFile.Kind.RUN)
-    return set(rows.values_list("sha256", flat=True))
-
-
-def _has_several(study: StudyJudgments) -> bool:
-    return any(round.n_submissions > round.n_items for round in study.rounds)

@@ -10,15 +10,15 @@ from typing import Any, get_args
 import numpy as np
 from django.utils.translation import gettext as _, ngettext
 
-from annotation.exceptions import ImportRefused
 from annotation.readers.report import ReadingReport
+from annotation.readers.rows import Row
 from error_codes import CodedText
 from presentation.documents import Cell, Number
 from presentation.numbers import count_of
 from presentation.records import plain_values
 from presentation.text_tables import text_table
 from retrieval.exceptions import TrecFileFaults
-from retrieval.text_lines import each_table_row, numbered_fault
+from retrieval.text_lines import each_table_row, take_rows
 from stats.arguments import Floats
 from stats.inference.agreement_sizes import items_for_kappa_width
 from stats.inference.correlation_sizes import (
@@ -351,23 +351,20 @@ def plans_at_equal_cost(
 
 def read_pilot(path: Path, *, report: ReadingReport | None = None) -> Pilot:
     cells: dict[tuple[str, ...], float] = {}
-    faults: list[tuple[int | None, str]] = []
-    facets: tuple[str, ...] = COLUMNS[:2]
-    for row in each_table_row(path, TrecFileFaults, (*facets, "value"), report=report):
-        if not cells and not faults and "assessor" in row.fields:
-            facets = COLUMNS[:3]
-        try:
-            key = tuple(row.required(name) for name in facets)
-            value = row.number("value")
-            if key in cells:
-                text = _("{names} has a value already. Keep one of the two.")
-                raise row.refuse(text.format(names=", ".join(key)), code="twice")
-        except ImportRefused as fault:
-            faults.append(numbered_fault(fault))
-        else:
-            cells[key] = value
-    if faults:
-        raise TrecFileFaults(path, faults)
+    facets = list(COLUMNS[:2])
+
+    def take(row: Row) -> None:
+        if not cells and "assessor" in row.fields:
+            facets[:] = COLUMNS[:3]
+        key = tuple(row.required(name) for name in facets)
+        value = row.number("value")
+        if key in cells:
+            text = _("{names} has a value already. Keep one of the two.")
+            raise row.refuse(text.format(names=", ".join(key)), code="twice")
+        cells[key] = value
+
+    rows = each_table_row(path, TrecFileFaults, (*facets, "value"), report=report)
+    take_rows(path, TrecFileFaults, rows, take)
     levels = [sorted({key[axis] for key in cells}) for axis in range(len(facets))]
     _require_complete(path, facets, levels, cells)
     # Keys in order are the table's cells in order, for none is missing.

@@ -16,6 +16,7 @@ from django.db.models import Sum
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
+from accounts.models import User
 from annotation.exceptions import AnnotationError
 from annotation.readers.archives import PARQUET_MARK, short_file_name
 from annotation.uploads import PART_BYTES, plain_file_name, require_size
@@ -35,7 +36,6 @@ from retrieval.trec_layouts import (
 )
 
 if TYPE_CHECKING:
-    from accounts.models import User
     from annotation.uploads import SentFile
 
 Kind = CollectionFile.Kind

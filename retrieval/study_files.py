@@ -174,8 +174,7 @@ def _alternatives(
     for topic, alternatives in relevant.items():
         docno = targets.get(topic, topic)
         target = _number(numbers, docno)
-        joined = ",".join(alternatives)
-        yield [docno, target, joined, qid_of(target, alternatives), qid_of(target)]
+        yield [docno, target, ",".join(alternatives), qid_of(target, alternatives), qid_of(target)]
 
 
 def _number(numbers: Mapping[str, int], name: str) -> str:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from annotation.exceptions import ImportRefused
@@ -28,6 +28,27 @@ def each_table_row(
         yield from each_row(path, columns, report=report)
     except ImportRefused as fault:
         raise refused(path, [numbered_fault(fault)]) from None
+
+
+def take_rows(
+    path: Path,
+    refused: type[FileFaults],
+    rows: Iterable[Row],
+    take: Callable[[Row], object],
+    *,
+    most_faults: int | None = None,
+) -> None:
+    """Call `take` with each row; its refusals are raised together, as faults of the class."""
+    faults: list[tuple[int | None, str]] = []
+    for row in rows:
+        try:
+            take(row)
+        except ImportRefused as fault:
+            faults.append(numbered_fault(fault))
+            if len(faults) == most_faults:
+                break
+    if faults:
+        raise refused(path, faults)
 
 
 def numbered_fault(fault: ImportRefused) -> tuple[int | None, str]:

@@ -163,8 +163,7 @@ def read_assessors(path: Path) -> dict[str, RelevanceGrades]:
     All have the report of the whole file.
     """
     with _readable(path) as file:
-        layout = _layout(path, file, "qrels_jg")
-        lines = _lines_of(path, file, layout)
+        lines = _lines_of(path, file, _layout(path, file, "qrels_jg"))
     rows: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
     for (topic, document, *assessor), grade in zip(lines.line_of_pair, lines.values, strict=True):
         rows[assessor[0]].append((topic, document, int(grade)))

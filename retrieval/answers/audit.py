@@ -78,7 +78,11 @@ class AuditedFileView:
     def __init__(self, number: int, file: Row) -> None:
         self.number, self.file = number, file
         self.refused, self.defects, self.notes = (
-            [_show_finding(one) for one in file["findings"] if one["severity"] == severity]
+            [
+                {**one, "lines": ", ".join(map(str, one["lines"]))}
+                for one in file["findings"]
+                if one["severity"] == severity
+            ]
             for severity in SEVERITIES
         )
 
@@ -111,16 +115,13 @@ class AuditedFileView:
 
     @property
     def finding(self) -> str:
-        if self.file["kind"] == "unknown":
+        if self.is_unknown:
             return self.kind
-        if self.refused:
-            n = len(self.refused)
+        text = _("no defect")
+        if n := len(self.refused):
             text = ngettext("%(n)d line refused", "%(n)d lines refused", n) % {"n": n}
-        elif self.defects:
-            n = len(self.defects)
+        elif n := len(self.defects):
             text = ngettext("%(n)d kind of defect", "%(n)d kinds of defects", n) % {"n": n}
-        else:
-            text = _("no defect")
         return f"{self.kind}: {text}"
 
     @property
@@ -146,8 +147,7 @@ class AuditedFileView:
             Column(_("Name"), is_number=False),
             Column(_("Value")),
         )
-        caption = _("Counted in {name}").format(name=self.file["file"])
-        return Table(name, caption, columns, rows)
+        return Table(name, _("Counted in {name}").format(name=self.file["file"]), columns, rows)
 
     def _section(self, section: str, facts: list[Fact]) -> Table:
         names = list(dict.fromkeys(one.name for one in facts))
@@ -185,10 +185,6 @@ def claims_table(result: Result) -> Table | None:
         for one in list_claims(result.record)
     ]
     return Table("published", _("Published numbers"), columns, rows) if rows else None
-
-
-def _show_finding(one: Row) -> dict[str, Any]:
-    return {**one, "lines": ", ".join(map(str, one["lines"]))}
 
 
 def _list_facts(facts: Mapping[str, Any]) -> Iterator[Fact]:

@@ -19,7 +19,7 @@ from retrieval.answers.pools import describe_unweighted, find_evaluation_draw
 from retrieval.charts import differences, differences_in_words, topic_differences
 from retrieval.evaluated_runs import SIGNIFICANT, RunOrder
 from retrieval.models import EvaluatedMeasure, ResultFile, RunPair, RunResult
-from retrieval.stored_evaluations import StoredEvaluation
+from retrieval.result_kinds.evaluation import StoredEvaluation
 
 # Fewer topics give no answer, as fewer items give none on Results.
 LEAST_TOPICS = 10
@@ -209,18 +209,9 @@ RUN, MEASURE = (
 class MeanRow:
     result: RunResult
     span: Span | None
-
-    @property
-    def value(self) -> str:
-        return format_number(self.result.mean)
-
-    @property
-    def interval(self) -> str:
-        return format_interval(self.result.ci_low, self.result.ci_high)
-
-    @property
-    def complete(self) -> str:
-        return format_number(self.result.mean_complete)
+    value: str
+    interval: str
+    complete: str
 
 
 class EvaluationView:
@@ -261,7 +252,14 @@ class EvaluationView:
     @cached_property
     def means(self) -> list[MeanRow]:
         return [
-            MeanRow(row, self.axis.span(row.mean, row.ci_low, row.ci_high)) for row in self.results
+            MeanRow(
+                row,
+                span=self.axis.span(row.mean, row.ci_low, row.ci_high),
+                value=format_number(row.mean),
+                interval=format_interval(row.ci_low, row.ci_high),
+                complete=format_number(row.mean_complete),
+            )
+            for row in self.results
         ]
 
     @cached_property

@@ -26,7 +26,7 @@ from console.templatetags.numbers import coefficient, interval
 from error_codes import CodedText
 from retrieval.models import Collection, CollectionFile
 
-KAPPA_AT_LEVEL = {Question.Level.ORDINAL: "cohen_kappa_linear"}
+KAPPA_AT_LEVEL: dict[str, str] = {Question.Level.ORDINAL: "cohen_kappa_linear"}
 ALPHA = "krippendorff_alpha"
 KAPPAS = ("cohen_kappa", "cohen_kappa_linear", ALPHA)
 
@@ -96,7 +96,11 @@ class StudyJudgments:
         grades has weights, for which neighbours are half in agreement."""
         rows = [one for one in self.coefficients if one.by == "another annotator"]
         return sorted(
-            (one for one in rows if one.name in (_kappa_of(one.question), ALPHA)),
+            (
+                one
+                for one in rows
+                if one.name in (KAPPA_AT_LEVEL.get(one.question.level, "cohen_kappa"), ALPHA)
+            ),
             key=lambda one: KAPPAS.index(one.name),
         )
 
@@ -154,10 +158,6 @@ class StudyJudgments:
 
 def _holds_chance(row: RoundCoefficient | AgreementCoefficient) -> bool:
     return row.value is not None and row.ci_low is not None and row.ci_low <= 0
-
-
-def _kappa_of(question: Question) -> str:
-    return KAPPA_AT_LEVEL.get(Question.Level(question.level), "cohen_kappa")
 
 
 def sentence_of(row: RoundCoefficient) -> str:

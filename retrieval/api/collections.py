@@ -113,8 +113,7 @@ class CollectionJobs(Endpoint):
 
         Access: members of the team, but for who adjudicates blind.
         """
-        jobs = Job.objects.about(subject_of(self.collection(slug)))
-        return page(request, jobs, JobSerializer)
+        return page(request, Job.objects.about(subject_of(self.collection(slug))), JobSerializer)
 
 
 class OneCollectionJob(Endpoint):

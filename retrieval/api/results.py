@@ -37,12 +37,8 @@ from retrieval.models import (
     TopicValue,
 )
 from retrieval.pages.targets import MOST_TARGETS, PREDICTORS, TargetsForm
-from retrieval.result_kinds.comparison import ComparisonKind
-from retrieval.result_kinds.evaluation import WEIGHTS, EvaluationKind
-from retrieval.result_kinds.machine import MachineKind
-from retrieval.result_kinds.reuse import ReuseKind
+from retrieval.result_kinds.evaluation import WEIGHTS, EvaluationKind, StoredEvaluation
 from retrieval.result_kinds.targets import SOURCES, request_sample
-from retrieval.stored_evaluations import StoredEvaluation
 
 Kind = ResultType
 Record = dict[str, Any]
@@ -102,8 +98,6 @@ class CollectionEndpoint(ResultsEndpoint):
 
 
 EvaluationInput = input_class(EvaluationKind)
-# The kinds whose requests the schema describes, besides evaluations.
-REQUESTED = (ComparisonKind(), ReuseKind(), MachineKind())
 
 
 class CollectionResults(CollectionEndpoint):
@@ -120,7 +114,11 @@ class CollectionResults(CollectionEndpoint):
         "request_collection_result",
         PolymorphicProxySerializer(
             component_name="ResultRequest",
-            serializers=[input_class(type(kind)) for kind in REQUESTED],
+            serializers=[
+                input_class(type(one))
+                for one in result_kinds("collection").values()
+                if one.inputs and one.name != Kind.EVALUATION
+            ],
             resource_type_field_name=None,
         ),
         JobSerializer,
@@ -272,13 +270,12 @@ def _sample(collection: Collection, number: int) -> Result:
 
 
 def summarize_result(version: Result) -> Record:
-    if version.kind == Kind.EVALUATION:
-        return _summarize_evaluation(version)
-    if version.kind == Kind.POOL:
-        return _summarize_pool(version)
-    if version.kind == Kind.TARGETS:
-        return _summarize_sample(version)
-    return ShownResult(version).summarize()
+    summarize = {
+        Kind.EVALUATION.value: _summarize_evaluation,
+        Kind.POOL.value: _summarize_pool,
+        Kind.TARGETS.value: _summarize_sample,
+    }.get(version.kind, lambda one: ShownResult(one).summarize())
+    return summarize(version)
 
 
 def _content(answer: str, details: list[str], tables: Record, notes: list[str]) -> Record:

@@ -38,8 +38,7 @@ def audit_qrels(path: Path, n_lines: int) -> tuple[AuditedFile, RelevanceGrades 
         several = tuple(_of_several_assessors(path, faults))
         if several and (of_assessors := audit_assessors(path, n_lines)):
             return of_assessors, None
-        found = (*_refusals(faults), *several)
-        return AuditedFile(path, "qrels", n_lines, findings=found), None
+        return AuditedFile(path, "qrels", n_lines, findings=(*_refusals(faults), *several)), None
     facts = _qrels_facts(grades)
     findings = (*_reading_findings(grades.reading), *_qrels_findings(grades))
     n = len(grades.grade)

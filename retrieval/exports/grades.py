@@ -111,8 +111,7 @@ def scale_of(
         )
     if zero is None:
         zero = question.scale_min if question.kind == "likert" else 0
-    names = _grades_of_categories(question.categories, cannot_judge)
-    return Scale(question.name, zero, names)
+    return Scale(question.name, zero, _grades_of_categories(question.categories, cannot_judge))
 
 
 def is_graded(question: Question) -> bool:

@@ -18,14 +18,22 @@ class ResultType(models.TextChoices):
     REPORT = "report"
 
 
-class ResultRow(models.Model):
-    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="+")
+class OrderedRow(models.Model):
+    """A row of a table of results, read in the order in which rows were written."""
 
     class Meta:
         abstract = True
+        ordering = ["pk"]
 
     def __str__(self) -> str:
-        return f"{type(self).__name__} {self.pk} of result {self.version_id}"
+        return f"{type(self).__name__} {self.pk}"
+
+
+class ResultRow(OrderedRow):
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="+")
+
+    class Meta(OrderedRow.Meta):
+        abstract = True
 
 
 class ResultFile(ResultRow):
@@ -40,9 +48,6 @@ class ResultFile(ResultRow):
     n_missing = models.PositiveIntegerField(default=0, help_text="That a run lacks.")
     n_foreign = models.PositiveIntegerField(default=0, help_text="That the qrels do not know.")
 
-    class Meta:
-        ordering = ["pk"]
-
     def __str__(self) -> str:
         return self.name
 
@@ -56,9 +61,6 @@ class EvaluatedMeasure(ResultRow):
     name = models.CharField(max_length=LONGEST_NAME)
     is_primary = models.BooleanField(help_text="Whether its tests are corrected together.")
     is_binary = models.BooleanField(help_text="Whether a topic's value is 0 or 1.")
-
-    class Meta:
-        ordering = ["pk"]
 
     def __str__(self) -> str:
         return self.name
@@ -81,22 +83,13 @@ class RunResult(ResultRow):
         null=True, help_text="From 1, the best; groups apart differ. Of primary measures."
     )
 
-    class Meta:
-        ordering = ["pk"]
 
-
-class TopicValue(models.Model):
+class TopicValue(OrderedRow):
     """A run's value of a measure in a topic; none where the run has no list of the topic."""
 
     result = models.ForeignKey(RunResult, on_delete=models.CASCADE, related_name="topic_values")
     topic = models.TextField()
     value = models.FloatField()
-
-    class Meta:
-        ordering = ["pk"]
-
-    def __str__(self) -> str:
-        return f"{self.topic}: {self.value}"
 
 
 class RunPair(ResultRow):
@@ -117,16 +110,16 @@ class RunPair(ResultRow):
     n_worse = models.PositiveIntegerField()
     reason = models.CharField(max_length=LONGEST_REASON, blank=True)
 
-    class Meta:
-        ordering = ["pk"]
 
-
-class EvaluationWeights(ResultRow):
+class EvaluationWeights(models.Model):
     version = models.OneToOneField(Result, on_delete=models.CASCADE, related_name="weights")
     sample = models.ForeignKey(Result, on_delete=models.SET_NULL, null=True, related_name="+")
     name = models.CharField(max_length=LONGEST_NAME)
     has_strata = models.BooleanField()
     effective_n = models.FloatField(help_text="Topics of equal weight that would say as much.")
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class WeightedResult(ResultRow):
@@ -143,9 +136,6 @@ class WeightedResult(ResultRow):
     n_topics = models.PositiveIntegerField()
     reason = models.CharField(max_length=LONGEST_REASON, blank=True)
 
-    class Meta:
-        ordering = ["pk"]
-
 
 LONGEST_SOURCE = 100
 LONGEST_QUOTA_REASON = 16
@@ -158,9 +148,6 @@ class SampledTarget(ResultRow):
     value = models.FloatField(null=True, help_text="By which the strata were made.")
     stratum = models.CharField(max_length=200, blank=True)
     inclusion = models.FloatField(default=1.0, help_text="The probability that it was drawn.")
-
-    class Meta:
-        ordering = ["pk"]
 
 
 class PoolSummary(models.Model):
@@ -198,20 +185,14 @@ class CandidateSource(ResultRow):
     n_passed_over = models.PositiveIntegerField()
     n_dry_topics = models.PositiveIntegerField()
 
-    class Meta:
-        ordering = ["pk"]
-
 
 class PooledTopic(ResultRow):
     version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pooled_topics")
     topic = models.TextField()
     docno = models.TextField(blank=True)
 
-    class Meta:
-        ordering = ["pk"]
 
-
-class PoolSlot(models.Model):
+class PoolSlot(OrderedRow):
     topic = models.ForeignKey(PooledTopic, on_delete=models.CASCADE, related_name="slots")
     slot = models.PositiveIntegerField()
     position = models.PositiveIntegerField()
@@ -222,14 +203,8 @@ class PoolSlot(models.Model):
     inclusion = models.FloatField()
     also = models.TextField(blank=True, help_text="Sources and ranks, as in the pool's file.")
 
-    class Meta:
-        ordering = ["pk"]
 
-    def __str__(self) -> str:
-        return f"{self.slot}: {self.docno}"
-
-
-class PoolReplacement(models.Model):
+class PoolReplacement(OrderedRow):
     """A document that a source listed and a slot passed over."""
 
     topic = models.ForeignKey(PooledTopic, on_delete=models.CASCADE, related_name="replacements")
@@ -240,14 +215,8 @@ class PoolReplacement(models.Model):
     reason = models.CharField(max_length=LONGEST_QUOTA_REASON)
     other = models.TextField(blank=True)
 
-    class Meta:
-        ordering = ["pk"]
 
-    def __str__(self) -> str:
-        return f"{self.docno} ({self.reason})"
-
-
-class DryPoolSource(models.Model):
+class DryPoolSource(OrderedRow):
     """A source whose list of a topic ended before its quota was filled."""
 
     topic = models.ForeignKey(PooledTopic, on_delete=models.CASCADE, related_name="dry")
@@ -257,12 +226,6 @@ class DryPoolSource(models.Model):
     n_missing = models.PositiveIntegerField()
     filled_by = models.TextField(blank=True, help_text="Names of sources.")
 
-    class Meta:
-        ordering = ["pk"]
-
-    def __str__(self) -> str:
-        return f"{self.source}: {self.n_missing} missing"
-
 
 class PoolFinding(ResultRow):
     version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pool_findings")
@@ -271,15 +234,9 @@ class PoolFinding(ResultRow):
     topic = models.TextField(blank=True)
     docno = models.TextField(blank=True)
 
-    class Meta:
-        ordering = ["pk"]
-
 
 class PoolStudy(ResultRow):
     version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pool_studies")
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="pools")
     allowed = models.CharField(max_length=200, blank=True, help_text="Names of faults.")
     created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        ordering = ["pk"]

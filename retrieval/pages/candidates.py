@@ -106,11 +106,18 @@ class PoolForm(forms.Form):
         self.sources = [file for file in files if file.kind in (KIND.RUN, KIND.EMBEDDINGS)]
         self.catalogues = [file for file in files if file.kind == KIND.CATALOGUE]
         self.samples = samples
-        of_samples = [(str(one.pk), _sample_title(one)) for one in samples]
-        offer_choices(self, targets=[*of_samples, *_target_choices()])
-        none = ("", _("none: names alone"))
-        catalogues = [(str(file.pk), file.name) for file in self.catalogues]
-        offer_choices(self, catalogue=[*catalogues, none])
+        offer_choices(
+            self,
+            targets=[
+                *((str(one.pk), _sample_title(one)) for one in samples),
+                (OF_RUNS, _("the topics of the runs")),
+                (NAMED, _("those that I name")),
+            ],
+            catalogue=[
+                *((str(file.pk), file.name) for file in self.catalogues),
+                ("", _("none: names alone")),
+            ],
+        )
         for file in self.sources:
             self.fields[f"use_{file.pk}"] = forms.BooleanField(
                 label=file.name, required=False, initial=True
@@ -271,10 +278,6 @@ class PoolForm(forms.Form):
             if key := data.get(f"queries_{file.pk}"):
                 rules["queries"][source_name(file)] = names[key]
         return {name: values for name, values in rules.items() if values}
-
-
-def _target_choices() -> list[tuple[str, str]]:
-    return [(OF_RUNS, _("the topics of the runs")), (NAMED, _("those that I name"))]
 
 
 def _sample_title(sample: Result) -> str:

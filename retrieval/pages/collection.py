@@ -58,17 +58,19 @@ def collection_page(
     context: dict[str, Any] | None = None,
     *,
     stage: str = "",
-    status: int = 200,
+    status: int | None = None,
 ) -> HttpResponse:
+    """A page of a collection; without a `status` it is 422 if the context's form was refused."""
     values = context or {}
+    form = values.get("form")
+    status = status or (422 if form is not None and form.errors else 200)
     beside = {
         "collection": collection,
         "stage": stage or f"collection-{template}",
         "stages": values.get("stages") or list_stages(collection),
         "may": may_of(request),
     }
-    name = f"retrieval/{template}.html"
-    return render(request, name, beside | values, status=status)
+    return render(request, f"retrieval/{template}.html", beside | values, status=status)
 
 
 def _counts(collection: Collection) -> Counter[str]:

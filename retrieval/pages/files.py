@@ -64,8 +64,7 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
         "rules": merging_rule_choices(),
         "job": Job.objects.about(subject_of(collection)).of_kind(READ_FILES, MERGED_QRELS).first(),
     }
-    status = 422 if form.errors else 200
-    return collection_page(request, collection, "files", context, status=status)
+    return collection_page(request, collection, "files", context)
 
 
 def _store(request: HttpRequest, collection: Collection, form: FilesForm) -> bool:
@@ -85,8 +84,7 @@ def _store(request: HttpRequest, collection: Collection, form: FilesForm) -> boo
                 )
             )
         except CollectionUnfit as refused:
-            text = f"{file.name}: {refused}"
-            form.add_error("uploads", ValidationError(text, code=refused.code))
+            form.add_error("uploads", ValidationError(f"{file.name}: {refused}", code=refused.code))
     if stored:
         request_reading(collection=collection, files=stored, requested_by=person(request))
     return not form.errors
@@ -118,8 +116,7 @@ def file(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
             return redirect(f"console:{_listing_of(row)}", slug)
     stage = _listing_of(row)
     context = {"file": row, "form": form if may(request, Permission.EDIT) else None}
-    status = 422 if form.errors else 200
-    return collection_page(request, row.collection, "file", context, stage=stage, status=status)
+    return collection_page(request, row.collection, "file", context, stage=stage)
 
 
 def _listing_of(file: CollectionFile) -> str:
@@ -158,8 +155,7 @@ def make_qrels(request: HttpRequest, slug: str, file_id: int) -> HttpResponse:
             collection=row.collection, file=row, actor=person(request), **form.cleaned_data
         )
     else:
-        problem = problems_of(form)
-        text = _("No qrels were made: {problem}").format(problem=problem)
+        text = _("No qrels were made: {problem}").format(problem=problems_of(form))
         messages.error(request, text, extra_tags="no_qrels_made")
     return redirect("console:collection-files", slug)
 

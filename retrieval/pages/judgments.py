@@ -24,9 +24,7 @@ from console.forms import problems_of
 from console.tables import page_of, search_words
 from retrieval.answers.studies import judged_studies
 from retrieval.derived_files import OWN, RULES as MERGING_RULES, STUDY_QRELS, request_study_qrels
-from retrieval.exports.grades import RULES
-from retrieval.exports.qrels import Source, has_qrels, judgment_source
-from retrieval.exports.reasons import (
+from retrieval.exports.assessors import (
     Reason,
     ReasonText,
     count_terms_of,
@@ -34,6 +32,8 @@ from retrieval.exports.reasons import (
     reason_texts,
     reasons_of,
 )
+from retrieval.exports.grades import RULES
+from retrieval.exports.qrels import Source, has_qrels, judgment_source
 from retrieval.file_readings import subject_of
 from retrieval.pages.collection import collection_for, collection_page
 from stats.quality.reasons import term_pattern

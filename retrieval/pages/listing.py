@@ -80,8 +80,7 @@ def set_studies(request: HttpRequest, slug: str) -> HttpResponse:
     row = collection_for(request, slug, Permission.EDIT)
     form = StudiesForm(row, request.POST)
     if form.is_valid():
-        studies = form.cleaned_data["studies"]
-        link_studies(collection=row, studies=studies, actor=person(request))
+        link_studies(collection=row, studies=form.cleaned_data["studies"], actor=person(request))
         messages.success(request, _("The collection's studies were saved."))
     else:
         messages.error(request, problems_of(form))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
@@ -52,10 +53,10 @@ OTHER_METHODS: dict[str, str | Promise] = {
 
 
 def _share(label: Any, initial: float, **options: Any) -> forms.FloatField:
-    return _number(label, initial, min_value=0, max_value=1, **options)
+    return number_field(label, initial, min_value=0, max_value=1, **options)
 
 
-def _number(label: Any, initial: float, **options: Any) -> forms.FloatField:
+def number_field(label: Any, initial: float, **options: Any) -> forms.FloatField:
     widget = forms.NumberInput(attrs={"step": "any"})
     return forms.FloatField(label=label, initial=initial, widget=widget, **options)
 
@@ -80,19 +81,15 @@ class SizeForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
 
-    def size(self) -> Size:
-        raise NotImplementedError
+    @abstractmethod
+    def size(self) -> Size: ...
 
-    def sentence(self, size: Size) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def sentence(self, size: Size) -> str: ...
 
+    @abstractmethod
     def rows(self, size: Size) -> pd.DataFrame:
         """Columns n and `of`, around the answer."""
-        raise NotImplementedError
-
-    @property
-    def method_text(self) -> str:
-        raise NotImplementedError
 
     @property
     def wanted(self) -> float:
@@ -116,7 +113,7 @@ class SizeForm(forms.Form):
 
 
 class CorrelationForm(SizeForm):
-    rho = _number(
+    rho = number_field(
         gettext_lazy("Correlation that is expected"),
         -0.281,
         min_value=-1,
@@ -149,11 +146,12 @@ class CorrelationForm(SizeForm):
 
 
 class MetricsForm(SizeForm):
-    first = _number(
+    method_text = gettext_lazy("Steiger's test of two correlations with the same ratings.")
+    first = number_field(
         gettext_lazy("Correlation of one metric with the ratings"), 0.5, min_value=-1, max_value=1
     )
-    second = _number(gettext_lazy("Correlation of the other"), 0.4, min_value=-1, max_value=1)
-    between = _number(
+    second = number_field(gettext_lazy("Correlation of the other"), 0.4, min_value=-1, max_value=1)
+    between = number_field(
         gettext_lazy("Correlation of the two metrics with each other"),
         0.6,
         min_value=-1,
@@ -171,10 +169,6 @@ class MetricsForm(SizeForm):
         text = _("%(n)s independent items distinguish the two metrics with power %(power)s.")
         return text % {"n": f"{size.n:,}", "power": power_text(size.power)}
 
-    @property
-    def method_text(self) -> str:
-        return _("Steiger's test of two correlations with the same ratings.")
-
     def rows(self, size: Size) -> pd.DataFrame:
         first, second, between = self._data("first", "second", "between")
         rules = {name: self.cleaned_data[name] for name in ("alpha", "one_sided")}
@@ -183,8 +177,12 @@ class MetricsForm(SizeForm):
 
 class KappaForm(SizeForm):
     of = WIDTH
+    method_text = gettext_lazy(
+        "Fleiss, Cohen and Everitt's variance, times 1 + (candidates of a target − 1) × their "
+        "resemblance."
+    )
     kappa = _share(gettext_lazy("Kappa that is expected"), 0.8)
-    width = _number(
+    width = number_field(
         gettext_lazy("Width of its interval"),
         0.2,
         min_value=0,
@@ -197,7 +195,7 @@ class KappaForm(SizeForm):
         help_text=gettext_lazy("0.17 where 17 of 100 are relevant."),
     )
     confidence = _share(gettext_lazy("Confidence"), 0.95)
-    per_target = _number(
+    per_target = number_field(
         gettext_lazy("Candidates of a target"),
         14,
         min_value=1,
@@ -223,13 +221,6 @@ class KappaForm(SizeForm):
         targets = f"{-(-size.n // per_target):,.0f}"
         return text % {"n": f"{size.n:,}", "width": f"{self.wanted:g}", "targets": targets}
 
-    @property
-    def method_text(self) -> str:
-        return _(
-            "Fleiss, Cohen and Everitt's variance, times 1 + (candidates of a target − 1) × their "
-            "resemblance."
-        )
-
     def rows(self, size: Size) -> pd.DataFrame:
         kappa, prevalence, confidence = self._data("kappa", "prevalence", "confidence")
         rules = {"prevalence": prevalence, "confidence": confidence}
@@ -243,7 +234,7 @@ class KappaForm(SizeForm):
 
 
 class DifferenceForm(SizeForm):
-    difference = _number(
+    difference = number_field(
         gettext_lazy("Difference that matters"),
         0.05,
         min_value=0,
@@ -252,7 +243,7 @@ class DifferenceForm(SizeForm):
             "several systems, of the best and the worst."
         ),
     )
-    sd = _number(
+    sd = number_field(
         gettext_lazy("Standard deviation"),
         0.2,
         min_value=0,
@@ -264,15 +255,12 @@ class DifferenceForm(SizeForm):
     power = _power()
     alpha = _alpha()
 
-    def _rules(self) -> dict[str, float]:
-        return {name: self.cleaned_data[name] for name in ("power", "alpha")}
-
     def size(self) -> Size:
-        difference, sd = self._data("difference", "sd")
+        difference, sd, power, alpha = self._data("difference", "sd", "power", "alpha")
         systems = self.cleaned_data["systems"]
         if systems == 2:
-            return topics_for_difference(difference, sd, **self._rules())
-        return topics_for_several(difference, sd, systems, **self._rules())
+            return topics_for_difference(difference, sd, power=power, alpha=alpha)
+        return topics_for_several(difference, sd, systems, power=power, alpha=alpha)
 
     def sentence(self, size: Size) -> str:
         text = _("%(n)s items distinguish a difference of %(difference)s with power %(power)s.")
@@ -300,13 +288,14 @@ class DifferenceForm(SizeForm):
 
 class WidthForm(SizeForm):
     of = WIDTH
-    width = _number(
+    method_text = gettext_lazy("Student's t, after Sakai's topic set size design.")
+    width = number_field(
         gettext_lazy("Width of the interval"),
         0.1,
         min_value=0,
         help_text=gettext_lazy("From the lower limit to the upper one."),
     )
-    sd = _number(
+    sd = number_field(
         gettext_lazy("Standard deviation over items"),
         0.25,
         min_value=0,
@@ -320,10 +309,6 @@ class WidthForm(SizeForm):
     def sentence(self, size: Size) -> str:
         text = _("%(n)s items give a mean an interval of width %(width)s, on average.")
         return text % {"n": f"{size.n:,}", "width": f"{self.wanted:g}"}
-
-    @property
-    def method_text(self) -> str:
-        return _("Student's t, after Sakai's topic set size design.")
 
     def rows(self, size: Size) -> pd.DataFrame:
         sd, confidence = self._data("sd", "confidence")

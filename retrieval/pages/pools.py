@@ -200,14 +200,12 @@ def _pool_page(
         "studies": _studies(version),
         "job": _job(result_collection(version)),
     }
-    status = 422 if form and form.errors else 200
     return collection_page(
         request,
         result_collection(version),
         "pool",
         context,
         stage="collection-pools",
-        status=status,
     )
 
 
@@ -242,8 +240,7 @@ def pool_file(request: HttpRequest, slug: str, number: int, form: str) -> HttpRe
         raise Http404(f"There is no pool as {form}.")
     parts = _parts(version, form)
     response = StreamingHttpResponse(parts, content_type=FORMS[form])
-    name = f"{slug}-pool-{number}.{form}"
-    name_download(request, response, result_collection(version), name)
+    name_download(request, response, result_collection(version), f"{slug}-pool-{number}.{form}")
     return response  # type: ignore[return-value]
 
 

@@ -49,9 +49,8 @@ from retrieval.models import Collection, CollectionFile, ResultType
 from retrieval.pages.collection import collection_for, collection_page
 from retrieval.pages.files import SeveralFilesField
 from retrieval.result_kinds.audit import AUDIT, request_audit_of_uploads
-from retrieval.result_kinds.evaluation import EVALUATE, EvaluationKind
+from retrieval.result_kinds.evaluation import EVALUATE, EvaluationKind, StoredEvaluation
 from retrieval.result_kinds.report import WRITE_REPORT, read_sections, request_report
-from retrieval.stored_evaluations import StoredEvaluation
 
 KIND = ResultType.EVALUATION
 
@@ -78,8 +77,7 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
         "versions": versions,
         "job": job,
     }
-    status = 422 if form.errors else 200
-    return collection_page(request, collection, "evaluation", context, status=status)
+    return collection_page(request, collection, "evaluation", context)
 
 
 @require_safe
@@ -196,8 +194,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
         "versions": versions,
         "job": find_job(collection, AUDIT),
     }
-    status = 422 if form.errors else 200
-    return collection_page(request, collection, "audit", context, status=status)
+    return collection_page(request, collection, "audit", context)
 
 
 def _request(request: HttpRequest, collection: Collection, form: AuditForm) -> bool:

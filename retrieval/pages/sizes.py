@@ -31,6 +31,7 @@ from retrieval.pages.planning_forms import (
     MetricsForm,
     SizeForm,
     WidthForm,
+    number_field,
     power_text,
 )
 from retrieval.sizes import (
@@ -61,11 +62,6 @@ COMPONENTS: dict[str, str | Promise] = {
 }
 
 
-def _number(label: Any, initial: float, **options: Any) -> forms.FloatField:
-    widget = forms.NumberInput(attrs={"step": "any"})
-    return forms.FloatField(label=label, initial=initial, widget=widget, **options)
-
-
 class PilotForm(forms.Form):
     file = forms.FileField(
         label=gettext_lazy("Values of the pilot"),
@@ -77,14 +73,14 @@ class PilotForm(forms.Form):
         ),
         allow_empty_file=True,
     )
-    budget = _number(
+    budget = number_field(
         gettext_lazy("Budget"),
         400,
         min_value=0,
         max_value=MOST_BUDGET,
         help_text=gettext_lazy("In judgments of a topic by one assessor, each of which costs 1."),
     )
-    topic_cost = _number(
+    topic_cost = number_field(
         gettext_lazy("Cost of a topic besides"),
         0,
         min_value=0,
@@ -94,7 +90,7 @@ class PilotForm(forms.Form):
             "judgments."
         ),
     )
-    confidence = _number(gettext_lazy("Confidence"), 0.95, min_value=0, max_value=1)
+    confidence = number_field(gettext_lazy("Confidence"), 0.95, min_value=0, max_value=1)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
@@ -124,26 +120,11 @@ class PlanRow:
     cost: str
     is_best: bool
     span: Span | None
-
-    @property
-    def dependability(self) -> str:
-        return _figure(self.plan.dependability.value)
-
-    @property
-    def dependability_interval(self) -> str:
-        return _interval(self.plan.dependability)
-
-    @property
-    def generalizability(self) -> str:
-        return _figure(self.plan.generalizability.value)
-
-    @property
-    def generalizability_interval(self) -> str:
-        return _interval(self.plan.generalizability)
-
-    @property
-    def se(self) -> str:
-        return f"{self.plan.se_of_difference:.4g}"
+    dependability: str
+    dependability_interval: str
+    generalizability: str
+    generalizability_interval: str
+    se: str
 
 
 @dataclass(frozen=True)
@@ -186,15 +167,21 @@ class PilotAnswer:
 
     @property
     def rows(self) -> list[PlanRow]:
-        best = self.plans.best
-        return [
-            PlanRow(plan, f"{self.plans.cost(plan):,g}", plan == best, self._span(plan))
-            for plan in self.plans.result.plans
-        ]
+        return [self._row(plan) for plan in self.plans.result.plans]
 
-    def _span(self, plan: Plan) -> Span | None:
-        one = plan.dependability
-        return self.axis.span(one.value, one.ci_low, one.ci_high)
+    def _row(self, plan: Plan) -> PlanRow:
+        one, other = plan.dependability, plan.generalizability
+        return PlanRow(
+            plan,
+            cost=f"{self.plans.cost(plan):,g}",
+            is_best=plan == self.plans.best,
+            span=self.axis.span(one.value, one.ci_low, one.ci_high),
+            dependability=_figure(one.value),
+            dependability_interval=_interval(one),
+            generalizability=_figure(other.value),
+            generalizability_interval=_interval(other),
+            se=f"{plan.se_of_difference:.4g}",
+        )
 
     @property
     def notes(self) -> list[str]:

@@ -90,8 +90,7 @@ def _page(request: HttpRequest, collection: Collection, form: TargetsForm) -> Ht
         "notes": version.notes if version else [],
         "job": job,
     }
-    status = 422 if form.errors else 200
-    return collection_page(request, collection, "targets", context, status=status)
+    return collection_page(request, collection, "targets", context)
 
 
 @require_safe

@@ -29,7 +29,7 @@ from annotation.readers.tables import kind_of
 from error_codes import CodedText
 from retrieval.exceptions import PoolFileFaults
 from retrieval.pools.records import Pool, Slot, Target
-from retrieval.text_lines import each_table_row, each_text_line, numbered_fault
+from retrieval.text_lines import each_table_row, each_text_line, take_rows
 from retrieval.trec_files import Run
 from stats.arguments import Floats
 
@@ -62,6 +62,11 @@ class Catalogue:
     def __contains__(self, docno: object) -> bool:
         return docno in self.documents
 
+    def content(self, docno: str) -> str:
+        """The same for the same picture or text; a document without either is its name."""
+        document = self.documents.get(docno)
+        return (document.digest if document else "") or docno
+
     def title(self, docno: str) -> str:
         document = self.documents.get(docno)
         return document.title or docno if document else docno
@@ -89,40 +94,31 @@ def read_catalogue(
     source = pictures or Folder(path.parent)
     documents: dict[str, Document] = {}
     lines: dict[str, int] = {}
-    faults: list[tuple[int | None, str]] = []
-    for row in each_table_row(path, PoolFileFaults, report=report):
-        if not lines and not faults and _present(row, NAMES) is None:
+
+    def take(row: Row) -> None:
+        if not lines and _present(row, NAMES) is None:
             problem = CodedText(
                 f"there is no column for the document's name, such as {NAMES[0]}.",
                 code="missing_column",
             )
             raise PoolFileFaults(path, [(1, problem)])
-        try:
-            document = _document(row, source)
-        except ImportRefused as refused:
-            faults.append(numbered_fault(refused))
-            continue
+        document = _document(row, source)
         if document.docno in documents:
             first = lines[document.docno]
-            problem = CodedText(
-                f"document {document.docno} is in line {first} already. Keep one of the two.",
-                code="twice",
-            )
-            faults.append((row.line, problem))
-        documents.setdefault(document.docno, document)
-        lines.setdefault(document.docno, row.line)
-        if len(faults) == MOST_FAULTS:
-            break
-    if faults:
-        raise PoolFileFaults(path, faults)
+            problem = f"document {document.docno} is in line {first} already. Keep one of the two."
+            raise row.refuse(problem, code="twice")
+        documents[document.docno], lines[document.docno] = document, row.line
+
+    rows = each_table_row(path, PoolFileFaults, report=report)
+    take_rows(path, PoolFileFaults, rows, take, most_faults=MOST_FAULTS)
     return Catalogue(documents, source, path.parent, path, lines)
 
 
 def document_names(path: Path, *, report: ReadingReport | None = None) -> list[str]:
     """The documents of such a file by name, in its order; what is shown of them is not read."""
     lines: dict[str, int] = {}
-    faults: list[tuple[int | None, str]] = []
-    for row in each_table_row(path, PoolFileFaults, report=report):
+
+    def take(row: Row) -> None:
         if (column := _present(row, NAMES)) is None:
             problem = CodedText(
                 f"there is no column for the document's name, such as {NAMES[0]}. A list that has "
@@ -130,15 +126,11 @@ def document_names(path: Path, *, report: ReadingReport | None = None) -> list[s
                 code="missing_column",
             )
             raise PoolFileFaults(path, [(1, problem)])
-        try:
-            name = require_name(row, column)
-        except ImportRefused as refused:
-            faults.append(numbered_fault(refused))
-            continue
+        name = require_name(row, column)
         if lines.setdefault(name, row.line) != row.line:
-            faults.append((row.line, f"document {name} is in line {lines[name]} already."))
-    if faults:
-        raise PoolFileFaults(path, faults)
+            raise row.refuse(f"document {name} is in line {lines[name]} already.")
+
+    take_rows(path, PoolFileFaults, each_table_row(path, PoolFileFaults, report=report), take)
     return list(lines)
 
 
@@ -300,23 +292,20 @@ def _read(
 ) -> list[tuple[Target, float, int]]:
     lines: dict[str, int] = {}
     read: list[tuple[Target, float, int]] = []
-    faults: list[tuple[int | None, str]] = []
-    for row in _rows(path, [target, *([column] if column and is_required else [])], report):
-        try:
-            one = _target(row, topic, target)
-            value = row.number_or_nan(column) if column else nan
-        except ImportRefused as refused:
-            faults.append(numbered_fault(refused))
-            continue
+
+    def take(row: Row) -> None:
+        one = _target(row, topic, target)
+        value = row.number_or_nan(column) if column else nan
         if (line := lines.setdefault(one.topic, row.line)) != row.line:
-            faults.append((row.line, f"topic {one.topic} is in line {line} already."))
+            raise row.refuse(f"topic {one.topic} is in line {line} already.")
         read.append((one, value, row.line))
-    if faults:
-        raise PoolFileFaults(path, faults)
+
+    rows = _rows(path, [target, *([column] if column and is_required else [])], report)
+    take_rows(path, PoolFileFaults, rows, take)
     return read
 
 
-def targets_of_runs(runs: Sequence[Run], documents: Sequence[str] = ()) -> list[Target]:
+def targets_of_runs(runs: Sequence[Run], documents: Iterable[str] = ()) -> list[Target]:
     """The topics of all runs; a topic that has the name of a document is about that document."""
     known = set(documents)
     topics = dict.fromkeys(topic for run in runs for topic in run.topics)

@@ -57,7 +57,7 @@ def make_pool(
         plan=plan,
         sources=tuple(source.facts for source in sources),
     )
-    return pool.with_report(pool_report(pool, lists.first, known))
+    return replace(pool, report=pool_report(pool, lists.first, known))
 
 
 def require_candidates(pool: Pool) -> None:

@@ -120,8 +120,7 @@ def opened_picture(picture: PictureDraft, name: str) -> Image:
             layers = image.convert("RGBA")
     except (UnidentifiedImageError, OSError, ValueError) as error:
         raise PoolUnfit(f"The picture of {name} cannot be read: {reason_of(error)}.") from None
-    page = Image.new("RGBA", layers.size, "white")
-    return Image.alpha_composite(page, layers).convert("RGB")
+    return Image.alpha_composite(Image.new("RGBA", layers.size, "white"), layers).convert("RGB")
 
 
 # In pixels. The renderer takes four bytes per pixel, and ends the process if it has no memory.

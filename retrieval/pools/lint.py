@@ -12,7 +12,7 @@ from presentation.numbers import count_of
 from presentation.records import plain_values
 from presentation.text_tables import text_report, text_table
 from retrieval.exceptions import PoolDefective
-from retrieval.pools.catalogue import Catalogue
+from retrieval.pools.catalogue import Catalogue, names_alone
 from retrieval.pools.pool_files import PoolRow, PoolTable
 from retrieval.pools.records import REASONS, UNIFORM, Pool
 from stats.ranking.pool_bias import HUB_SHARE, Hubness, hubness
@@ -105,15 +105,13 @@ class PoolLint:
         lines = [fault.statement(self.path) for fault in self.refused[:MOST_LISTED]]
         if (n_more := len(self.refused) - len(lines)) > 0:
             lines.append(f"... and {n_more:,} more, which --json lists.")
-        names = [name for name in get_args(FaultName) if self._refuses(name)]
+        refused = {fault.name for fault in self.refused}
+        names = [name for name in get_args(FaultName) if name in refused]
         lines.append(
             f"{self.path.name} has {count_of(len(self.refused), 'fault')} "
             f"({', '.join(names)}). Make it anew, or allow them with --allow NAME."
         )
         raise PoolDefective("\n".join(lines))
-
-    def _refuses(self, name: FaultName) -> bool:
-        return any(fault.name == name for fault in self.refused)
 
 
 def lint_pool(
@@ -160,10 +158,7 @@ def lint_pool(
 
 
 def _repeats(table: PoolTable, catalogue: Catalogue | None) -> Iterator[PoolFault]:
-    def content(docno: str) -> str:
-        document = catalogue.documents.get(docno) if catalogue else None
-        return (document.digest if document else "") or docno
-
+    content = (catalogue or names_alone(())).content
     for topic, rows in table.by_topic().items():
         target = table.targets[topic]
         first: dict[str, PoolRow] = {}
@@ -256,8 +251,7 @@ def _unlisted(table: PoolTable) -> Iterator[PoolFault]:
 def _unknown(table: PoolTable, catalogue: Catalogue) -> Iterator[PoolFault]:
     for row in _documents(table):
         if row.docno not in catalogue:
-            problem = _("the catalogue has no {docno}.").format(docno=row.docno)
-            yield _fault("unknown", problem, row)
+            yield _fault("unknown", _("the catalogue has no {docno}.").format(docno=row.docno), row)
 
 
 def _without_picture(table: PoolTable, catalogue: Catalogue) -> Iterator[PoolFault]:

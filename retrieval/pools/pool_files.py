@@ -29,7 +29,7 @@ from retrieval.pools.records import (
     SourceFacts,
     Target,
 )
-from retrieval.text_lines import each_table_row, numbered_fault
+from retrieval.text_lines import each_table_row, numbered_fault, take_rows
 
 COLUMNS = (
     *("topic", "target", "slot", "position", "docno", "source", "source_rank", "quota"),
@@ -146,19 +146,16 @@ def _read_table(path: Path, report: ReadingReport) -> Pool:
     slots: list[Slot] = []
     replacements: list[Replacement] = []
     n_slots: dict[str, int] = {}
-    faults: list[tuple[int | None, str]] = []
-    for row in each_table_row(path, PoolFileFaults, ("topic", "docno"), report=report):
-        try:
-            target, slot, passed = _row(row, n_slots)
-        except ImportRefused as refused:
-            faults.append(numbered_fault(refused))
-            continue
+
+    def take(row: Row) -> None:
+        target, slot, passed = _row(row, n_slots)
         if targets.setdefault(target.topic, target) != target:
-            faults.append((row.line, f"topic {target.topic} has another target above."))
-        slots += [slot] if slot else []
-        replacements += passed
-    if faults:
-        raise PoolFileFaults(path, faults)
+            raise row.refuse(f"topic {target.topic} has another target above.")
+        slots.extend([slot] if slot else [])
+        replacements.extend(passed)
+
+    rows = each_table_row(path, PoolFileFaults, ("topic", "docno"), report=report)
+    take_rows(path, PoolFileFaults, rows, take)
     ordered = {topic: n for n, topic in enumerate(targets)}
     slots.sort(key=lambda slot: ordered[slot.topic])
     return Pool(tuple(targets.values()), tuple(slots), tuple(replacements), tuple(_dry(slots)))
@@ -311,26 +308,22 @@ def read_wide_table(
     targets: dict[str, str] = {}
     lines: dict[str, int | None] = {}
     columns: list[str] = []
-    faults: list[tuple[int | None, str]] = []
-    named = [target, *([topic] if topic else [])]
-    for row in each_table_row(path, PoolFileFaults, named, report=report):
-        columns = columns or _columns(row, candidates)
-        try:
-            name, docno = row.optional(topic or target), row.optional(target)
-            cells = [(column, row.optional(column)) for column in columns]
-        except ImportRefused as fault:
-            faults.append(numbered_fault(fault))
-            continue
+
+    def take(row: Row) -> None:
+        columns.extend([] if columns else _columns(row, candidates))
+        name, docno = row.optional(topic or target), row.optional(target)
+        cells = [(column, row.optional(column)) for column in columns]
         if name in targets and not topic:
             name = f"{name}:{row.line}"
         if not name or name in targets:
             problem = f"topic {name} is in line {lines[name]} already." if name else "no topic."
-            faults.append((row.line, problem))
-            continue
+            raise row.refuse(problem)
         targets[name], lines[name] = docno, row.line
-        rows += [PoolRow(row.line, each, name, cell) for each, cell in cells if cell]
-    if faults:
-        raise PoolFileFaults(path, faults)
+        rows.extend(PoolRow(row.line, each, name, cell) for each, cell in cells if cell)
+
+    named = [target, *([topic] if topic else [])]
+    table = each_table_row(path, PoolFileFaults, named, report=report)
+    take_rows(path, PoolFileFaults, table, take)
     return PoolTable(path, tuple(rows), targets, lines, target, per_topic=len(columns))
 
 

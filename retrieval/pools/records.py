@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from presentation.records import plain_values
@@ -169,9 +169,6 @@ class Pool:
         for slot in self.slots:
             topics[slot.topic].append(slot)
         return topics
-
-    def with_report(self, report: dict[str, Any]) -> Pool:
-        return replace(self, report=report)
 
     def record(self) -> dict[str, Any]:
         return {

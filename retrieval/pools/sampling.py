@@ -12,6 +12,7 @@ from presentation.progress import Progress, silently
 from presentation.records import plain_values
 from presentation.spreadsheets import csv_parts
 from retrieval.exceptions import PoolUnfit, SampleUnfit
+from retrieval.pools.catalogue import targets_of_runs
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RankedLists, RunSource, Similarity
 from retrieval.pools.vectors import Vectors
@@ -141,6 +142,39 @@ def sample_targets(
     )
 
 
+def draw_targets(
+    targets: Sequence[Target],
+    values: Floats,
+    n: int,
+    *,
+    n_strata: int,
+    allocation: Allocation,
+    seed: int,
+    column: str,
+    signature: str,
+) -> TargetSample:
+    """The same, or SampleUnfit if a stratum would be empty or not drawn from."""
+    defined = values[~np.isnan(values)]
+    require_possible(n, n_strata, defined, allocation=allocation, column=column)
+    return sample_targets(
+        targets,
+        values,
+        n,
+        n_strata=n_strata,
+        allocation=allocation,
+        seed=seed,
+        column=column,
+        signature=signature,
+    )
+
+
+def targets_of_source(source: RunSource | EmbeddingSource) -> list[Target]:
+    """The topics of a run, or all documents with vectors."""
+    if isinstance(source, RunSource):
+        return targets_of_runs([source.run], source.documents)
+    return [Target(name, name) for name in source.documents]
+
+
 def _too_many(n: int, n_available: int, column: str) -> SampleUnfit:
     available = count_of(n_available, "target")
     text = f"{n:,} are to be drawn, where {available} have a value of {column}."
@@ -249,8 +283,7 @@ def difficulty(
     topic's list, since a run has no other scores.
     """
     depth = np.iinfo(np.int32).max if isinstance(source, RunSource) else cutoff or DEPTH
-    lists = source.lists(targets, depth, progress=progress)
-    scores = _padded(lists)
+    scores = _padded(source.lists(targets, depth, progress=progress))
     corpus, of_corpus = None, ""
     if isinstance(source, EmbeddingSource):
         scores = _transformed(scores, source.similarity)

@@ -29,10 +29,6 @@ class Rules:
     counts: Counter[str] = field(default_factory=Counter)
     capped: set[str] = field(default_factory=set)
 
-    def content(self, docno: str) -> str:
-        document = self.catalogue.documents.get(docno)
-        return (document.digest if document else "") or docno
-
     def reason_against(self, docno: str) -> Reason | None:
         document = self.catalogue.documents.get(docno)
         if document is None:
@@ -54,12 +50,12 @@ class Rules:
         first: dict[str, str] = {}
         for docno in self.catalogue.documents:
             if self.reason_against(docno) in (None, "cap"):
-                first.setdefault(self.content(docno), docno)
+                first.setdefault(self.catalogue.content(docno), docno)
         return list(first.values())
 
     @cached_property
     def framed(self) -> frozenset[str]:
-        return frozenset(map(self.content, self.frame))
+        return frozenset(map(self.catalogue.content, self.frame))
 
 
 class TopicPool:
@@ -77,11 +73,12 @@ class TopicPool:
         self.ended: set[str] = set()
         self.docnos: dict[str, None] = {}
         self._lists, self._rules = lists, rules
+        self._content = rules.catalogue.content
         self._rng = np.random.default_rng(seed)
         self._contents: dict[str, str] = {}
         self._ranks: dict[str, int] = dict.fromkeys(lists, 0)
         if target.docno:
-            self._contents[rules.content(target.docno)] = target.docno
+            self._contents[self._content(target.docno)] = target.docno
 
     def fill_quotas(self, quotas: Mapping[str, int]) -> None:
         """Sources take turns, one slot each; what an ended list leaves open, the next ones fill."""
@@ -133,7 +130,7 @@ class TopicPool:
     def fill_uniformly(self, n: int) -> int:
         if not n:
             return 0
-        barred = set(self._contents) | {self._rules.content(each) for each in self._rules.capped}
+        barred = set(self._contents) | {self._content(each) for each in self._rules.capped}
         n_rest = len(self._rules.frame) - sum(each in self._rules.framed for each in barred)
         drawn = self._drawn(min(n, n_rest), n_rest, barred)
         for number, docno in enumerate(drawn, 1):
@@ -172,8 +169,7 @@ class TopicPool:
             filled_by.append(others[0])
             others.append(others.pop(0))
         n_listed = len(self._lists[source])
-        topic = self.target.topic
-        self.dry.append(DrySource(topic, source, quota, n_listed, n, tuple(filled_by)))
+        self.dry.append(DrySource(self.target.topic, source, quota, n_listed, n, tuple(filled_by)))
 
     def _fill_from(self, source: str, *, quota: str) -> bool:
         listed = self._lists[source]
@@ -198,7 +194,7 @@ class TopicPool:
         return True
 
     def _reason_against(self, docno: str) -> tuple[Reason | None, str]:
-        other = self._contents.get(self._rules.content(docno))
+        other = self._contents.get(self._content(docno))
         if docno in self.docnos:
             return "pooled", docno
         if other is not None:
@@ -211,16 +207,16 @@ class TopicPool:
         number = len(self.slots) + 1
         self.slots.append(Slot(self.target.topic, number, docno, source, rank, quota, inclusion))
         self.docnos[docno] = None
-        self._contents[self._rules.content(docno)] = docno
+        self._contents[self._content(docno)] = docno
 
     def _drawn(self, n: int, n_rest: int, barred: Collection[str]) -> list[str]:
         frame, drawn = self._rules.frame, dict[str, None]()
         if n_rest > len(frame) / 2 and n < n_rest / 2:
             for _ in range(MOST_REJECTED * n):
                 docno = frame[int(self._rng.integers(len(frame)))]
-                if self._rules.content(docno) not in barred:
+                if self._content(docno) not in barred:
                     drawn[docno] = None
                 if len(drawn) == n:
                     return list(drawn)
-        rest = [each for each in frame if self._rules.content(each) not in barred]
+        rest = [each for each in frame if self._content(each) not in barred]
         return [rest[each] for each in self._rng.permutation(len(rest))[:n]]

@@ -256,8 +256,7 @@ def _read_parquet(path: Path, most_rows: int) -> Vectors:
         ) from None
     if array is None:
         raise PoolFileFaults(path, [(None, CodedText("it holds no rows.", code="no_rows"))])
-    signature = f"embeddings|file:{path.name}|sha256:{file_digest(path)}"
-    return Vectors(names.all(), array, signature)
+    return Vectors(names.all(), array, f"embeddings|file:{path.name}|sha256:{file_digest(path)}")
 
 
 def _names_in(path: Path, column: Any, n_before: int) -> list[str]:

@@ -11,7 +11,7 @@ from error_codes import CodedText
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
 from retrieval.evaluated_runs import Evaluation, RunValues, Settings
-from retrieval.evaluation import evaluate_runs, run_names
+from retrieval.evaluation import evaluate_runs, positions, run_names
 from retrieval.rankings.label_sets import (
     ComparedSets,
     LabelSets,
@@ -67,8 +67,7 @@ def values_by_assessor(
             values[one][assessor, at, topic] = of_cells
     if settings.missing == "zero":
         for table in values.values():
-            filled = np.isnan(table) & judged[:, None, :]
-            table[filled] = 0.0
+            table[np.isnan(table) & judged[:, None, :]] = 0.0
     return values
 
 
@@ -80,8 +79,8 @@ def _cell_values(
     cell = np.full((len(sets.names), len(sets.topics)), -1, dtype=np.intp)
     cell[assessor, topic] = np.arange(len(topic))
     names = sorted(set(run.documents).union(sets.documents), key=str.encode)
-    of_run, of_sets = (_positions(each, names) for each in (run.documents, sets.documents))
-    line_topic = _positions(run.topics, sets.topics)[run.topic]
+    of_run, of_sets = (positions(each, names) for each in (run.documents, sets.documents))
+    line_topic = positions(run.topics, sets.topics)[run.topic]
     order = np.argsort(line_topic, kind="stable")
     start, end = (np.searchsorted(line_topic[order], topic, side=s) for s in ("left", "right"))
     size = end - start
@@ -105,11 +104,6 @@ def _cell_values(
     )
     for one in settings.measures:
         yield one, np.where(size > 0, one.values(lists), np.nan)
-
-
-def _positions(names: Sequence[str], known: Sequence[str]) -> Integers:
-    number = dict(zip(known, range(len(known)), strict=True))
-    return np.array([number.get(name, -1) for name in names], dtype=np.intp)
 
 
 def random_designs(

@@ -162,8 +162,7 @@ def labels_compared(
 def assessors_agree(sets: LabelSets, confidence: float) -> AssessorsAgreement:
     pair, number, grade = sets.judgments()
     topic, relevant = sets.topic_of(pair), grade > 0
-    document = np.unique(pair, return_inverse=True)[1]
-    one, other = pairs_within(document, len(pair))
+    one, other = pairs_within(np.unique(pair, return_inverse=True)[1], len(pair))
     return AssessorsAgreement(
         len(sets.names),
         relevant_overlap(relevant[one], relevant[other], topic[one], confidence=confidence),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
+from accounts.models import User
 from annotation.readers.rows import storable
 from results.computing import request_result
 from results.kinds import Chart, Computed, Given, register_kind
@@ -23,7 +24,6 @@ from retrieval.stored_files import files_on_disk, require_bearable, store_file
 from work.models import Job
 
 if TYPE_CHECKING:
-    from accounts.models import User
     from annotation.uploads import SentFile
 
 AUDIT = "audit_collection"
@@ -158,8 +158,7 @@ class AuditKind(CollectionKind):
         return Computed(record=storable(audit.record()), facts={"n_files": len(audit.files)})
 
     def finish(self, subject: Collection, inputs: Sequence[CollectionFile]) -> None:
-        keys = [file.pk for file in inputs]
-        subject.files.filter(pk__in=keys, kind=Kind.AUDITED).delete()
+        subject.files.filter(pk__in=[file.pk for file in inputs], kind=Kind.AUDITED).delete()
 
     def answer(self, result: Result) -> str:
         files = [one for one in result.record["files"] if one["kind"] != "unknown"]

@@ -359,6 +359,12 @@ class RunsKind(CollectionKind):
         settings_of(settings)
 
 
+def find_measure(result: Result, rows: str) -> str:
+    """The first primary measure of the rows; sentences and charts are about it."""
+    names: list[str] = [one["measure"] for one in result.record[rows]]
+    return next((name for name in result.settings.get("primary", []) if name in names), names[0])
+
+
 def write_rows(model: type[models.Model], rows: Iterable[Mapping[str, Any]]) -> None:
     for some in batched(rows, ROWS_AT_ONCE):  # bulk_create makes a list of all it is given
         model._default_manager.bulk_create(model(**row) for row in some)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
@@ -15,19 +15,17 @@ from results.tables import Count, Estimate, PValue, Record, Row, Table, Text, Va
 from retrieval.charts import MOST_DRAWN, means_chart
 from retrieval.evaluated_runs import few_runs_sentence
 from retrieval.exceptions import RunsUnfit
-from retrieval.models import CollectionFile, FileTopic, ResultType
+from retrieval.models import Collection, CollectionFile, FileTopic, ResultType
 from retrieval.rankings import ComparisonSettings, compare_qrels
 from retrieval.result_kinds.base import (
     RUNS,
     ComparisonSettings as QrelsSettings,
     Kind,
     RunsKind,
+    find_measure,
     settings_of,
 )
 from retrieval.stored_files import assessors_grades, opened_files
-
-if TYPE_CHECKING:
-    from retrieval.models import Collection
 
 COMPARE = "compare_collection_qrels"
 FEWEST = 2
@@ -395,7 +393,7 @@ class ComparisonKind(RunsKind):
         quoted = join_names([_("“{name}”").format(name=name) for name in names])
         if len(names) > MOST_SENTENCES:
             quoted = _("{n} qrels").format(n=len(names))
-        values = {"measure": find_measure(result), "names": quoted}
+        values = {"measure": find_measure(result, "pairs"), "names": quoted}
         pairs = _select_pairs(result)
         if any(pair["n_swapped_significantly"] for pair in pairs):
             text = _("Who judged changes which run is better by {measure}.")
@@ -427,19 +425,13 @@ class ComparisonKind(RunsKind):
             yield sentence("machine_judged", text, names=names)
 
     def charts(self, result: Result) -> list[Chart]:
-        measure, compared = find_measure(result), list_compared(result)[:MOST_DRAWN]
+        measure, compared = find_measure(result, "pairs"), list_compared(result)[:MOST_DRAWN]
         rows = [
             tuple(one[name] for name in ("run", "qrels", "rank", "mean", "ci_low", "ci_high"))
             for one in _list_ranked(result.record)
             if one["measure"] == measure and one["qrels"] in compared
         ]
         return means_chart("ranks", _("The runs under each of the qrels"), measure, rows)
-
-
-def find_measure(result: Result) -> str:
-    """The first primary measure, of which sentences speak."""
-    names: list[str] = [pair["measure"] for pair in result.record["pairs"]]
-    return next((name for name in result.settings.get("primary", []) if name in names), names[0])
 
 
 def list_compared(result: Result) -> list[str]:
@@ -456,7 +448,7 @@ def count_runs(result: Result) -> int:
 
 
 def _select_pairs(result: Result) -> list[Row]:
-    measure, compared = find_measure(result), set(list_compared(result))
+    measure, compared = find_measure(result, "pairs"), set(list_compared(result))
     return [
         pair
         for pair in result.record["pairs"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
@@ -15,13 +15,18 @@ from results.tables import Estimate, PValue, Row, Table, Text, Value, sentence
 from retrieval.charts import means_chart
 from retrieval.evaluated_runs import SIGNIFICANT, few_runs_sentence
 from retrieval.exceptions import RunsUnfit
-from retrieval.models import CollectionFile, ResultType
-from retrieval.result_kinds.base import QRELS, RUNS, Kind, MachineSettings, RunsKind, settings_of
+from retrieval.models import Collection, CollectionFile, ResultType
+from retrieval.result_kinds.base import (
+    QRELS,
+    RUNS,
+    Kind,
+    MachineSettings,
+    RunsKind,
+    find_measure,
+    settings_of,
+)
 from retrieval.reuse.machine import NO_SUM, compare_machine
 from retrieval.stored_files import opened_files
-
-if TYPE_CHECKING:
-    from retrieval.models import Collection
 
 COMPARE_MACHINE = "compare_collection_machine"
 RUN, MEASURE = Text(gettext_lazy("Run")), Text(gettext_lazy("Measure"))
@@ -32,14 +37,8 @@ PARTS = {
 }
 
 
-def _find_measure(result: Result) -> str:
-    names: list[str] = [one["measure"] for one in result.record["estimates"]]
-    primary = result.settings.get("primary", [])
-    return next((name for name in primary if name in names), names[0])
-
-
 def _select_estimates(result: Result) -> list[Row]:
-    measure = _find_measure(result)
+    measure = find_measure(result, "estimates")
     return [one for one in result.record["estimates"] if one["measure"] == measure]
 
 
@@ -164,7 +163,7 @@ class MachineKind(RunsKind):
         )
 
     def answer(self, result: Result) -> str:
-        measure = _find_measure(result)
+        measure = find_measure(result, "estimates")
         gaps = [one for one in _select_estimates(result) if one["gap_ci_low"] is not None]
         if not gaps:
             text = _("How far the machine's {measure} is from people's is not known: {reason}.")
@@ -212,7 +211,7 @@ class MachineKind(RunsKind):
                 limits = one.get(f"{prefix}_ci_low"), one.get(f"{prefix}_ci_high")
                 rows.append((one["run"], str(part), rank, one.get(mean), *limits))
         title = _("The runs by machine and by people")
-        return means_chart("means", title, _find_measure(result), rows)
+        return means_chart("means", title, find_measure(result, "estimates"), rows)
 
 
 def _explain_gap(result: Result) -> str:
@@ -229,13 +228,13 @@ def _suggest_remedy(result: Result) -> Iterator[str]:
                 "{measure} depends on all documents of a topic. Where people judged whole topics, "
                 "choose so under “What was drawn for people”; of single documents, choose a "
                 "measure such as P@10."
-            ).format(measure=_find_measure(result)),
+            ).format(measure=find_measure(result, "estimates")),
             code="whole_topics_needed",
         )
 
 
 def _describe_bias(result: Result) -> Iterator[str]:
-    measure = _find_measure(result)
+    measure = find_measure(result, "estimates")
     one = next((each for each in result.record["biases"] if each["measure"] == measure), None)
     if one is None or one["difference"] is None:
         why = one["reason"] if one and one["reason"] else ""

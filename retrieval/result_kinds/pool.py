@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django.db.models import Prefetch
 from django.utils.translation import gettext as _, gettext_lazy
 
+from accounts.models import User
 from presentation.files import reason_of
 from results.computing import request_result
 from results.kinds import Computed, Given, register_kind
@@ -16,6 +16,7 @@ from results.models import Result
 from retrieval.exceptions import CollectionUnfit, PoolUnfit
 from retrieval.models import (
     CandidateSource,
+    Collection,
     CollectionFile,
     DryPoolSource,
     PooledTopic,
@@ -45,12 +46,8 @@ from retrieval.result_kinds.base import CollectionKind, write_rows
 from retrieval.source_files import opened_catalogue, vectors_of
 from retrieval.stored_files import files_on_disk
 from retrieval.trec_files import read_run
-
-if TYPE_CHECKING:
-    from accounts.models import User
-    from retrieval.models import Collection
-    from work.execution import RunningJob
-    from work.models import Job
+from work.execution import RunningJob
+from work.models import Job
 
 MAKE_POOL = "make_pool"
 MOST_SLOTS = 1_000_000
@@ -233,22 +230,20 @@ def source_name(file: CollectionFile | ResultFile) -> str:
 def targets_of(
     rules: Mapping[str, Any], sources: Sequence[Source], catalogue: Catalogue | None
 ) -> list[Target]:
-    documents = list(catalogue.documents) if catalogue else []
-    for source in sources:
-        documents += source.documents
-    known = set(documents)
+    known = set(catalogue.documents if catalogue else ())
+    known.update(*(source.documents for source in sources))
     if sample := rules.get("sample"):
         rows = SampledTarget.objects.filter(version=sample).values_list("topic", "docno")
         # a run lists no document for itself; the catalogue may know it all the same
         return [Target(topic, docno or (topic if topic in known else "")) for topic, docno in rows]
-    if named := rules.get("targets"):
-        return [Target(topic, topic if topic in known else "") for topic in named]
     runs = [source.run for source in sources if isinstance(source, RunSource)]
-    if not runs:
-        of_topics = (source.queries for source in sources if isinstance(source, EmbeddingSource))
+    names = rules.get("targets")
+    if not names and not runs:
+        of_topics = [source.queries for source in sources if isinstance(source, EmbeddingSource)]
         names = dict.fromkeys(name for one in of_topics if one is not None for name in one.names)
+    if names:
         return [Target(name, name if name in known else "") for name in names]
-    return targets_of_runs(runs, documents)
+    return targets_of_runs(runs, known)
 
 
 def write_pool_rows(version: Result, pool: Pool, lint: PoolLint) -> None:
@@ -279,9 +274,22 @@ def write_pool_rows(version: Result, pool: Pool, lint: PoolLint) -> None:
         ({"version": version, "topic": one.topic, "docno": one.docno} for one in pool.targets),
     )
     topics = dict(version.pooled_topics.values_list("topic", "pk"))
-    write_rows(PoolSlot, (_slot_row(topics, slot) for slot in pool.slots))
-    write_rows(PoolReplacement, (_of_topic(topics, vars_of(one)) for one in pool.replacements))
-    write_rows(DryPoolSource, (_dry_row(topics, one) for one in pool.dry))
+
+    def row_of(one: Any, names: Sequence[str]) -> dict[str, Any]:
+        return {"topic_id": topics[one.topic], **{name: getattr(one, name) for name in names}}
+
+    write_rows(
+        PoolSlot,
+        (
+            row_of(slot, SLOT) | {"also": " ".join(f"{name}:{rank}" for name, rank in slot.also)}
+            for slot in pool.slots
+        ),
+    )
+    write_rows(PoolReplacement, (row_of(one, REPLACEMENT) for one in pool.replacements))
+    write_rows(
+        DryPoolSource,
+        (row_of(one, DRY) | {"filled_by": " ".join(one.filled_by)} for one in pool.dry),
+    )
     write_rows(
         PoolFinding,
         (
@@ -292,27 +300,9 @@ def write_pool_rows(version: Result, pool: Pool, lint: PoolLint) -> None:
 
 
 FINDING = ("name", "problem", "topic", "docno")
-SLOT = ("topic", "slot", "position", "docno", "source", "source_rank", "quota", "inclusion")
-REPLACEMENT = ("topic", "slot", "source", "source_rank", "docno", "reason", "other")
-
-
-def vars_of(one: Replacement) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in REPLACEMENT}
-
-
-def _of_topic(topics: Mapping[str, int], row: dict[str, Any]) -> dict[str, Any]:
-    return {"topic_id": topics[row.pop("topic")], **row}
-
-
-def _slot_row(topics: Mapping[str, int], slot: Slot) -> dict[str, Any]:
-    also = " ".join(f"{source}:{rank}" for source, rank in slot.also)
-    return _of_topic(topics, {name: getattr(slot, name) for name in SLOT}) | {"also": also}
-
-
-def _dry_row(topics: Mapping[str, int], one: DrySource) -> dict[str, Any]:
-    names = ("topic", "source", "quota", "n_listed", "n_missing")
-    row = _of_topic(topics, {name: getattr(one, name) for name in names})
-    return row | {"filled_by": " ".join(one.filled_by)}
+SLOT = ("slot", "position", "docno", "source", "source_rank", "quota", "inclusion")
+REPLACEMENT = ("slot", "source", "source_rank", "docno", "reason", "other")
+DRY = ("source", "quota", "n_listed", "n_missing")
 
 
 def _source_row(
@@ -331,21 +321,24 @@ def _source_row(
 
 
 def stored_pool(version: Result) -> Pool:
-    rows = version.pooled_topics.prefetch_related(
-        Prefetch("slots", queryset=PoolSlot.objects.order_by("pk")),
-        Prefetch("replacements", queryset=PoolReplacement.objects.order_by("pk")),
-        Prefetch("dry", queryset=DryPoolSource.objects.order_by("pk")),
-    )
-    topics = list(rows)
+    topics = list(version.pooled_topics.prefetch_related("slots", "replacements", "dry"))
     return Pool(
         targets=tuple(Target(row.topic, row.docno) for row in topics),
         slots=tuple(_slot(row.topic, slot) for row in topics for slot in row.slots.all()),
         replacements=tuple(
-            Replacement(**{name: getattr(one, name) for name in REPLACEMENT} | {"topic": row.topic})
+            Replacement(row.topic, **{name: getattr(one, name) for name in REPLACEMENT})
             for row in topics
             for one in row.replacements.all()
         ),
-        dry=tuple(_dry(row.topic, one) for row in topics for one in row.dry.all()),
+        dry=tuple(
+            DrySource(
+                row.topic,
+                **{name: getattr(one, name) for name in DRY},
+                filled_by=tuple(one.filled_by.split()),
+            )
+            for row in topics
+            for one in row.dry.all()
+        ),
         plan=plan_of(version.settings),
         sources=tuple(
             SourceFacts(one.name, one.kind, one.signature)
@@ -356,11 +349,6 @@ def stored_pool(version: Result) -> Pool:
 
 
 def _slot(topic: str, row: PoolSlot) -> Slot:
-    values = {name: getattr(row, name) for name in SLOT} | {"topic": topic}
+    values = {name: getattr(row, name) for name in SLOT}
     pairs = (one.rpartition(":") for one in row.also.split())
-    return Slot(**values, also=tuple((source, int(rank)) for source, _colon, rank in pairs))
-
-
-def _dry(topic: str, row: DryPoolSource) -> DrySource:
-    counts = (row.quota, row.n_listed, row.n_missing)
-    return DrySource(topic, row.source, *counts, tuple(row.filled_by.split()))
+    return Slot(topic, **values, also=tuple((name, int(rank)) for name, _colon, rank in pairs))

@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
+from accounts.models import User
 from error_codes import CodedText
 from presentation.numbers import join_names
 from results.computing import digest_inputs, request_result
@@ -23,12 +24,8 @@ from retrieval.evaluated_runs import few_runs_sentence
 from retrieval.models import Collection, CollectionFile, ResultType
 from retrieval.report_basis import KIND, RESULT_TITLES, RESULTS, Basis, list_limits
 from retrieval.result_kinds.base import CollectionKind
-from retrieval.stored_evaluations import StoredEvaluation
-
-if TYPE_CHECKING:
-    from accounts.models import User
-    from work.models import Job
-
+from retrieval.result_kinds.evaluation import StoredEvaluation
+from work.models import Job
 
 MOST_FILES = 20
 TITLES: dict[str, str | Promise] = {

@@ -2,30 +2,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _, gettext_lazy
 
+from accounts.models import User
 from results.computing import request_result
 from results.kinds import Computed, Given, register_kind
 from results.models import Result
 from retrieval.exceptions import PoolUnfit
 from retrieval.file_readings import note_fits
-from retrieval.models import CollectionFile, ResultType, SampledTarget
-from retrieval.pools.catalogue import targets_of_runs
+from retrieval.models import Collection, CollectionFile, ResultType, SampledTarget
 from retrieval.pools.records import Target
-from retrieval.pools.sampling import TargetSample, difficulty, require_possible, sample_targets
-from retrieval.pools.sources import EmbeddingSource, RunSource
+from retrieval.pools.sampling import TargetSample, difficulty, draw_targets, targets_of_source
 from retrieval.result_kinds.base import CollectionKind, write_rows
 from retrieval.result_kinds.pool import opened_source
 from retrieval.stored_files import files_on_disk
-
-if TYPE_CHECKING:
-    from accounts.models import User
-    from retrieval.models import Collection
-    from work.execution import RunningJob
-    from work.models import Job
+from work.execution import RunningJob
+from work.models import Job
 
 SAMPLE_TARGETS = "sample_targets"
 SOURCES = (CollectionFile.Kind.RUN, CollectionFile.Kind.EMBEDDINGS)
@@ -79,38 +74,29 @@ class TargetsKind(CollectionKind):
 def _drawn(
     files: Sequence[CollectionFile], rules: Mapping[str, Any], running: RunningJob
 ) -> TargetSample:
-    drawing: dict[str, Any] = {
-        "n_strata": rules["strata"],
-        "allocation": rules["allocation"],
-        "seed": rules["seed"],
-    }
     if values := rules.get("values"):
         targets = [Target(topic, docno) for topic, docno, _value in values]
         numbers = np.array([value for *_names, value in values], dtype=float)
-        named = {"column": rules["column"], "signature": rules.get("signature", "")}
-        defined = numbers[~np.isnan(numbers)]
-        rule = {"allocation": rules["allocation"], "column": rules["column"]}
-        require_possible(rules["n"], rules["strata"], defined, **rule)
-        return sample_targets(targets, numbers, rules["n"], **named, **drawing)
-    with ExitStack() as stack:
-        [path] = stack.enter_context(files_on_disk(files))
-        source = opened_source(files[0], path, stack)
-        targets = _targets(source)
-        numbers, signature = difficulty(
-            targets, source, rules["predictor"], progress=running.progress(_("target"))
-        )
-        column = f"{rules['predictor']} of {source.name}"
-        defined = numbers[~np.isnan(numbers)]
-        rule = {"allocation": rules["allocation"], "column": column}
-        require_possible(rules["n"], rules["strata"], defined, **rule)
-        named = {"column": column, "signature": signature}
-        return sample_targets(targets, numbers, rules["n"], **named, **drawing)
-
-
-def _targets(source: RunSource | EmbeddingSource) -> list[Target]:
-    if isinstance(source, RunSource):
-        return targets_of_runs([source.run], source.documents)
-    return [Target(name, name) for name in source.documents]
+        column, signature = rules["column"], rules.get("signature", "")
+    else:
+        with ExitStack() as stack:
+            [path] = stack.enter_context(files_on_disk(files))
+            source = opened_source(files[0], path, stack)
+            targets = targets_of_source(source)
+            numbers, signature = difficulty(
+                targets, source, rules["predictor"], progress=running.progress(_("target"))
+            )
+            column = f"{rules['predictor']} of {source.name}"
+    return draw_targets(
+        targets,
+        numbers,
+        rules["n"],
+        n_strata=rules["strata"],
+        allocation=rules["allocation"],
+        seed=rules["seed"],
+        column=column,
+        signature=signature,
+    )
 
 
 def _rows(version: Result, sample: TargetSample) -> Any:

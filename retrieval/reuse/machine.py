@@ -151,8 +151,7 @@ class _Scored:
         if sample == "topics":
             machine, people = self.machine_values(one), self.people_values(one)
         elif is_sum_of_documents(one):
-            cells = self._cells(one)
-            machine, people = cells.by_topic()
+            machine, people = self._cells(one).by_topic()
         else:
             return None
         both = ~(np.isnan(machine) | np.isnan(people))

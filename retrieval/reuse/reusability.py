@@ -111,8 +111,7 @@ def _pool(
     lists = []
     for run in runs:
         position = positions(run.topics, grades.topics)
-        orders = lists_of_run(grades, run, position, settings.single_precision)
-        lists.append(orders[settings.ties])
+        lists.append(lists_of_run(grades, run, position, settings.single_precision)[settings.ties])
     pooled = [one for one, is_in in zip(lists, family.is_pooled, strict=True) if is_in]
     ranks = pool_ranks(lists, len(grades.grade))
     elsewhere = np.zeros(len(grades.grade), dtype=bool)

@@ -18,7 +18,7 @@ from presentation.row_files import RowFile, row_csv
 from results.models import Result
 from retrieval.audit.collection import audit_collection
 from retrieval.exceptions import CatalogueUnfit, PoolFileFaults
-from retrieval.exports.assessors import assessor_lines, provenance_rows
+from retrieval.exports.assessors import assessor_lines, provenance_rows, reason_rows
 from retrieval.exports.grades import scale_of
 from retrieval.exports.qrels import (
     RULES,
@@ -29,7 +29,6 @@ from retrieval.exports.qrels import (
     sizes_of,
     study_qrels,
 )
-from retrieval.exports.reasons import reason_rows
 from retrieval.models import PoolStudy
 from retrieval.study_files import write_released_layout
 from tests.annotation.importing import command_output

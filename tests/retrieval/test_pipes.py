@@ -13,7 +13,7 @@ from annotation.readers.archives import unpacked
 from annotation.readers.tables import read_rows
 from presentation.files import plain_file, reason_of
 from retrieval.exceptions import PoolFileFaults, RetrievalError
-from retrieval.exports.reasons import read_terms
+from retrieval.exports.assessors import read_terms
 from retrieval.pools.catalogue import read_targets
 from retrieval.pools.vectors import read_vectors
 from retrieval.reuse.pool import read_groups

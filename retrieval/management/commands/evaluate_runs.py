@@ -9,7 +9,7 @@ from annotation.management.plain_table import positive
 from annotation.readers.report import FileReadings
 from presentation.progress import bar
 from results.shown import ShownResult
-from retrieval.evaluated_runs import Evaluation, Settings, evaluation_text
+from retrieval.evaluated_runs import evaluation_text
 from retrieval.evaluation import evaluate_runs
 from retrieval.management.options import (
     add_evaluation_options,
@@ -23,8 +23,8 @@ from retrieval.reuse.machine import compare_machine
 from retrieval.reuse.pool import read_groups
 from retrieval.reuse.records import MachineComparison, Reusability, Sample
 from retrieval.reuse.reusability import reusability
-from retrieval.trec_files import RelevanceGrades, Run, read_qrels, read_run
-from retrieval.weighted_means import WeightedMeans, read_weights, weighted_means
+from retrieval.trec_files import read_qrels, read_run
+from retrieval.weighted_means import read_weights, weighted_means
 
 MOST_RUNS_PAIRED = 10
 OPTIONS_OF = {
@@ -61,7 +61,9 @@ class Command(BaseCommand):
         _add_machine_arguments(parser)
 
     def handle(self, *args: Any, qrels: Path, run: Sequence[Path], **options: Any) -> None:
-        _require_owners(options)
+        for owner, names in OPTIONS_OF.items():
+            if not options[owner] and (given := [name for name in names if options[name]]):
+                raise CommandError(f"--{given[0].replace('_', '-')} is an option of --{owner}.")
         pairs = options["pairs"] or len(run) <= MOST_RUNS_PAIRED
         settings = replace(evaluation_settings(options), pairs=pairs)
         grades = read_qrels(qrels)
@@ -70,33 +72,41 @@ class Command(BaseCommand):
             grades, runs, settings, progress=bar("evaluate"), pair_progress=bar("compare")
         )
         readings = evaluation_readings(evaluation, grades, runs)
-        weighted = _weighted(evaluation, options["weights"], readings)
-        groups = _groups(options, readings)
-        reuse = _reusability(grades, runs, settings, options, groups)
-        machine_grades = read_qrels(options["machine"]) if options["machine"] else None
-        machine = _machine(grades, runs, machine_grades, settings, options)
-        if machine_grades is not None:
-            readings.add(machine_grades.path, machine_grades.reading)
-        parts = {"weighted": weighted, "reusability": reuse, "machine": machine}
-        more = {name: part.record() for name, part in parts.items() if part is not None}
-        texts = [evaluation_text(evaluation), *([] if weighted is None else [weighted.text()])]
+        more: dict[str, Any] = {}
+        texts = [evaluation_text(evaluation)]
         chosen = {
             "measures": [each.name for each in settings.measures],
             "primary": [each.name for each in settings.primary],
             "sharing": options["shares_model"],
         }
-        for kind, part in ((ReuseKind, reuse), (MachineKind, machine)):
-            if part is not None:
-                shown = ShownResult.of_record(kind, part.record(), chosen, part.notes)
-                texts.append(shown.write_text())
+
+        def add(name: str, kind: Any, part: Reusability | MachineComparison) -> None:
+            more[name] = part.record()
+            texts.append(ShownResult.of_record(kind, more[name], chosen, part.notes).write_text())
+
+        if file := options["weights"]:
+            weights = read_weights(file, evaluation.topics, report=readings.add(file))
+            weighted = weighted_means(evaluation, weights)
+            more["weighted"] = weighted.record()
+            texts.append(weighted.text())
+        groups = _groups(options, readings)
+        if options["reusability"]:
+            depth, outside = options["pool_depth"], options["outside"]
+            progress = bar("leave one out")
+            reuse = reusability(
+                runs, grades, depth, groups, settings, outside=outside, progress=progress
+            )
+            add("reusability", ReuseKind, reuse)
+        if options["machine"]:
+            machine = read_qrels(options["machine"])
+            readings.add(machine.path, machine.reading)
+            sample, progress = options["human_sample"], bar("machine")
+            compared = compare_machine(
+                runs, grades, machine, chosen["sharing"], settings, sample=sample, progress=progress
+            )
+            add("machine", MachineKind, compared)
         text, is_json = "\n\n".join(texts), options["json"]
         self.stdout.write(with_readings(evaluation, text, readings, is_json=is_json, **more))
-
-
-def _require_owners(options: dict[str, Any]) -> None:
-    for owner, names in OPTIONS_OF.items():
-        if not options[owner] and (given := [name for name in names if options[name]]):
-            raise CommandError(f"--{given[0].replace('_', '-')} is an option of --{owner}.")
 
 
 def _add_reusability_arguments(parser: CommandParser) -> None:
@@ -151,55 +161,6 @@ def _add_machine_arguments(parser: CommandParser) -> None:
         choices=get_args(Sample),
         help="of --machine: what was drawn for people, whole topics or single labels (default: "
         "topics where people judged all that the machine judged in each)",
-    )
-
-
-def _weighted(
-    evaluation: Evaluation, file: Path | None, readings: FileReadings
-) -> WeightedMeans | None:
-    if file is None:
-        return None
-    weights = read_weights(file, evaluation.topics, report=readings.add(file))
-    return weighted_means(evaluation, weights)
-
-
-def _machine(
-    grades: RelevanceGrades,
-    runs: Sequence[Run],
-    machine: RelevanceGrades | None,
-    settings: Settings,
-    options: dict[str, Any],
-) -> MachineComparison | None:
-    if machine is None:
-        return None
-    return compare_machine(
-        runs,
-        grades,
-        machine,
-        options["shares_model"],
-        settings,
-        sample=options["human_sample"],
-        progress=bar("machine"),
-    )
-
-
-def _reusability(
-    grades: RelevanceGrades,
-    runs: Sequence[Run],
-    settings: Settings,
-    options: dict[str, Any],
-    groups: dict[str, list[str]],
-) -> Reusability | None:
-    if not options["reusability"]:
-        return None
-    return reusability(
-        runs,
-        grades,
-        options["pool_depth"],
-        groups,
-        settings,
-        outside=options["outside"],
-        progress=bar("leave one out"),
     )
 
 

@@ -12,10 +12,9 @@ from annotation.readers.report import FileReadings
 from presentation.files import write_whole
 from presentation.numbers import count_of
 from presentation.row_files import row_csv
-from retrieval.exports.assessors import assessor_lines, provenance_rows
+from retrieval.exports.assessors import assessor_lines, provenance_rows, reason_rows
 from retrieval.exports.grades import RULES
 from retrieval.exports.qrels import Source, judgment_source, label_source, qrels_of
-from retrieval.exports.reasons import reason_rows
 from retrieval.study_files import write_released_layout
 
 LABEL_RULES = tuple(name for name in CATEGORICAL if name != "majority")
@@ -138,8 +137,7 @@ def _other_files(
             write_whole(assessors, assessor_lines(source))
             yield assessors
         if provenance:
-            rows = provenance_rows(source, find_ids=assignment_ids)
-            write_whole(provenance, row_csv(rows))
+            write_whole(provenance, row_csv(provenance_rows(source, find_ids=assignment_ids)))
             yield provenance
         if reasons:
             write_whole(reasons, row_csv(reason_rows(source)))

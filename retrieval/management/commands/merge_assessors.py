@@ -31,8 +31,7 @@ class Command(BaseCommand):
         grades = read_assessors(assessors)
         readings = file_readings(*grades.values())
         qrels = merged(grades, rule)
-        is_simulated = any(map(is_simulated_name, grades))
-        write_whole(output, qrels_lines(qrels, is_simulated=is_simulated))
+        write_whole(output, qrels_lines(qrels, is_simulated=any(map(is_simulated_name, grades))))
         counts = {
             "n_assessors": len(grades),
             "n_topics": len(qrels.topics),

@@ -8,8 +8,8 @@ from annotation.models import Study
 from annotation.readers.report import FileReadings
 from presentation.documents import Number
 from presentation.text_tables import text_table
+from retrieval.exports.assessors import TermCounts, count_terms, read_terms
 from retrieval.exports.qrels import judgment_source
-from retrieval.exports.reasons import TermCounts, count_terms, read_terms
 from retrieval.management.options import with_readings
 
 COLUMNS = ("term", "reasons", "for relevant", "share", "for others", "share")

@@ -1,7 +1,6 @@
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import natural, positive
@@ -18,14 +17,14 @@ from retrieval.management.options import (
     read_sources,
     with_readings,
 )
-from retrieval.pools.catalogue import read_target_values, read_targets, targets_of_runs
+from retrieval.pools.catalogue import read_target_values, read_targets
 from retrieval.pools.records import Target
 from retrieval.pools.sampling import (
     Allocation,
     TargetSample,
     difficulty,
-    require_possible,
-    sample_targets,
+    draw_targets,
+    targets_of_source,
 )
 from retrieval.pools.sources import EmbeddingSource, RunSource
 from stats.arguments import Floats
@@ -77,10 +76,7 @@ class Command(BaseCommand):
         readings = FileReadings()
         column, targets, values, signature = _values(options, readings)
         try:
-            defined = values[~np.isnan(values)]
-            rules = {"allocation": options["allocation"], "column": column}
-            require_possible(options["n"], options["strata"], defined, **rules)
-            sample = sample_targets(
+            sample = draw_targets(
                 targets,
                 values,
                 options["n"],
@@ -116,10 +112,8 @@ def _values(
     assert isinstance(source, RunSource | EmbeddingSource)
     if options["targets"] is not None:
         targets = read_targets(options["targets"], report=readings.add(options["targets"]))
-    elif isinstance(source, RunSource):
-        targets = targets_of_runs([source.run], source.documents)
     else:
-        targets = [Target(name, name) for name in source.documents]
+        targets = targets_of_source(source)
     values, signature = difficulty(
         targets,
         source,
