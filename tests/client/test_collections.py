@@ -4,7 +4,7 @@ import pytest
 
 from assay_client import InvalidRequest
 from tests.codes import refused
-from tests.retrieval.evaluated_collection import evaluated_collection
+from tests.retrieval.collections import evaluated_collection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

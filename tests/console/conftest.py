@@ -16,8 +16,7 @@ from simulation.stored_experiments import request_run
 from tests.console.pages import words_of
 from tests.console.team_study import create_study, create_users
 from tests.console.work import AT_ONCE
-from tests.retrieval.collections import filled_collection
-from tests.retrieval.evaluated_collection import evaluated_collection
+from tests.retrieval.collections import evaluated_collection, filled_collection
 from tests.simulation.stored import RULES, stored_experiment, trained_recommender
 
 PASSWORD = "a-long-and-winding-password"

@@ -42,8 +42,13 @@ from tests.console.filled import (
     store_validation,
 )
 from tests.pictures import keep_picture
-from tests.retrieval.collections import add_file, filled_collection, qrels_text, run_text
-from tests.retrieval.evaluated_collection import evaluated_collection
+from tests.retrieval.collections import (
+    add_file,
+    evaluated_collection,
+    filled_collection,
+    qrels_text,
+    run_text,
+)
 from tests.simulation.answered import answer_outcomes, answer_switching
 from tests.simulation.stored import RULES, stored_experiment
 

@@ -1,15 +1,28 @@
-"""A collection with runs and qrels, as files that were sent."""
-
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from accounts.models import Team, User
-from retrieval.collections import create_collection
+from results.computing import request_result
+from results.kinds import ResultKind
+from results.models import Result
+from retrieval.collections import create_collection, request_study
 from retrieval.file_readings import read_file
 from retrieval.models import Collection, CollectionFile
+from retrieval.result_kinds.audit import request_audit
+from retrieval.result_kinds.comparison import ComparisonKind
+from retrieval.result_kinds.evaluation import EvaluationKind
+from retrieval.result_kinds.machine import MachineKind
+from retrieval.result_kinds.pool import request_pool
+from retrieval.result_kinds.report import request_report
+from retrieval.result_kinds.reuse import ReuseKind
+from retrieval.result_kinds.targets import request_sample
 from retrieval.stored_files import store_file
+from work.execution import run_job
+from work.models import Job
 
 N_DOCUMENTS = 30
 
@@ -44,16 +57,80 @@ def sent(name: str, text: str | bytes) -> SimpleUploadedFile:
 def add_file(
     collection: Collection, name: str, text: str | bytes, **options: str
 ) -> CollectionFile:
-    """A file sent and read."""
     file = store_file(collection=collection, file=sent(name, text), actor=None, **options)
     read_file(file)
     return file
 
 
 def filled_collection(team: Team, owner: User, *, name: str = "Tracks") -> Collection:
-    """Three runs, of which one is clearly best and two are alike, and qrels."""
     collection = create_collection(name=name, team=team, actor=owner)
     add_file(collection, "qrels.txt", qrels_text())
     for tag, skill, seed in (("dense", 3.0, 1), ("bm25", 0.5, 2), ("rm3", 0.5, 3)):
         add_file(collection, f"{tag}.run", run_text(tag, skill=skill, seed=seed))
     return collection
+
+
+RULES = {"measures": ["nDCG@10", "RR@10"], "primary": ["nDCG@10"]}
+
+
+def evaluated_collection(team: Team, owner: User) -> Collection:
+    collection = filled_collection(team, owner)
+    second = add_file(collection, "second.txt", qrels_text(relevant=7))
+    machine = add_file(collection, "machine.txt", qrels_text(relevant=9))
+    machine.made_by = CollectionFile.MadeBy.MACHINE
+    machine.save()
+    collection.files.filter(name__in=["bm25", "rm3"]).update(family="lexical")
+    files = collection.files.all()
+    qrels, runs = files.get(name="qrels.txt"), list(files.runs())
+    dense = [one for one in runs if one.name == "dense"]
+
+    def request(kind: ResultKind[Collection], depth: int | None = None, **chosen: Any) -> Job:
+        settings = RULES | ({"pool_depth": depth} if depth else {})
+        return request_result(
+            kind=kind,
+            subject=collection,
+            chosen={"runs": runs, **chosen},
+            settings=settings,
+            actor=owner,
+        )
+
+    jobs = [
+        request(EvaluationKind(), qrels=[qrels]),
+        request(ComparisonKind(), qrels=list(files.qrels()), assessors=[]),
+        request(ReuseKind(), 10, qrels=[qrels]),
+        request(MachineKind(), qrels=[second], machine=[machine], sharing=dense),
+        request_audit(files=[qrels, second, *runs], collection=collection, actor=owner),
+    ]
+    for job in jobs:
+        run_job(job.pk)
+        job.refresh_from_db()
+        assert job.state == Job.State.DONE, job.message
+    add_pool(collection, owner)
+    run_job(request_report(collection=collection, actor=owner).pk)
+    return collection
+
+
+def add_pool(collection: Collection, owner: User) -> None:
+    runs = list(collection.files.runs())
+    quotas = {run.name: 3 for run in runs}
+    job = request_pool(
+        collection=collection, files=runs, rules={"quotas": quotas, "seed": 7}, actor=owner
+    )
+    run_job(job.pk)
+    add_sample(collection, owner)
+    version = Result.objects.get(collection=collection, kind="pool")
+    job = request_study(
+        version=version,
+        title="Pooled",
+        template="graded_relevance",
+        allowed=["hub", "quota", "short"],
+        actor=owner,
+    )
+    run_job(job.pk)
+
+
+def add_sample(collection: Collection, owner: User) -> None:
+    rules = {"n": 10, "strata": 2, "allocation": "equal", "seed": 7, "predictor": "nqc"}
+    run = collection.files.runs()[0]
+    job = request_sample(collection=collection, files=[run], rules=rules, actor=owner)
+    run_job(job.pk)

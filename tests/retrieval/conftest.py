@@ -1,5 +1,3 @@
-"""Files of runs and qrels, written by the tests."""
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +37,6 @@ def collection(rosa):
 
 
 def record_of(command: str, *arguments: object) -> Any:
-    """What the command prints as JSON."""
     return json.loads(command_output(command, *arguments, "--json"))
 
 

@@ -1,5 +1,3 @@
-"""The audit of collections, on files of a few lines in which every defect was put by hand."""
-
 import re
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Files that were made to be too much: long names, many columns, pictures that fetch others."""
-
 import gzip
 import re
 import subprocess
@@ -175,7 +173,6 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 
 
 def peak(read: str, path) -> tuple[str, int]:
-    """The code and line that a reader refuses a file with, and how many MiB it took to see it."""
     done = subprocess.run(
         [sys.executable, "-c", PEAK.replace("{read}", read), str(path)],
         capture_output=True,

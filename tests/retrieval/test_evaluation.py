@@ -1,5 +1,3 @@
-"""Runs against qrels, from their files to a record."""
-
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +55,6 @@ def row(record: dict[str, Any], run: str, measure: str) -> dict[str, Any]:
 
 
 def notes(record: dict[str, Any], code: str) -> list[str]:
-    """The notes of an evaluation that have the code."""
     coded = zip(record["note_codes"], record["notes"], strict=True)
     return [note for of_note, note in coded if of_note == code]
 

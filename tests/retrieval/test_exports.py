@@ -1,5 +1,3 @@
-"""Qrels of graded studies, each assessor's own, provenance, reasons, and the released layout."""
-
 import csv
 import io
 import json

@@ -1,5 +1,3 @@
-"""Audits, studies and qrels whose job is cut off, or whose files go away while it waits."""
-
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Barrier

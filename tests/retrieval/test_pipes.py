@@ -1,5 +1,3 @@
-"""Pipes and devices as inputs, in which nobody may ever write, and what others' errors end with."""
-
 import os
 from errno import ESPIPE
 from io import StringIO

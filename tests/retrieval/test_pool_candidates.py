@@ -1,9 +1,9 @@
-"""`pool_candidates` and what becomes of its files."""
-
+import csv
 import json
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -18,13 +18,20 @@ from retrieval.pools.catalogue import pool_study, read_catalogue
 from retrieval.pools.pool_files import read_pool
 from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import WriteFile
+from tests.retrieval.pool_sources import (
+    SYSTEMS,
+    catalogue_zip,
+    is_acceptable,
+    run_text,
+    targets,
+    vectors_zip,
+)
 
 N = 40
 
 
 @pytest.fixture
 def files(file: WriteFile) -> Path:
-    """Forty drawn shoes with their pictures and vectors, three targets and a run."""
     rng = np.random.default_rng(0)
     rows = ["docno,title,image"]
     for number in range(N):
@@ -154,3 +161,67 @@ def test_targets_and_catalogues_are_refused_by_line(files: Path, file: WriteFile
     file("catalogue.csv", "shoe,title\nd0,a\nd1,b\n")
     with refused(PoolFileFaults, "missing_column", lines=[1]):
         pooled(files, "--depth=3")
+
+
+TOPICS = targets(30)
+POOLED = ("shape", "colour", "pattern")
+
+
+def run(name: str, *options: object) -> dict[str, Any]:
+    out = StringIO()
+    call_command(name, *map(str, options), "--json", stdout=out)
+    return json.loads(out.getvalue())  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    ZipFile(BytesIO(catalogue_zip())).extractall(tmp_path)
+    ZipFile(BytesIO(vectors_zip())).extractall(tmp_path)
+    for system in SYSTEMS:
+        (tmp_path / f"{system}.run").write_text(run_text(system, TOPICS))
+    return tmp_path
+
+
+def pool(folder, seed=7):
+    sources = [f"--run={name}={folder / name}.run" for name in POOLED]
+    quotas = [f"--quota={name}=2" for name in (*POOLED, "vectors")]
+    return run(
+        "pool_candidates",
+        *sources,
+        f"--embeddings=vectors={folder / 'products.npy'}",
+        *quotas,
+        *("--catalogue", folder / "catalogue.csv", "--output", folder / "pool.csv"),
+        *("--seed", seed),
+    )
+
+
+def test_from_runs_vectors_and_pictures_to_an_evaluation_of_a_run_that_was_left_out(folder):
+    made = pool(folder)
+    assert made["report"]["n_slots"] == 240
+    assert not made["lint"]["is_refused"]
+    assert not run("lint_pool", folder / "pool.csv", "--catalogue", folder / "catalogue.csv")[
+        "is_refused"
+    ]
+    with (folder / "pool.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    grades = [(row["topic"], row["docno"]) for row in rows if row["docno"]]
+    qrels = folder / "qrels.txt"
+    lines = (f"{topic} 0 {docno} {int(is_acceptable(topic, docno))}" for topic, docno in grades)
+    qrels.write_text("\n".join(lines) + "\n")
+    runs = [option for name in SYSTEMS for option in ("--run", folder / f"{name}.run")]
+    measures = ("--measure", "nDCG@10", "--measure", "Judged@10")
+    result = run("evaluate_runs", "--qrels", qrels, *runs, *measures)
+    means = {(row["run"], row["measure"]): row["mean"] for row in result["results"]}
+    # Of a target's four acceptable products all share its shape, three its pattern, one its colour.
+    assert means["shape", "nDCG@10"] > means["pattern", "nDCG@10"] > means["colour", "nDCG@10"]
+    pooled = [means[name, "Judged@10"] for name in POOLED]
+    assert 0 < means["late", "Judged@10"] < max(pooled)
+    assert len(result["comparisons"]) == 6 * 2
+
+
+def test_the_same_seed_pools_the_same_and_another_presents_it_otherwise(folder):
+    first, again = pool(folder), pool(folder)
+    assert first["slots"] == again["slots"]
+    other = pool(folder, seed=8)
+    assert other["slots"] != first["slots"]
+    assert len(other["slots"]) == len(first["slots"])

@@ -1,5 +1,3 @@
-"""How many topics, assessors and items: `power`, against published values and simulation."""
-
 import re
 from math import ceil
 from typing import Any, get_args
@@ -186,7 +184,6 @@ def pilot_text(values: np.ndarray) -> str:
 
 
 def drawn(rng, shape):
-    """Values with known components."""
     spread = {"s": 0.1, "t": 0.15, "a": 0.03, "st": 0.1, "sa": 0.02, "ta": 0.05, "sta": 0.08}
     values = np.zeros(shape)
     for name, sd in spread.items():

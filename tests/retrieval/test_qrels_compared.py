@@ -1,5 +1,3 @@
-"""Runs ranked under several qrels, from their files to a record."""
-
 import json
 from collections.abc import Callable, Mapping
 from io import StringIO
@@ -51,7 +49,6 @@ def compare(file: WriteFile) -> Compare:
 
 
 def relabelled(grades: Grades, seed: int, share: float = 0.3) -> Grades:
-    """Another assessor, who gives some documents another grade."""
     rng = np.random.default_rng(seed)
     return {
         topic: {

@@ -1,5 +1,3 @@
-"""Layouts and encodings of runs and qrels that other tools write; all are read as the same data."""
-
 import gzip
 import json
 from pathlib import Path
@@ -21,7 +19,6 @@ RUN = "q1 Q0 d1 1 3.0 r\nq1 Q0 d2 2 2.0 r\nq2 Q0 d9 1 1.0 r\n"
 
 
 def dictionary(read: Run | RelevanceGrades) -> dict[str, dict[str, float]]:
-    """The values by topic and document, as pytrec_eval takes them."""
     values = read.grade if isinstance(read, RelevanceGrades) else read.score
     found: dict[str, dict[str, float]] = {}
     for topic, document, value in zip(read.topic, read.document, values.tolist(), strict=True):
@@ -30,7 +27,6 @@ def dictionary(read: Run | RelevanceGrades) -> dict[str, dict[str, float]]:
 
 
 def ranked(run: Run) -> dict[str, list[str]]:
-    """Documents by topic, the best first."""
     return {
         topic: sorted(scores, key=lambda name: -scores[name])
         for topic, scores in dictionary(run).items()
@@ -108,8 +104,7 @@ def test_whole_grades_with_decimals_are_read_with_a_note_and_fractions_refused(f
 
 
 @pytest.mark.parametrize(
-    "header",
-    ["query-id\tcorpus-id\tscore", "qid docid rel", "query_id\tdoc_id\trelevance"],
+    "header", ["query-id\tcorpus-id\tscore", "qid docid rel", "query_id\tdoc_id\trelevance"]
 )
 def test_a_table_with_a_header_is_read_and_the_header_named(file, header):
     gap = "\t" if "\t" in header else " "

@@ -1,5 +1,3 @@
-"""Pools of a collection: from uploaded runs, vectors and pictures to rows, and to a study."""
-
 import re
 import zipfile
 from io import BytesIO
@@ -24,7 +22,7 @@ from retrieval.source_files import opened_catalogue, vectors_of
 from retrieval.stored_files import store_file
 from retrieval.trec_files import read_run
 from tests.codes import refused, refused_naming
-from tests.retrieval.drawn_products import catalogue_zip, run_text, targets, vectors_zip
+from tests.retrieval.pool_sources import catalogue_zip, run_text, targets, vectors_zip
 from work.execution import run_job
 from work.models import Job
 

@@ -1,5 +1,3 @@
-"""Targets drawn from strata of difficulty: `sample_targets`."""
-
 from collections import Counter
 from math import nan
 from typing import Any

@@ -1,5 +1,3 @@
-"""Runs and qrels as files: read as trec_eval reads them, refused by line where it would misread."""
-
 import gzip
 import re
 

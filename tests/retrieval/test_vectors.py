@@ -1,5 +1,3 @@
-"""Vectors as files, their exact neighbours, and vectors that a model makes."""
-
 import json
 from io import StringIO
 from pathlib import Path
@@ -24,7 +22,6 @@ from tests.retrieval.conftest import WriteFile
 
 
 def scores_by_numpy(queries: Floats, array: Floats, similarity: Similarity) -> Floats:
-    """Every similarity, in double precision."""
     if similarity == "l2":
         return -np.square(queries[:, None, :] - array[None]).sum(axis=2)
     if similarity == "cosine":
@@ -223,7 +220,6 @@ def words_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def picture_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random vision transformer of one layer."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer

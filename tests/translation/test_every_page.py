@@ -55,7 +55,7 @@ from tests.console.addresses import (
 from tests.console.filled import add_assignment, add_batch
 from tests.console.work import request_for_later
 from tests.marketplace.conftest import HIT, PASSWORD, submit
-from tests.retrieval.evaluated_collection import evaluated_collection
+from tests.retrieval.collections import evaluated_collection
 from tests.translation.pages import chart_titles, stored_texts, unmarked_in_text, unmarked_words
 from work.models import Job
 from work.registry import QUEUES

@@ -1,5 +1,3 @@
-"""The fixtures of the API: programs with tokens, and collections of the team."""
-
 from tests.console.api.conftest import (  # noqa: F401
     _jobs_wait,
     program,

@@ -1,5 +1,3 @@
-"""Test collections over the API: what programs read of them, who may, and evaluations asked for."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""Targets, judgments and the report of a collection, on their pages."""
-
 import csv
 import re
 from io import StringIO
@@ -13,11 +11,7 @@ from annotation.study_facts import AGREEMENT, compute
 from results.computing import request_result
 from results.models import Result
 from retrieval.collections import create_collection, link_studies
-from retrieval.models import (
-    CollectionFile,
-    PoolStudy,
-    SampledTarget,
-)
+from retrieval.models import CollectionFile, PoolStudy, SampledTarget
 from retrieval.result_kinds.audit import request_audit
 from retrieval.result_kinds.evaluation import EvaluationKind
 from retrieval.result_kinds.machine import MachineKind
@@ -26,13 +20,7 @@ from retrieval.result_kinds.report import Conclusions
 from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.result_kinds.targets import request_sample
 from retrieval.stored_files import describe_file
-from tests.annotation.studies import (
-    add_candidates,
-    alternatives_study,
-    rate,
-    rating_study,
-    tick,
-)
+from tests.annotation.studies import add_candidates, alternatives_study, rate, rating_study, tick
 from tests.codes import codes_on, field_codes
 from tests.console.pages import words_of
 from tests.retrieval.collections import add_file
@@ -91,20 +79,17 @@ def study(researcher, team, collection):
 
 
 def page(client, name, **query):
-    """The context of a page of the collection."""
     answer = client.get(reverse(f"console:collection-{name}", args=["tracks"]), query)
     assert answer.status_code == 200
     return answer.context
 
 
 def study_sentences(client):
-    """The sentences about the study, by their codes."""
     [study] = page(client, "judgments")["studies"]
     return {one.code: one for one in study.agreement}
 
 
 def write_report(client, collection):
-    """Have a report written: its texts by section, and the codes of its sentences by section."""
     client.post(reverse("console:collection-report", args=["tracks"]))
     sections = Conclusions(collection).sections()
     stored = {one.name: one.sentences for one in page(client, "report")["sections"]}

@@ -1,5 +1,3 @@
-"""A kind of results that is declared in one module has a page, files, an API and a command."""
-
 import csv
 import io
 import json
@@ -40,8 +38,6 @@ class LengthSettings:
 
 
 class LengthKind(CollectionKind):
-    """How many lines runs have."""
-
     name = "length"
     title = "Lengths"
     job = "measure_length"
@@ -51,11 +47,7 @@ class LengthKind(CollectionKind):
     tables = {
         "runs": Table(
             "Runs",
-            {
-                "run": Text("Run"),
-                "n_lines": Count("Lines"),
-                "share": Estimate("Share", digits=2),
-            },
+            {"run": Text("Run"), "n_lines": Count("Lines"), "share": Estimate("Share", digits=2)},
         )
     }
 

@@ -1,5 +1,3 @@
-"""The page that says how many topics are enough: the command's answers, in words and as a curve."""
-
 import json
 import re
 from csv import DictReader
@@ -122,7 +120,6 @@ PILOT_FORM = {"budget": "300", "topic_cost": "2", "confidence": "0.9"}
 
 
 def pilot_text(*, shape=(7, 20, 3), seed=1) -> str:
-    """Values with systems, topics, assessors and what is left, drawn anew."""
     rng = np.random.default_rng(seed)
     values = rng.normal(0, 0.1, shape)
     for axis in range(len(shape)):

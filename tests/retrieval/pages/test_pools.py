@@ -1,5 +1,3 @@
-"""Pools on a collection's pages: what is asked for that cannot be, and what is taken away."""
-
 import io
 import json
 import re
@@ -15,12 +13,7 @@ from hits.models import Batch, Connection
 from metrics.scorers.checkpoints import locate
 from results.models import Result
 from retrieval.collections import link_studies
-from retrieval.models import (
-    CandidateSource,
-    CollectionFile,
-    FileFit,
-    PoolFinding,
-)
+from retrieval.models import CandidateSource, CollectionFile, FileFit, PoolFinding
 from retrieval.pages.candidates import LISTED
 from retrieval.source_files import vectors_of
 from retrieval.stored_files import files_on_disk
@@ -89,7 +82,6 @@ def add_catalogue(rosa, text=CATALOGUE, name="shoes.csv"):
 
 
 def fit_codes(rosa, n=0):
-    """How well a catalogue fits the runs and the sample, by the codes of the page's sentences."""
     return codes_of(rosa.get(POOLS).context["sources"][n].sentences)
 
 
@@ -100,7 +92,7 @@ def test_the_page_says_how_well_a_catalogue_fits_each_run(rosa, collection):
     assert fit_codes(rosa) == ["some_documents_known", "no_topic_known"]
     [row] = rosa.get(POOLS).context["sources"]
     assert {(fit.run.name, fit.n_known, fit.n_documents) for fit in row.fits} == {
-        *(("dense", 20, 30), ("same", 2, 2)),
+        *(("dense", 20, 30), ("same", 2, 2))
     }
     collection.files.filter(name="dense").delete()
     assert fit_codes(rosa) == ["documents_known", "topics_known"]
@@ -258,7 +250,6 @@ def test_names_of_targets_may_have_commas_between_them():
 
 
 def vectors_zip(names, array):
-    """A zip of vectors as it is sent."""
     content, numbers = io.BytesIO(), io.BytesIO()
     np.save(numbers, np.asarray(array, dtype=np.float32))
     with zipfile.ZipFile(content, "w") as archive:

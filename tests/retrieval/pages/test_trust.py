@@ -1,5 +1,3 @@
-"""How far to trust an evaluation, on a collection's pages: other qrels, reuse, audits."""
-
 import csv
 import io
 import json
@@ -15,12 +13,7 @@ from presentation.documents import Number
 from presentation.numbers import format_number
 from results.models import Result, pack_record
 from retrieval.answers.audit import list_files, words_of
-from retrieval.models import (
-    CollectionFile,
-    PoolReplacement,
-    PoolSlot,
-    PoolStudy,
-)
+from retrieval.models import CollectionFile, PoolReplacement, PoolSlot, PoolStudy
 from retrieval.result_kinds.comparison import list_compared
 from retrieval.result_kinds.pool import request_pool
 from retrieval.result_kinds.reuse import find_pool_depth
@@ -30,12 +23,7 @@ from tests.annotation.studies import rating_study, ticked_study
 from tests.codes import codes_of, field_codes, message_codes
 from tests.console.addresses import address
 from tests.console.pages import answer_codes
-from tests.retrieval.collections import (
-    add_file,
-    qrels_text,
-    run_text,
-    sent,
-)
+from tests.retrieval.collections import add_file, qrels_text, run_text, sent
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -77,19 +65,16 @@ def run_options(tmp_path):
 
 
 def view_of(client, where):
-    """The result that a page shows."""
     answer = client.get(where)
     assert answer.status_code == 200
     return answer.context["view"]
 
 
 def codes_at(client, where):
-    """The codes of the answer and of the sentences below it."""
     return answer_codes(view_of(client, where))
 
 
 def compared_by_command(tmp_path, *options):
-    """The command's comparison of the collection's qrels and a second file."""
     first = written(tmp_path, "qrels.txt", qrels_text())
     second = written(tmp_path, "second.txt", qrels_text(relevant=7))
     return command_output(
@@ -101,7 +86,6 @@ def compared_by_command(tmp_path, *options):
 
 
 def failed_message(client, where):
-    """Why the job that a page shows failed."""
     job = client.get(where).context["job"]
     assert job.state == Job.State.FAILED
     return job.message
@@ -247,7 +231,6 @@ def test_a_pool_of_unknown_depth_is_refused_until_the_depth_is_typed(rosa, colle
 
 
 def change_estimates(*, run="", **values):
-    """Store other estimates of a run, or of all runs."""
     result = Result.objects.get()
     estimates = result.record["estimates"]
     changed = [one | values if run in ("", one["run"]) else one for one in estimates]
