@@ -30,6 +30,13 @@ def problems_of(form: forms.BaseForm) -> str:
     return " ".join(str(error) for errors in form.errors.values() for error in errors)
 
 
+class PlainForm(forms.Form):
+    """A form whose labels have no colon behind them."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+
+
 class UsdField(forms.DecimalField):
     """US dollars and cents in plain digits, never below nothing."""
 

@@ -90,33 +90,39 @@ def result_page(
     request: HttpRequest, slug: str, subject: str, kind: str, page: str = "result"
 ) -> HttpResponse:
     """Access: members of the team, but for who adjudicates blind; those who may analyse request."""
-    is_post = request.method == "POST"
-    permission = Permission.ANALYSE if is_post else Permission.VIEW
+    permission = Permission.ANALYSE if request.method == "POST" else Permission.VIEW
     found = find_subject(subject, request, slug, permission)
     declared = find_kind(found, kind)
-    form = ResultForm(declared, found, request.POST if is_post else None)
-    if is_post and request_by_form(form, person(request)):
+    form = ResultForm(declared, found, request.POST if request.method == "POST" else None)
+    if form.is_bound and request_by_form(form, person(request)):
         messages.success(request, _("Computing in the background; this page follows it."))
         return redirect(request.path)
-    job = find_job(found, declared.job)
-    results = Result.objects.of(found, declared.name)
-    result = choose_version(request, results)
-    if not is_post:
-        begin_form(form, result, failed_arguments(job))
+    result, context = page_context(request, form)
     pages = _pages[subject]
-    context = {
+    context |= {
         "base": pages.base,
         "title": declared.title,
-        "form": form if may(request, Permission.ANALYSE) else None,
-        "problem": "" if result else form.problem_when_empty,
         "view": ShownResult(result) if result else None,
-        "versions": results,
-        "job": job,
         "slug": slug,
         "table_address": pages.table,
     }
     status = 422 if form.errors else 200
     return pages.show(request, found, "result", context, stage=f"{subject}-{page}", status=status)
+
+
+def page_context(request: HttpRequest, form: ResultForm) -> tuple[Result | None, dict[str, Any]]:
+    """The result that the page shows, and what the page of every kind shows besides."""
+    job = find_job(form.subject, form.kind.job)
+    results = Result.objects.of(form.subject, form.kind.name)
+    result = choose_version(request, results)
+    if not form.is_bound:
+        begin_form(form, result, failed_arguments(job))
+    return result, {
+        "form": form if may(request, Permission.ANALYSE) else None,
+        "problem": "" if result else form.problem_when_empty,
+        "versions": results,
+        "job": job,
+    }
 
 
 @require_safe

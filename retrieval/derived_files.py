@@ -129,25 +129,15 @@ def make_study_qrels(running: RunningJob) -> str:
         qrels = qrels_of(judgment_source(study, rule=rule, round=round, with_unjudged=True))
         text = "".join(qrels.lines()).encode()
     content: SentFile = SimpleUploadedFile(f"{study.slug}-{round}.qrels", text)
-    file = _earlier_file(collection, text, study, arguments)
-    if file is None:
+    # An earlier attempt of the job may have stored the file without reading it.
+    digest = sha256(text).hexdigest()
+    stored = collection.files.filter(kind=_kind_of(rule), sha256=digest, study=study)
+    if (file := stored.filter(**_origin(arguments)).first()) is None:
         file = _store_qrels(collection, content, study, arguments, running.job.requested_by)
     if file.n_lines is None and not file.n_faults:
         read_file(file)
     n_lines = text.count(b"\n")
     return _("{name}: {n} grades.").format(name=file.name, n=f"{n_lines:,}")
-
-
-def _earlier_file(
-    collection: Collection, text: bytes, study: Study, arguments: Mapping[str, Any]
-) -> CollectionFile | None:
-    """What an attempt before this one stored, and may not have read."""
-    return collection.files.filter(
-        kind=_kind_of(arguments["rule"]),
-        sha256=sha256(text).hexdigest(),
-        study=study,
-        **_origin(arguments),
-    ).first()
 
 
 def _kind_of(rule: str) -> str:
@@ -225,9 +215,8 @@ def make_collection_vectors(running: RunningJob) -> str:
     with TemporaryDirectory(prefix="assay-vectors-") as folder:
         vectors = _vectors(running, catalogue, model, part)
         path = _zipped(vectors, Path(folder), f"{arguments['model']}-{part}")
-        file = _store_vectors(
-            collection, path, _signature(vectors, catalogue), running.job.requested_by
-        )
+        signature = f"{vectors.signature}|catalogue:sha256:{catalogue.sha256[:16]}"
+        file = _store_vectors(collection, path, signature, running.job.requested_by)
     n, n_dimensions = vectors.array.shape
     return _("{name}: {n} vectors of {dimensions} numbers.").format(
         name=file.name, n=f"{n:,}", dimensions=n_dimensions
@@ -243,10 +232,6 @@ def _vectors(running: RunningJob, file: CollectionFile, model: str, part: Part) 
             most_bytes=settings.UPLOAD_MAX_MEGABYTES * 1024**2,
             progress=running.progress(_("block")),
         )
-
-
-def _signature(vectors: Vectors, catalogue: CollectionFile) -> str:
-    return f"{vectors.signature}|catalogue:sha256:{catalogue.sha256[:16]}"
 
 
 def _zipped(vectors: Vectors, folder: Path, name: str) -> Path:

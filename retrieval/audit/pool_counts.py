@@ -52,15 +52,6 @@ class Hubs:
 
 
 @dataclass(frozen=True)
-class Position:
-    position: int
-    block: int
-    n_distinct: int
-    n_judged: int
-    prevalence: float
-
-
-@dataclass(frozen=True)
 class SelfConsistency:
     n_pairs: int
     n_different: int
@@ -118,18 +109,19 @@ def hubs(table: JudgedPools) -> Hubs:
     )
 
 
-def positions(table: JudgedPools) -> list[Position]:
+def positions(table: JudgedPools) -> list[dict[str, float]]:
+    """Of each slot of the pools: its block, how many pictures it shows, how many are relevant."""
     rows = []
     for slot, block in enumerate(table.block):
         judged = table.judged & table.has_picture[:, slot]
         rows.append(
-            Position(
-                position=slot + 1,
-                block=int(block) + 1,
-                n_distinct=len(np.unique(table.picture[judged, slot])),
-                n_judged=int(judged.sum()),
-                prevalence=_share(table.ticked[:, slot], judged),
-            )
+            {
+                "position": slot + 1,
+                "block": int(block) + 1,
+                "n_distinct": len(np.unique(table.picture[judged, slot])),
+                "n_judged": int(judged.sum()),
+                "prevalence": _share(table.ticked[:, slot], judged),
+            }
         )
     return rows
 

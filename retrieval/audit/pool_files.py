@@ -17,7 +17,6 @@ from presentation.records import plain_values
 from retrieval.audit.pool_counts import (
     HUB_SHARE,
     Flags,
-    Hubs,
     JudgedPools,
     SelfConsistency,
     hubs,
@@ -114,7 +113,7 @@ class _Counts:
             "repeats": plain_values(asdict(self.repeats)),
             "own_targets": asdict(self.own),
             "hubs": self.hubs.record(),
-            "positions": [plain_values(asdict(one)) for one in self.positions],
+            "positions": [plain_values(one) for one in self.positions],
             "self_consistency": self.consistency.record(),
         }
 
@@ -199,12 +198,20 @@ def _hit_findings(hits: Sequence[PooledHit]) -> Iterator[Finding]:
 
 def _notes(table: JudgedPools, counts: _Counts) -> Iterator[Finding]:
     if counts.hubs.n:
-        yield _hub_finding(counts.hubs)
+        found = counts.hubs
+        yield Finding(
+            name="hubs",
+            severity="note",
+            text=f"{count_of(found.n, 'picture')} shown for at least {HUB_SHARE:.0%} of the "
+            f"targets fill {found.share_of_slots:.1%} of the slots (relevant "
+            f"{_share(found.relevance)}, elsewhere {_share(found.relevance_elsewhere)})",
+            n=found.n,
+        )
     if counts.consistency.n_pairs:
         yield _consistency_finding(counts.consistency)
-    few = [one for one in counts.positions if one.n_distinct < table.judged.sum() / 4]
+    few = [one for one in counts.positions if one["n_distinct"] < table.judged.sum() / 4]
     if counts.positions and len(table.target) >= 20 and 0 < len(few) < len(counts.positions):
-        at = ", ".join(str(one.position) for one in few)
+        at = ", ".join(str(one["position"]) for one in few)
         yield Finding(
             name="fixed_positions",
             severity="note",
@@ -222,17 +229,6 @@ def _notes(table: JudgedPools, counts: _Counts) -> Iterator[Finding]:
             text="every target was judged once: agreement of assessors cannot be computed, and "
             "differences of topics cannot be told from those of assessors",
         )
-
-
-def _hub_finding(found: Hubs) -> Finding:
-    return Finding(
-        name="hubs",
-        severity="note",
-        text=f"{count_of(found.n, 'picture')} shown for at least {HUB_SHARE:.0%} of the targets "
-        f"fill {found.share_of_slots:.1%} of the slots (relevant {_share(found.relevance)}, "
-        f"elsewhere {_share(found.relevance_elsewhere)})",
-        n=found.n,
-    )
 
 
 def _consistency_finding(found: SelfConsistency) -> Finding:

@@ -213,10 +213,6 @@ def study_qrels(study: Study, *, rule: str = "majority", round: int = 1) -> Qrel
     return qrels_of(judgment_source(study, rule=rule, round=round))
 
 
-def label_qrels(label_set: LabelSet) -> Qrels:
-    return qrels_of(label_source(label_set))
-
-
 def stream_qrels(study: Study, *, rule: str = "majority", round: int = 1) -> Iterator[str]:
     """The lines of `study_qrels` as they are read, in stretches of items; what cannot be written
     is refused before the first of them."""

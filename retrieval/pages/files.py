@@ -7,7 +7,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.text import format_lazy
@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.roles import Permission
 from console.access import may, person
-from console.forms import offer_choices, problems_of
+from console.forms import PlainForm, offer_choices, problems_of
 from results.pages import name_download
 from retrieval.derived_files import MERGED_QRELS, request_merged_qrels
 from retrieval.exceptions import CollectionUnfit
@@ -59,7 +59,7 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form if may(request, Permission.EDIT) else None,
         "runs": list_runs(collection),
         "qrels": list_qrels(collection),
-        "faulty": list_faulty_files(collection),
+        "faulty": collection.files.filter(n_faults__gt=0).order_by("pk"),
         "unconfirmed": collection.files.unconfirmed().defer("faults").order_by("pk"),
         "rules": merging_rule_choices(),
         "job": Job.objects.about(subject_of(collection)).of_kind(READ_FILES, MERGED_QRELS).first(),
@@ -201,10 +201,6 @@ def list_qrels(collection: Collection) -> CollectionFileQuerySet:
     return rows.people_first()
 
 
-def list_faulty_files(collection: Collection) -> list[Any]:
-    return list(collection.files.filter(Q(n_faults__gt=0)).order_by("pk"))
-
-
 class SeveralFilesInput(forms.ClearableFileInput):
     allow_multiple_selected = True
 
@@ -219,7 +215,7 @@ class SeveralFilesField(forms.FileField):
         return [super(SeveralFilesField, self).clean(file, initial) for file in files]
 
 
-class FilesForm(forms.Form):
+class FilesForm(PlainForm):
     uploads = SeveralFilesField(
         label=gettext_lazy("Files"),
         help_text=format_lazy(
@@ -262,9 +258,6 @@ class FilesForm(forms.Form):
             "Runs that share a model; they are left out together when reuse is estimated."
         ),
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": ""} | kwargs)
 
 
 class DescriptionForm(forms.ModelForm[CollectionFile]):

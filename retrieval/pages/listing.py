@@ -135,15 +135,11 @@ class CollectionForm(forms.Form):
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
-        teams = self.fields["team"]
-        assert isinstance(teams, forms.ModelChoiceField)
-        teams.queryset = teams_that_may_hold_collections(user)
+        self.teams = self.fields["team"].queryset = teams_that_may_hold_collections(user)  # type: ignore[attr-defined]
 
     @property
     def has_teams(self) -> bool:
-        teams = self.fields["team"]
-        assert isinstance(teams, forms.ModelChoiceField)
-        return bool(teams.queryset is not None and teams.queryset.exists())
+        return bool(self.teams.exists())
 
 
 class StudiesForm(forms.Form):
@@ -156,6 +152,5 @@ class StudiesForm(forms.Form):
 
     def __init__(self, collection: Collection, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
-        studies = self.fields["studies"]
-        assert isinstance(studies, forms.ModelMultipleChoiceField)
-        studies.queryset = Study.objects.filter(team=collection.team_id).order_by("title", "pk")
+        studies = Study.objects.filter(team=collection.team_id).order_by("title", "pk")
+        self.fields["studies"].queryset = studies  # type: ignore[attr-defined]

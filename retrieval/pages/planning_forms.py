@@ -9,6 +9,7 @@ from django import forms
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy
 
+from console.forms import PlainForm
 from retrieval.sizes import (
     Size,
     items_for_metrics,
@@ -73,13 +74,10 @@ def _alpha() -> forms.FloatField:
     return _share(gettext_lazy("Level of the test (alpha)"), 0.05)
 
 
-class SizeForm(forms.Form):
+class SizeForm(PlainForm):
     """One question of how many; `size` answers it, `rows` are the curve around the answer."""
 
     of: ClassVar[str] = POWER
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": ""} | kwargs)
 
     @abstractmethod
     def size(self) -> Size: ...

@@ -26,12 +26,11 @@ from results.computing import sign_result
 from results.forms import ResultForm
 from results.models import Result
 from results.pages import (
-    begin_form,
     choose_version,
     draw_chart,
-    failed_arguments,
     find_job,
     name_download,
+    page_context,
     request_by_form,
 )
 from results.shown import ShownResult
@@ -49,7 +48,7 @@ from retrieval.models import Collection, CollectionFile, ResultType
 from retrieval.pages.collection import collection_for, collection_page
 from retrieval.pages.files import SeveralFilesField
 from retrieval.result_kinds.audit import AUDIT, request_audit_of_uploads
-from retrieval.result_kinds.evaluation import EVALUATE, EvaluationKind, StoredEvaluation
+from retrieval.result_kinds.evaluation import EvaluationKind, StoredEvaluation
 from retrieval.result_kinds.report import WRITE_REPORT, read_sections, request_report
 
 KIND = ResultType.EVALUATION
@@ -65,18 +64,8 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
     if is_post and request_by_form(form, person(request)):
         messages.success(request, _("Evaluating in the background; this page follows it."))
         return redirect("console:collection-evaluation", slug)
-    job = find_job(collection, EVALUATE)
-    versions = Result.objects.of(collection, KIND)
-    version = choose_version(request, versions)
-    if not is_post:
-        begin_form(form, version, failed_arguments(job))
-    context = {
-        "form": form if may(request, Permission.ANALYSE) else None,
-        "problem": "" if version else form.problem_when_empty,
-        "view": EvaluationView(StoredEvaluation(version), request.GET) if version else None,
-        "versions": versions,
-        "job": job,
-    }
+    version, context = page_context(request, form)
+    context["view"] = EvaluationView(StoredEvaluation(version), request.GET) if version else None
     return collection_page(request, collection, "evaluation", context)
 
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from django import forms
@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.uploads import plain_file_name
 from console.chart_values import Axis, Span
+from console.forms import PlainForm
 from console.pages.pictures import FORMS, picture_in
 from presentation.spreadsheets import frame_csv
 from retrieval.charts import size_curve
@@ -62,7 +63,7 @@ COMPONENTS: dict[str, str | Promise] = {
 }
 
 
-class PilotForm(forms.Form):
+class PilotForm(PlainForm):
     file = forms.FileField(
         label=gettext_lazy("Values of the pilot"),
         widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.tab"}),
@@ -91,9 +92,6 @@ class PilotForm(forms.Form):
         ),
     )
     confidence = number_field(gettext_lazy("Confidence"), 0.95, min_value=0, max_value=1)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": ""} | kwargs)
 
     def clean_file(self) -> Pilot:
         """The values of the file, or every fault of it by line, as the command says them."""

@@ -9,7 +9,7 @@ from django import forms
 from django.db.models import Prefetch
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
-from console.forms import offer_choices
+from console.forms import PlainForm, offer_choices
 from error_codes import CodedText
 from results.models import Result
 from retrieval.models import Collection, CollectionFile, FileFit, ResultType, SampleFit
@@ -106,7 +106,7 @@ def list_sources(collection: Collection) -> list[SourceRow]:
     return [SourceRow(file) for file in rows.prefetch_related(*related)]
 
 
-class SourceForm(forms.Form):
+class SourceForm(PlainForm):
     kind = forms.ChoiceField(
         label=gettext_lazy("What it is"),
         choices=[
@@ -126,9 +126,6 @@ class SourceForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name (optional)"), required=False, max_length=NAME_LENGTH
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": ""} | kwargs)
 
 
 class VectorsForm(forms.Form):

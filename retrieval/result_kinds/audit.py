@@ -66,7 +66,9 @@ def request_audit_of_uploads(
     the files would pass for leftovers.
     """
     Collection.objects.select_for_update().get(pk=collection.pk)
-    _delete_leftovers(collection)
+    # Files sent for audits that failed, unless an unfinished job still needs them.
+    if not Job.objects.about(subject_of(collection)).of_kind(AUDIT).unfinished().exists():
+        collection.files.filter(kind=Kind.AUDITED).delete()
     kept = [_store_audited(collection, file, actor) for file in uploads]
     return request_audit(collection=collection, files=[*kept, *files], claims=claims, actor=actor)
 
@@ -76,12 +78,6 @@ def _store_audited(collection: Collection, file: SentFile, actor: User | None) -
         return store_file(collection=collection, file=file, actor=actor, kind=Kind.AUDITED)
     except CollectionUnfit as refused:
         raise CollectionUnfit(f"{file.name}: {refused}", code=refused.code) from None
-
-
-def _delete_leftovers(collection: Collection) -> None:
-    """Delete files sent for audits that failed, unless an unfinished job still needs them."""
-    if not Job.objects.about(subject_of(collection)).of_kind(AUDIT).unfinished().exists():
-        collection.files.filter(kind=Kind.AUDITED).delete()
 
 
 def list_findings(record: Record) -> list[Row]:

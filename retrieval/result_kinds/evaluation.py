@@ -119,19 +119,11 @@ def _weighted(
         raise RunsUnfit(_("The sample whose probabilities were chosen is not there."))
     rows = SampledTarget.objects.filter(version=sample)
     drawn = {
-        topic: (inclusion, _number(stratum))
+        topic: (inclusion, float(stratum) if stratum else nan)
         for topic, inclusion, stratum in rows.values_list("topic", "inclusion", "stratum")
     }
-    name = sample_name(sample)
+    name = f"sample {sample.number}"
     return weighted_means(evaluation, topic_weights(name, evaluation.topics, drawn))
-
-
-def sample_name(sample: Result) -> str:
-    return f"sample {sample.number}"
-
-
-def _number(stratum: str) -> float:
-    return float(stratum) if stratum else nan
 
 
 def _write(version: Result, evaluation: Evaluation, weighted: WeightedMeans | None) -> None:
@@ -209,12 +201,10 @@ def _write_result(
     record |= {"run": run, "measure": measures[row.measure], "group": group}
     record["reason"] = record["reason"] or ""
     result = RunResult.objects.create(version=version, **record)
-    write_rows(TopicValue, _topic_values(result, per_topic))
-
-
-def _topic_values(result: RunResult, per_topic: Mapping[str, float]) -> Iterator[dict[str, Any]]:
-    for topic, value in per_topic.items():
-        yield {"result": result, "topic": topic, "value": value}
+    write_rows(
+        TopicValue,
+        ({"result": result, "topic": topic, "value": value} for topic, value in per_topic.items()),
+    )
 
 
 def _pair(

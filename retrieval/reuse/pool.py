@@ -61,7 +61,7 @@ def systems_of(pool: Pooled) -> Iterator[SystemInPool]:
     family = pool.family
     for at, run in enumerate(family.runs):
         within = pool.ranks[at] <= pool.depth
-        only, of_group = (_only(pool, runs) for runs in ((run,), _relatives(family, run)))
+        only, of_group = (_only(pool, runs) for runs in ((run,), family.relatives(run)))
         listed = pool.counted & (pool.lists[at].n_listed > 0)
         yield SystemInPool(
             run=run,
@@ -74,10 +74,6 @@ def systems_of(pool: Pooled) -> Iterator[SystemInPool]:
             n_relevant_group_only=int((of_group & within & pool.is_relevant).sum()),
             judged_at_10=float(judged(pool.lists[at], cutoff=JUDGED_AT)[listed].mean()),
         )
-
-
-def _relatives(family: Families, run: str) -> tuple[str, ...]:
-    return family.groups.get(family.group_of(run), (run,))
 
 
 def _only(pool: Pooled, runs: Sequence[str]) -> Flags:
@@ -133,6 +129,9 @@ class Families:
 
     def group_of(self, run: str) -> str:
         return next((name for name, runs in self.groups.items() if run in runs), run)
+
+    def relatives(self, run: str) -> tuple[str, ...]:
+        return self.groups.get(self.group_of(run), (run,))
 
     def members(self, runs: Sequence[str]) -> Members:
         return np.isin(np.array(self.runs), list(runs))

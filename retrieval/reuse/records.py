@@ -198,10 +198,6 @@ class Reusability:
     def is_rising(self) -> bool:
         return not self.has_provenance and self.last_share >= RISING_FROM
 
-    @property
-    def is_too_deep(self) -> bool:
-        return not self.has_provenance and self.share_in_qrels < LEAST_IN_QRELS
-
     def record(self) -> dict[str, Any]:
         return {
             "qrels": self.qrels,

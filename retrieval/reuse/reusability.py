@@ -21,6 +21,7 @@ from retrieval.evaluation import (
 from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
 from retrieval.reuse.pool import Families, Pooled, depths_of, families, sources_of, systems_of
 from retrieval.reuse.records import (
+    LEAST_IN_QRELS,
     Effect,
     Expectation,
     LeftOut,
@@ -302,7 +303,7 @@ def _notes(record: Reusability, pool: Pooled) -> Iterator[str]:
             f"relevant documents still rise with the pool's depth: rank {record.pool_depth} "
             f"brought {record.last_share:.1%} of them, so that more lie below"
         )
-    if record.is_too_deep:
+    if not record.has_provenance and record.share_in_qrels < LEAST_IN_QRELS:
         yield (
             f"of the documents that the pooled runs list to rank {record.pool_depth}, "
             f"{record.share_in_qrels:.0%} are in the qrels: the pool was hardly so deep, and what "

@@ -13,7 +13,7 @@ from annotation.exceptions import DecisionRefused, LabelSetUnknown, QuestionUnkn
 from annotation.exports import labels_csv, labels_json, write_labels
 from annotation.label_sets import METHODS_AT_LEVEL, Rule, make_label_set
 from annotation.models import Adjudication, Candidate, LabelSet, Question, Study, Submission
-from retrieval.exports.qrels import label_qrels, study_qrels
+from retrieval.exports.qrels import label_source, qrels_of, study_qrels
 from tests.annotation.studies import (
     alternatives_study,
     doubt,
@@ -77,7 +77,7 @@ def test_each_judged_candidate_gets_one_label(judged_by_three: Study) -> None:
     first = ratings.labels.first()
     assert (first.value, first.se, first.probability) == (22.5, 2.5, None)
     with pytest.raises(StudyUnfit):
-        label_qrels(ratings)
+        qrels_of(label_source(ratings))
 
 
 def test_a_new_judgment_makes_a_new_version_and_leaves_the_old(judged_by_three: Study) -> None:
@@ -121,7 +121,7 @@ def test_a_decision_overrides_the_rule(judged_by_three: Study, senior: User) -> 
     assert decided.labels.filter(is_adjudicated=True).count() == 2
     left_out = make(judged_by_three, Rule(method="majority", with_adjudications=False))
     assert values_of(left_out)["flat"] == 0
-    by_labels, by_vote = label_qrels(decided), study_qrels(judged_by_three)
+    by_labels, by_vote = qrels_of(label_source(decided)), study_qrels(judged_by_three)
     assert list(by_labels.lines())[2] == "boot 0 flat 1\n"
     assert list(by_vote.lines())[2] == "boot 0 flat 0\n"
     assert (by_labels.n_lines, by_labels.n_relevant) == (5, 4)

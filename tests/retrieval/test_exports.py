@@ -21,7 +21,6 @@ from retrieval.exports.grades import scale_of
 from retrieval.exports.qrels import (
     RULES,
     judgment_source,
-    label_qrels,
     label_source,
     qrels_of,
     sizes_of,
@@ -124,7 +123,7 @@ def test_values_without_a_grade_are_refused():
     study = graded_study(categories=[], kind="line", level="ordinal")
     made = make_label_set(question=study.question(), rule=Rule("mean"))
     with refused(StudyUnfit, "value_no_grade"):
-        label_qrels(made.label_set)
+        qrels_of(label_source(made.label_set))
     rate(study, "Dee", "t1", {"a": 1.5})
     with refused(StudyUnfit, "value_no_grade"):
         lines(study)
@@ -136,7 +135,7 @@ def test_label_sets_of_means_grade_no_graded_study():
     study = graded_study(level="ordinal")
     made = make_label_set(question=study.question(), rule=Rule("mean"))
     with refused(StudyUnfit, "label_no_grade"):
-        label_qrels(made.label_set)
+        qrels_of(label_source(made.label_set))
 
 
 def test_sizes_are_counted_with_the_target_and_without():
@@ -170,7 +169,7 @@ def test_assessors_answers_that_say_nothing_are_unjudged_and_labels_become_qrels
     assert "t1 Cyd a -1" in text.splitlines()
     assert "Cyd a" not in "".join(assessor_lines(judgment_source(study)))
     made = make_label_set(question=study.question(), rule=Rule("dawid_skene"))
-    by_labels = label_qrels(made.label_set)
+    by_labels = qrels_of(label_source(made.label_set))
     assert by_labels.rule == "labels 1, dawid_skene"
     assert {row.docno for row in by_labels.table.itertuples()} == {"a", "b"}  # nobody can judge c
 

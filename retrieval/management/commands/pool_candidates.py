@@ -24,7 +24,7 @@ from retrieval.pools.catalogue import (
 from retrieval.pools.construction import make_pool, require_candidates
 from retrieval.pools.lint import FaultName, lint_pool, lint_text, pool_text
 from retrieval.pools.pool_files import table_of, write_pool
-from retrieval.pools.records import Pool, PoolPlan, Target
+from retrieval.pools.records import PoolPlan, Target
 from retrieval.pools.sources import RunSource, Source
 
 PLAN = ("depth", "take", "uniform", "cap", "seed", "fusion_constant", "fusion_depth")
@@ -102,7 +102,9 @@ class Command(BaseCommand):
         catalogue = named_catalogue(options["catalogue"], readings)
         sources = read_sources(options, catalogue, readings)
         targets = _targets(options["targets"], sources, catalogue, readings)
-        excluded = _excluded(options["exclude"], readings)
+        barred = options["exclude"]
+        listed = read_targets(barred, report=readings.add(barred)) if barred else ()
+        excluded = {each.docno for each in listed}
         pool = make_pool(
             targets, sources, plan, catalogue=catalogue, excluded=excluded, progress=bar("pool")
         )
@@ -115,7 +117,9 @@ class Command(BaseCommand):
         self.stdout.write(with_readings(pool, text, readings, is_json=is_json, lint=lint.record()))
         if options["alternatives"]:
             lint.require_sound()
-            _write_alternatives(options["alternatives"], pool, catalogue)
+            folder = options["alternatives"].resolve().parent
+            lines = alternatives_lines(pool, catalogue or names_alone(()), folder)
+            write_whole(options["alternatives"], lines)
 
 
 def _plan(options: dict[str, Any]) -> PoolPlan:
@@ -129,12 +133,6 @@ def _plan(options: dict[str, Any]) -> PoolPlan:
     except ValueError as error:
         problem = str(error).replace("quotas", "--quota").replace("fusion_", "--fusion-")
         raise CommandError(f"{problem}.") from None
-
-
-def _excluded(file: Path | None, readings: FileReadings) -> set[str]:
-    if file is None:
-        return set()
-    return {each.docno for each in read_targets(file, report=readings.add(file))}
 
 
 def _targets(
@@ -151,8 +149,3 @@ def _targets(
     return targets_of_runs(
         [source.run for source in sources if isinstance(source, RunSource)], documents
     )
-
-
-def _write_alternatives(path: Path, pool: Pool, catalogue: Catalogue | None) -> None:
-    known = catalogue or names_alone(())
-    write_whole(path, alternatives_lines(pool, known, path.resolve().parent))
