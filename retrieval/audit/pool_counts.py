@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import nan
@@ -20,35 +20,6 @@ from stats.arguments import Integers
 HUB_SHARE = 0.1
 LEAST_TARGETS = 2
 MOST_HUBS = 20
-
-
-@dataclass(frozen=True)
-class Repeats:
-    n_rows: int
-    n_surplus: int
-    n_within_block: int
-    unique_least: int
-    unique_most: int
-    unique_mean: float
-
-
-@dataclass(frozen=True)
-class OwnTargets:
-    n_rows: int
-    n_ticked: int
-
-
-@dataclass(frozen=True)
-class Hubs:
-    n: int
-    share_of_slots: float
-    relevance: float
-    relevance_elsewhere: float
-    largest: tuple[tuple[str, int], ...]
-
-    def record(self) -> dict[str, Any]:
-        largest = [{"picture": name, "n_targets": n} for name, n in self.largest]
-        return {**plain_values(asdict(self)), "least_share": HUB_SHARE, "largest": largest}
 
 
 @dataclass(frozen=True)
@@ -71,27 +42,28 @@ class SelfConsistency:
         return plain_values(values)
 
 
-def repeats(table: JudgedPools) -> Repeats:
+def repeats(table: JudgedPools) -> dict[str, Any]:
     repeat = table.is_repeat
     rows, slots = np.nonzero(repeat)
     within = table.block[slots] == table.block[table.first_slot[rows, slots]]
     unique = (table.has_picture & ~repeat).sum(axis=1)
-    return Repeats(
-        n_rows=int(repeat.any(axis=1).sum()),
-        n_surplus=len(rows),
-        n_within_block=int(within.sum()),
-        unique_least=int(unique.min(initial=table.picture.shape[1])),
-        unique_most=int(unique.max(initial=0)),
-        unique_mean=float(unique.mean()) if len(unique) else nan,
-    )
+    return {
+        "n_rows": int(repeat.any(axis=1).sum()),
+        "n_surplus": len(rows),
+        "n_within_block": int(within.sum()),
+        "unique_least": int(unique.min(initial=table.picture.shape[1])),
+        "unique_most": int(unique.max(initial=0)),
+        "unique_mean": float(unique.mean()) if len(unique) else nan,
+    }
 
 
-def own_targets(table: JudgedPools) -> OwnTargets:
+def own_targets(table: JudgedPools) -> dict[str, int]:
     own = table.is_target
-    return OwnTargets(int(own.any(axis=1).sum()), int((own & table.ticked).any(axis=1).sum()))
+    n_ticked = int((own & table.ticked).any(axis=1).sum())
+    return {"n_rows": int(own.any(axis=1).sum()), "n_ticked": n_ticked}
 
 
-def hubs(table: JudgedPools) -> Hubs:
+def hubs(table: JudgedPools) -> dict[str, Any]:
     row, slot = np.nonzero(table.has_picture)
     pairs = np.unique(np.stack([table.target[row], table.picture[row, slot]]), axis=1)
     n_targets = len(np.unique(table.target))
@@ -100,13 +72,17 @@ def hubs(table: JudgedPools) -> Hubs:
     is_hub = np.append(times >= least, False)[table.picture]
     shown, judged = table.has_picture, table.has_picture & table.judged[:, None]
     largest = [int(code) for code in np.argsort(-times, kind="stable") if times[code] >= least]
-    return Hubs(
-        n=len(largest),
-        share_of_slots=_share(is_hub, shown),
-        relevance=_share(table.ticked, judged & is_hub),
-        relevance_elsewhere=_share(table.ticked, judged & ~is_hub),
-        largest=tuple((table.names[code], int(times[code])) for code in largest[:MOST_HUBS]),
-    )
+    return {
+        "n": len(largest),
+        "share_of_slots": _share(is_hub, shown),
+        "relevance": _share(table.ticked, judged & is_hub),
+        "relevance_elsewhere": _share(table.ticked, judged & ~is_hub),
+        "largest": [
+            {"picture": table.names[code], "n_targets": int(times[code])}
+            for code in largest[:MOST_HUBS]
+        ],
+        "least_share": HUB_SHARE,
+    }
 
 
 def positions(table: JudgedPools) -> list[dict[str, float]]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -110,39 +110,39 @@ class _Counts:
             "n_empty_rows": int((~self.table.judged).sum()),
             "sizes": self.table.sizes.record(),
             "sizes_cleaned": self.table.sizes_cleaned.record(),
-            "repeats": plain_values(asdict(self.repeats)),
-            "own_targets": asdict(self.own),
-            "hubs": self.hubs.record(),
+            "repeats": plain_values(self.repeats),
+            "own_targets": self.own,
+            "hubs": plain_values(self.hubs),
             "positions": [plain_values(one) for one in self.positions],
             "self_consistency": self.consistency.record(),
         }
 
 
 def _defects(table: JudgedPools, counts: _Counts) -> Iterator[Finding]:
-    n, own = len(table.target), counts.own
+    n, own, shown_twice = len(table.target), counts.own, counts.repeats
     repeated, with_target = (
         np.asarray(flags.any(axis=1)) for flags in (table.is_repeat, table.is_target)
     )
-    if counts.repeats.n_rows:
+    if shown_twice["n_rows"]:
         yield Finding(
             name="repeated_picture",
             severity="defect",
-            text=f"{counts.repeats.n_rows:,} of {count_of(n, 'row')} show a picture more than "
-            f"once: {count_of(counts.repeats.n_surplus, 'surplus slot')}, "
-            f"{counts.repeats.n_within_block:,} of them within one block of positions; different "
-            f"candidates {counts.repeats.unique_least} to {counts.repeats.unique_most}, mean "
-            f"{counts.repeats.unique_mean:.1f}",
-            n=counts.repeats.n_rows,
+            text=f"{shown_twice['n_rows']:,} of {count_of(n, 'row')} show a picture more than "
+            f"once: {count_of(shown_twice['n_surplus'], 'surplus slot')}, "
+            f"{shown_twice['n_within_block']:,} of them within one block of positions; different "
+            f"candidates {shown_twice['unique_least']} to {shown_twice['unique_most']}, mean "
+            f"{shown_twice['unique_mean']:.1f}",
+            n=shown_twice["n_rows"],
             of=n,
             lines=_lines(table, repeated),
         )
-    if own.n_rows:
+    if own["n_rows"]:
         yield Finding(
             name="target_in_pool",
             severity="defect",
-            text=f"{own.n_rows:,} of {count_of(n, 'row')} show the target as its own candidate, "
-            f"ticked in {own.n_ticked:,}",
-            n=own.n_rows,
+            text=f"{own['n_rows']:,} of {count_of(n, 'row')} show the target as its own candidate, "
+            f"ticked in {own['n_ticked']:,}",
+            n=own["n_rows"],
             of=n,
             lines=_lines(table, with_target),
         )
@@ -197,15 +197,14 @@ def _hit_findings(hits: Sequence[PooledHit]) -> Iterator[Finding]:
 
 
 def _notes(table: JudgedPools, counts: _Counts) -> Iterator[Finding]:
-    if counts.hubs.n:
-        found = counts.hubs
+    if (found := counts.hubs)["n"]:
         yield Finding(
             name="hubs",
             severity="note",
-            text=f"{count_of(found.n, 'picture')} shown for at least {HUB_SHARE:.0%} of the "
-            f"targets fill {found.share_of_slots:.1%} of the slots (relevant "
-            f"{_share(found.relevance)}, elsewhere {_share(found.relevance_elsewhere)})",
-            n=found.n,
+            text=f"{count_of(found['n'], 'picture')} shown for at least {HUB_SHARE:.0%} of the "
+            f"targets fill {found['share_of_slots']:.1%} of the slots (relevant "
+            f"{_share(found['relevance'])}, elsewhere {_share(found['relevance_elsewhere'])})",
+            n=found["n"],
         )
     if counts.consistency.n_pairs:
         yield _consistency_finding(counts.consistency)

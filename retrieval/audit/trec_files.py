@@ -283,7 +283,7 @@ def audit_assessors(path: Path, n_lines: int, *, confidence: float = 0.95) -> Au
         return None
     topics = sorted({topic for one in grades.values() for topic in one.topics}, key=str.encode)
     sets = label_sets(grades, topics)
-    agreement = assessors_agree(sets, confidence).record()
+    agreement = assessors_agree(sets, confidence)
     documents, n_judges = _judges(sets)
     n_twice = int((n_judges > 1).sum())
     facts = {

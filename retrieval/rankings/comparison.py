@@ -4,12 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
+from math import nan
+from operator import itemgetter
 
 import numpy as np
 
 from error_codes import CodedText
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
+from presentation.records import plain_values
 from retrieval.evaluated_runs import Evaluation, RunValues, Settings
 from retrieval.evaluation import evaluate_runs, positions, run_names
 from retrieval.rankings.label_sets import (
@@ -21,13 +24,10 @@ from retrieval.rankings.label_sets import (
 )
 from retrieval.rankings.records import (
     ComparisonSettings,
-    CrossedMean,
     PairOfSystems,
     QrelsComparison,
-    RandomDesign,
-    RankedSystem,
-    Ranking,
     RankingComparison,
+    Row,
 )
 from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Floats, Integers
@@ -112,12 +112,13 @@ def random_designs(
     values: Mapping[Measure, Floats],
     merged: tuple[str, Mapping[Measure, Floats]],
     settings: ComparisonSettings,
-) -> Iterator[RandomDesign]:
+) -> Iterator[Row]:
     """Voorhees' design: one assessor a topic at random, for each measure.
 
     None where no topic has two: every draw would be the merged ranking itself.
     """
     name, means = merged
+    names = run_names(runs)
     judged = np.array([sets.has_judged(each) for each in sets.names])
     counted = judged.any(axis=0)
     if not has_choice(sets):
@@ -130,7 +131,35 @@ def random_designs(
             n_draws=settings.n_draws,
             rng=settings.evaluation.seed,
         )
-        yield RandomDesign(one, name, tuple(run_names(runs)), drawn)
+        yield {
+            "measure": one.name,
+            "merged": name,
+            "n_draws": len(drawn.tau),
+            "n_undefined": int(np.isnan(drawn.tau).sum()),
+            "n_topics_with_choice": drawn.n_topics_with_choice,
+            "tau_b": _summary(drawn.tau[~np.isnan(drawn.tau)]),
+            "swaps": [
+                {"a": names[a], "b": names[b], "share": float(drawn.swapped[a, b])}
+                for a, b in np.argwhere(drawn.swapped > 0)
+            ],
+        }
+
+
+def _summary(tau: Floats) -> dict[str, float | None]:
+    if not len(tau):
+        return dict.fromkeys(("mean", "sd", "min", "q05", "median", "q95", "max"))
+    low, middle, high = (float(each) for each in np.quantile(tau, [0.05, 0.5, 0.95]))
+    return plain_values(
+        {
+            "mean": float(tau.mean()),
+            "sd": float(tau.std()),
+            "min": float(tau.min()),
+            "q05": low,
+            "median": middle,
+            "q95": high,
+            "max": float(tau.max()),
+        }
+    )
 
 
 def has_choice(sets: LabelSets) -> bool:
@@ -143,7 +172,7 @@ def crossed_means(
     runs: Sequence[Run],
     values: Mapping[Measure, Floats],
     settings: ComparisonSettings,
-) -> Iterator[CrossedMean]:
+) -> Iterator[Row]:
     """Each system's mean over topics and assessors, both of which are samples.
 
     Limits are cut where measures end, at 0 and 1.
@@ -164,7 +193,21 @@ def crossed_means(
                 confidence=evaluation.confidence,
                 rng=evaluation.seed,
             )
-            yield CrossedMean(run, one, mean, low, high, None if separable else ONE_EACH)
+            row = {
+                "run": run,
+                "measure": one.name,
+                "mean": mean.value,
+                "ci_low": mean.ci_low,
+                "ci_high": mean.ci_high,
+                "ci_method": mean.method,
+                "bootstrap_low": low,
+                "bootstrap_high": high,
+                "n_topics": mean.n_items,
+                "n_assessors": mean.n_annotators,
+                "n_assessments": mean.n,
+                "reason": None if separable else ONE_EACH,
+            }
+            yield plain_values(row)
 
 
 def compare_qrels(
@@ -236,28 +279,32 @@ def _scores(evaluation: Evaluation, one: Measure) -> Floats:
     return scores
 
 
-def _rankings(
-    evaluations: Mapping[str, Evaluation], settings: ComparisonSettings
-) -> Iterator[Ranking]:
+def _rankings(evaluations: Mapping[str, Evaluation], settings: ComparisonSettings) -> Iterator[Row]:
     primary = settings.evaluation.primary or settings.evaluation.measures
     for name, evaluation in evaluations.items():
         for one in settings.evaluation.measures:
             scores = _scores(evaluation, one)
             rows = _rows(evaluation, one)
             systems = [
-                RankedSystem(
-                    row.run,
-                    1 + int((scores > score).sum()),
-                    row.mean.value,
-                    row.mean.ci_low,
-                    row.mean.ci_high,
-                    row.mean.n_topics,
+                plain_values(
+                    {
+                        "run": row.run,
+                        # that of the first of those it ties with
+                        "rank": 1 + int((scores > score).sum()),
+                        "mean": row.mean.value,
+                        "ci_low": row.mean.ci_low,
+                        "ci_high": row.mean.ci_high,
+                        "n_topics": row.mean.n_topics,
+                    }
                 )
                 for row, score in zip(rows, scores, strict=True)
             ]
-            systems.sort(key=lambda system: (system.rank, system.run))
-            groups = evaluation.groups(one) if one in primary else []
-            yield Ranking(name, one, tuple(systems), groups)
+            yield {
+                "qrels": name,
+                "measure": one.name,
+                "systems": sorted(systems, key=itemgetter("rank", "run")),
+                "groups": evaluation.groups(one) if one in primary else [],
+            }
 
 
 def _pairs(
@@ -329,16 +376,13 @@ def notes(compared: QrelsComparison, sets: ComparedSets) -> Iterator[str]:
     yield from _of_topics(compared, sets)
     yield from _of_rules(compared)
     yield from _of_systems(compared)
-    if (
-        compared.crossed
-        and max(each.mean.n_annotators for each in compared.crossed) < LEAST_ASSESSORS
-    ):
+    if max((row["n_assessors"] for row in compared.crossed), default=nan) < LEAST_ASSESSORS:
         yield CodedText(
             f"below {LEAST_ASSESSORS} assessors limits of means with both resampled are a rough "
             "guide; those of topics x assessors allow for few",
             code="few_assessors",
         )
-    if any(each.reason == ONE_EACH for each in compared.crossed):
+    if any(row["reason"] == ONE_EACH for row in compared.crossed):
         yield ONE_EACH
         yield NO_CHOICE
     if "union" in sets.grades and "majority" not in sets.grades:
@@ -351,8 +395,8 @@ def notes(compared: QrelsComparison, sets: ComparedSets) -> Iterator[str]:
 def _of_rules(compared: QrelsComparison) -> Iterator[str]:
     names: dict[str, list[str]] = {}
     for one in compared.qrels:
-        if whose := compared.settings.judgments.get(one.name):
-            names.setdefault(whose, []).append(one.name)
+        if whose := compared.settings.judgments.get(one["name"]):
+            names.setdefault(whose, []).append(one["name"])
     for whose, of_one in names.items():
         if len(of_one) > 1:
             yield CodedText(

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from retrieval.exceptions import RunsUnfit
 from retrieval.rankings.records import (
-    AssessorsAgreement,
     ComparisonSettings,
     Kind,
-    LabelComparison,
-    LabelSet,
+    Row,
+    agreement_record,
+    overlap_record,
 )
 from retrieval.trec_files import RelevanceGrades
 from stats.agreement import cohen_kappa, krippendorff_alpha
@@ -126,14 +126,17 @@ def label_sets(qrels: Mapping[str, RelevanceGrades], topics: Sequence[str]) -> L
     return LabelSets(list(topics), documents, pair, grade)
 
 
-def labels_compared(
-    sets: LabelSets, names: Sequence[str], confidence: float
-) -> Iterator[LabelComparison]:
+def labels_compared(sets: LabelSets, names: Sequence[str], confidence: float) -> Iterator[Row]:
+    """Of every two sets the labels of documents that both judged, with intervals for new topics.
+
+    `counts` are documents by the grade that the first set gives, a row each, and the second.
+    """
     for first, second in combinations(names, 2):
         topic, one, other = sets.shared(first, second)
         relevant = one > 0, other > 0
         kappa = cohen_kappa(*relevant, clusters=topic, confidence=confidence)
         grades = np.union1d(one, other)
+        overlap = relevant_overlap(*relevant, topic, confidence=confidence)
         of_grades = weighted = None
         if len(grades) > 2:
             of_grades = cohen_kappa(one, other, clusters=topic, confidence=confidence)
@@ -146,28 +149,39 @@ def labels_compared(
                 clusters=topic,
                 confidence=confidence,
             )
-        yield LabelComparison(
-            first,
-            second,
-            relevant_overlap(*relevant, topic, confidence=confidence),
-            kappa,
-            of_grades,
-            weighted,
-            len(np.unique(topic)),
-            grades.tolist(),
-            _counts(one, other, grades),
-        )
+        yield {
+            "first": first,
+            "second": second,
+            "n_topics": len(np.unique(topic)),
+            "n_documents": overlap.n_items,
+            "n_both_relevant": overlap.n_both,
+            "n_either_relevant": overlap.n_either,
+            "overlap": overlap_record(overlap),
+            "kappa": agreement_record(kappa),
+            "kappa_of_grades": of_grades and agreement_record(of_grades),
+            "weighted_kappa": weighted and agreement_record(weighted),
+            "grades": grades.tolist(),
+            "counts": _counts(one, other, grades),
+            "warnings": [*overlap.warnings, *kappa.warnings],
+        }
 
 
-def assessors_agree(sets: LabelSets, confidence: float) -> AssessorsAgreement:
+def assessors_agree(sets: LabelSets, confidence: float) -> Row:
+    """Agreement of any two assessors of a document; its overlap counts pairs of assessors."""
     pair, number, grade = sets.judgments()
     topic, relevant = sets.topic_of(pair), grade > 0
     one, other = pairs_within(np.unique(pair, return_inverse=True)[1], len(pair))
-    return AssessorsAgreement(
-        len(sets.names),
-        relevant_overlap(relevant[one], relevant[other], topic[one], confidence=confidence),
-        krippendorff_alpha(pair, number, relevant, clusters=topic, confidence=confidence),
-    )
+    pairs = relevant[one], relevant[other]
+    overlap = relevant_overlap(*pairs, topic[one], confidence=confidence)
+    alpha = krippendorff_alpha(pair, number, relevant, clusters=topic, confidence=confidence)
+    return {
+        "n_assessors": len(sets.names),
+        "n_pairs_of_labels": overlap.n_items,
+        "n_documents": alpha.n_items,
+        "overlap": overlap_record(overlap),
+        "alpha": agreement_record(alpha),
+        "warnings": [*overlap.warnings, *alpha.warnings],
+    }
 
 
 def _counts(one: Integers, other: Integers, grades: Integers) -> list[list[int]]:
@@ -202,19 +216,19 @@ class ComparedSets:
     def merged(self) -> str:
         return "majority" if "majority" in self.grades else "union"
 
-    def described(self) -> Iterator[LabelSet]:
+    def described(self) -> Iterator[Row]:
         for name, kind in self.kinds.items():
             grade = self.grades[name].grade
-            yield LabelSet(
-                name=name,
-                kind=kind,
-                rule=RULES.get(name, "") if kind == "derived" else "",
-                n_topics=len(self.topics),
-                n_topics_left_out=self.n_left_out.get(name, 0),
-                n_judged=int((grade >= 0).sum()),
-                n_relevant=int((grade > 0).sum()),
-                n_unjudged=int((grade < 0).sum()),
-            )
+            yield {
+                "name": name,
+                "kind": kind,
+                "rule": RULES.get(name, "") if kind == "derived" else "",
+                "n_topics": len(self.topics),
+                "n_topics_left_out": self.n_left_out.get(name, 0),
+                "n_judged": int((grade >= 0).sum()),
+                "n_relevant": int((grade > 0).sum()),
+                "n_unjudged": int((grade < 0).sum()),
+            }
 
 
 def compared_sets(

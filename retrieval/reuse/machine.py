@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from error_codes import CodedText
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
+from presentation.records import plain_values
 from retrieval.evaluated_runs import Settings
 from retrieval.evaluation import lists_of_run, positions, require_scale, run_names
 from retrieval.exceptions import RunsUnfit
-from retrieval.reuse.records import CalibratedMean, MachineComparison, Sample, SharedModelBias
+from retrieval.reuse.records import CalibratedMean, MachineComparison, Row, Sample
 from retrieval.reuse.reusability import OF_THE_POOL
 from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Floats, Integers, sum_by
@@ -226,8 +227,15 @@ def _bias(
     pairs: Sequence[tuple[Floats, Floats] | None],
     is_shared: Flags,
     settings: Settings,
-) -> SharedModelBias | None:
-    """None without runs of both kinds, and for measures that the sample does not give."""
+) -> Row | None:
+    """Whether the machine rates systems that share its model higher than it rates others.
+
+    The gaps are the machine's value less people's, means over the runs of either kind;
+    `difference` is the first less the second over the topics that both judged. Taus are of the
+    systems' order by people and by the machine on those topics, with all runs and without those
+    that share the model. None without runs of both kinds, and for measures that the sample does
+    not give.
+    """
     if not is_shared.any() or is_shared.all() or any(pair is None for pair in pairs):
         return None
     machine, people = (np.array([pair[side] for pair in pairs if pair]) for side in (0, 1))
@@ -243,13 +251,20 @@ def _bias(
         rng=settings.seed,
     )
     means = machine.mean(axis=1), people.mean(axis=1)
-    return SharedModelBias(
-        measure=one,
-        gap_sharing=float(sharing.mean()),
-        gap_others=float(others.mean()),
-        difference=difference,
-        tau=_tau(*means),
-        tau_without=_tau(*(each[~is_shared] for each in means)),
+    return plain_values(
+        {
+            "measure": one.name,
+            "gap_sharing": float(sharing.mean()),
+            "gap_others": float(others.mean()),
+            "difference": difference.delta,
+            "ci_low": difference.ci_low,
+            "ci_high": difference.ci_high,
+            "p": difference.p,
+            "n_topics": difference.n_topics,
+            "tau": _tau(*means),
+            "tau_without": _tau(*(each[~is_shared] for each in means)),
+            "reason": difference.reason,
+        }
     )
 
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from annotation.readers.report import ReadingReport, place_of_line
 from error_codes import CodedText
+from presentation.records import plain_values
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
-from retrieval.reuse.records import JUDGED_AT, Depth, Source, SystemInPool
+from retrieval.reuse.records import JUDGED_AT, Row
 from retrieval.text_lines import each_text_line
 from retrieval.trec_files import MOST_FAULTS, RelevanceGrades
 from stats.arguments import Integers
@@ -57,23 +58,28 @@ class Pooled:
         return np.asarray((self.ranks[self.family.is_pooled] <= self.depth).any(axis=0))
 
 
-def systems_of(pool: Pooled) -> Iterator[SystemInPool]:
+def systems_of(pool: Pooled) -> Iterator[Row]:
+    """What each run has within the pool's depth, and what of it no other pooled run has.
+
+    `n_relevant_group_only` counts what no run outside its group has; `judged_at_10` is the share of
+    judged documents among the first ten.
+    """
     family = pool.family
     for at, run in enumerate(family.runs):
         within = pool.ranks[at] <= pool.depth
         only, of_group = (_only(pool, runs) for runs in ((run,), family.relatives(run)))
         listed = pool.counted & (pool.lists[at].n_listed > 0)
-        yield SystemInPool(
-            run=run,
-            group=family.group_of(run),
-            is_pooled=bool(family.is_pooled[at]),
-            n_judged=int((within & pool.is_judged).sum()),
-            n_relevant=int((within & pool.is_relevant).sum()),
-            n_judged_only=int((only & pool.is_judged).sum()),
-            n_relevant_only=int((only & pool.is_relevant).sum()),
-            n_relevant_group_only=int((of_group & within & pool.is_relevant).sum()),
-            judged_at_10=float(judged(pool.lists[at], cutoff=JUDGED_AT)[listed].mean()),
-        )
+        yield {
+            "run": run,
+            "group": family.group_of(run),
+            "is_pooled": bool(family.is_pooled[at]),
+            "n_judged": int((within & pool.is_judged).sum()),
+            "n_relevant": int((within & pool.is_relevant).sum()),
+            "n_judged_only": int((only & pool.is_judged).sum()),
+            "n_relevant_only": int((only & pool.is_relevant).sum()),
+            "n_relevant_group_only": int((of_group & within & pool.is_relevant).sum()),
+            "judged_at_10": float(judged(pool.lists[at], cutoff=JUDGED_AT)[listed].mean()),
+        }
 
 
 def _only(pool: Pooled, runs: Sequence[str]) -> Flags:
@@ -82,33 +88,38 @@ def _only(pool: Pooled, runs: Sequence[str]) -> Flags:
     return judgments_only_of(pool.ranks[among], members[among], pool.depth) & ~pool.elsewhere
 
 
-def depths_of(pool: Pooled) -> Iterator[Depth]:
+def depths_of(pool: Pooled) -> Iterator[Row]:
     ranks = pool.ranks[pool.family.is_pooled][:, pool.is_judged]
     documents, relevant = new_by_depth(ranks, pool.is_relevant[pool.is_judged], pool.depth)
     so_far = zip(documents.cumsum(), relevant.cumsum(), documents, relevant, strict=True)
     for depth, (n_judged, n_relevant, n_new, n_new_relevant) in enumerate(so_far, 1):
-        yield Depth(
-            depth=depth,
-            n_judged=int(n_judged),
-            n_relevant=int(n_relevant),
-            n_new_judged=int(n_new),
-            n_new_relevant=int(n_new_relevant),
-        )
+        yield {
+            "depth": depth,
+            "n_judged": int(n_judged),
+            "n_relevant": int(n_relevant),
+            "n_new_judged": int(n_new),
+            "n_new_relevant": int(n_new_relevant),
+        }
 
 
-def sources_of(pool: Pooled, confidence: float) -> Iterator[Source]:
+def sources_of(pool: Pooled, confidence: float) -> Iterator[Row]:
     pooled = np.flatnonzero(pool.family.is_pooled)
     parts = {pool.family.runs[at]: pool.ranks[at] <= pool.depth for at in pooled}
     parts |= {NO_RUN: ~pool.is_brought} if not pool.is_brought.all() else {}
     for name, part in parts.items():
         here = part & pool.is_judged
         relevant, topics = pool.is_relevant[here], pool.grades.topic[here]
-        yield Source(
-            source=name,
-            n_judged=int(here.sum()),
-            n_relevant=int(relevant.sum()),
-            prevalence=share_over_topics(relevant, topics, confidence=confidence),
-        )
+        share = share_over_topics(relevant, topics, confidence=confidence)
+        row = {
+            "source": name,
+            "n_judged": int(here.sum()),
+            "n_relevant": int(relevant.sum()),
+            "prevalence": share.value,
+            "ci_low": share.ci_low,
+            "ci_high": share.ci_high,
+            "reason": share.reason,
+        }
+        yield plain_values(row)
 
 
 Members = NDArray[np.bool_]

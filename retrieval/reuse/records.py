@@ -1,16 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from presentation.records import plain_values
 from retrieval.evaluated_runs import Settings
 from stats.inference.powered_means import PredictionPowered
 from stats.ranking import Measure
-from stats.ranking.pool_bias import OutsideEstimate, Share
+from stats.ranking.pool_bias import OutsideEstimate
 from stats.ranking.topic_means import TopicDifference, TopicMean
 
+Row = dict[str, Any]
 Unit = Literal["system", "group"]
 JUDGED_AT = 10
 # If a smaller share of what runs list to the pool's depth is in the qrels, the pool was hardly so
@@ -33,56 +34,6 @@ class Provenance(NamedTuple):
 
     depths: Mapping[str, Mapping[str, int]]
     elsewhere: Collection[tuple[str, str]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SystemInPool:
-    """What a run has within the pool's depth, and what of it no other pooled run has.
-
-    `n_relevant_group_only` counts what no run outside its group has; `judged_at_10` is the share of
-    judged documents among the first ten.
-    """
-
-    run: str
-    group: str
-    is_pooled: bool
-    n_judged: int
-    n_relevant: int
-    n_judged_only: int
-    n_relevant_only: int
-    n_relevant_group_only: int
-    judged_at_10: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Depth:
-    depth: int
-    n_judged: int
-    n_relevant: int
-    n_new_judged: int
-    n_new_relevant: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    source: str
-    n_judged: int
-    n_relevant: int
-    prevalence: Share
-
-    def record(self) -> dict[str, Any]:
-        share = self.prevalence
-        return plain_values(
-            {
-                "source": self.source,
-                "n_judged": self.n_judged,
-                "n_relevant": self.n_relevant,
-                "prevalence": share.value,
-                "ci_low": share.ci_low,
-                "ci_high": share.ci_high,
-                "reason": share.reason,
-            }
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,9 +129,9 @@ class Reusability:
     share_in_qrels: float
     groups: Mapping[str, tuple[str, ...]]
     measures: tuple[Measure, ...]
-    systems: tuple[SystemInPool, ...]
-    depths: tuple[Depth, ...]
-    sources: tuple[Source, ...]
+    systems: Sequence[Row]
+    depths: Sequence[Row]
+    sources: Sequence[Row]
     left_out: tuple[LeftOut, ...]
     expectations: tuple[Expectation, ...]
     n_topics: int
@@ -192,7 +143,7 @@ class Reusability:
     @property
     def last_share(self) -> float:
         last = self.depths[-1]
-        return last.n_new_relevant / last.n_relevant if last.n_relevant else 0.0
+        return float(last["n_new_relevant"] / last["n_relevant"]) if last["n_relevant"] else 0.0
 
     @property
     def is_rising(self) -> bool:
@@ -207,11 +158,11 @@ class Reusability:
             "share_in_qrels": self.share_in_qrels,
             "groups": {name: list(runs) for name, runs in self.groups.items()},
             "measures": [each.name for each in self.measures],
-            "systems": [asdict(each) for each in self.systems],
-            "depths": [asdict(each) for each in self.depths],
+            "systems": list(self.systems),
+            "depths": list(self.depths),
             "last_share": self.last_share,
             "is_rising": self.is_rising,
-            "sources": [each.record() for each in self.sources],
+            "sources": list(self.sources),
             "left_out": [each.record() for each in self.left_out],
             "expectations": [each.record() for each in self.expectations],
             "n_topics": self.n_topics,
@@ -276,41 +227,6 @@ class CalibratedMean:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedModelBias:
-    """Whether the machine rates systems that share its model higher than it rates others.
-
-    The gaps are the machine's value less people's, means over the runs of either kind;
-    `difference` is the first less the second over the topics that both judged. Taus are of the
-    systems' order by people and by the machine on those topics, with all runs and without those
-    that share the model.
-    """
-
-    measure: Measure
-    gap_sharing: float
-    gap_others: float
-    difference: TopicDifference
-    tau: float
-    tau_without: float
-
-    def record(self) -> dict[str, Any]:
-        one = self.difference
-        row = {
-            "measure": self.measure.name,
-            "gap_sharing": self.gap_sharing,
-            "gap_others": self.gap_others,
-            "difference": one.delta,
-            "ci_low": one.ci_low,
-            "ci_high": one.ci_high,
-            "p": one.p,
-            "n_topics": one.n_topics,
-            "tau": self.tau,
-            "tau_without": self.tau_without,
-            "reason": one.reason,
-        }
-        return plain_values(row)
-
-
-@dataclass(frozen=True, kw_only=True)
 class MachineComparison:
     qrels: str
     machine: str
@@ -320,14 +236,14 @@ class MachineComparison:
     n_topics_machine: int
     n_topics_both: int
     estimates: tuple[CalibratedMean, ...]
-    biases: tuple[SharedModelBias, ...]
+    biases: Sequence[Row]
     notes: tuple[str, ...] = field(default=())
 
     def record(self) -> dict[str, Any]:
         return vars(self) | {
             "sharing": list(self.sharing),
             "estimates": [row.record() for row in self.estimates],
-            "biases": [row.record() for row in self.biases],
+            "biases": list(self.biases),
             "notes": list(self.notes),
             "note_codes": [getattr(note, "code", "") for note in self.notes],
         }
