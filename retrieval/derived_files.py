@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -41,6 +42,7 @@ from work.request import request_job
 if TYPE_CHECKING:
     from annotation.uploads import SentFile
 
+Kind = CollectionFile.Kind
 MERGED_QRELS = "qrels_of_assessors"
 # As the rules of a study's qrels are called, over those who judged a document.
 RULES = {"majority": "majority", "any": "union", "all": "intersection"}
@@ -72,32 +74,27 @@ def request_merged_qrels(
 
 def make_merged_qrels(running: RunningJob) -> str:
     collection, rule = collection_of(running), running.arguments["rule"]
-    files = collection.files.usable().filter(kind=CollectionFile.Kind.ASSESSORS)
+    files = collection.files.usable().filter(kind=Kind.ASSESSORS)
     if (source := files.filter(pk=running.arguments["file"]).first()) is None:
         raise CollectionUnfit(_("A file was removed meanwhile. Choose the files again."))
     qrels = merged(assessors_grades([source]), rule)
     is_simulated = source.made_by == CollectionFile.MadeBy.SIMULATED
     text = "".join(qrels_lines(qrels, is_simulated=is_simulated)).encode()
     content: SentFile = SimpleUploadedFile(f"{source.file_name}.{rule}.qrels", text)
-    actor = running.job.requested_by
+    # Files by two rules are still the same assessors' judgments.
+    described = {"rule": rule, "round": source.round, "assessor": source.name}
+    described["made_by"] = source.made_by
     with transaction.atomic():
-        file = store_file(
-            collection=collection, file=content, actor=actor, kind=CollectionFile.Kind.QRELS
-        )
-        name = free_name(collection, CollectionFile.Kind.QRELS, f"{source.name}, {rule}", of=file)
-        described = {"rule": rule, "round": source.round, "made_by": source.made_by}
-        # of two rules they are the same assessors' still
-        described["assessor"] = source.name
-        describe_file(file=file, actor=actor, name=name, **described)
+        name = f"{source.name}, {rule}"
+        file = _store(running, collection, content, Kind.QRELS, name, **described)
     file.refresh_from_db()
     read_file(file)
-    return _("{name}: {n} grades.").format(name=name, n=f"{len(qrels.grade):,}")
+    return _("{name}: {n} grades.").format(name=file.name, n=f"{len(qrels.grade):,}")
 
 
 STUDY_QRELS = "qrels_of_study"
 # In place of a rule: each annotator's own grades, of every round, in one file.
 OWN = "own"
-Kind = CollectionFile.Kind
 
 
 def request_study_qrels(
@@ -119,58 +116,57 @@ def request_study_qrels(
 
 
 def make_study_qrels(running: RunningJob) -> str:
-    arguments = running.arguments
-    collection = collection_of(running)
+    """Make the qrels of a job: -1 where a document was pooled and nobody could judge it."""
+    collection, arguments = collection_of(running), running.arguments
     study = collection.studies.get(pk=arguments["study"])
     rule, round = arguments["rule"], arguments["round"]
     if rule == OWN:
-        text = "".join(assessor_lines(judgment_source(study, round=round))).encode()
+        # Each annotator's own grades are of no rule and of every round.
+        kind, origin, name = Kind.ASSESSORS, {}, _("{study}, each annotator")
+        lines = assessor_lines(judgment_source(study, round=round))
     else:
-        qrels = qrels_of(judgment_source(study, rule=rule, round=round, with_unjudged=True))
-        text = "".join(qrels.lines()).encode()
-    content: SentFile = SimpleUploadedFile(f"{study.slug}-{round}.qrels", text)
+        kind, origin = Kind.QRELS, {"rule": rule, "round": str(round)}
+        name = _("{study}, round {round}, {rule}")
+        source = judgment_source(study, rule=rule, round=round, with_unjudged=True)
+        lines = qrels_of(source).lines()
+    text = "".join(lines).encode()
     # An earlier attempt of the job may have stored the file without reading it.
     digest = sha256(text).hexdigest()
-    stored = collection.files.filter(kind=_kind_of(rule), sha256=digest, study=study)
-    if (file := stored.filter(**_origin(arguments)).first()) is None:
-        file = _store_qrels(collection, content, study, arguments, running.job.requested_by)
+    stored = collection.files.filter(kind=kind, sha256=digest, study=study, **origin)
+    if (file := stored.first()) is None:
+        name = name.format(study=study.title[:60], round=round, rule=rule)
+        content: SentFile = SimpleUploadedFile(f"{study.slug}-{round}.qrels", text)
+        with transaction.atomic():
+            by = CollectionFile.MadeBy.PEOPLE
+            file = _store(running, collection, content, kind, name, judged_by=by, **origin)
+            CollectionFile.objects.filter(pk=file.pk).update(study=study)
+        file.refresh_from_db()
     if file.n_lines is None and not file.n_faults:
         read_file(file)
     n_lines = text.count(b"\n")
     return _("{name}: {n} grades.").format(name=file.name, n=f"{n_lines:,}")
 
 
-def _kind_of(rule: str) -> str:
-    return Kind.ASSESSORS if rule == OWN else Kind.QRELS
-
-
-def _origin(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """What qrels say of themselves; each annotator's own grades are of no rule and every round."""
-    if arguments["rule"] == OWN:
-        return {}
-    return {"rule": arguments["rule"], "round": str(arguments["round"])}
-
-
-def _store_qrels(
+def _store(
+    running: RunningJob,
     collection: Collection,
     content: SentFile,
-    study: Study,
-    arguments: Mapping[str, Any],
-    actor: User | None,
+    kind: CollectionFile.Kind,
+    name: str,
+    *,
+    judged_by: str = "",
+    **described: str,
 ) -> CollectionFile:
-    rule, round = arguments["rule"], arguments["round"]
-    with transaction.atomic():
-        kind = _kind_of(rule)
-        people = CollectionFile.MadeBy.PEOPLE
-        file = store_file(
-            collection=collection, file=content, actor=actor, kind=kind, made_by=people
-        )
-        name = _("{study}, each annotator") if rule == OWN else _("{study}, round {round}, {rule}")
-        name = name.format(study=study.title[:60], round=round, rule=rule)
-        name = free_name(collection, kind, name, of=file)
-        describe_file(file=file, actor=actor, name=name, **_origin(arguments))
-        CollectionFile.objects.filter(pk=file.pk).update(study=study)
-    file.refresh_from_db()
+    """Store a file under a name that is free, with what it says of itself.
+
+    `judged_by` is used unless the file has the mark of simulated answers.
+    """
+    actor = running.job.requested_by
+    file = store_file(
+        collection=collection, file=content, actor=actor, kind=kind, made_by=judged_by
+    )
+    name = free_name(collection, kind, name, of=file)
+    describe_file(file=file, actor=actor, name=name, **described)
     return file
 
 
@@ -242,8 +238,7 @@ def _zipped(vectors: Vectors, folder: Path, name: str) -> Path:
         for member in (array, array.with_suffix(".ids")):
             info = zipfile.ZipInfo(member.name, FIRST_DAY)
             with member.open("rb") as source, archive.open(info, "w") as copy:
-                while part := source.read(1 << 20):
-                    copy.write(part)
+                shutil.copyfileobj(source, copy, 1 << 20)
     return path
 
 
@@ -251,18 +246,13 @@ def _store_vectors(
     collection: Collection, path: Path, signature: str, actor: User | None
 ) -> CollectionFile:
     """The file of these vectors; that of an attempt before this one, where it was kept already."""
-    existing = collection.files.filter(
-        kind=CollectionFile.Kind.EMBEDDINGS, signature=signature
-    ).first()
+    kind = Kind.EMBEDDINGS
+    existing = collection.files.filter(kind=kind, signature=signature).first()
     if existing is None:
         with transaction.atomic(), path.open("rb") as content:
             sent: Any = File(content, name=path.name)
-            existing = store_file(
-                collection=collection, file=sent, actor=actor, kind=CollectionFile.Kind.EMBEDDINGS
-            )
-            existing.name = free_name(
-                collection, CollectionFile.Kind.EMBEDDINGS, path.stem, of=existing
-            )
+            existing = store_file(collection=collection, file=sent, actor=actor, kind=kind)
+            existing.name = free_name(collection, kind, path.stem, of=existing)
             existing.signature = signature
             existing.save(update_fields=["name", "signature"])
     if existing.n_lines is None:

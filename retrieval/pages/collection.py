@@ -158,16 +158,10 @@ def _stage(slug: str, name: str, title: str, state: str, group: str, detail: str
     return Stage(name, title, reverse(f"console:{name}", args=[slug]), state, detail, group)
 
 
-@dataclass(frozen=True)
-class NextStep:
-    text: str
-    button: str
-    url: str
-
-
-def next_step(stages: StagesOfCollection, *, n_studies: int) -> NextStep:
+def next_step(stages: StagesOfCollection, *, n_studies: int) -> dict[str, str]:
     text, button, name = next(_steps(stages, n_studies))
-    return NextStep(text, button, reverse(f"console:{name}", args=[stages.slug]))
+    url = reverse(f"console:{name}", args=[stages.slug])
+    return {"text": text, "button": button, "url": url}
 
 
 def _steps(stages: StagesOfCollection, n_studies: int) -> Iterator[tuple[str, str, str]]:

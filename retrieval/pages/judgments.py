@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import messages
 from django.core.cache import cache
-from django.core.paginator import Page
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _, gettext_lazy
@@ -25,7 +23,6 @@ from console.tables import page_of, search_words
 from retrieval.answers.studies import judged_studies
 from retrieval.derived_files import OWN, RULES as MERGING_RULES, STUDY_QRELS, request_study_qrels
 from retrieval.exports.assessors import (
-    Reason,
     ReasonText,
     count_terms_of,
     read_terms,
@@ -111,20 +108,7 @@ MOST_REASONS = 20_000
 ABOUT = ("relevant", "other")
 
 
-@dataclass(frozen=True)
-class ReasonsView:
-    rounds: list[int]
-    round: int
-    term: str
-    words: str
-    about: str
-    counts: dict[str, Any]
-    page: Page[Any]
-    reasons: list[Reason]
-    is_cut: bool
-
-
-def reasons_view(request: HttpRequest, study: CountedStudy) -> ReasonsView | None:
+def reasons_view(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | None:
     """What the address asks for; None where no documents are judged, or nothing is written."""
     rounds = rounds_of(study)
     if not rounds or not has_qrels(study):
@@ -142,17 +126,17 @@ def reasons_view(request: HttpRequest, study: CountedStudy) -> ReasonsView | Non
     about = about if about in ABOUT else ""
     words = search_words(request)
     page = page_of(request, _chosen(texts, terms.get(term, []), about, words))
-    return ReasonsView(
-        rounds=rounds,
-        round=round,
-        term=term,
-        words=words,
-        about=about,
-        counts=_counts(study, source, texts),
-        page=page,
-        reasons=list(reasons_of(source, list(page))),
-        is_cut=is_cut,
-    )
+    return {
+        "rounds": rounds,
+        "round": round,
+        "term": term,
+        "words": words,
+        "about": about,
+        "counts": _counts(study, source, texts),
+        "page": page,
+        "reasons": list(reasons_of(source, list(page))),
+        "is_cut": is_cut,
+    }
 
 
 def _round(request: HttpRequest, rounds: list[int]) -> int:

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from django import forms
@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.uploads import plain_file_name
-from console.chart_values import Axis, Span
+from console.chart_values import Axis
 from console.forms import PlainForm
 from console.pages.pictures import FORMS, picture_in
 from presentation.spreadsheets import frame_csv
@@ -113,19 +113,6 @@ class PilotForm(PlainForm):
 
 
 @dataclass(frozen=True)
-class PlanRow:
-    plan: Plan
-    cost: str
-    is_best: bool
-    span: Span | None
-    dependability: str
-    dependability_interval: str
-    generalizability: str
-    generalizability_interval: str
-    se: str
-
-
-@dataclass(frozen=True)
 class PilotAnswer:
     plans: EqualCost
 
@@ -164,22 +151,22 @@ class PilotAnswer:
         return _("{confidence} % interval").format(confidence=f"{self.plans.confidence * 100:g}")
 
     @property
-    def rows(self) -> list[PlanRow]:
+    def rows(self) -> list[dict[str, Any]]:
         return [self._row(plan) for plan in self.plans.result.plans]
 
-    def _row(self, plan: Plan) -> PlanRow:
+    def _row(self, plan: Plan) -> dict[str, Any]:
         one, other = plan.dependability, plan.generalizability
-        return PlanRow(
-            plan,
-            cost=f"{self.plans.cost(plan):,g}",
-            is_best=plan == self.plans.best,
-            span=self.axis.span(one.value, one.ci_low, one.ci_high),
-            dependability=_figure(one.value),
-            dependability_interval=_interval(one),
-            generalizability=_figure(other.value),
-            generalizability_interval=_interval(other),
-            se=f"{plan.se_of_difference:.4g}",
-        )
+        return {
+            "plan": plan,
+            "cost": f"{self.plans.cost(plan):,g}",
+            "is_best": plan == self.plans.best,
+            "span": self.axis.span(one.value, one.ci_low, one.ci_high),
+            "dependability": _figure(one.value),
+            "dependability_interval": _interval(one),
+            "generalizability": _figure(other.value),
+            "generalizability_interval": _interval(other),
+            "se": f"{plan.se_of_difference:.4g}",
+        }
 
     @property
     def notes(self) -> list[str]:

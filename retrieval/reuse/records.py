@@ -76,42 +76,35 @@ class LeftOut:
         return vars(self) | {"runs": list(self.runs), "effects": effects}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expectation:
-    measure: Measure
-    unit: Unit
-    estimate: OutsideEstimate
+def expectation_record(one: OutsideEstimate, measure: Measure, unit: Unit) -> Row:
+    """By how much a measure underestimates a system outside the pool."""
+    row = {
+        "measure": measure.name,
+        "unit": unit,
+        "underestimate": one.value,
+        "ci_low": one.ci_low,
+        "ci_high": one.ci_high,
+        "n_left_out": one.n,
+        "reason": one.reason,
+        "sentence": f"Evaluating an outside system: {_expect(one, measure.name, unit)}.",
+    }
+    return plain_values(row)
 
-    @property
-    def sentence(self) -> str:
-        one, name = self.estimate, self.measure.name
-        if one.value != one.value:
-            return f"Evaluating an outside system: nothing is known of {name}: {one.reason}."
-        change = (
-            f"an underestimate of {name} of {one.value:.4f}"
-            if one.value >= 0
-            else f"an overestimate of {name} of {-one.value:.4f}"
-        )
-        if one.reason is not None:
-            return f"Evaluating an outside system: expect {change} (no interval: {one.reason})."
-        return (
-            f"Evaluating an outside system: expect {change}; for one further {self.unit} "
-            f"{one.ci_low:+.4f} to {one.ci_high:+.4f}, by {one.n} left out."
-        )
 
-    def record(self) -> dict[str, Any]:
-        one = self.estimate
-        row = {
-            "measure": self.measure.name,
-            "unit": self.unit,
-            "underestimate": one.value,
-            "ci_low": one.ci_low,
-            "ci_high": one.ci_high,
-            "n_left_out": one.n,
-            "reason": one.reason,
-            "sentence": self.sentence,
-        }
-        return plain_values(row)
+def _expect(one: OutsideEstimate, measure: str, unit: Unit) -> str:
+    if one.value != one.value:
+        return f"nothing is known of {measure}: {one.reason}"
+    change = (
+        f"an underestimate of {measure} of {one.value:.4f}"
+        if one.value >= 0
+        else f"an overestimate of {measure} of {-one.value:.4f}"
+    )
+    if one.reason is not None:
+        return f"expect {change} (no interval: {one.reason})"
+    return (
+        f"expect {change}; for one further {unit} "
+        f"{one.ci_low:+.4f} to {one.ci_high:+.4f}, by {one.n} left out"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +126,7 @@ class Reusability:
     depths: Sequence[Row]
     sources: Sequence[Row]
     left_out: tuple[LeftOut, ...]
-    expectations: tuple[Expectation, ...]
+    expectations: Sequence[Row]
     n_topics: int
     n_judged: int
     n_relevant: int
@@ -164,7 +157,7 @@ class Reusability:
             "is_rising": self.is_rising,
             "sources": list(self.sources),
             "left_out": [each.record() for each in self.left_out],
-            "expectations": [each.record() for each in self.expectations],
+            "expectations": list(self.expectations),
             "n_topics": self.n_topics,
             "n_judged": self.n_judged,
             "n_relevant": self.n_relevant,

@@ -23,11 +23,12 @@ from retrieval.reuse.pool import Families, Pooled, depths_of, families, sources_
 from retrieval.reuse.records import (
     LEAST_IN_QRELS,
     Effect,
-    Expectation,
     LeftOut,
     Provenance,
     Reusability,
+    Row,
     Unit,
+    expectation_record,
 )
 from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Floats, Integers
@@ -282,14 +283,14 @@ def _expectations(
     measures: Sequence[Measure],
     family: Families,
     settings: Settings,
-) -> Iterator[Expectation]:
+) -> Iterator[Row]:
     """By groups where there are any, and by systems where there are none."""
     unit: Unit = "group" if family.has_groups else "system"
     of_unit = [each for each in left_out if each.unit == unit]
     for one in measures:
         drops = [-float(np.mean([row.change for row in each.own(one)])) for each in of_unit]
         estimate = expected_underestimate(drops, confidence=settings.confidence)
-        yield Expectation(measure=one, unit=unit, estimate=estimate)
+        yield expectation_record(estimate, one, unit)
 
 
 def _notes(record: Reusability, pool: Pooled) -> Iterator[str]:
@@ -321,7 +322,7 @@ def _notes(record: Reusability, pool: Pooled) -> Iterator[str]:
             f"{record.pool_depth}; whoever is left out, they stay",
             code="in_no_pooled_run",
         )
-    n_units = record.expectations[0].estimate.n
+    n_units = record.expectations[0]["n_left_out"]
     if LEAST_GROUPS <= n_units < FEW_GROUPS:
         yield CodedText(
             f"below {FEW_GROUPS} left out, what an outside system loses is a rough guide",

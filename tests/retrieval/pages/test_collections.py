@@ -72,7 +72,9 @@ def test_a_collection_is_deleted_when_its_short_name_is_typed(rosa, collection):
 
 
 def next_step_of(rosa):
-    return rosa.get(address("collection")).context["step"].url.removeprefix("/collections/tracks/")
+    return (
+        rosa.get(address("collection")).context["step"]["url"].removeprefix("/collections/tracks/")
+    )
 
 
 def test_the_overview_says_the_next_step_at_each_stage(rosa, researcher, collection):

@@ -563,7 +563,7 @@ def test_assessors_grades_alone_become_qrels_by_a_rule(rosa, researcher, collect
     collection.files.qrels().delete()
     text = "t0 ada a 2\nt0 ben a 1\nt0 cem a 0\nt0 ada b 1\nt0 ben b 0\nt0 ada c -1\n"
     file = add_file(collection, "jg.txt", text)
-    assert rosa.get("/collections/tracks/").context["step"].url == FILES
+    assert rosa.get("/collections/tracks/").context["step"]["url"] == FILES
     evaluation = rosa.get("/collections/tracks/evaluation/").context
     assert evaluation["problem"].code == "only_assessors"
     assert f'action="{FILES}{file.pk}/qrels/"' in rosa.get(FILES).content.decode()
@@ -583,7 +583,7 @@ def test_assessors_grades_alone_become_qrels_by_a_rule(rosa, researcher, collect
     assert contents["majority"] == "t0 0 a 1\nt0 0 b 0\nt0 0 c -1\n"
     assert contents["any"] == "t0 0 a 2\nt0 0 b 1\nt0 0 c -1\n"
     step = rosa.get("/collections/tracks/").context["step"]
-    assert step.url == "/collections/tracks/evaluation/"
+    assert step["url"] == "/collections/tracks/evaluation/"
     (tmp_path / "jg.txt").write_text(text)
     out, output = io.StringIO(), tmp_path / "merged"
     call_command("merge_assessors", tmp_path / "jg.txt", output=output, json=True, stdout=out)
