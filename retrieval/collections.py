@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -155,11 +156,7 @@ KIND = CollectionFile.Kind.CATALOGUE
 
 def refused_faults(version: Result, allowed: Sequence[str]) -> dict[str, int]:
     names = version.pool_findings.values_list("name", flat=True).order_by("pk")
-    counts: dict[str, int] = {}
-    for name in names:
-        if name not in allowed:
-            counts[name] = counts.get(name, 0) + 1
-    return counts
+    return Counter(name for name in names if name not in allowed)
 
 
 def request_study(

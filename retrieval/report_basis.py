@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
+from annotation.bulk import group_values
 from error_codes import CodedText
 from presentation.numbers import join_names
 from results.models import Result
@@ -53,10 +53,7 @@ class Basis:
     @cached_property
     def grades(self) -> dict[int, list[ResultFile]]:
         rows = ResultFile.objects.filter(version__collection=self.collection, kind__in=GRADES)
-        by_version: dict[int, list[ResultFile]] = {}
-        for row in rows.order_by("pk"):
-            by_version.setdefault(row.version_id, []).append(row)
-        return by_version
+        return group_values((row.version_id, row) for row in rows.order_by("pk"))
 
     @cached_property
     def evaluation(self) -> Result | None:
@@ -102,9 +99,7 @@ class Basis:
         nothing says which those were, the last one."""
         rows = PoolStudy.objects.filter(version__collection=self.collection)
         rows = rows.select_related("version__pool_summary", "study").order_by("pk")
-        if self.study is not None:
-            return rows.filter(study=self.study.study).last()
-        return rows.last()
+        return (rows.filter(study=self.study.study) if self.study else rows).last()
 
     @cached_property
     def pool(self) -> Result | None:
@@ -350,10 +345,8 @@ def _outside(basis: Basis) -> list[str]:
 
 
 def _wholly_judged(evaluation: Result) -> set[int]:
-    shares: dict[int, list[float | None]] = defaultdict(list)
     rows = RunResult.objects.filter(version=evaluation, measure__is_primary=True)
-    for run, judged in rows.values_list("run", "judged"):
-        shares[run].append(judged)
+    shares = group_values(rows.values_list("run", "judged"))
     return {
         run for run, of_run in shares.items() if all(one is not None and one >= 1 for one in of_run)
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.roles import Permission
 from annotation.assignment_facts import assignment_ids
+from annotation.bulk import group_values
 from annotation.exceptions import StudyUnfit
 from annotation.exports import item_stretches
 from annotation.models import Candidate, Item, Judgment, Study, Submission
@@ -115,7 +116,7 @@ def _pools(
     items = list(submissions.values_list("item", flat=True))
     names_assessors = len(items) > len(set(items))
     pools = Candidate.objects.filter(item__study=study).values_list("item", flat=True)
-    n_slots = max(_counts(pools).values(), default=0)
+    n_slots = max(Counter(pools).values(), default=0)
     slots = range(1, n_slots + 1)
     name = SLOT.removeprefix("Input.")
     header = [TARGET, *(f"{SLOT}{n}" for n in slots), HIT, *(f"{name}{n}" for n in slots)]
@@ -136,10 +137,9 @@ def _pool_rows(
     names_assessors: bool,
 ) -> Iterator[list[Any]]:
     for items in item_stretches(source.study):
-        pools: dict[int, list[tuple[int, str]]] = defaultdict(list)
         candidates = Candidate.objects.filter(item__in=items).order_by("position", "pk")
-        for pk, item, key in candidates.values_list("pk", "item", "key"):
-            pools[item].append((pk, key))
+        rows_of_pools = candidates.values_list("item", "pk", "key")
+        pools = group_values((item, (pk, key)) for item, pk, key in rows_of_pools)
         ticks: dict[int, dict[int, float]] = defaultdict(dict)
         judged = Judgment.objects.filter(submission__item__in=items, candidate__isnull=False)
         judged = judged.filter(question__name=source.scale.question).order_by()
@@ -167,10 +167,9 @@ def _tick(source: Source, value: float | None) -> str:
 def _alternatives(
     source: Source, targets: Mapping[str, str], numbers: Mapping[str, int]
 ) -> Iterator[list[Any]]:
-    relevant: dict[str, list[str]] = defaultdict(list)
-    for pair in pairs_of(source):
-        if pair.grade:
-            relevant[pair.topic].append(_number(numbers, pair.docno))
+    relevant = group_values(
+        (pair.topic, _number(numbers, pair.docno)) for pair in pairs_of(source) if pair.grade
+    )
     for topic, alternatives in relevant.items():
         docno = targets.get(topic, topic)
         target = _number(numbers, docno)
@@ -206,13 +205,6 @@ def _catalogue(path: Path, readings: FileReadings) -> dict[str, int]:
             problem = CodedText(f"'{name}' is on line {numbers[name] + 1} already.", "repeated")
             raise PoolFileFaults(path, [(line, problem)])
     return numbers
-
-
-def _counts(items: Sequence[int] | Any) -> dict[int, int]:
-    counts: dict[int, int] = defaultdict(int)
-    for item in items:
-        counts[item] += 1
-    return counts
 
 
 PART_BYTES = 1 << 20

@@ -10,6 +10,7 @@ from django.db.models.functions import Cast
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
+from annotation.bulk import group_values
 from error_codes import CodedText
 from results.models import Result
 from retrieval.models import (
@@ -152,13 +153,11 @@ class PoolView:
     def slots(self) -> list[dict[str, Any]]:
         if self.topic is None:
             return []
-        passed: dict[int, list[str]] = {}
-        for row in self.topic.replacements.all():
-            text = f"{row.docno} ({row.source} {row.source_rank}): {REASONS[row.reason]}"
-            passed.setdefault(row.slot, []).append(text)
-        return [
-            {"slot": slot, "passed": passed.get(slot.slot, [])} for slot in self.topic.slots.all()
-        ]
+        passed = group_values(
+            (row.slot, f"{row.docno} ({row.source} {row.source_rank}): {REASONS[row.reason]}")
+            for row in self.topic.replacements.all()
+        )
+        return [{"slot": slot, "passed": passed[slot.slot]} for slot in self.topic.slots.all()]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
@@ -11,6 +10,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 from django.utils.translation import gettext as _, ngettext
 
 from annotation.assignment_facts import list_launched_batches
+from annotation.bulk import group_values
 from annotation.models import (
     AgreementCoefficient,
     AgreementVersion,
@@ -215,10 +215,7 @@ def judged_studies(collection: Collection) -> list[StudyJudgments]:
         if batch.round == 1:
             rows[batch.study].again = batch.key
     files = collection.files.qrels().filter(study__in=studies).defer("faults")
-    by_study: dict[int, list[CollectionFile]] = defaultdict(list)
-    for file in files:
-        by_study[file.study_id or 0].append(file)
-    for pk, listed in by_study.items():
+    for pk, listed in group_values((file.study_id or 0, file) for file in files).items():
         rows[pk].qrels = listed
     return list(rows.values())
 

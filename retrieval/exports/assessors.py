@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db.models import Exists, OuterRef
 
-from annotation.bulk import batched
+from annotation.bulk import batched, group_values
 from annotation.exceptions import ImportRefused, StudyUnfit
 from annotation.models import Adjudication, Judgment, Submission, WrittenAnswer
 from annotation.readers.report import ReadingReport
@@ -22,7 +22,7 @@ from annotation.readers.tables import each_row
 from presentation.records import plain_records
 from presentation.row_files import Kind, RowFile
 from retrieval.exceptions import TermsUnfit
-from retrieval.exports.qrels import BLANK, UNJUDGED, Pair, Source, pairs_of
+from retrieval.exports.qrels import BLANK, UNJUDGED, Source, pairs_of
 from retrieval.trec_layouts import assessor_name
 from stats.quality.reasons import reason_terms
 
@@ -73,7 +73,7 @@ def assessor_lines(source: Source) -> Iterator[str]:
 
 
 def _assessor_lines(source: Source) -> Iterator[str]:
-    for pairs in _batches(source):
+    for pairs in batched(pairs_of(source), PAIRS_AT_ONCE):
         judged = _judgments(source, [pair.candidate for pair in pairs], every_round=True)
         lines = []
         for pair in pairs:
@@ -93,7 +93,7 @@ def provenance_rows(source: Source, *, find_ids: FindIds = no_ids) -> RowFile:
 
 def _provenance(source: Source, find_ids: FindIds) -> Iterator[tuple[Any, ...]]:
     number = 0
-    for pairs in _batches(source):
+    for pairs in batched(pairs_of(source), PAIRS_AT_ONCE):
         keys = [pair.candidate for pair in pairs]
         judged, decided = _judgments(source, keys), _decisions(source, keys)
         ids = ids_of([row["submission"] for rows in judged.values() for row in rows], find_ids)
@@ -127,16 +127,6 @@ def _judgment_cells(
     )
 
 
-def _batches(source: Source) -> Iterator[list[Pair]]:
-    batch: list[Pair] = []
-    for pair in pairs_of(source):
-        batch.append(pair)
-        if len(batch) == PAIRS_AT_ONCE:
-            yield batch
-            batch = []
-    yield batch
-
-
 def _judgments(
     source: Source, candidates: Sequence[int], *, every_round: bool = False
 ) -> dict[int, list[dict[str, Any]]]:
@@ -150,9 +140,8 @@ def _judgments(
         *("submission__annotator__pseudonym", "submission__protocol__number"),
         "submission__is_simulated",
     )
-    by_candidate: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows.order_by("pk").values(*columns):
-        by_candidate[row["candidate"]].append(row)
+    read = rows.order_by("pk").values(*columns)
+    by_candidate = group_values((row["candidate"], row) for row in read)
     for judged in by_candidate.values():
         judged.sort(key=lambda row: (row["submission__round"], _pseudonym(row)))
     return by_candidate

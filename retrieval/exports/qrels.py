@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from django.db.models import F, QuerySet
 
+from annotation.bulk import batched, group_values
 from annotation.exceptions import StudyUnfit
 from annotation.exports import item_stretches
 from annotation.models import Candidate, Judgment, Label, LabelSet, Study
@@ -252,11 +253,9 @@ def _pairs_in(source: Source, items: Sequence[int]) -> Iterator[Pair]:
     pooled = Candidate.objects.filter(item__in=items)
     in_order = pooled.order_by("item__position", "item", "position", "pk")
     candidates = list(in_order.values_list("pk", "item", "item__key", "key"))
-    values: dict[int, list[float]] = defaultdict(list)
     # By candidate, which an index finds, and not through all judgments of the question.
     rows = source.rows().filter(candidate__in=[pk for pk, *_ in candidates]).order_by()
-    for candidate, value in rows.values_list("candidate", "value"):
-        values[candidate].append(value)
+    values = group_values(rows.values_list("candidate", "value"))
     topics: dict[int, list[Pair]] = defaultdict(list)
     for pk, item, topic, docno in candidates:
         grade = source.merge(values[pk]) if pk in values else None
@@ -271,14 +270,12 @@ def _written_grade(grade: int | None) -> int:
 
 
 def _lines(source: Source) -> Iterator[str]:
-    part: list[str] = []
     iteration = iteration_of(source.is_simulated)
-    for pair in pairs_of(source):
-        part.append(f"{pair.topic} {iteration} {pair.docno} {_written_grade(pair.grade)}\n")
-        if len(part) == 1000:
-            yield "".join(part)
-            part = []
-    yield "".join(part)
+    for pairs in batched(pairs_of(source), 1000):
+        yield "".join(
+            f"{pair.topic} {iteration} {pair.docno} {_written_grade(pair.grade)}\n"
+            for pair in pairs
+        )
 
 
 def _writable(source: Source) -> Source:

@@ -221,7 +221,7 @@ def pool_report(
             "most": max(sizes),
         },
         "n_topics_short": sum(size < wanted for size in sizes) if wanted else 0,
-        "n_topics_with_quotas_unmet": len(unmet_quotas(pool)),
+        "n_topics_with_quotas_unmet": len({dry.topic for dry in pool.dry}),
         "n_replacements": len(pool.replacements),
         "replacements": dict(Counter(each.reason for each in pool.replacements)),
         "sources": sources,
@@ -240,13 +240,6 @@ def pool_report(
             name: _list_hubness(ranked, len(topics)) for name, ranked in lists.items()
         },
     }
-
-
-def unmet_quotas(pool: Pool) -> dict[str, list[str]]:
-    unmet: dict[str, list[str]] = {}
-    for dry in pool.dry:
-        unmet.setdefault(dry.topic, []).append(dry.source)
-    return unmet
 
 
 def most_pooled(pool: Pool) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from django.utils.translation import gettext as _
 
+from annotation.bulk import group_values
 from annotation.exceptions import ImportRefused
 from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
@@ -56,9 +57,7 @@ def pool_csv(pool: Pool) -> Iterator[str]:
 
 
 def _rows(pool: Pool) -> Iterator[tuple[Any, ...]]:
-    replaced: dict[tuple[str, int], list[Replacement]] = {}
-    for each in pool.replacements:
-        replaced.setdefault((each.topic, each.slot), []).append(each)
+    replaced = group_values(((each.topic, each.slot), each) for each in pool.replacements)
     slots = pool.by_topic()
     for target in pool.targets:
         for slot in slots[target.topic]:

@@ -9,6 +9,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from annotation.bulk import group_values
 from error_codes import CodedText
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
@@ -393,11 +394,10 @@ def notes(compared: QrelsComparison, sets: ComparedSets) -> Iterator[str]:
 
 
 def _of_rules(compared: QrelsComparison) -> Iterator[str]:
-    names: dict[str, list[str]] = {}
-    for one in compared.qrels:
-        if whose := compared.settings.judgments.get(one["name"]):
-            names.setdefault(whose, []).append(one["name"])
-    for whose, of_one in names.items():
+    names = [one["name"] for one in compared.qrels]
+    judgments = compared.settings.judgments
+    same = group_values((judgments[name], name) for name in names if judgments.get(name))
+    for whose, of_one in same.items():
         if len(of_one) > 1:
             yield CodedText(
                 f"{', '.join(of_one)} are the same judgments ({whose}) by several rules, and count "

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _, gettext_lazy
 
+from annotation.bulk import group_values
 from error_codes import CodedText
 from presentation.row_files import RowFile
 from results.kinds import Chosen, Computed, Given, register_kind
@@ -297,9 +298,7 @@ class StoredEvaluation:
         return [note["text"] for note in self.version.notes]
 
     def groups(self, one: EvaluatedMeasure) -> list[list[str]]:
-        groups: dict[int, list[str]] = defaultdict(list)
-        for row in self.results[one.pk]:
-            groups[row.group or 0].append(row.run.name)
+        groups = group_values((row.group or 0, row.run.name) for row in self.results[one.pk])
         return [groups[number] for number in sorted(groups)]
 
     def record(self, *, per_topic: bool = True) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median_high
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from django.db.models import Max
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
+from annotation.bulk import group_values
 from presentation.numbers import format_number, format_percent
 from presentation.progress import Progress
 from results.kinds import Chart, Chosen, Computed, Given, register_kind
@@ -59,11 +59,11 @@ def estimate_reuse(
 
 
 def group_runs(files: Sequence[CollectionFile], outside: Sequence[str]) -> dict[str, list[str]]:
-    families: dict[str, list[str]] = defaultdict(list)
-    for file in files:
-        if file.kind == Kind.RUN and file.family and file.name not in outside:
-            families[file.family].append(file.name)
-    return dict(families)
+    return group_values(
+        (file.family, file.name)
+        for file in files
+        if file.kind == Kind.RUN and file.family and file.name not in outside
+    )
 
 
 def find_pool_depth(files: Sequence[CollectionFile]) -> int | None:
@@ -79,10 +79,8 @@ def find_pool_depth(files: Sequence[CollectionFile]) -> int | None:
     if depth := made.settings.get("depth"):
         deepest_rank = slots.aggregate(rank=Max("source_rank"))["rank"]
         return min(int(depth), deepest_rank or int(depth))
-    deepest: dict[str, list[int]] = defaultdict(list)
     ranks = slots.order_by().values_list("source", "topic").annotate(rank=Max("source_rank"))
-    for source, _topic, rank in ranks:
-        deepest[source].append(rank)
+    deepest = group_values((source, rank) for source, _topic, rank in ranks)
     return max((int(median_high(each)) for each in deepest.values()), default=None)
 
 
