@@ -16,10 +16,11 @@ RetrievalError
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 from django.utils.translation import gettext as _, ngettext
 
-from error_codes import CorrectableError
+from error_codes import CodedText, CorrectableError
 
 MOST_PLACES = 3
 
@@ -55,6 +56,10 @@ class FileFaults(RetrievalError):
         self.codes = [getattr(problem, "code", "") for _line, problem in self.faults]
         code = next(iter(self.codes), "")
         super().__init__("\n".join([*lines, _("Nothing was computed.")]), code=code)
+
+    @classmethod
+    def of_one(cls, path: Path, problem: str, code: str, *, line: int | None = None) -> Self:
+        return cls(path, [(line, CodedText(problem, code))])
 
 
 def _place(lines: Sequence[int | None], name: str) -> str:

@@ -387,8 +387,7 @@ def _require_complete(
     text = ngettext(
         "it lacks {n} value, the first of {named}.", "it lacks {n} values, the first of {named}.", n
     )
-    problem = CodedText(text.format(n=f"{n:,}", named=named), code="incomplete")
-    raise TrecFileFaults(path, [(None, problem)])
+    raise TrecFileFaults.of_one(path, text.format(n=f"{n:,}", named=named), "incomplete")
 
 
 def _few(name: str, n: int) -> str:

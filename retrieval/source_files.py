@@ -20,7 +20,6 @@ from annotation.readers.archives import (
 )
 from annotation.readers.pictures import NoPictures
 from annotation.readers.rows import storable
-from error_codes import CodedText
 from presentation.files import reason_of
 from retrieval.exceptions import PoolFileFaults
 from retrieval.models import CollectionFile
@@ -71,10 +70,11 @@ def _require_bearable(path: Path) -> None:
     n_bytes = sum(column.total_uncompressed_size for column in columns)
     if max(n * BYTES_A_NUMBER, n_bytes) > MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2:
         most = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES
-        problem = CodedText(
-            _("unpacked it has more than {n} MiB.").format(n=f"{most:,}"), code="too_large_unpacked"
+        raise PoolFileFaults.of_one(
+            path,
+            _("unpacked it has more than {n} MiB.").format(n=f"{most:,}"),
+            "too_large_unpacked",
         )
-        raise PoolFileFaults(path, [(None, problem)])
 
 
 def _unzipped(path: Path, folder: Path) -> Path:
@@ -86,17 +86,17 @@ def _unzipped(path: Path, folder: Path) -> Path:
             arrays = [one for one in members if one.filename.endswith(".npy")]
             names = [one for one in members if one.filename.endswith((".ids", ".txt"))]
             if len(arrays) != 1 or len(names) != 1:
-                problem = CodedText(
+                raise PoolFileFaults.of_one(
+                    path,
                     _("a zip of vectors holds one .npy file and one .ids file of names."),
-                    code="no_array",
+                    "no_array",
                 )
-                raise PoolFileFaults(path, [(None, problem)])
             if sum(one.file_size for one in members) > most:
-                problem = CodedText(
+                raise PoolFileFaults.of_one(
+                    path,
                     _("unpacked it has more than {n} MiB.").format(n=f"{most // 1024**2:,}"),
-                    code="too_large_unpacked",
+                    "too_large_unpacked",
                 )
-                raise PoolFileFaults(path, [(None, problem)])
             array, ids = folder / "vectors.npy", folder / "vectors.ids"
             for member, copy in ((arrays[0], array), (names[0], ids)):
                 with archive.open(member) as source, copy.open("wb") as target:
@@ -104,11 +104,11 @@ def _unzipped(path: Path, folder: Path) -> Path:
     except UNPACKING_ERRORS as error:
         if isinstance(error, OSError) and error.errno:  # of the disk, not of what is read
             raise
-        problem = CodedText(
+        raise PoolFileFaults.of_one(
+            path,
             _("it is not a zip that can be unpacked: {error}.").format(error=reason_of(error)),
-            code="zip_damaged",
-        )
-        raise PoolFileFaults(path, [(None, problem)]) from None
+            "zip_damaged",
+        ) from None
     return array
 
 

@@ -30,7 +30,6 @@ from annotation.study_files import (
     register_file,
     register_table,
 )
-from error_codes import CodedText
 from presentation.files import write_whole
 from presentation.row_files import RowFile
 from presentation.spreadsheets import csv_parts
@@ -202,8 +201,9 @@ def _catalogue(path: Path, readings: FileReadings) -> dict[str, int]:
     for line, text in each_text_line(path, PoolFileFaults, report=report):
         name = text.strip()
         if numbers.setdefault(name, line - 1) != line - 1:
-            problem = CodedText(f"'{name}' is on line {numbers[name] + 1} already.", "repeated")
-            raise PoolFileFaults(path, [(line, problem)])
+            raise PoolFileFaults.of_one(
+                path, f"'{name}' is on line {numbers[name] + 1} already.", "repeated", line=line
+            )
     return numbers
 
 

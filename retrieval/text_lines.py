@@ -70,19 +70,20 @@ def each_text_line(
             while line := lines.readline(LONGEST_LINE + 1):
                 number += 1
                 if len(line) > LONGEST_LINE:
-                    problem = CodedText(
-                        f"it is longer than {LONGEST_LINE:,} characters.", code="too_long"
+                    raise refused.of_one(
+                        path,
+                        f"it is longer than {LONGEST_LINE:,} characters.",
+                        "too_long",
+                        line=number,
                     )
-                    raise refused(path, [(number, problem)])
                 if report is not None:
                     report.n_rows += 1
                     if line.isspace():
                         report.leave_out(BLANK_ROW, place_of_line(number))
                 yield number, line.removesuffix("\n")
     except OSError as error:
-        problem = CodedText(f"it cannot be read: {error.strerror or error}.", code="unreadable")
-        raise refused(path, [(None, problem)]) from None
-    except UnicodeDecodeError:
-        raise refused(
-            path, [(None, CodedText("it is not UTF-8. Save it as UTF-8.", code="not_utf8"))]
+        raise refused.of_one(
+            path, f"it cannot be read: {error.strerror or error}.", "unreadable"
         ) from None
+    except UnicodeDecodeError:
+        raise refused.of_one(path, "it is not UTF-8. Save it as UTF-8.", "not_utf8") from None

@@ -285,14 +285,13 @@ def each_record(
     if len(content) > MOST_BYTES:
         size = MOST_BYTES // 1024**2
         text = f"it is JSON of more than {size} MiB. Save it as lines with TREC's columns."
-        raise TrecFileFaults(path, [(None, CodedText(text, "too_large"))])
+        raise TrecFileFaults.of_one(path, text, "too_large")
     value = _parsed(path, content, None)
     if isinstance(value, Pairs):
         for topic, documents in value:
             if not isinstance(documents, Pairs):
                 problem = 'its value is not an object of documents, such as {"d1": 1}.'
-                text = CodedText(f"topic {topic[:40]}: {problem}", "not_object")
-                raise TrecFileFaults(path, [(None, text)])
+                raise TrecFileFaults.of_one(path, f"topic {topic[:40]}: {problem}", "not_object")
             if not documents:
                 report.leave_out(NO_DOCUMENTS, f"topic {topic[:40]}")
             for document, each in documents:
@@ -311,8 +310,9 @@ def each_table_record(
             fields = Pairs((name, row.text(name).strip()) for name in row.fields)
             yield row.place.lower(), _named(path, row.line, fields, kind)
     except ImportRefused as refused:
-        text = CodedText(refused.problem, refused.code)
-        raise TrecFileFaults(path, [(refused.line, text)]) from None
+        raise TrecFileFaults.of_one(
+            path, refused.problem, refused.code, line=refused.line
+        ) from None
 
 
 def _each_line(
@@ -360,7 +360,7 @@ def _named(path: Path, line: int | None, record: Any, kind: FileKind) -> Named:
         "a record has a topic (query_id), a document (doc_id) and a "
         f"{'score' if kind == 'run' else 'grade (relevance)'}."
     )
-    raise TrecFileFaults(path, [(line, CodedText(problem, "fields"))])
+    raise TrecFileFaults.of_one(path, problem, "fields", line=line)
 
 
 def _value_column(kind: FileKind) -> str:

@@ -169,10 +169,9 @@ def read_assessors(path: Path) -> dict[str, RelevanceGrades]:
         rows[assessor[0]].append((topic, document, int(grade)))
     if len(rows) < 2:
         name = _quoted(next(iter(rows)))
-        problem = CodedText(
-            f"all lines have {name} in column 2, which names the assessor.", code="one_assessor"
+        raise TrecFileFaults.of_one(
+            path, f"all lines have {name} in column 2, which names the assessor.", "one_assessor"
         )
-        raise TrecFileFaults(path, [(None, problem)])
     reading = lines.report()
     return {assessor: _grades_of(path, rows[assessor], reading) for assessor in sorted(rows)}
 
@@ -285,8 +284,9 @@ def _copy_as_utf8(path: Path, file: IO[bytes], encoding: str, copy: IO[bytes]) -
 def _require_size(path: Path, n_bytes: int) -> None:
     if n_bytes > MOST_BYTES:
         size = f"{MOST_BYTES // 1024**3} GB"
-        problem = CodedText(f"it is larger than {size}. Split it by topic.", code="too_large")
-        raise TrecFileFaults(path, [(None, problem)])
+        raise TrecFileFaults.of_one(
+            path, f"it is larger than {size}. Split it by topic.", "too_large"
+        )
 
 
 def _blocks(path: Path, file: IO[bytes], layout: Layout) -> Iterator[bytes]:
@@ -347,9 +347,7 @@ def _lines_of(path: Path, file: IO[bytes], layout: Layout) -> _Lines:
         names_assessors = layout.kind == "qrels" and lines.has_repeats and len(lines.iterations) > 1
         raise TrecFileFaults(path, faults, ASSESSORS_HINT if names_assessors else "")
     if not lines.values:
-        raise TrecFileFaults(
-            path, [(None, CodedText(f"there is no line in it. {lines.form}", code="no_lines"))]
-        )
+        raise TrecFileFaults.of_one(path, f"there is no line in it. {lines.form}", "no_lines")
     return lines
 
 

@@ -26,7 +26,6 @@ from annotation.readers.pictures import Folder, PictureSource, read_picture
 from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import kind_of
-from error_codes import CodedText
 from retrieval.exceptions import PoolFileFaults
 from retrieval.pools.records import Pool, Slot, Target
 from retrieval.text_lines import each_table_row, each_text_line, take_rows
@@ -97,11 +96,12 @@ def read_catalogue(
 
     def take(row: Row) -> None:
         if not lines and _present(row, NAMES) is None:
-            problem = CodedText(
+            raise PoolFileFaults.of_one(
+                path,
                 f"there is no column for the document's name, such as {NAMES[0]}.",
-                code="missing_column",
+                "missing_column",
+                line=1,
             )
-            raise PoolFileFaults(path, [(1, problem)])
         document = _document(row, source)
         if document.docno in documents:
             first = lines[document.docno]
@@ -120,12 +120,13 @@ def document_names(path: Path, *, report: ReadingReport | None = None) -> list[s
 
     def take(row: Row) -> None:
         if (column := _present(row, NAMES)) is None:
-            problem = CodedText(
+            raise PoolFileFaults.of_one(
+                path,
                 f"there is no column for the document's name, such as {NAMES[0]}. A list that has "
                 "a name a line and no columns is a .txt file.",
-                code="missing_column",
+                "missing_column",
+                line=1,
             )
-            raise PoolFileFaults(path, [(1, problem)])
         name = require_name(row, column)
         if lines.setdefault(name, row.line) != row.line:
             raise row.refuse(f"document {name} is in line {lines[name]} already.")
@@ -318,17 +319,19 @@ def _rows(path: Path, columns: Sequence[str], report: ReadingReport | None) -> l
     lines = each_text_line(path, PoolFileFaults, report=report)
     rows = _few(path, (Row(path, line, {columns[0]: text}) for line, text in lines if text.strip()))
     if not rows:
-        raise PoolFileFaults(path, [(None, CodedText("it holds no targets.", code="no_targets"))])
+        raise PoolFileFaults.of_one(path, "it holds no targets.", "no_targets")
     return rows
 
 
 def _few(path: Path, rows: Iterator[Row]) -> list[Row]:
     few = list(islice(rows, MOST_TARGETS + 1))
     if len(few) > MOST_TARGETS:
-        problem = CodedText(
-            f"it has more than {MOST_TARGETS:,} targets. Split it.", code="too_many_targets"
+        raise PoolFileFaults.of_one(
+            path,
+            f"it has more than {MOST_TARGETS:,} targets. Split it.",
+            "too_many_targets",
+            line=few[-1].line,
         )
-        raise PoolFileFaults(path, [(few[-1].line, problem)])
     return few
 
 

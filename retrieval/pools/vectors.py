@@ -89,11 +89,10 @@ def read_vectors(path: Path, names: Path | None = None, *, most_rows: int = MOST
             beside = names or _names_beside(path)
             return _require_finite(path, _read_npy(path, beside, most_rows))
     except OSError as error:
-        problem = CodedText(f"it cannot be read: {error.strerror or error}.", code="unreadable")
-        raise PoolFileFaults(path, [(None, problem)]) from None
-    raise PoolFileFaults(
-        path, [(None, CodedText("it is neither a .npy file nor Parquet.", code="not_vectors"))]
-    )
+        raise PoolFileFaults.of_one(
+            path, f"it cannot be read: {error.strerror or error}.", "unreadable"
+        ) from None
+    raise PoolFileFaults.of_one(path, "it is neither a .npy file nor Parquet.", "not_vectors")
 
 
 def _first_infinite(block: NDArray[np.float32]) -> int | None:
@@ -107,11 +106,12 @@ def _require_finite(path: Path, vectors: Vectors) -> Vectors:
             block = np.asarray(vectors.array[start : start + BLOCK_ROWS], dtype=np.float32)
         if (row := _first_infinite(block)) is not None:
             name = vectors.names[start + row]
-            problem = CodedText(
+            raise PoolFileFaults.of_one(
+                path,
                 f"the vector of {name} is not finite in single precision. Leave it out.",
-                code="not_finite",
+                "not_finite",
+                line=start + row + 1,
             )
-            raise PoolFileFaults(path, [(start + row + 1, problem)])
     return vectors
 
 
@@ -133,11 +133,11 @@ def _names_beside(path: Path) -> Path:
     for ending in ENDINGS_OF_NAMES:
         if (beside := path.with_suffix(ending)).is_file():
             return beside
-    problem = CodedText(
+    raise PoolFileFaults.of_one(
+        path,
         f"there is no file of names beside it, such as {path.stem}.ids with a name a line.",
-        code="names_missing",
+        "names_missing",
     )
-    raise PoolFileFaults(path, [(None, problem)])
 
 
 def _read_npy(path: Path, names_path: Path, most_rows: int) -> Vectors:
@@ -145,25 +145,23 @@ def _read_npy(path: Path, names_path: Path, most_rows: int) -> Vectors:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     # the header is Python's syntax
     except (ValueError, OverflowError, TypeError, TokenError) as error:
-        raise PoolFileFaults(
-            path,
-            [(None, CodedText(f"numpy cannot read it: {reason_of(error)}.", code="unreadable"))],
+        raise PoolFileFaults.of_one(
+            path, f"numpy cannot read it: {reason_of(error)}.", "unreadable"
         ) from None
     if array.ndim != 2 or not array.shape[1] or array.dtype.kind != "f":
-        problem = CodedText(
+        raise PoolFileFaults.of_one(
+            path,
             f"it holds {array.dtype} of shape {array.shape}. Save a row of floats a document.",
-            code="not_floats",
+            "not_floats",
         )
-        raise PoolFileFaults(path, [(None, problem)])
     if not len(array):
-        raise PoolFileFaults(path, [(None, CodedText("it holds no rows.", code="no_rows"))])
+        raise PoolFileFaults.of_one(path, "it holds no rows.", "no_rows")
     _require_few_rows(path, len(array), most_rows)
     names, n_names = _read_names(names_path, len(array))
     if n_names != len(array):
-        problem = CodedText(
-            f"it has {len(array):,} rows, and {names_path.name} {n_names:,} names.", code="n_names"
+        raise PoolFileFaults.of_one(
+            path, f"it has {len(array):,} rows, and {names_path.name} {n_names:,} names.", "n_names"
         )
-        raise PoolFileFaults(path, [(None, problem)])
     return Vectors(names, array, f"embeddings|file:{path.name}|sha256:{file_digest(path)}")
 
 
@@ -182,11 +180,11 @@ def _read_names(path: Path, n_rows: int) -> tuple[list[str], int]:
 
 def _require_few_rows(path: Path, n_rows: int, most: int) -> None:
     if n_rows > most:
-        problem = CodedText(
+        raise PoolFileFaults.of_one(
+            path,
             f"it has {n_rows:,} vectors, where {most:,} are the most. Split it.",
-            code="too_many_vectors",
+            "too_many_vectors",
         )
-        raise PoolFileFaults(path, [(None, problem)])
 
 
 class _Names:
@@ -251,11 +249,11 @@ def _read_parquet(path: Path, most_rows: int) -> Vectors:
                 names.take(name)
             n += len(rows)
     except pa.ArrowException as error:
-        raise PoolFileFaults(
-            path, [(None, CodedText(f"it is not Parquet: {reason_of(error)}.", code="not_parquet"))]
+        raise PoolFileFaults.of_one(
+            path, f"it is not Parquet: {reason_of(error)}.", "not_parquet"
         ) from None
     if array is None:
-        raise PoolFileFaults(path, [(None, CodedText("it holds no rows.", code="no_rows"))])
+        raise PoolFileFaults.of_one(path, "it holds no rows.", "no_rows")
     return Vectors(names.all(), array, f"embeddings|file:{path.name}|sha256:{file_digest(path)}")
 
 
@@ -270,9 +268,8 @@ def _names_in(path: Path, column: Any, n_before: int) -> list[str]:
         if len(rows := np.flatnonzero(long[codes])):
             row, code = int(rows[0]), int(codes[rows[0]])
             name = column.dictionary[code].as_py()
-            raise PoolFileFaults(
-                path,
-                [(n_before + row + 1, CodedText(f"{name[:40]}… {TOO_LONG}", code="name_too_long"))],
+            raise PoolFileFaults.of_one(
+                path, f"{name[:40]}… {TOO_LONG}", "name_too_long", line=n_before + row + 1
             )
     return ["" if name is None else str(name) for name in column.to_pylist()]
 
@@ -298,10 +295,9 @@ def _parquet_columns(path: Path, schema: Any) -> tuple[str, str]:
         and (kinds.is_floating(each.type.value_type) or kinds.is_integer(each.type.value_type))
     ]
     if not names or not lists:
-        problem = CodedText(
-            "it needs a column of names and one of lists of numbers.", code="columns"
+        raise PoolFileFaults.of_one(
+            path, "it needs a column of names and one of lists of numbers.", "columns"
         )
-        raise PoolFileFaults(path, [(None, problem)])
     return names[0], lists[0]
 
 
@@ -310,21 +306,11 @@ def _matrix(path: Path, column: Any, n_before: int) -> NDArray[np.float32]:
     odd: Integers = np.flatnonzero(~(lengths == lengths[:1]))
     if len(odd) or column.null_count:
         row = n_before + (int(odd[0]) if len(odd) else 0) + 1
-        raise PoolFileFaults(
-            path,
-            [
-                (
-                    row,
-                    CodedText(
-                        "its vector has another length than the first.", code="lengths_differ"
-                    ),
-                )
-            ],
+        raise PoolFileFaults.of_one(
+            path, "its vector has another length than the first.", "lengths_differ", line=row
         )
     if not lengths[0]:
-        raise PoolFileFaults(
-            path, [(n_before + 1, CodedText("its vector is empty.", code="empty"))]
-        )
+        raise PoolFileFaults.of_one(path, "its vector is empty.", "empty", line=n_before + 1)
     values = column.flatten().to_numpy(zero_copy_only=False)
     return np.asarray(values, dtype=np.float32).reshape(len(lengths), -1)
 
