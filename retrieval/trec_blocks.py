@@ -284,8 +284,11 @@ def each_record(
     content = first + file.read(MOST_BYTES + 1 - len(first))
     if len(content) > MOST_BYTES:
         size = MOST_BYTES // 1024**2
-        text = f"it is JSON of more than {size} MiB. Save it as lines with TREC's columns."
-        raise TrecFileFaults.of_one(path, text, "too_large")
+        raise TrecFileFaults.of_one(
+            path,
+            f"it is JSON of more than {size} MiB. Save it as lines with TREC's columns.",
+            "too_large",
+        )
     value = _parsed(path, content, None)
     if isinstance(value, Pairs):
         for topic, documents in value:

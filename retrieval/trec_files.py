@@ -231,17 +231,29 @@ def _report(layout: Layout, n_rows: int) -> ReadingReport:
     reading = ReadingReport(n_rows=n_rows)
     if layout.header_line:
         names = ", ".join(layout.columns)
-        text = f"Line {layout.header_line} is a header: {names}."
-        reading.note(CodedText(text, code="header_row"))
+        reading.note(
+            CodedText(f"Line {layout.header_line} is a header: {names}.", code="header_row")
+        )
     elif layout.value_column == "rank":
-        text = "The file has ranks without scores, as of MS MARCO: the first rank is the best."
-        reading.note(CodedText(text, code="ranks_without_scores"))
+        reading.note(
+            CodedText(
+                "The file has ranks without scores, as of MS MARCO: the first rank is the best.",
+                code="ranks_without_scores",
+            )
+        )
     elif not layout.is_json and layout.columns != TREC[layout.kind]:
-        text = f"The columns are read as {', '.join(layout.columns)}."
-        reading.note(CodedText(text, code="columns_guessed"))
+        reading.note(
+            CodedText(
+                f"The columns are read as {', '.join(layout.columns)}.", code="columns_guessed"
+            )
+        )
     if not layout.value_column:
-        text = "The file has pairs without grades, as of MS MARCO: each has the grade 1."
-        reading.note(CodedText(text, code="pairs_without_grades"))
+        reading.note(
+            CodedText(
+                "The file has pairs without grades, as of MS MARCO: each has the grade 1.",
+                code="pairs_without_grades",
+            )
+        )
     return reading
 
 
@@ -444,32 +456,35 @@ class _Lines:
             return self._grade(text)
         if self.layout.value_column == "rank":
             if not INTEGER.fullmatch(text):
-                problem = f"the rank {_quoted(text)} is not a whole number."
-                return CodedText(problem, code="rank"), 0
+                return CodedText(f"the rank {_quoted(text)} is not a whole number.", code="rank"), 0
             return None, int(text)
         if not NUMBER.fullmatch(text):
             point = " Write a decimal point, and no comma." if "," in text else ""
-            problem = f"the score {_quoted(text)} is not a number.{point}"
-            return CodedText(problem, code="score"), 0
+            return CodedText(f"the score {_quoted(text)} is not a number.{point}", code="score"), 0
         if isnan(score := float(text)):
-            problem = "the score is NaN, which has no place in an order."
-            return CodedText(problem, code="score_nan"), 0
+            return CodedText(
+                "the score is NaN, which has no place in an order.", code="score_nan"
+            ), 0
         if isinf(score) and "inf" not in text.lower():
-            problem = f"the score {_quoted(text)} is beyond the range of 64-bit floats."
-            return CodedText(problem, code="score_range"), 0
+            return CodedText(
+                f"the score {_quoted(text)} is beyond the range of 64-bit floats.",
+                code="score_range",
+            ), 0
         return None, score
 
     def _grade(self, text: str) -> tuple[CodedText | None, float]:
         parts = WHOLE.fullmatch(text)
         if not parts:
             point = " Write it without a comma." if "," in text else ""
-            problem = f"the grade {_quoted(text)} is not a whole number.{point}"
-            return CodedText(problem, code="grade"), 0
+            return CodedText(
+                f"the grade {_quoted(text)} is not a whole number.{point}", code="grade"
+            ), 0
         # one that is too long to be read as a number is too large to be a grade
         if len(parts[1]) > 20 or not LOWEST_GRADE <= int(parts[1]) <= HIGHEST_GRADE:
             limits = f"{LOWEST_GRADE} and {HIGHEST_GRADE}"
-            problem = f"the grade {_quoted(text)} is not between {limits}."
-            return CodedText(problem, code="grade_range"), 0
+            return CodedText(
+                f"the grade {_quoted(text)} is not between {limits}.", code="grade_range"
+            ), 0
         self.n_decimal += bool(parts[2])
         return None, int(parts[1])
 

@@ -233,8 +233,9 @@ def problem_of_text(start: bytes) -> str:
             text += " " + _("Save it as CSV with a header.")
         return CodedText(text, code="not_text")
     if _is_binary(start):
-        text = _("it is not text: too much of it cannot be read as characters.")
-        return CodedText(text, code="not_text")
+        return CodedText(
+            _("it is not text: too much of it cannot be read as characters."), code="not_text"
+        )
     return ""
 
 

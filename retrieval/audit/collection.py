@@ -125,8 +125,9 @@ def _alternatives(row: Row) -> Alternatives:
 def _start(row: Row) -> Alternatives:
     match = QID.fullmatch(row.text("qid").strip())
     if match is None:
-        problem = "it is not a target and its alternatives by number, such as u2389,711,3867-t0."
-        raise row.refuse(problem, "qid")
+        raise row.refuse(
+            "it is not a target and its alternatives by number, such as u2389,711,3867-t0.", "qid"
+        )
     target, *numbers = match[1].split(",")
     start = _number(row, "docid", row.required("docid"))
     return Alternatives(row.line, target, tuple(numbers), start=start)
@@ -152,13 +153,21 @@ def _defects(rows: Sequence[Alternatives]) -> Iterator[Finding]:
         )
     repeated = [row for row in rows if len(set(row.alternatives)) < len(row.alternatives)]
     if repeated:
-        text = f"{count_of(len(repeated), 'topic')} of {len(rows):,} list an alternative twice"
-        yield _finding("alternative_twice", text, repeated, rows)
+        yield _finding(
+            "alternative_twice",
+            f"{count_of(len(repeated), 'topic')} of {len(rows):,} list an alternative twice",
+            repeated,
+            rows,
+        )
     seen: dict[str, Alternatives] = {}
     again = [row for row in rows if seen.setdefault(row.target, row) is not row]
     if again:
-        text = f"{count_of(len(again), 'row')} of a target that an earlier row has already"
-        yield _finding("topic_twice", text, again, rows)
+        yield _finding(
+            "topic_twice",
+            f"{count_of(len(again), 'row')} of a target that an earlier row has already",
+            again,
+            rows,
+        )
 
 
 def _finding(

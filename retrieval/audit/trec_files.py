@@ -69,8 +69,9 @@ def audit_run(path: Path, n_lines: int, qrels: Sequence[RelevanceGrades]) -> Aud
 def _reading_findings(report: ReadingReport) -> Iterator[Finding]:
     for each in report.left_out.values():
         lines = f"{count_of(each.n, 'line')} left out ({', '.join(each.places)})"
-        text = f"{lines}: {each.reason}"
-        yield Finding(name=each.reason.code, severity="note", text=text, n=each.n)
+        yield Finding(
+            name=each.reason.code, severity="note", text=f"{lines}: {each.reason}", n=each.n
+        )
     for note in report.notes:
         yield Finding(name=note.code, severity="note", text=str(note).rstrip("."))
 
@@ -200,8 +201,11 @@ def _run_facts(run: Run) -> dict[str, Any]:
 def _run_findings(run: Run) -> Iterator[Finding]:
     n = len(run.topics)
     if not run.tag:
-        text = "the last column, the run's name, is not the same in all lines"
-        yield Finding(name="several_tags", severity="note", text=text)
+        yield Finding(
+            name="several_tags",
+            severity="note",
+            text="the last column, the run's name, is not the same in all lines",
+        )
     if run.n_infinite:
         text = f"{count_of(run.n_infinite, 'infinite score')}, which sort well and are rarely meant"
         yield Finding(name="infinite_scores", severity="note", text=text, n=run.n_infinite)

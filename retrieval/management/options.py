@@ -114,25 +114,43 @@ def evaluation_readings(
 ) -> FileReadings:
     of_qrels = deepcopy(grades.reading)
     if n := int((grades.grade < 0).sum()):
-        text = f"{count_of(n, 'document')} with a grade below 0: pooled and not judged."
-        of_qrels.note(CodedText(text, "grades_below_zero"))
+        of_qrels.note(
+            CodedText(
+                f"{count_of(n, 'document')} with a grade below 0: pooled and not judged.",
+                "grades_below_zero",
+            )
+        )
     listed = {topic for run in runs for topic in run.topics}
     if n := sum(topic not in listed for topic in grades.topics):
-        text = f"{count_of(n, 'topic')} of {len(grades.topics):,} in no run."
-        of_qrels.note(CodedText(text, "topics_in_no_run"))
+        of_qrels.note(
+            CodedText(
+                f"{count_of(n, 'topic')} of {len(grades.topics):,} in no run.", "topics_in_no_run"
+            )
+        )
     readings = FileReadings([FileReading(grades.path, of_qrels)])
     for run, counts in zip(runs, evaluation.runs, strict=True):
         report = deepcopy(run.reading)
         if counts.n_foreign:
             reason = f"its topic is none of {grades.path.name}"
-            topics = f"{count_of(counts.n_foreign, 'topic')}"
-            report.leave_out(CodedText(reason, "foreign_topic"), topics, counts.n_foreign_lines)
+            report.leave_out(
+                CodedText(reason, "foreign_topic"),
+                count_of(counts.n_foreign, "topic"),
+                counts.n_foreign_lines,
+            )
         if counts.n_missing:
-            text = f"{count_of(counts.n_missing, 'topic')} of {grades.path.name} without a list."
-            report.note(CodedText(text, "missing_topics"))
+            report.note(
+                CodedText(
+                    f"{count_of(counts.n_missing, 'topic')} of {grades.path.name} without a list.",
+                    "missing_topics",
+                )
+            )
         if counts.n_unjudged:
-            text = f"{count_of(counts.n_unjudged, 'document')} without a judgment."
-            report.note(CodedText(text, "unjudged_documents"))
+            report.note(
+                CodedText(
+                    f"{count_of(counts.n_unjudged, 'document')} without a judgment.",
+                    "unjudged_documents",
+                )
+            )
         readings.add(run.path, report)
     return readings
 

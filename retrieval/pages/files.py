@@ -165,8 +165,9 @@ def content(request: HttpRequest, slug: str, file_id: int) -> StreamingHttpRespo
     """Access: those who may export. The file as it was sent."""
     row = file_for(request, slug, file_id, Permission.EXPORT)
     response = StreamingHttpResponse(_parts(row), content_type="application/octet-stream")
-    name = f"{slug}-{row.kind}-{row.pk}.txt"
-    name_download(request, response, row.collection, name, file=row.file_name)
+    name_download(
+        request, response, row.collection, f"{slug}-{row.kind}-{row.pk}.txt", file=row.file_name
+    )
     return response
 
 

@@ -110,8 +110,14 @@ def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpRespons
         raise Http404("There is no evaluation yet.")
     content_type, content = _write_file(StoredEvaluation(version), name)
     response = StreamingHttpResponse(content, content_type=content_type)
-    file = f"{slug}-{version.number}-{name}"
-    name_download(request, response, collection, file, file=name, version=version.number)
+    name_download(
+        request,
+        response,
+        collection,
+        f"{slug}-{version.number}-{name}",
+        file=name,
+        version=version.number,
+    )
     return response
 
 

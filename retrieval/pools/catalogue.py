@@ -105,8 +105,10 @@ def read_catalogue(
         document = _document(row, source)
         if document.docno in documents:
             first = lines[document.docno]
-            repeated = f"document {document.docno} is in line {first} already. Keep one of the two."
-            raise row.refuse(repeated, code="twice")
+            raise row.refuse(
+                f"document {document.docno} is in line {first} already. Keep one of the two.",
+                code="twice",
+            )
         documents[document.docno], lines[document.docno] = document, row.line
 
     rows = each_table_row(path, PoolFileFaults, report=report)

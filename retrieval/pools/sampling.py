@@ -177,8 +177,7 @@ def targets_of_source(source: RunSource | EmbeddingSource) -> list[Target]:
 
 def _too_many(n: int, n_available: int, column: str) -> SampleUnfit:
     available = count_of(n_available, "target")
-    text = f"{n:,} are to be drawn, where {available} have a value of {column}."
-    return SampleUnfit("n", text)
+    return SampleUnfit("n", f"{n:,} are to be drawn, where {available} have a value of {column}.")
 
 
 def require_possible(

@@ -182,8 +182,9 @@ class AuditKind(CollectionKind):
         yield sentence("files_read", text, n=len(files))
         yield from _describe_pools(files)
         if unknown := [one["file"] for one in files if one["kind"] == "unknown"]:
-            text = _("Not recognised: {names}.")
-            yield sentence("files_not_recognized", text, names=", ".join(unknown))
+            yield sentence(
+                "files_not_recognized", _("Not recognised: {names}."), names=", ".join(unknown)
+            )
         yield from _describe_claims(list_claims(result.record))
 
     def charts(self, result: Result) -> Iterator[Chart]:

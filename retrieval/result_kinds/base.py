@@ -124,8 +124,9 @@ def offer_samples(collection: Collection) -> Choices:
 
 
 def title_sample(sample: Result) -> str:
-    text = _("all targets that sample {number} was drawn from ({n} drawn)")
-    return str(text).format(number=sample.number, n=format(sample.facts["n_topics"], ","))
+    return str(_("all targets that sample {number} was drawn from ({n} drawn)")).format(
+        number=sample.number, n=format(sample.facts["n_topics"], ",")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -396,16 +396,20 @@ class ComparisonKind(RunsKind):
         values = {"measure": find_measure(result, "pairs"), "names": quoted}
         pairs = _select_pairs(result)
         if any(pair["n_swapped_significantly"] for pair in pairs):
-            text = _("Who judged changes which run is better by {measure}.")
-            return sentence("decided_order_changes", text, **values)
+            return sentence(
+                "decided_order_changes",
+                _("Who judged changes which run is better by {measure}."),
+                **values,
+            )
         if any(pair["n_swapped"] for pair in pairs):
             text = _(
                 "The order of the runs by {measure} changes with {names} only where no test "
                 "decides which run is better."
             )
             return sentence("undecided_order_changes", text, **values)
-        text = _("The runs come in the same order by {measure} under {names}.")
-        return sentence("same_order", text, **values)
+        return sentence(
+            "same_order", _("The runs come in the same order by {measure} under {names}."), **values
+        )
 
     def details(self, result: Result) -> Iterator[str]:
         pairs = sorted(_select_pairs(result), key=lambda pair: -pair["n_swapped_significantly"])

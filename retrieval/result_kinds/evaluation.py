@@ -57,8 +57,9 @@ class EvaluationKind(RunsKind):
 
     def explain_missing(self, offered: Chosen) -> str:
         if not offered["runs"]:
-            text = _("An evaluation needs runs and qrels; there are no runs yet.")
-            return CodedText(text, code="no_runs")
+            return CodedText(
+                _("An evaluation needs runs and qrels; there are no runs yet."), code="no_runs"
+            )
         if offered["qrels"]:
             return ""
         if offered["assessors"]:
@@ -67,8 +68,9 @@ class EvaluationKind(RunsKind):
                 "grades yet. Make qrels of them by a rule."
             )
             return CodedText(text, code="only_assessors")
-        text = _("An evaluation needs runs and qrels; there are no qrels yet.")
-        return CodedText(text, code="no_qrels")
+        return CodedText(
+            _("An evaluation needs runs and qrels; there are no qrels yet."), code="no_qrels"
+        )
 
     def check_request(self, chosen: Chosen, settings: Mapping[str, Any]) -> None:
         if not chosen["runs"]:
@@ -123,8 +125,9 @@ def _weighted(
         topic: (inclusion, float(stratum) if stratum else nan)
         for topic, inclusion, stratum in rows.values_list("topic", "inclusion", "stratum")
     }
-    name = f"sample {sample.number}"
-    return weighted_means(evaluation, topic_weights(name, evaluation.topics, drawn))
+    return weighted_means(
+        evaluation, topic_weights(f"sample {sample.number}", evaluation.topics, drawn)
+    )
 
 
 def _write(version: Result, evaluation: Evaluation, weighted: WeightedMeans | None) -> None:

@@ -171,11 +171,17 @@ class MachineKind(RunsKind):
                 text.format(measure=measure, reason=_explain_gap(result)), code="gap_unknown"
             )
         if all(one["gap_ci_low"] > 0 for one in gaps):
-            text = _("The machine's {measure} is higher than people's for every run.")
-            return sentence("higher", text, measure=measure)
+            return sentence(
+                "higher",
+                _("The machine's {measure} is higher than people's for every run."),
+                measure=measure,
+            )
         if all(one["gap_ci_high"] < 0 for one in gaps):
-            text = _("The machine's {measure} is lower than people's for every run.")
-            return sentence("lower", text, measure=measure)
+            return sentence(
+                "lower",
+                _("The machine's {measure} is lower than people's for every run."),
+                measure=measure,
+            )
         text = _(
             "The machine's {measure} is neither higher than people's for every run nor lower for "
             "every run."
@@ -210,8 +216,9 @@ class MachineKind(RunsKind):
             for rank, one in enumerate(_sort_by_mean(estimates, mean), 1):
                 limits = one.get(f"{prefix}_ci_low"), one.get(f"{prefix}_ci_high")
                 rows.append((one["run"], str(part), rank, one.get(mean), *limits))
-        title = _("The runs by machine and by people")
-        return means_chart("means", title, find_measure(result, "estimates"), rows)
+        return means_chart(
+            "means", _("The runs by machine and by people"), find_measure(result, "estimates"), rows
+        )
 
 
 def _explain_gap(result: Result) -> str:

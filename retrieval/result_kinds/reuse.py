@@ -294,8 +294,10 @@ class ReuseKind(RunsKind):
 
     def explain_missing(self, offered: Chosen) -> str:
         if len(offered["runs"]) < FEWEST or not offered["qrels"]:
-            text = _("Leaving one out needs two pooled runs or more, and the qrels of their pool.")
-            return sentence("reuse_needs", text)
+            return sentence(
+                "reuse_needs",
+                _("Leaving one out needs two pooled runs or more, and the qrels of their pool."),
+            )
         return ""
 
     def check_request(self, chosen: Chosen, settings: Mapping[str, Any]) -> None:
@@ -313,11 +315,17 @@ class ReuseKind(RunsKind):
         one = _find_main(result)
         value, measure = one["underestimate"], one["measure"]
         if value is None:
-            text = _("Nothing is known of how {measure} would treat an outside system.")
-            return sentence("unknown", text, measure=measure)
+            return sentence(
+                "unknown",
+                _("Nothing is known of how {measure} would treat an outside system."),
+                measure=measure,
+            )
         if format_number(abs(value)) == format_number(0):
-            text = _("Expect {measure} of an outside system to be as it would be in the pool.")
-            return sentence("unbiased", text, measure=measure)
+            return sentence(
+                "unbiased",
+                _("Expect {measure} of an outside system to be as it would be in the pool."),
+                measure=measure,
+            )
         code, text = (
             ("too_low", _("Expect {measure} of an outside system to be {value} too low."))
             if value >= 0
@@ -359,12 +367,21 @@ def _describe_interval(one: Row) -> Iterator[str]:
         else ngettext("%(n)d system left out", "%(n)d systems left out", one["n_left_out"])
     ) % {"n": one["n_left_out"]}
     if one["ci_low"] is None:
-        text = _("By {left_out}; too few for an interval: {reason}.")
-        yield sentence("no_interval", text, left_out=left_out, reason=one["reason"])
+        yield sentence(
+            "no_interval",
+            _("By {left_out}; too few for an interval: {reason}."),
+            left_out=left_out,
+            reason=one["reason"],
+        )
         return
     low, high = format_number(one["ci_low"]), format_number(one["ci_high"])
-    text = _("For one further such system: {low} to {high} too low, by {left_out}.")
-    yield sentence("interval", text, low=low, high=high, left_out=left_out)
+    yield sentence(
+        "interval",
+        _("For one further such system: {low} to {high} too low, by {left_out}."),
+        low=low,
+        high=high,
+        left_out=left_out,
+    )
     if one["unit"] == "system":
         text = _(
             "No runs share a family. Similar runs stay in the pool when a run is left out, so a "
@@ -376,8 +393,10 @@ def _describe_interval(one: Row) -> Iterator[str]:
 def _describe_pool(record: Record) -> Iterator[str]:
     depth, share = f"{record['pool_depth']:,}", format_percent(record["share_in_qrels"])
     if record["has_provenance"]:
-        text = _("The pool's own record says, per topic, which documents each run contributed.")
-        yield sentence("provenance", text)
+        yield sentence(
+            "provenance",
+            _("The pool's own record says, per topic, which documents each run contributed."),
+        )
         return
     if record["is_depth_inferred"]:
         text = _(
