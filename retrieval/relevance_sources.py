@@ -112,14 +112,26 @@ def find_study_source(study: Study, *, label_set: int | None, round: int) -> Sou
 
 
 def find_qrels_source(collection: Collection, name: str) -> Source | None:
-    rows = collection.files.usable().qrels().filter(name=name)
-    file = rows.select_related("collection").defer("faults").first()
+    file = (
+        collection.files.usable()
+        .qrels()
+        .filter(name=name)
+        .select_related("collection")
+        .defer("faults")
+        .first()
+    )
     return _of_qrels(file) if file else None
 
 
 def list_embeddings(teams: list[Team]) -> list[tuple[int, str]]:
-    files = CollectionFile.objects.usable().embeddings().filter(collection__team__in=teams)
-    rows = files.select_related("collection").defer("faults").order_by("-pk")
+    rows = (
+        CollectionFile.objects.usable()
+        .embeddings()
+        .filter(collection__team__in=teams)
+        .select_related("collection")
+        .defer("faults")
+        .order_by("-pk")
+    )
     text = _("embeddings {name} of {collection}")
     return [(one.pk, text.format(name=one.name, collection=one.collection)) for one in rows]
 

@@ -345,8 +345,11 @@ def _outside(basis: Basis) -> list[str]:
 
 
 def _wholly_judged(evaluation: Result) -> set[int]:
-    rows = RunResult.objects.filter(version=evaluation, measure__is_primary=True)
-    shares = group_values(rows.values_list("run", "judged"))
+    shares = group_values(
+        RunResult.objects.filter(version=evaluation, measure__is_primary=True).values_list(
+            "run", "judged"
+        )
+    )
     return {
         run for run, of_run in shares.items() if all(one is not None and one >= 1 for one in of_run)
     }

@@ -103,8 +103,11 @@ def _targets(study: Study, pool: Path | None, readings: FileReadings) -> dict[st
         targets = read_pool(pool, report=readings.add(pool)).targets
         return {one.topic: one.docno for one in targets if one.docno}
     versions = PoolStudy.objects.filter(study=study).values("version")
-    rows = PooledTopic.objects.filter(version__in=versions).exclude(docno="")
-    return dict(rows.values_list("topic", "docno"))
+    return dict(
+        PooledTopic.objects.filter(version__in=versions)
+        .exclude(docno="")
+        .values_list("topic", "docno")
+    )
 
 
 def _pools(
@@ -136,16 +139,22 @@ def _pool_rows(
     names_assessors: bool,
 ) -> Iterator[list[Any]]:
     for items in item_stretches(source.study):
-        candidates = Candidate.objects.filter(item__in=items).order_by("position", "pk")
-        rows_of_pools = candidates.values_list("item", "pk", "key")
+        rows_of_pools = (
+            Candidate.objects.filter(item__in=items)
+            .order_by("position", "pk")
+            .values_list("item", "pk", "key")
+        )
         pools = group_values((item, (pk, key)) for item, pk, key in rows_of_pools)
         ticks: dict[int, dict[int, float]] = defaultdict(dict)
         judged = Judgment.objects.filter(submission__item__in=items, candidate__isnull=False)
         judged = judged.filter(question__name=source.scale.question).order_by()
         for submission, candidate, value in judged.values_list("submission", "candidate", "value"):
             ticks[submission][candidate] = value
-        rows = Submission.objects.filter(item__in=items, round=source.round).accepted()
-        in_order = rows.order_by("item__position", "item", "annotator__pseudonym")
+        in_order = (
+            Submission.objects.filter(item__in=items, round=source.round)
+            .accepted()
+            .order_by("item__position", "item", "annotator__pseudonym")
+        )
         names = ("pk", "item", "item__key", "annotator__pseudonym", "is_simulated")
         read = list(in_order.values_list(*names))
         ids = ids_of([pk for pk, *_ in read], find_ids)

@@ -83,8 +83,14 @@ class PoolView:
 
     @cached_property
     def replacements(self) -> list[tuple[str, int]]:
-        rows = PoolReplacement.objects.filter(topic__version=self.version)
-        counts = Counter(dict(rows.order_by().values_list("reason").annotate(n=Count("pk"))))
+        counts = Counter(
+            dict(
+                PoolReplacement.objects.filter(topic__version=self.version)
+                .order_by()
+                .values_list("reason")
+                .annotate(n=Count("pk"))
+            )
+        )
         return [(str(REASONS[reason]), n) for reason, n in counts.most_common()]
 
     @property
@@ -210,10 +216,14 @@ def find_draw(pool: Result | None) -> Draw | None:
 
 def find_evaluation_draw(evaluation: Result) -> Draw | None:
     """The sample whose targets the evaluated qrels are of, by their study's pool."""
-    qrels = ResultFile.objects.filter(version=evaluation, kind=CollectionFile.Kind.QRELS)
-    studies = qrels.exclude(file=None).values("file__study")
-    rows = PoolStudy.objects.filter(study__in=studies).select_related("version")
-    row = rows.order_by("pk").last()
+    studies = (
+        ResultFile.objects.filter(version=evaluation, kind=CollectionFile.Kind.QRELS)
+        .exclude(file=None)
+        .values("file__study")
+    )
+    row = (
+        PoolStudy.objects.filter(study__in=studies).select_related("version").order_by("pk").last()
+    )
     return find_draw(row.version) if row is not None else None
 
 

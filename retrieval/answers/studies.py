@@ -192,8 +192,11 @@ def _sentence_of_alpha(row: AgreementCoefficient) -> str:
 
 def judged_studies(collection: Collection) -> list[StudyJudgments]:
     """The number of queries does not depend on the number of studies."""
-    counted = collection.studies.with_n_items().annotate(has_reasons=_has_reasons())
-    studies = list(counted.order_by("title", "pk"))
+    studies = list(
+        collection.studies.with_n_items()
+        .annotate(has_reasons=_has_reasons())
+        .order_by("title", "pk")
+    )
     rows = {study.pk: StudyJudgments(study) for study in studies}
     for each in _rounds(studies):
         rows[each.pop("item__study")].rounds.append(RoundOfStudy(**each))
@@ -234,13 +237,22 @@ def _answers_without_judgment(studies: Sequence[Study]) -> Iterable[tuple[int, i
     ]
     if not beyond:
         return []
-    answers = Judgment.objects.accepted().filter(reduce(or_, beyond)).order_by()
-    return answers.values_list("question__study").annotate(n=Count("pk"))
+    return (
+        Judgment.objects.accepted()
+        .filter(reduce(or_, beyond))
+        .order_by()
+        .values_list("question__study")
+        .annotate(n=Count("pk"))
+    )
 
 
 def _rounds(studies: Sequence[Study]) -> Iterable[dict[str, Any]]:
-    submissions = Submission.objects.filter(item__study__in=studies).accepted()
-    counts = submissions.order_by().values("item__study", "round")
+    counts = (
+        Submission.objects.filter(item__study__in=studies)
+        .accepted()
+        .order_by()
+        .values("item__study", "round")
+    )
     rows = counts.annotate(
         n_items=Count("item", distinct=True),
         n_submissions=Count("pk", distinct=True),

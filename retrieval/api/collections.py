@@ -102,8 +102,14 @@ class CollectionFiles(Endpoint):
         Access: members of the team, but for who adjudicates blind.
         """
         rows = self.collection(slug).files.exclude(kind=CollectionFile.Kind.AUDITED)
-        rows = rows.filter(**self.filters(FileFilters)).select_related("study").defer("faults")
-        return page(request, rows.order_by("kind", "name", "pk"), CollectionFileSerializer)
+        return page(
+            request,
+            rows.filter(**self.filters(FileFilters))
+            .select_related("study")
+            .defer("faults")
+            .order_by("kind", "name", "pk"),
+            CollectionFileSerializer,
+        )
 
 
 class CollectionJobs(Endpoint):

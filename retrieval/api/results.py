@@ -170,8 +170,9 @@ class TopicValues(CollectionEndpoint):
         Access: those who may export.
         """
         version = self.version(slug, "evaluations", number, Permission.EXPORT)
-        rows = TopicValue.objects.filter(result__version=version)
-        related = rows.select_related("result__run", "result__measure")
+        related = TopicValue.objects.filter(result__version=version).select_related(
+            "result__run", "result__measure"
+        )
         return stretch(request, related, TopicValueSerializer)
 
 

@@ -298,10 +298,14 @@ def reasons_of(source: Source, texts: Sequence[ReasonText] | None = None) -> Ite
 
 def _reasons(source: Source, texts: Sequence[ReasonText]) -> Iterator[Reason]:
     keys = {row.submission for row in texts}
-    pages = Submission.objects.filter(pk__in=keys).select_related("item", "annotator")
-    submissions = pages.in_bulk()
-    written = WrittenAnswer.objects.filter(pk__in=[row.written for row in texts])
-    answers = written.select_related("candidate").in_bulk()
+    submissions = (
+        Submission.objects.filter(pk__in=keys).select_related("item", "annotator").in_bulk()
+    )
+    answers = (
+        WrittenAnswer.objects.filter(pk__in=[row.written for row in texts])
+        .select_related("candidate")
+        .in_bulk()
+    )
     graded = _grades(source, keys)
     for row in texts:
         page, answer = submissions[row.submission], answers.get(row.written)

@@ -59,14 +59,20 @@ class Source:
     def rows(self) -> QuerySet[Any]:
         if self.label_set is not None:
             return Label.objects.filter(label_set=self.label_set)
-        judgments = Judgment.objects.of(self.study).accepted()
-        of_round = judgments.filter(submission__round=self.round, candidate__isnull=False)
-        return of_round.filter(question__name=self.scale.question)
+        return (
+            Judgment.objects.of(self.study)
+            .accepted()
+            .filter(submission__round=self.round, candidate__isnull=False)
+            .filter(question__name=self.scale.question)
+        )
 
     @cached_property
     def is_simulated(self) -> bool:
-        judgments = Judgment.objects.of(self.study).accepted()
-        of_round = judgments.filter(submission__round=self.round, submission__is_simulated=True)
+        of_round = (
+            Judgment.objects.of(self.study)
+            .accepted()
+            .filter(submission__round=self.round, submission__is_simulated=True)
+        )
         return of_round.filter(question__name=self.scale.question).exists()
 
     def merge(self, values: Sequence[float]) -> int | None:
@@ -250,12 +256,18 @@ def pairs_of(source: Source) -> Iterator[Pair]:
 
 
 def _pairs_in(source: Source, items: Sequence[int]) -> Iterator[Pair]:
-    pooled = Candidate.objects.filter(item__in=items)
-    in_order = pooled.order_by("item__position", "item", "position", "pk")
-    candidates = list(in_order.values_list("pk", "item", "item__key", "key"))
+    candidates = list(
+        Candidate.objects.filter(item__in=items)
+        .order_by("item__position", "item", "position", "pk")
+        .values_list("pk", "item", "item__key", "key")
+    )
     # By candidate, which an index finds, and not through all judgments of the question.
-    rows = source.rows().filter(candidate__in=[pk for pk, *_ in candidates]).order_by()
-    values = group_values(rows.values_list("candidate", "value"))
+    values = group_values(
+        source.rows()
+        .filter(candidate__in=[pk for pk, *_ in candidates])
+        .order_by()
+        .values_list("candidate", "value")
+    )
     topics: dict[int, list[Pair]] = defaultdict(list)
     for pk, item, topic, docno in candidates:
         grade = source.merge(values[pk]) if pk in values else None

@@ -118,8 +118,9 @@ def _delete(request: HttpRequest, collection: Collection) -> HttpResponse:
 
 def teams_that_may_hold_collections(user: User) -> Any:
     roles = [role for role, permissions in PERMISSIONS.items() if Permission.EDIT in permissions]
-    rows = Team.objects.filter(memberships__user=user.pk, memberships__role__in=roles)
-    return rows.order_by("name")
+    return Team.objects.filter(memberships__user=user.pk, memberships__role__in=roles).order_by(
+        "name"
+    )
 
 
 class CollectionForm(forms.Form):

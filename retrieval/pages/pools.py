@@ -123,8 +123,11 @@ def _begin(form: PoolForm, last: Result | None, failed: Mapping[str, Any]) -> No
 
 
 def _job(collection: Collection) -> Job | None:
-    jobs = Job.objects.about(subject_of(collection)).of_kind(MAKE_POOL, STUDY_OF_POOL, MAKE_VECTORS)
-    return jobs.first()
+    return (
+        Job.objects.about(subject_of(collection))
+        .of_kind(MAKE_POOL, STUDY_OF_POOL, MAKE_VECTORS)
+        .first()
+    )
 
 
 @require_POST

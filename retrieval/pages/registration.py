@@ -37,8 +37,9 @@ def _collections(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | 
     """The collections that the study's judgments are in; rating studies are in none."""
     if study.kind == Study.Kind.RATING or not may(request, Permission.VIEW_SYSTEMS):
         return None
-    visible = Collection.objects.visible_to(person(request))
-    return {"collections": list(visible.filter(studies=study.pk))}
+    return {
+        "collections": list(Collection.objects.visible_to(person(request)).filter(studies=study.pk))
+    }
 
 
 def has_judged_qrels(study: Study) -> bool:

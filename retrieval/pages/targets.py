@@ -98,8 +98,9 @@ def sample_file(request: HttpRequest, slug: str, number: int) -> StreamingHttpRe
     """Access: those who may export. The targets, as pool_candidates reads them."""
     collection = collection_for(request, slug, Permission.EXPORT)
     version = get_object_or_404(Result.objects.of(collection, TARGETS), number=number)
-    rows = SampledTarget.objects.filter(version=version)
-    values = rows.values_list("topic", "docno", "stratum", "value", "inclusion")
+    values = SampledTarget.objects.filter(version=version).values_list(
+        "topic", "docno", "stratum", "value", "inclusion"
+    )
     response = StreamingHttpResponse(csv_parts(COLUMNS, values), content_type="text/csv")
     response["Content-Disposition"] = f'attachment; filename="{slug}-targets-{number}.csv"'
     return response

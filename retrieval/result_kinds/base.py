@@ -338,8 +338,11 @@ class CollectionKind(ResultKind[Collection]):
             )
 
     def list_kept_inputs(self, result: Result) -> Sequence[int]:
-        files = ResultFile.objects.filter(version=result).exclude(file=None)
-        return list(files.values_list("file", flat=True))
+        return list(
+            ResultFile.objects.filter(version=result)
+            .exclude(file=None)
+            .values_list("file", flat=True)
+        )
 
     def prefer_inputs(self, subject: Collection) -> Mapping[str, Sequence[int | None]]:
         evaluated = Result.objects.of(subject, ResultType.EVALUATION)[:1]

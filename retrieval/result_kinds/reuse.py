@@ -122,8 +122,9 @@ def find_provenance(files: Sequence[CollectionFile], outside: Sequence[str]) -> 
 
 def _find_pool(files: Sequence[CollectionFile]) -> Result | None:
     studies = {file.study_id for file in files if file.kind == Kind.QRELS and file.study_id}
-    made = PoolStudy.objects.filter(study__in=studies).select_related("version")
-    row = made.order_by("pk").last()
+    row = (
+        PoolStudy.objects.filter(study__in=studies).select_related("version").order_by("pk").last()
+    )
     return None if row is None else row.version
 
 
