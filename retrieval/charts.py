@@ -173,8 +173,9 @@ def left_out_chart(rows: Sequence[Mapping[str, Any]], measure: str) -> list[Char
     if frame.empty:
         return []
     title, words = _("What each run loses outside the pool"), left_out_in_words(frame, measure)
-    draw = partial(left_out_forest, frame, measure=measure)
-    return [Chart("left-out", title, words, frame, draw)]
+    return [
+        Chart("left-out", title, words, frame, partial(left_out_forest, frame, measure=measure))
+    ]
 
 
 def depths_chart(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:

@@ -235,8 +235,9 @@ def _study(
         protocol=protocol,
         actor=actor,
     )
-    allowed = ",".join(arguments["allowed"])
-    PoolStudy.objects.create(version=version, study=imported.study, allowed=allowed)
+    PoolStudy.objects.create(
+        version=version, study=imported.study, allowed=",".join(arguments["allowed"])
+    )
     studies = [*collection.studies.all(), imported.study]
     link_studies(collection=collection, studies=studies, actor=actor)
     # with the study: a second attempt would make it once more

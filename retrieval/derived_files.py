@@ -165,8 +165,9 @@ def _store(
     file = store_file(
         collection=collection, file=content, actor=actor, kind=kind, made_by=judged_by
     )
-    name = free_name(collection, kind, name, of=file)
-    describe_file(file=file, actor=actor, name=name, **described)
+    describe_file(
+        file=file, actor=actor, name=free_name(collection, kind, name, of=file), **described
+    )
     return file
 
 

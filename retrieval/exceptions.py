@@ -54,8 +54,9 @@ class FileFaults(RetrievalError):
         lines += [hint] if hint else []
         self.lines = [line for line, _problem in self.faults]
         self.codes = [getattr(problem, "code", "") for _line, problem in self.faults]
-        code = next(iter(self.codes), "")
-        super().__init__("\n".join([*lines, _("Nothing was computed.")]), code=code)
+        super().__init__(
+            "\n".join([*lines, _("Nothing was computed.")]), code=next(iter(self.codes), "")
+        )
 
     @classmethod
     def of_one(cls, path: Path, problem: str, code: str, *, line: int | None = None) -> Self:

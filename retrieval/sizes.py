@@ -363,8 +363,12 @@ def read_pilot(path: Path, *, report: ReadingReport | None = None) -> Pilot:
             raise row.refuse(text.format(names=", ".join(key)), code="twice")
         cells[key] = value
 
-    rows = each_table_row(path, TrecFileFaults, (*facets, "value"), report=report)
-    take_rows(path, TrecFileFaults, rows, take)
+    take_rows(
+        path,
+        TrecFileFaults,
+        each_table_row(path, TrecFileFaults, (*facets, "value"), report=report),
+        take,
+    )
     levels = [sorted({key[axis] for key in cells}) for axis in range(len(facets))]
     _require_complete(path, facets, levels, cells)
     # Keys in order are the table's cells in order, for none is missing.

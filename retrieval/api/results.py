@@ -134,8 +134,9 @@ class CollectionResults(CollectionEndpoint):
         declared = result_kinds("collection").get(KINDS.get(kind, kind))
         if declared is None or not declared.inputs:
             raise MethodNotAllowed("POST")
-        values = self.input(input_class(type(declared)))
-        return self.request_by_names(request, slug, collection, declared, values)
+        return self.request_by_names(
+            request, slug, collection, declared, self.input(input_class(type(declared)))
+        )
 
 
 class OneCollectionResult(CollectionEndpoint):
@@ -216,8 +217,9 @@ class SampledTargets(CollectionEndpoint):
         Access: those who may export.
         """
         version = self.version(slug, "targets", number, Permission.EXPORT)
-        rows = SampledTarget.objects.filter(version=version)
-        return stretch(request, rows, SampledTargetSerializer)
+        return stretch(
+            request, SampledTarget.objects.filter(version=version), SampledTargetSerializer
+        )
 
 
 class SampleInput(Input):

@@ -129,8 +129,9 @@ def _start(row: Row) -> Alternatives:
             "it is not a target and its alternatives by number, such as u2389,711,3867-t0.", "qid"
         )
     target, *numbers = match[1].split(",")
-    start = _number(row, "docid", row.required("docid"))
-    return Alternatives(row.line, target, tuple(numbers), start=start)
+    return Alternatives(
+        row.line, target, tuple(numbers), start=_number(row, "docid", row.required("docid"))
+    )
 
 
 def _number(row: Row, field: str, text: str) -> str:

@@ -114,8 +114,9 @@ def self_consistency(table: JudgedPools, *, confidence: float = 0.95) -> SelfCon
     kappa = cohen_kappa(
         first, second, categories=(False, True), clusters=clusters, confidence=confidence
     )
-    n_different = sum(a != b for a, b in zip(first, second, strict=True))
-    return SelfConsistency(len(first), n_different, kappa)
+    return SelfConsistency(
+        len(first), sum(a != b for a, b in zip(first, second, strict=True)), kappa
+    )
 
 
 def _share(flags: Flags, among: Flags) -> float:

@@ -41,8 +41,9 @@ def audit_qrels(path: Path, n_lines: int) -> tuple[AuditedFile, RelevanceGrades 
         return AuditedFile(path, "qrels", n_lines, findings=(*_refusals(faults), *several)), None
     facts = _qrels_facts(grades)
     findings = (*_reading_findings(grades.reading), *_qrels_findings(grades))
-    n = len(grades.grade)
-    return AuditedFile(path, "qrels", n_lines, n_rows=n, findings=findings, facts=facts), grades
+    return AuditedFile(
+        path, "qrels", n_lines, n_rows=len(grades.grade), findings=findings, facts=facts
+    ), grades
 
 
 def audit_run(path: Path, n_lines: int, qrels: Sequence[RelevanceGrades]) -> AuditedFile:
@@ -306,8 +307,9 @@ def audit_assessors(path: Path, n_lines: int, *, confidence: float = 0.95) -> Au
         n=n_twice,
         of=documents,
     )
-    n_rows = int(n_judges.sum())
-    return AuditedFile(path, "assessors", n_lines, n_rows=n_rows, findings=(said,), facts=facts)
+    return AuditedFile(
+        path, "assessors", n_lines, n_rows=int(n_judges.sum()), findings=(said,), facts=facts
+    )
 
 
 def _judges(sets: LabelSets) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.intp]]]:

@@ -202,8 +202,9 @@ def label_source(
 ) -> Source:
     scale = scale_of(label_set.question, cannot_judge=cannot_judge, zero=zero)
     rule = f"labels {label_set.version}, {label_set.method}"
-    round = label_set.round
-    return _writable(Source(label_set.study, scale, rule, round, label_set, with_unjudged))
+    return _writable(
+        Source(label_set.study, scale, rule, label_set.round, label_set, with_unjudged)
+    )
 
 
 def qrels_of(source: Source) -> Qrels:

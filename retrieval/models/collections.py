@@ -23,8 +23,9 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         """Those of the user's teams in which their role may see collections."""
         if user.is_superuser:
             return self
-        teams = Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS).values("team")
-        return self.filter(team__in=teams)
+        return self.filter(
+            team__in=Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS).values("team")
+        )
 
     def with_role_of(self, user: User) -> CollectionQuerySet:
         of_user = Membership.objects.filter(team=OuterRef("team"), user=user.pk)

@@ -58,8 +58,9 @@ def _share(label: Any, initial: float, **options: Any) -> forms.FloatField:
 
 
 def number_field(label: Any, initial: float, **options: Any) -> forms.FloatField:
-    widget = forms.NumberInput(attrs={"step": "any"})
-    return forms.FloatField(label=label, initial=initial, widget=widget, **options)
+    return forms.FloatField(
+        label=label, initial=initial, widget=forms.NumberInput(attrs={"step": "any"}), **options
+    )
 
 
 def _power() -> forms.FloatField:

@@ -143,8 +143,7 @@ class PilotAnswer:
         if len(plans) == 1:
             return [_("No other plan can be made of this pilot and budget.")]
         text = _("The least dependable at that cost: {plan} (Φ {value}).")
-        value = _figure(least.dependability.value)
-        return [text.format(plan=_plan_text(least), value=value)]
+        return [text.format(plan=_plan_text(least), value=_figure(least.dependability.value))]
 
     @property
     def interval_title(self) -> str:

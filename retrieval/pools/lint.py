@@ -166,8 +166,7 @@ def _repeats(table: PoolTable, catalogue: Catalogue | None) -> Iterator[PoolFaul
         for row in rows:
             is_like_target = bool(target) and content(row.docno) == content(target)
             if row.docno == target:
-                problem = _("{docno} is the target.").format(docno=row.docno)
-                yield _fault("target", problem, row)
+                yield _fault("target", _("{docno} is the target.").format(docno=row.docno), row)
             elif is_like_target:
                 problem = _("{docno} shows what the target {target} shows.")
                 yield _fault("target", problem.format(docno=row.docno, target=target), row)
@@ -178,8 +177,11 @@ def _repeats(table: PoolTable, catalogue: Catalogue | None) -> Iterator[PoolFaul
                 yield _fault("repeat", problem.format(docno=row.docno, place=before.place), row)
             elif like is not row and not is_like_target:
                 names = {"docno": row.docno, "other": like.docno, "place": like.place}
-                problem = _("{docno} shows what {other} in {place} shows.").format(**names)
-                yield _fault("content", problem, row)
+                yield _fault(
+                    "content",
+                    _("{docno} shows what {other} in {place} shows.").format(**names),
+                    row,
+                )
 
 
 def _hubs(table: PoolTable, hub_share: float) -> Iterator[PoolFault]:
@@ -263,8 +265,11 @@ def _without_picture(table: PoolTable, catalogue: Catalogue) -> Iterator[PoolFau
         if document.problem:
             yield _fault("picture", f"{row.docno}: {document.problem}", row)
         elif has_pictures and not document.image:
-            problem = _("{docno} has no picture, and others have.").format(docno=row.docno)
-            yield _fault("picture", problem, row)
+            yield _fault(
+                "picture",
+                _("{docno} has no picture, and others have.").format(docno=row.docno),
+                row,
+            )
 
 
 def _documents(table: PoolTable) -> Iterable[PoolRow]:

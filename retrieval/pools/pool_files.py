@@ -153,8 +153,12 @@ def _read_table(path: Path, report: ReadingReport) -> Pool:
         slots.extend([slot] if slot else [])
         replacements.extend(passed)
 
-    rows = each_table_row(path, PoolFileFaults, ("topic", "docno"), report=report)
-    take_rows(path, PoolFileFaults, rows, take)
+    take_rows(
+        path,
+        PoolFileFaults,
+        each_table_row(path, PoolFileFaults, ("topic", "docno"), report=report),
+        take,
+    )
     ordered = {topic: n for n, topic in enumerate(targets)}
     slots.sort(key=lambda slot: ordered[slot.topic])
     return Pool(tuple(targets.values()), tuple(slots), tuple(replacements), tuple(_dry(slots)))
@@ -321,8 +325,9 @@ def read_wide_table(
         rows.extend(PoolRow(row.line, each, name, cell) for each, cell in cells if cell)
 
     named = [target, *([topic] if topic else [])]
-    table = each_table_row(path, PoolFileFaults, named, report=report)
-    take_rows(path, PoolFileFaults, table, take)
+    take_rows(
+        path, PoolFileFaults, each_table_row(path, PoolFileFaults, named, report=report), take
+    )
     return PoolTable(path, tuple(rows), targets, lines, target, per_topic=len(columns))
 
 

@@ -154,8 +154,7 @@ def draw_targets(
     signature: str,
 ) -> TargetSample:
     """The same, or SampleUnfit if a stratum would be empty or not drawn from."""
-    defined = values[~np.isnan(values)]
-    require_possible(n, n_strata, defined, allocation=allocation, column=column)
+    require_possible(n, n_strata, values[~np.isnan(values)], allocation=allocation, column=column)
     return sample_targets(
         targets,
         values,

@@ -168,8 +168,11 @@ class TopicPool:
                 break
             filled_by.append(others[0])
             others.append(others.pop(0))
-        n_listed = len(self._lists[source])
-        self.dry.append(DrySource(self.target.topic, source, quota, n_listed, n, tuple(filled_by)))
+        self.dry.append(
+            DrySource(
+                self.target.topic, source, quota, len(self._lists[source]), n, tuple(filled_by)
+            )
+        )
 
     def _fill_from(self, source: str, *, quota: str) -> bool:
         listed = self._lists[source]
@@ -204,8 +207,9 @@ class TopicPool:
     def _place(
         self, docno: str, source: str, rank: int, *, quota: str = "", inclusion: float = 1.0
     ) -> None:
-        number = len(self.slots) + 1
-        self.slots.append(Slot(self.target.topic, number, docno, source, rank, quota, inclusion))
+        self.slots.append(
+            Slot(self.target.topic, len(self.slots) + 1, docno, source, rank, quota, inclusion)
+        )
         self.docnos[docno] = None
         self._contents[self._content(docno)] = docno
 

@@ -178,8 +178,11 @@ class AuditKind(CollectionKind):
 
     def details(self, result: Result) -> Iterator[str]:
         files = result.record["files"]
-        text = ngettext("{n} file was read.", "{n} files were read.", len(files))
-        yield sentence("files_read", text, n=len(files))
+        yield sentence(
+            "files_read",
+            ngettext("{n} file was read.", "{n} files were read.", len(files)),
+            n=len(files),
+        )
         yield from _describe_pools(files)
         if unknown := [one["file"] for one in files if one["kind"] == "unknown"]:
             yield sentence(

@@ -269,8 +269,10 @@ def _describe_bias(result: Result) -> Iterator[str]:
             "bias_not_shown",
             _("That it rates runs of its own model higher is not shown: difference {value}."),
         )
-    value = format_estimate(one["difference"], one["ci_low"], one["ci_high"])
-    yield CodedText(text.format(value=value), code=code)
+    yield CodedText(
+        text.format(value=format_estimate(one["difference"], one["ci_low"], one["ci_high"])),
+        code=code,
+    )
     if one["tau"] is not None:
         yield CodedText(
             _("The runs' order by people and by the machine: tau-b {tau}.").format(

@@ -98,8 +98,9 @@ class Conclusions:
             )
             return
         basis = self.basis
-        name = basis.name_of(self.evaluation.version)
-        yield _sentence_of(name, self.evaluation.answer.first_sentence)
+        yield _sentence_of(
+            basis.name_of(self.evaluation.version), self.evaluation.answer.first_sentence
+        )
         if few := few_runs_sentence(len(self.evaluation.rows.runs)):
             yield few
         for study in [basis.study] if basis.study else basis.studies:

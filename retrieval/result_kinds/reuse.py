@@ -424,5 +424,6 @@ def _describe_judged(record: Record) -> Iterator[str]:
     least = min(judged, key=lambda one: one["judged_at_10"], default=None)
     if least is not None and least["judged_at_10"] < LITTLE_JUDGED:
         text = _("Of {run}'s first ten documents {share} were judged.")
-        share = format_percent(least["judged_at_10"])
-        yield sentence("little_judged", text, run=least["run"], share=share)
+        yield sentence(
+            "little_judged", text, run=least["run"], share=format_percent(least["judged_at_10"])
+        )

@@ -199,8 +199,9 @@ class _Scored:
         confidence = self.settings.confidence
         if sample == "topics":
             listed = ~np.isnan(machine)
-            people = self.people_values(one)[listed]
-            return prediction_powered_mean(people, machine[listed], confidence=confidence)
+            return prediction_powered_mean(
+                self.people_values(one)[listed], machine[listed], confidence=confidence
+            )
         if not is_sum_of_documents(one):
             return None
         cells = self._cells(one)

@@ -289,8 +289,9 @@ def _expectations(
     of_unit = [each for each in left_out if each.unit == unit]
     for one in measures:
         drops = [-float(np.mean([row.change for row in each.own(one)])) for each in of_unit]
-        estimate = expected_underestimate(drops, confidence=settings.confidence)
-        yield expectation_record(estimate, one, unit)
+        yield expectation_record(
+            expected_underestimate(drops, confidence=settings.confidence), one, unit
+        )
 
 
 def _notes(record: Reusability, pool: Pooled) -> Iterator[str]:

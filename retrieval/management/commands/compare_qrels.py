@@ -89,8 +89,9 @@ class Command(BaseCommand):
         readings = file_readings(*qrels.values(), *assessors.values(), *runs)
         record = compared.record()
         shown = ShownResult.of_record(ComparisonKind, record, record["settings"], compared.notes)
-        text = shown.write_text()
-        self.stdout.write(with_readings(compared, text, readings, is_json=options["json"]))
+        self.stdout.write(
+            with_readings(compared, shown.write_text(), readings, is_json=options["json"])
+        )
 
 
 def _named_files(options: Sequence[str]) -> dict[str, Path]:

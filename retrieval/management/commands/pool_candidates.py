@@ -113,13 +113,16 @@ class Command(BaseCommand):
             write_pool(options["output"], pool)
         lint = lint_pool(table_of(pool), catalogue=catalogue, allowed=options["allow"])
         text = "\n\n".join(part for part in (pool_text(pool), lint_text(lint)) if part)
-        is_json = options["json"]
-        self.stdout.write(with_readings(pool, text, readings, is_json=is_json, lint=lint.record()))
+        self.stdout.write(
+            with_readings(pool, text, readings, is_json=options["json"], lint=lint.record())
+        )
         if options["alternatives"]:
             lint.require_sound()
             folder = options["alternatives"].resolve().parent
-            lines = alternatives_lines(pool, catalogue or names_alone(()), folder)
-            write_whole(options["alternatives"], lines)
+            write_whole(
+                options["alternatives"],
+                alternatives_lines(pool, catalogue or names_alone(()), folder),
+            )
 
 
 def _plan(options: dict[str, Any]) -> PoolPlan:

@@ -104,8 +104,9 @@ class Command(BaseCommand):
             size = _size(options, readings)
         except (ValueError, OverflowError) as error:
             raise CommandError(f"{_with_option(str(error), options)}.") from None
-        text = "\n".join(size.lines())
-        self.stdout.write(with_readings(size, text, readings, is_json=options["json"]))
+        self.stdout.write(
+            with_readings(size, "\n".join(size.lines()), readings, is_json=options["json"])
+        )
 
 
 def _require_applicable(options: dict[str, Any]) -> None:

@@ -40,8 +40,9 @@ class Command(BaseCommand):
             Study.objects.named(study), round=options["round"], question=options["question"]
         )
         counts = count_terms(source, words)
-        text = _as_text(counts)
-        self.stdout.write(with_readings(counts, text, readings, is_json=options["json"]))
+        self.stdout.write(
+            with_readings(counts, _as_text(counts), readings, is_json=options["json"])
+        )
 
 
 def _as_text(counts: TermCounts) -> str:
