@@ -132,5 +132,4 @@ def add_pool(collection: Collection, owner: User) -> None:
 def add_sample(collection: Collection, owner: User) -> None:
     rules = {"n": 10, "strata": 2, "allocation": "equal", "seed": 7, "predictor": "nqc"}
     run = collection.files.runs()[0]
-    job = request_sample(collection=collection, files=[run], rules=rules, actor=owner)
-    run_job(job.pk)
+    run_job(request_sample(collection=collection, files=[run], rules=rules, actor=owner).pk)

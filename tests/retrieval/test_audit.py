@@ -133,8 +133,7 @@ def test_a_row_that_would_be_misread_is_refused_by_line(tmp_path, row, named):
 
 def test_rows_that_could_not_be_read_are_not_among_those_without_a_defect(tmp_path):
     """The refused row has a picture twice and the target itself, and was not looked at."""
-    bad = "coat,clog,clog,coat,sole,H6,yes,,,\n"
-    path = written(tmp_path / "judged.csv", POOLS + bad)
+    path = written(tmp_path / "judged.csv", POOLS + "coat,clog,clog,coat,sole,H6,yes,,,\n")
     audit = audit_collection([path])
     assert (audit.totals["n_rows"], audit.totals["n_rows_refused"]) == (6, 1)
     assert (audit.totals["n_rows_with_repeats"], audit.totals["n_rows_with_target"]) == (2, 2)
@@ -166,8 +165,7 @@ def test_a_claim_is_explained_by_the_target_or_by_cleaned_sizes(pools):
 
 def test_alternatives_explain_a_claim_and_targets_among_them_are_counted(tmp_path, pools):
     written(tmp_path / "alternatives.csv", ALTERNATIVES)
-    claims = {"judged.csv": {"with_relevant": "4"}}
-    audit = audit_collection([tmp_path], claims=claims)
+    audit = audit_collection([tmp_path], claims={"judged.csv": {"with_relevant": "4"}})
     explanation = audit.files[0].claims[0].explanation
     assert "alternatives.csv" in explanation
     assert re.findall(r"\d+", explanation) == ["4", "3"]
@@ -185,8 +183,7 @@ def test_alternatives_explain_a_claim_and_targets_among_them_are_counted(tmp_pat
 
 def test_a_topic_name_that_contradicts_its_columns_is_refused(tmp_path):
     text = ALTERNATIVES.replace('"u1,2-t0"', '"u1,3-t0"') + "belt,x,7,u,u\n"
-    one = audited(written(tmp_path / "alternatives.csv", text))
-    named, number = one.of("refused")
+    named, number = audited(written(tmp_path / "alternatives.csv", text)).of("refused")
     assert (named.lines, number.lines) == ((2,), (5,))
     assert "target_alt_id" in named.text
     assert "u1,2-t0" in named.text

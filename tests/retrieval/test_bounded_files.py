@@ -52,8 +52,7 @@ def parquet(names: list[str], **options) -> bytes:
 def test_a_long_name_in_parquet_is_refused_before_it_is_repeated(collection, coded):
     content = parquet(["a", *["x" * 200_000] * 150], use_dictionary=coded, compression="zstd")
     assert len(content) < 10_000
-    file = add_file(collection, "v.parquet", content, kind="embeddings")
-    [[line, problem]] = file.faults
+    [[line, problem]] = add_file(collection, "v.parquet", content, kind="embeddings").faults
     assert line == 2
     assert problem == f"{'x' * 40}… {TOO_LONG}"
 
@@ -71,11 +70,9 @@ def test_parquet_is_read_in_the_background_and_its_names_keep_their_order(collec
 
 def test_texts_that_fill_the_memory_are_refused_unread(collection, settings):
     settings.UPLOAD_MAX_MEGABYTES = 1
-    names = [f"{n:0900d}" for n in range(8000)]
-    content = parquet(names, use_dictionary=False, compression="zstd")
+    content = parquet([f"{n:0900d}" for n in range(8000)], use_dictionary=False, compression="zstd")
     assert len(content) < 1024**2
-    file = add_file(collection, "v.parquet", content, kind="embeddings")
-    [[line, problem]] = file.faults
+    [[line, problem]] = add_file(collection, "v.parquet", content, kind="embeddings").faults
     assert (line, re.findall(r"\d+", problem)) == (None, ["5"])
 
 
@@ -143,8 +140,7 @@ def test_an_array_whose_shape_is_no_number_is_refused(tmp_path):
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (True, 2), }"
     header += b" " * (117 - len(header)) + b"\n"
     path = tmp_path / "v.npy"
-    length = len(header).to_bytes(2, "little")
-    path.write_bytes(b"\x93NUMPY\x01\x00" + length + header + bytes(8))
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(8))
     path.with_suffix(".ids").write_text("a\n")
     with refused(PoolFileFaults, "unreadable"):
         read_vectors(path)

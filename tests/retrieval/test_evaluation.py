@@ -64,8 +64,7 @@ def test_every_topic_has_pytrec_evals_value_from_the_same_files(evaluate, measur
     import pytrec_eval
 
     grades, runs = seeded_collection(3)
-    files = files_of(runs)
-    record = evaluate(qrels_text(grades), files, "--measure", measure)
+    record = evaluate(qrels_text(grades), files_of(runs), "--measure", measure)
     theirs = OF_PYTREC_EVAL[measure]
     for n, run in enumerate(runs):
         expected = pytrec_eval.RelevanceEvaluator(grades, {theirs}).evaluate(run)
@@ -131,8 +130,7 @@ def test_missing_topics_are_left_out_or_count_0_in_every_number(evaluate):
 
 def test_randomisation_agrees_with_scipys_permutation_test(evaluate):
     grades, runs = seeded_collection(2, n_topics=12, seed=5)
-    files = files_of(runs)
-    record = evaluate(qrels_text(grades), files, "--measure", "nDCG@10")
+    record = evaluate(qrels_text(grades), files_of(runs), "--measure", "nDCG@10")
     a, b = (row(record, name, "nDCG@10")["per_topic"] for name in ("s0", "s1"))
     gaps = [a[t] - b[t] for t in sorted(a.keys() & b.keys())]
     expected = stats.permutation_test(
@@ -145,8 +143,7 @@ def test_success_is_compared_by_mcnemars_exact_test(evaluate):
     from statsmodels.stats.contingency_tables import mcnemar
 
     grades, runs = seeded_collection(2, n_topics=80, seed=6)
-    files = files_of(runs)
-    record = evaluate(qrels_text(grades), files, "--measure", "Success@1")
+    record = evaluate(qrels_text(grades), files_of(runs), "--measure", "Success@1")
     (pair,) = record["comparisons"]
     a, b = (row(record, name, "Success@1")["per_topic"] for name in ("s0", "s1"))
     table = np.zeros((2, 2))

@@ -54,8 +54,7 @@ def graded_study(categories: list[str] | None = None, **fields: object) -> Study
     Question.objects.create(
         study=study, name="relevance", wording="?", categories=categories, **as_categories
     )
-    item = study.items.create(key="t1", context="A query", position=0)
-    add_candidates(item, ("a", "b", "c"))
+    add_candidates(study.items.create(key="t1", context="A query", position=0), ("a", "b", "c"))
     rate(study, "Ann", "t1", {"a": 2, "b": 1, "c": 3})
     rate(study, "Bob", "t1", {"a": 1, "b": 0, "c": 3})
     rate(study, "Cyd", "t1", {"a": 3, "b": 1, "c": 3})
@@ -73,8 +72,7 @@ def lines(study: Study, **options: object) -> list[str]:
     ("rule", "grades"), [("any", (2, 1)), ("all", (1, 0)), ("majority", (1, 1)), ("votes", (2, 2))]
 )
 def test_grades_of_several_assessors_become_one_by_a_rule(rule, grades):
-    expected = [f"t1 0 a {grades[0]}", f"t1 0 b {grades[1]}"]
-    assert lines(graded_study(), rule=rule) == expected
+    assert lines(graded_study(), rule=rule) == [f"t1 0 a {grades[0]}", f"t1 0 b {grades[1]}"]
 
 
 def test_what_nobody_can_judge_or_was_asked_is_pooled_and_not_judged():
@@ -95,8 +93,7 @@ def test_an_answer_may_be_named_that_says_nothing():
 
 
 def test_an_answer_in_the_middle_that_says_nothing_leaves_no_gap():
-    study = graded_study(categories=["No", "Cannot tell", "Related", "Yes"])
-    scale = scale_of(study.question())
+    scale = scale_of(graded_study(categories=["No", "Cannot tell", "Related", "Yes"]).question())
     assert dict(scale.names) == {"No": 0, "Cannot tell": None, "Related": 1, "Yes": 2}
 
 
@@ -105,8 +102,7 @@ def test_an_answer_in_the_middle_that_says_nothing_leaves_no_gap():
     ["Can't judge", "I can’t tell", "Cannot judge from this picture", "Don't know", "Unrateable"],
 )
 def test_labels_that_say_nothing_are_known(label):
-    scale = scale_of(graded_study(categories=["No", "Yes", label]).question())
-    assert scale.names[label] is None
+    assert scale_of(graded_study(categories=["No", "Yes", label]).question()).names[label] is None
 
 
 def test_the_lowest_labelled_point_is_grade_zero():
@@ -132,8 +128,7 @@ def test_values_without_a_grade_are_refused():
 
 
 def test_label_sets_of_means_grade_no_graded_study():
-    study = graded_study(level="ordinal")
-    made = make_label_set(question=study.question(), rule=Rule("mean"))
+    made = make_label_set(question=graded_study(level="ordinal").question(), rule=Rule("mean"))
     with refused(StudyUnfit, "label_no_grade"):
         qrels_of(label_source(made.label_set))
 
@@ -343,8 +338,7 @@ def test_the_released_layout_names_the_document_that_a_topic_is_about(
     assert pools[1].startswith("boot,clog,boot,")
     assert alternatives[1] == 'boot,2,"1,2","u2,1,2-t0",u2-t0'
     audit = audit_collection([tmp_path / "released"])
-    found = {one.name for file in audit.files for one in file.findings}
-    assert "target_in_pool" in found
+    assert "target_in_pool" in {one.name for file in audit.files for one in file.findings}
     study, _pool = topics_about_pictures
     catalogue.write_text("docno\nclog\nboot\n")
     with refused_naming(CatalogueUnfit, "'2'", "--pool"):

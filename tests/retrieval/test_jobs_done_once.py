@@ -30,8 +30,7 @@ CATALOGUE = "docno,title\n" + "".join(f"d{n},Shoe {n}\n" for n in range(30))
 
 @pytest.fixture(autouse=True)
 def _waiting_jobs(settings):
-    backend = "django_tasks_db.DatabaseBackend"
-    settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": []}}
+    settings.TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}
 
 
 def audit_of(collection, actor, **texts: str) -> Job:
@@ -109,8 +108,7 @@ def pool(collection, rosa):
         add_file(collection, "dense.run", run_text("dense")),
         add_file(collection, "shoes.csv", CATALOGUE, kind="catalogue"),
     ]
-    job = request_pool(collection=collection, files=files, rules={"depth": 3}, actor=rosa)
-    run_job(job.pk)
+    run_job(request_pool(collection=collection, files=files, rules={"depth": 3}, actor=rosa).pk)
     return Result.objects.get(kind=ResultType.POOL)
 
 

@@ -196,8 +196,7 @@ def test_a_fused_pool_has_the_first_documents_by_reciprocal_ranks():
 
 
 def test_the_same_picture_is_pooled_once_and_never_that_of_the_target(file: WriteFile):
-    path = catalogue_of_pictures(file)
-    catalogue = read_catalogue(path)
+    catalogue = read_catalogue(catalogue_of_pictures(file))
     source = run_source("a", {"q": ["copy", "one", "two", "lost", "other", "foreign", "last"]})
     made = make_pool(
         [Target("q", "t")], [source], PoolPlan(quotas=(("a", 3),)), catalogue=catalogue

@@ -52,8 +52,7 @@ def test_the_published_sample_sizes_and_those_of_a_difference_that_nobody_could_
 )
 def test_each_method_needs_the_items_that_the_reference_gives_it(method, of_423, of_281):
     for rho, expected in ((0.423, of_423), (0.281, of_281)):
-        exact = items_for_power(rho, method=method, power=0.9)
-        assert exact == pytest.approx(expected, abs=0.05)
+        assert items_for_power(rho, method=method, power=0.9) == pytest.approx(expected, abs=0.05)
     of_one_side = items_for_power(0.423, method="fisher", power=0.9, one_sided=True)
     assert of_one_side == pytest.approx(45.0, abs=0.05)
 
@@ -81,10 +80,8 @@ def test_two_or_several_systems_take_the_topics_that_statsmodels_says():
     from statsmodels.stats.power import FTestAnovaPower, TTestPower
 
     record = power("--difference", ".05", "--sd", ".2", "--power", ".8")
-    expected = TTestPower().solve_power(effect_size=0.25, power=0.8, alpha=0.05)
-    assert record["n"] == ceil(expected)
-    of_n = TTestPower().power(0.25, record["n"], 0.05)
-    assert record["power"] == pytest.approx(of_n)
+    assert record["n"] == ceil(TTestPower().solve_power(effect_size=0.25, power=0.8, alpha=0.05))
+    assert record["power"] == pytest.approx(TTestPower().power(0.25, record["n"], 0.05))
     for n_systems in (2, 5, 20):
         n = topics_for_systems(0.1, 0.25, n_systems)
         effect = np.sqrt(0.1**2 / (2 * 0.25**2) / n_systems)
@@ -97,8 +94,7 @@ def test_two_or_several_systems_take_the_topics_that_statsmodels_says():
 
 def test_intervals_of_as_many_topics_have_the_width_on_average():
     n = ceil(topics_for_width(0.2, 0.25))
-    rng = np.random.default_rng(3)
-    spread = rng.normal(0, 0.25, size=(20_000, n)).std(axis=1, ddof=1)
+    spread = np.random.default_rng(3).normal(0, 0.25, size=(20_000, n)).std(axis=1, ddof=1)
     width = 2 * scipy_stats.t.ppf(0.975, n - 1) * spread / np.sqrt(n)
     assert width.mean() == pytest.approx(0.2, rel=0.02)
 
@@ -229,15 +225,12 @@ def test_without_assessors_limits_are_the_exact_ones_of_f():
 
 
 def test_plans_cost_the_same_and_the_most_dependable_is_named(file):
-    values = drawn(np.random.default_rng(1), (6, 20, 3))
-    path = str(file("p.csv", pilot_text(values)))
+    path = str(file("p.csv", pilot_text(drawn(np.random.default_rng(1), (6, 20, 3)))))
     record = power("--pilot", path, "--budget", "300", "--topic-cost", "2")
     assert all(plan["cost"] <= 300 for plan in record["plans"])
     assert [plan["n_topics"] for plan in record["plans"]][:3] == [100, 75, 60]
-    best = max(record["plans"], key=lambda plan: plan["dependability"]["value"])
-    assert record["best"] == best
-    out = command_output("power", "--pilot", path, "--budget", "300")
-    assert "300" in out.splitlines()[0]
+    assert record["best"] == max(record["plans"], key=lambda plan: plan["dependability"]["value"])
+    assert "300" in command_output("power", "--pilot", path, "--budget", "300").splitlines()[0]
     assert "more_assessors" not in record["note_codes"]
     dear = power("--pilot", path, "--budget", "3000", "--topic-cost", "90")
     assert dear["best"]["n_assessors"] == 10

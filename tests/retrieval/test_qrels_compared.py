@@ -282,8 +282,7 @@ def test_topics_that_not_all_have_or_without_relevant_documents_are_left_out(com
     record = compare(fewer, runs)
     assert record["n_topics"] == 25
     assert {each["name"]: each["n_topics_left_out"] for each in record["qrels"]}["a"] == 15
-    note = record["notes"][record["note_codes"].index("topics_not_shared")]
-    assert note.startswith("a has 15 ")
+    assert record["notes"][record["note_codes"].index("topics_not_shared")].startswith("a has 15 ")
     record = compare(labels, runs, "--leave-out-without-relevant")
     kept = [t for t in labels["a"] if all(max(labels[n][t].values()) > 0 for n in "abc")]
     assert record["n_topics"] == len(kept) < 40

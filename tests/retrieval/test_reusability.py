@@ -158,8 +158,7 @@ def test_what_to_expect_is_the_mean_over_groups_with_the_limits_of_one_more(coll
                 pytrec_eval.RelevanceEvaluator(qrels, {"map"}).evaluate(runs[run])
                 for qrels in (grades, left)
             )
-            gaps = [full[t]["map"] - less[t]["map"] for t in full]
-            changes.append(np.mean(gaps))
+            changes.append(np.mean([full[t]["map"] - less[t]["map"] for t in full]))
         drops.append(np.mean(changes))
     (row,) = [each for each in record["expectations"] if each["measure"] == "AP"]
     mean, sd = np.mean(drops), np.std(drops, ddof=1)
@@ -177,8 +176,7 @@ def test_unique_documents_depths_and_sources_are_counted_from_the_lists(collecti
     relevant = {(t, d) for t, each in grades.items() for d, g in each.items() if g > 0}
     judged = {(t, d) for t, each in grades.items() for d, g in each.items() if g >= 0}
     for row in record["systems"]:
-        others = set().union(*(heads[run] for run in runs if run != row["run"]))
-        only = heads[row["run"]] - others
+        only = heads[row["run"]] - set().union(*(heads[run] for run in runs if run != row["run"]))
         assert row["n_judged_only"] == len(only & judged)
         assert row["n_relevant_only"] == len(only & relevant)
         in_ten = [
@@ -194,8 +192,7 @@ def test_unique_documents_depths_and_sources_are_counted_from_the_lists(collecti
         len(heads["c"] & relevant) / len(heads["c"] & judged)
     )
     assert of_run["c"]["ci_low"] < of_run["c"]["prevalence"] < of_run["c"]["ci_high"]
-    no_run = judged - set().union(*heads.values())
-    assert of_run["(no pooled run)"]["n_judged"] == len(no_run)
+    assert of_run["(no pooled run)"]["n_judged"] == len(judged - set().union(*heads.values()))
     assert "in_no_pooled_run" in record["note_codes"]
 
 
@@ -334,8 +331,7 @@ def judged_by_both(
             scores = 1.5 * truth + taste + 0.3 * rng.normal(size=20)
             runs[name][topic] = dict(zip(names, scores.tolist(), strict=True))
         flipped = rng.random(20) < 0.1
-        liked = (own > 0.8) & (rng.random(20) < favour)
-        says = (truth ^ flipped) | liked
+        says = (truth ^ flipped) | ((own > 0.8) & (rng.random(20) < favour))
         people[topic] = {name: int(each) for name, each in zip(names, truth, strict=True)}
         machine[topic] = {name: int(each) for name, each in zip(names, says, strict=True)}
     return people, machine, runs
@@ -352,8 +348,7 @@ def options_of(
 
 
 def compared(file, people, machine, runs, *options: str) -> dict[str, Any]:
-    arguments = options_of(file, people, machine, runs)
-    return record_of("evaluate_runs", *arguments, *options)["machine"]
+    return record_of("evaluate_runs", *options_of(file, people, machine, runs), *options)["machine"]
 
 
 def by_topic(grades: Grades, run: Run, name: str) -> dict[str, float]:

@@ -280,8 +280,7 @@ def test_commands_say_what_was_read_and_what_takes_no_part(file):
     [merged] = record_of("merge_assessors", assessors, *options)["reading"]
     assert (merged["n_rows"], merged["n_used"]) == (3, 2)
     [audited] = record_of("audit_collection", qrels)["files"]
-    names = {finding["name"] for finding in audited["findings"]}
-    assert {"comment", "decimal_grades"} <= names
+    assert {"comment", "decimal_grades"} <= {finding["name"] for finding in audited["findings"]}
 
 
 def test_a_collections_page_says_what_was_read_of_a_file(collection):

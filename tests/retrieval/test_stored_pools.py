@@ -152,8 +152,7 @@ def test_a_pool_becomes_a_study_of_alternatives_or_grades_with_its_pictures(
 
 
 def test_a_defective_pool_becomes_no_study_unless_what_is_wrong_is_allowed(collection, rosa, files):
-    rules = RULES | {"quotas": {"shape": 31, "colour": 3}}
-    version = made(collection, rosa, files, rules)
+    version = made(collection, rosa, files, RULES | {"quotas": {"shape": 31, "colour": 3}})
     names = set(PoolFinding.objects.filter(version=version).values_list("name", flat=True))
     assert names == {"quota", "short"}
     with refused_naming(PoolDefective, "quota"):
@@ -171,13 +170,11 @@ def test_a_target_without_candidates_is_left_out_of_the_study_and_named(collecti
     allowed = ["quota", "short", "unlisted", "picture", "unknown"]
     ask_study(version, rosa, "Two of three", allowed=allowed)
     assert [item.key for item in Study.objects.get().items.order_by("pk")] == TOPICS[:2]
-    said = Job.objects.filter(kind="study_of_pool").get().message
-    assert "nowhere" in said
+    assert "nowhere" in Job.objects.filter(kind="study_of_pool").get().message
 
 
 def test_catalogues_and_vectors_that_cannot_be_used_are_refused(collection, rosa):
-    table = b"docno,title\na,One\na,Two\n"
-    file = add(collection, rosa, "twice", "catalogue", "twice.csv", table)
+    file = add(collection, rosa, "twice", "catalogue", "twice.csv", b"docno,title\na,One\na,Two\n")
     assert [line for line, _problem in file.faults] == [3]
     with pytest.raises(CollectionUnfit):
         add(collection, rosa, "none", "embeddings", "none.csv", b"docno,x\na,1\n")

@@ -110,8 +110,7 @@ def test_the_predictor_of_a_run_is_that_of_its_scores(file):
 
 @pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
 def test_the_predictor_of_embeddings_is_that_of_all_their_similarities(similarity):
-    rng = np.random.default_rng(5)
-    array = rng.normal(size=(60, 5))
+    array = np.random.default_rng(5).normal(size=(60, 5))
     source = EmbeddingSource("e", Vectors([f"d{n}" for n in range(60)], array), similarity)
     values, signature = difficulty([*targets(6), Target("x", "x")], source, "wig", cutoff=4)
     distances = np.linalg.norm(array[:, None] - array[None], axis=2)
@@ -122,8 +121,7 @@ def test_the_predictor_of_embeddings_is_that_of_all_their_similarities(similarit
         "l2": 1 / (1 + distances),
     }[similarity]
     for number in range(6):
-        others = np.delete(scores[number], number)
-        expected = np.sort(others)[-4:].mean() - scores[number].mean()
+        expected = np.sort(np.delete(scores[number], number))[-4:].mean() - scores[number].mean()
         assert values[number] == pytest.approx(expected)
     assert np.isnan(values[6])
     assert "corpus:" in signature

@@ -59,8 +59,7 @@ def test_tables_with_a_header_are_read_as_lines_are(file, delimiter, encoding):
     grade_rows = ['"query-id","corpus-id","score"', "1,a,1.0", '"#2","b c",0']
 
     def table(name, rows):
-        text = "\r\n".join(rows).strip().replace(",", delimiter)
-        return file(name, text.encode(encoding))
+        return file(name, "\r\n".join(rows).strip().replace(",", delimiter).encode(encoding))
 
     path = table("run.csv", run_rows)
     run, plain = read_run(path), read_run(file("plain", RUN))

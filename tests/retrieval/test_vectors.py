@@ -37,8 +37,7 @@ def named(array: NDArray[Any]) -> Vectors:
 @pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
 @pytest.mark.parametrize("block_rows", [64, 1000, 5000])
 def test_neighbours_are_those_of_numpy_whatever_the_blocks(similarity: Similarity, block_rows: int):
-    rng = np.random.default_rng(4)
-    array = rng.normal(size=(3000, 24)).astype(np.float32)
+    array = np.random.default_rng(4).normal(size=(3000, 24)).astype(np.float32)
     queries = array[:150].astype(np.float64)
     own = np.arange(150)
     found = nearest(
@@ -56,14 +55,12 @@ def test_neighbours_are_those_of_numpy_whatever_the_blocks(similarity: Similarit
 @pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
 def test_vectors_far_from_the_origin_keep_their_digits(similarity: Similarity):
     """Of as many queries as make faiss use products, with lengths of 11,000 and distances of 16."""
-    rng = np.random.default_rng(7)
-    array = (1000 + rng.normal(size=(3000, 128))).astype(np.float32)
+    array = (1000 + np.random.default_rng(7).normal(size=(3000, 128))).astype(np.float32)
     some = np.arange(40)
     found = nearest(
         array[:1500], named(array), 10, similarity=similarity, own=np.arange(1500), block_rows=2000
     )
-    queries = array[some].astype(np.float64)
-    expected = scores_by_numpy(queries, array.astype(np.float64), similarity)
+    expected = scores_by_numpy(array[some].astype(np.float64), array.astype(np.float64), similarity)
     expected[some, some] = -np.inf
     np.testing.assert_array_equal(found.position[some], np.argsort(-expected, axis=1)[:, :10])
 
@@ -105,8 +102,7 @@ def test_parquet_and_numpy_files_give_the_same_neighbours(tmp_path: Path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rng = np.random.default_rng(1)
-    array = rng.normal(size=(300, 6)).astype(np.float32)
+    array = np.random.default_rng(1).normal(size=(300, 6)).astype(np.float32)
     vectors = named(array)
     write_vectors(tmp_path / "v.npy", vectors)
     fixed = pa.FixedSizeListArray.from_arrays(pa.array(array.ravel()), 6)
@@ -199,8 +195,7 @@ def test_files_that_hold_no_vectors_are_refused(tmp_path: Path, file: WriteFile)
 
 def test_topics_that_are_no_documents_have_vectors_of_their_own():
     documents = Vectors(["a", "b"], np.eye(2))
-    queries = Vectors(["q"], np.array([[0.2, 1.0]]))
-    source = EmbeddingSource("e", documents, "inner", queries)
+    source = EmbeddingSource("e", documents, "inner", Vectors(["q"], np.array([[0.2, 1.0]])))
     ranked = source.lists([Target("unknown"), Target("q")], 5)
     assert (ranked.of(0), ranked.of(1)) == ([], ["b", "a"])
 
@@ -277,8 +272,7 @@ def test_pictures_are_embedded_by_a_model(shoes: Path, picture_encoder: Path):
     vectors = encode_catalogue(read_catalogue(shoes), picture_encoder, part="pictures")
     assert vectors.names == ["red", "red2", "blue", "navy"]
     source = EmbeddingSource("pixels", vectors)
-    targets = [Target(name, name) for name in vectors.names]
-    ranked = source.lists(targets, 1)
+    ranked = source.lists([Target(name, name) for name in vectors.names], 1)
     assert [ranked.of(number) for number in range(4)] == [["red2"], ["red"], ["navy"], ["blue"]]
 
 

@@ -46,8 +46,7 @@ def test_what_is_said_is_what_the_pages_say(reader, rosa, tracks):
 
 def test_an_evaluation_has_its_rows_and_every_topics_value(reader, rosa, tracks):
     tables = reader.get(f"{TRACKS}evaluations/1/").json()["tables"]
-    page = rosa.get("/collections/tracks/evaluation/evaluation.json")
-    whole = json.loads(b"".join(page))
+    whole = json.loads(b"".join(rosa.get("/collections/tracks/evaluation/evaluation.json")))
     for row in whole["results"]:
         row.pop("per_topic")
     assert tables["results"] == whole["results"]
@@ -84,10 +83,8 @@ def test_an_evaluation_is_asked_for_and_followed(reader, tracks):
     body = {"qrels": "qrels.txt", "runs": ["dense", "bm25"], "measures": ["P@5"], "seed": 3}
     answer = reader.send("post", f"{TRACKS}evaluations/", body)
     assert answer.status_code == 202
-    job = reader.get(answer["Location"]).json()
-    assert job["state"] == "done"
-    version = Result.objects.get(kind="evaluation", number=2)
-    assert version.settings["measures"] == ["P@5"]
+    assert reader.get(answer["Location"]).json()["state"] == "done"
+    assert Result.objects.get(kind="evaluation", number=2).settings["measures"] == ["P@5"]
     results = reader.get(f"{TRACKS}evaluations/2/").json()["tables"]["results"]
     assert [row["run"] for row in results] == ["bm25", "dense"]
 
@@ -150,5 +147,4 @@ def test_a_draw_that_cannot_be_is_refused_by_field(reader, tracks):
 
 
 def test_strangers_find_no_collection(tracks, users):
-    stranger = program_of(users["other_team"], *Scope)
-    assert stranger.get("/api/v1/collections/").json()["count"] == 0
+    assert program_of(users["other_team"], *Scope).get("/api/v1/collections/").json()["count"] == 0

@@ -49,8 +49,7 @@ def test_collections_are_made_by_a_form_and_written_into_the_log(rosa, team, col
     other = create_team(name="Other", owner=colleague)
     for form in ({"name": "", "team": team.pk}, {"name": "Shoes", "team": other.pk}):
         assert rosa.post("/new-collection/", form).status_code == 422
-    slugs = set(Collection.objects.values_list("slug", flat=True))
-    assert slugs == {"shoes-2026", "shoes-2026-2"}
+    assert set(Collection.objects.values_list("slug", flat=True)) == {"shoes-2026", "shoes-2026-2"}
 
 
 def test_studies_of_the_team_are_linked_and_others_are_not(rosa, researcher, team, collection):
@@ -85,8 +84,7 @@ def test_the_overview_says_the_next_step_at_each_stage(rosa, researcher, collect
     add_file(collection, "bad.run", "t1 Q0 d1 1 high x\n", kind="run")
     assert next_step_of(rosa) == "files/"
     collection.files.filter(file_name="bad.run").delete()
-    study = ticked_study(owner=researcher, team=collection.team)
-    collection.studies.add(study)
+    collection.studies.add(ticked_study(owner=researcher, team=collection.team))
     assert next_step_of(rosa) == "judgments/"
     add_file(collection, "q.txt", qrels_text())
     assert next_step_of(rosa) == "evaluation/"
@@ -151,8 +149,7 @@ def test_a_file_with_rows_left_out_is_used_once_somebody_confirms_them(rosa, col
 
 
 def test_every_fault_of_a_file_is_shown_with_its_line_and_nothing_of_it_is_kept(rosa, collection):
-    text = run_text("dense", n_topics=1)
-    lines = text.splitlines()
+    lines = run_text("dense", n_topics=1).splitlines()
     lines[2] = "t0 Q0 d99 3 high dense"
     lines[4] = lines[3]
     lines[6] = "t0 Q0 d98 7"
@@ -191,8 +188,7 @@ def test_the_same_file_twice_an_empty_one_and_one_that_is_too_large_are_refused(
 
 def test_what_gzip_cannot_unpack_or_is_huge_unpacked_is_a_fault_of_the_file(collection, settings):
     settings.UPLOAD_MAX_MEGABYTES = 1
-    huge = gzip.compress(b"t1 Q0 d1 1 1.0 tag\n" * 800_000)
-    file = add_file(collection, "huge.run.gz", huge)
+    file = add_file(collection, "huge.run.gz", gzip.compress(b"t1 Q0 d1 1 1.0 tag\n" * 800_000))
     [(line, text)] = file.faults
     assert line is None
     assert " 10 " in text
@@ -222,8 +218,7 @@ def test_ties_and_topics_that_no_qrels_have_are_counted(rosa, collection):
     )
     run = collection.files.get(kind="run")
     assert (run.n_tied, run.n_infinite, run.n_topics) == (3, 1, 3)
-    rows = rosa.get(FILES).context["runs"]
-    assert [row.n_foreign for row in rows] == [2]
+    assert [row.n_foreign for row in rosa.get(FILES).context["runs"]] == [2]
 
 
 def test_a_file_is_described_taken_away_and_removed(rosa, collection):
@@ -232,8 +227,7 @@ def test_a_file_is_described_taken_away_and_removed(rosa, collection):
     rosa.post(where, {"name": "Dense", "family": "bi-encoders"})
     file.refresh_from_db()
     assert (file.name, file.family) == ("Dense", "bi-encoders")
-    content = rosa.get(f"{where}content/")
-    assert b"".join(content).decode() == run_text("dense")
+    assert b"".join(rosa.get(f"{where}content/")).decode() == run_text("dense")
     rosa.post(f"{where}remove/")
     assert not collection.files.exists()
     assert not FilePart.objects.exists()

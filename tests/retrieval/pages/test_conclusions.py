@@ -117,11 +117,9 @@ def test_targets_are_drawn_by_a_predictor_and_downloaded_with_their_probability(
     rosa.post(reverse("console:collection-targets", args=["tracks"]), form)
     assert Job.objects.get(kind="sample_targets").state == "done"
     assert SampledTarget.objects.count() == 6
-    rules = Result.objects.get(kind="targets").settings
-    assert rules["column"] == "max of bm25"
+    assert Result.objects.get(kind="targets").settings["column"] == "max of bm25"
     assert page(rosa, "targets")["answer"]
-    address = reverse("console:collection-targets-file", args=["tracks", 1])
-    answer = rosa.get(address)
+    answer = rosa.get(reverse("console:collection-targets-file", args=["tracks", 1]))
     rows = list(csv.DictReader(StringIO(b"".join(answer).decode())))
     assert [float(row["probability"]) for row in rows] == [0.5] * 6
     assert {row["stratum"] for row in rows} == {"1", "2", "3"}
@@ -349,8 +347,7 @@ def test_unequal_probabilities_of_targets_are_said_beside_means_and_in_the_repor
     request_sample(files=[], rules=drawing | {"values": values}, **common)
     sample = Result.objects.get(kind="targets")
     request_pool(files=[good, bad], rules={"depth": 2, "seed": 7, "sample": sample.pk}, **common)
-    pool = Result.objects.get(kind="pool")
-    PoolStudy.objects.create(version=pool, study=study)
+    PoolStudy.objects.create(version=Result.objects.get(kind="pool"), study=study)
     make_qrels(rosa, study)
     qrels = collection.files.qrels().get()
     request_evaluation(qrels=qrels, runs=[good, bad], rules=RULES, **common)

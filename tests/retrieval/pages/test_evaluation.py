@@ -197,8 +197,7 @@ def test_two_runs_are_drawn_topic_by_topic(rosa, evaluated):
 
 
 def test_the_tables_are_handed_out_in_their_forms(rosa, evaluated):
-    means = b"".join(rosa.get(f"{PAGE}means.csv")).decode()
-    _header, *rows = csv.reader(io.StringIO(means))
+    _header, *rows = csv.reader(io.StringIO(b"".join(rosa.get(f"{PAGE}means.csv")).decode()))
     assert len(rows) == 9
     stored = RunResult.objects.get(run__name="dense", measure__name="nDCG@10")
     [row] = [row for row in rows if row[:2] == ["dense", "nDCG@10"]]
@@ -307,8 +306,7 @@ def test_a_topic_that_the_sample_did_not_draw_has_no_weight(rosa, collection, sa
     job = Job.objects.get(kind=EVALUATE)
     assert job.state == Job.State.FAILED
     assert "t3" in job.message
-    offered = rosa.get(PAGE).context["form"]
-    assert str(offered["weights"].value()) == str(sample.pk)
+    assert str(rosa.get(PAGE).context["form"]["weights"].value()) == str(sample.pk)
 
 
 def test_weights_are_offered_where_there_is_a_sample_and_on_no_page_that_has_none(

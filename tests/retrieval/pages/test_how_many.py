@@ -73,8 +73,7 @@ def test_every_question_has_an_answer_before_anything_is_filled_in(rosa):
 def test_page_and_command_answer_the_same(rosa, ask, form, options):
     expected = command(*options.split())
     assert expected.pop("reading") == []
-    answer = answer_of(QUESTIONS[ask].form(form))
-    assert answer.size.record() == expected
+    assert answer_of(QUESTIONS[ask].form(form)).size.record() == expected
     assert words(rosa, **form | {"ask": ask}).count(f"{expected['n']:,} ") >= 1
 
 

@@ -100,8 +100,7 @@ def test_the_page_says_how_well_a_catalogue_fits_each_run(rosa, collection):
 
 def test_a_run_that_comes_later_is_compared_with_the_catalogue_too(rosa, collection):
     add_catalogue(rosa, "docno,title\nx1,Boot\n")
-    run = sent("late.run", "t1 Q0 x1 1 2 late\n")
-    rosa.post("/collections/tracks/files/", {"uploads": [run]})
+    rosa.post("/collections/tracks/files/", {"uploads": [sent("late.run", "t1 Q0 x1 1 2 late\n")]})
     assert set(fit_codes(rosa)) == {"no_document_known", "no_topic_known"}
     fits = FileFit.objects.filter(run__name="late")
     assert list(fits.values_list("n_known", "n_documents")) == [(1, 1)]
@@ -111,8 +110,7 @@ def test_a_catalogue_is_described_and_removed_from_the_page_of_pools(rosa, colle
     add_catalogue(rosa)
     file = collection.files.get(kind="catalogue")
     where = f"/collections/tracks/files/{file.pk}/"
-    page = rosa.get(POOLS).content.decode()
-    assert f'action="{where}remove/"' in page
+    assert f'action="{where}remove/"' in rosa.get(POOLS).content.decode()
     assert "made_by" not in rosa.get(where).context["form"].fields
     assert rosa.post(where, {"name": "Shoes"}).url == POOLS
     assert rosa.post(f"{where}remove/").url == POOLS
@@ -280,16 +278,14 @@ def ask_vectors(rosa, collection, **more):
 
 
 def pooled(client, number):
-    content = client.get(f"{POOLS}{number}.json")
-    return json.loads(b"".join(content))
+    return json.loads(b"".join(client.get(f"{POOLS}{number}.json")))
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
 def test_neighbours_of_topics_vectors_are_those_of_the_command(
     rosa, with_vectors, similarity, tmp_path
 ):
-    more = {"similarity_{dense}": similarity}
-    assert ask_vectors(rosa, with_vectors, **more).status_code == 302
+    assert ask_vectors(rosa, with_vectors, **{"similarity_{dense}": similarity}).status_code == 302
     assert Result.objects.get().facts["n_topics"] == 2
     slots = pooled(rosa, 1)["slots"]
     for file in with_vectors.files.filter(kind="embeddings"):
@@ -393,8 +389,7 @@ def test_a_pool_of_such_vectors_names_the_model_and_the_catalogue(rosa, with_tex
     catalogue = with_texts.files.get(kind="catalogue")
     assert f"|catalogue:sha256:{catalogue.sha256[:16]}" in source.signature
     assert source.signature.startswith(file.signature)
-    page = rosa.get(f"/collections/tracks/files/{file.pk}/").content.decode()
-    assert file.signature in page
+    assert file.signature in rosa.get(f"/collections/tracks/files/{file.pk}/").content.decode()
 
 
 @pytest.mark.slow
@@ -415,8 +410,7 @@ def test_a_model_that_reads_no_pictures_says_so(rosa, with_texts):
 
 
 def test_a_model_that_the_site_does_not_offer_is_refused(rosa, with_texts, settings, tmp_path):
-    response = make_vectors(rosa, with_texts, **{"vectors-model": "/etc"})
-    assert response.status_code == 422
+    assert make_vectors(rosa, with_texts, **{"vectors-model": "/etc"}).status_code == 422
     assert not Job.objects.filter(kind="make_vectors").exists()
     settings.EMBEDDING_MODELS = [MODEL, str(tmp_path / "house-encoder")]
     (tmp_path / "house-encoder").mkdir()

@@ -172,8 +172,7 @@ def test_the_page_names_the_files_that_are_missing(rosa, collection):
 def test_reuse_holds_what_the_command_prints(rosa, collection, tmp_path):
     collection.files.filter(name__in=["bm25", "rm3"]).update(family="lexical")
     qrels = collection.files.get(name="qrels.txt").pk
-    answer = rosa.post(REUSE, form_of(collection, qrels=qrels, pool_depth="10"))
-    assert answer.status_code == 302
+    assert rosa.post(REUSE, form_of(collection, qrels=qrels, pool_depth="10")).status_code == 302
     said = command_output(
         "evaluate_runs",
         *("--qrels", written(tmp_path, "qrels.txt", qrels_text())),
@@ -302,8 +301,7 @@ def test_published_numbers_are_answered_claim_by_claim(rosa, collection):
     assert kept["assessed"] == ""
     assert kept["mean_relevant"].startswith("1.50 + 1 = 2.50:")
     assert kept["prevalence"]
-    view = view_of(rosa, AUDIT)
-    assert "claims_differ" in codes_of(view.details)
+    assert "claims_differ" in codes_of(view_of(rosa, AUDIT).details)
     claims = rosa.get(AUDIT).context["claims"]
     assert claims.rows[0][0] == "judged.csv"
     assert claims.rows[0][2:4] == ("2", Number(2, 0))
@@ -342,8 +340,7 @@ def test_an_audit_reads_files_of_several_assessors_and_leaves_the_collections_ow
     rosa.post(AUDIT, form | {"stored": [file.pk for file in collection.files.all()]})
     assert collection.files.count() == 4
     assert Result.objects.get().facts["n_files"] == 5
-    files = rosa.get(AUDIT).context["files"]
-    [file] = [one for one in files if one.file["file"] == "all.qrels"]
+    [file] = [one for one in rosa.get(AUDIT).context["files"] if one.file["file"] == "all.qrels"]
     assert (file.file["kind"], file.sign) == ("assessors", "done")
     assert any("0.500" in note["text"] for note in file.notes)
     # Claims are about pools.
@@ -410,8 +407,7 @@ def test_rules_of_the_same_judgments_count_as_one_assessor(rosa, researcher, col
         file.study, file.round, file.rule = study, "1", rule
         file.save()
     assert rosa.post(TRUST, form_of(collection)).status_code == 302
-    job = Job.objects.get(kind="compare_collection_qrels")
-    assert job.state == Job.State.DONE
+    assert Job.objects.get(kind="compare_collection_qrels").state == Job.State.DONE
     version = Result.objects.get(kind="comparison")
     assert version.record["assessors"] is None
     assert {one["name"] for one in version.record["qrels"]} == {"one-any", "one-majority"}
@@ -426,8 +422,7 @@ def test_rules_of_the_same_judgments_count_as_one_assessor(rosa, researcher, col
 
 def test_the_depth_of_a_pool_that_was_made_here_is_known(researcher, collection):
     runs = [collection.files.get(name="dense")]
-    rules = {"depth": 4, "seed": 7}
-    request_pool(collection=collection, files=runs, rules=rules, actor=researcher)
+    request_pool(collection=collection, files=runs, rules={"depth": 4, "seed": 7}, actor=researcher)
     version = Result.objects.get(kind="pool")
     study = ticked_study(owner=researcher, team=collection.team)
     PoolStudy.objects.create(version=version, study=study)
@@ -547,8 +542,7 @@ def test_two_grades_of_a_document_by_two_assessors_are_told_from_qrels(rosa, col
 
 
 def test_grades_that_contradict_or_are_sent_as_qrels_are_refused_by_line(rosa, collection):
-    text = "t0 ada d1 1\nt0 ben d1 0\nt0 ada d1 0\n"
-    rosa.post(FILES, {"uploads": [sent("twice.txt", text)]})
+    rosa.post(FILES, {"uploads": [sent("twice.txt", "t0 ada d1 1\nt0 ben d1 0\nt0 ada d1 0\n")]})
     [(line, problem)] = collection.files.get(file_name="twice.txt").faults
     assert line == 3
     assert all(name in problem for name in ("d1", "t0", "ada"))
@@ -564,8 +558,7 @@ def test_assessors_grades_alone_become_qrels_by_a_rule(rosa, researcher, collect
     text = "t0 ada a 2\nt0 ben a 1\nt0 cem a 0\nt0 ada b 1\nt0 ben b 0\nt0 ada c -1\n"
     file = add_file(collection, "jg.txt", text)
     assert rosa.get("/collections/tracks/").context["step"]["url"] == FILES
-    evaluation = rosa.get("/collections/tracks/evaluation/").context
-    assert evaluation["problem"].code == "only_assessors"
+    assert rosa.get("/collections/tracks/evaluation/").context["problem"].code == "only_assessors"
     assert f'action="{FILES}{file.pk}/qrels/"' in rosa.get(FILES).content.decode()
     refused = rosa.post(f"{FILES}{file.pk}/qrels/", {"rule": "median"}, follow=True)
     assert message_codes(refused) == ["no_qrels_made"]
@@ -624,5 +617,4 @@ def test_assessors_who_judged_some_topics_each_are_compared_by_what_is_derived(r
     record = Result.objects.get().record
     assert {one["kind"] for one in record["qrels"]} == {"derived"}
     assert ("union", "intersection") in {(one["first"], one["second"]) for one in record["pairs"]}
-    view = rosa.get(TRUST).context["view"]
-    assert "pair" in answer_codes(view)
+    assert "pair" in answer_codes(rosa.get(TRUST).context["view"])
