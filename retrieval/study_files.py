@@ -1,7 +1,5 @@
 """The files of studies that retrieval registers: `annotation.study_files` imports this module."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import partial

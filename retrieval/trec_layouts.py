@@ -3,8 +3,6 @@
 The first lines of a file say which one it has.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections import Counter

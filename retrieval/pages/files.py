@@ -59,7 +59,7 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form if may(request, Permission.EDIT) else None,
         "runs": list_runs(collection),
         "qrels": list_qrels(collection),
-        "faulty": collection.files.filter(n_faults__gt=0).order_by("pk"),
+        "faulty": list(collection.files.filter(n_faults__gt=0).order_by("pk")),
         "unconfirmed": collection.files.unconfirmed().defer("faults").order_by("pk"),
         "rules": merging_rule_choices(),
         "job": Job.objects.about(subject_of(collection)).of_kind(READ_FILES, MERGED_QRELS).first(),
