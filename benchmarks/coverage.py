@@ -74,7 +74,7 @@ TRIALS = {
     "preferences": 300, "alt_test": 300, "agreement_of_many": 1000, "powered_quantiles": 300,
     "powered_correlations": 1000, "pool_bias": 500, "rankings": 400, "switching": 200,
     "outcomes": 1000, "equal_systems": 400, "crowd_ratings": 4000, "crowd_ordinal": 4000,
-    "crowd_preferences": 1000, "crowd_powered": 4000,
+    "crowd_preferences": 4000, "crowd_powered": 4000,
 }  # fmt: skip
 
 LEAST_COVERAGE, LEAST_MEAN, MOST_REJECTED = 0.92, 0.94, 0.07
