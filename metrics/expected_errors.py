@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# Other metrics that say how sure they are of a candidate; more would hold the launch up.
 MOST_OTHERS = 4
-"""Other metrics that say how sure they are of a candidate; more would hold the launch up."""
 
 
 def expected_item_errors(run: int, question: int) -> dict[int, float]:

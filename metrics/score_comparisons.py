@@ -29,8 +29,8 @@ from stats.significance.paired_differences import PairedDifference, paired_diffe
 if TYPE_CHECKING:
     import pandas as pd
 
+# Stands for every system, or every condition.
 ALL = ""
-"""Stands for every system, or every condition."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from metrics.scorers.registry import SCORERS
 from metrics.scorers.scorer import Scorer
 from presentation.files import require_writable, write_whole
 
+# How a distribution may have been obtained, as raw records begin with it.
 WAYS = ("one call", "n", "n calls", "top_logprobs")
-"""How a distribution may have been obtained, as raw records begin with it."""
 
 
 class Caps(NamedTuple):

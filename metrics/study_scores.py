@@ -34,8 +34,8 @@ from presentation.progress import Progress, silently
 
 LOOKED_UP_AT_ONCE = 500
 READ_AT_ONCE = 2000
+# A content, and the keys of the candidates that have it.
 Group = tuple[Content, list[int]]
-"""A content, and the keys of the candidates that have it."""
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,17 @@ from stats.arguments import Floats, Integers, sum_by
 from stats.libraries import scipy
 
 TINY = 1e-12
+# Added to the information, as a share of it: parameters that one cluster alone determines do not
+# move without it, as with a generalized inverse.
 RIDGE = 1e-7
-"""Added to the information, as a share of it: parameters that one cluster alone determines do not
-move without it, as with a generalized inverse."""
+# Numbers of clusters' information matrices that are held at a time, 32 MB.
 CELLS_AT_ONCE = 4_000_000
-"""Numbers of clusters' information matrices that are held at a time, 32 MB."""
 LARGE_SHARE = 0.2
+# An annotator's share matters if it is large, and as many times an equal share.
 UNEVEN = 1.5
-"""An annotator's share matters if it is large, and as many times an equal share."""
 
+# From rows, their group and the number of groups, the information of each group of rows.
 InformationBy: TypeAlias = Callable[[Integers, Integers, int], Floats]
-"""From rows, their group and the number of groups, the information of each group of rows."""
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from stats.jackknife import TINY, effective_freedom, mean_left_out
 from stats.libraries import scipy
 
 Flags: TypeAlias = NDArray[np.bool_]
+# A false warning in one of a hundred samples, over all columns together.
 SIGNIFICANT = 0.01
-"""A false warning in one of a hundred samples, over all columns together."""
 
 MOST_CATEGORIES = 20
+# Two labeled clusters may be the highest of a dozen by chance.
 LEAST_CLUSTERS = 3
-"""Two labeled clusters may be the highest of a dozen by chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +32,8 @@ class LabelSampling:
     column: str
     p: float
     is_apart: bool
+    # Mean rank of labeled items less that of the others, as a share of all ranks.
     shift: float
-    """Mean rank of labeled items less that of the others, as a share of all ranks."""
 
     @property
     def is_random(self) -> bool:

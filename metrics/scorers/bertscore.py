@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 VERSION = 1
 TEXTS_AT_ONCE = 32
 PREFIXED = ("roberta", "gpt2")
+# The layer that agreed best with people on WMT16, as the authors give it for each model.
 LAYERS = {
     "roberta-large": 17,
     "FacebookAI/roberta-large": 17,
@@ -39,7 +40,6 @@ LAYERS = {
     "xlm-roberta-large": 17,
     "microsoft/deberta-xlarge-mnli": 40,
 }
-"""The layer that agreed best with people on WMT16, as the authors give it for each model."""
 
 
 class Matches(NamedTuple):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.ter import TER
 
 
+# Those of sacrebleu's tokenisers that need neither a download nor another package.
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
-"""Those of sacrebleu's tokenisers that need neither a download nor another package."""
 
 
 class SacreScorer(Scorer):

@@ -54,11 +54,11 @@ class Score(NamedTuple):
     raw: str | None = None
 
 
+# The outputs of one scorer for one example, by name.
 Scores: TypeAlias = dict[str, Score]
-"""The outputs of one scorer for one example, by name."""
 
+# Called with the number of examples just finished (``tqdm.update`` fits).
 Progress: TypeAlias = Callable[[int], object]
-"""Called with the number of examples just finished (``tqdm.update`` fits)."""
 
 
 def undefined(reason: str, raw: str | None = None) -> Score:

@@ -23,11 +23,11 @@ from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefin
 from metrics.scorers.token_batches import like_lengths, padded, token_ids, token_limit
 
 VERSION = 1
+# The LMStyle Benchmark's classifiers, of formal and informal, and of positive and negative.
 PRESETS = {
     "formality": "s-nlp/roberta-base-formality-ranker",  # CC BY-NC-SA 4.0: not commercial
     "sentiment": "siebert/sentiment-roberta-large-english",
 }
-"""The LMStyle Benchmark's classifiers, of formal and informal, and of positive and negative."""
 
 
 class Classifier(Protocol):

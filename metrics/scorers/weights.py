@@ -8,8 +8,8 @@ from typing import NamedTuple
 from metrics.scorers.errors import ModelChangedError
 
 WEIGHT_SUFFIXES = frozenset({".safetensors", ".bin", ".pt", ".pth", ".npy"})
+# Files of a model's folder that PyTorch does not read: other runtimes' weights, the model card.
 FOREIGN_FILES = ("onnx/*", "openvino/*", "*.onnx", "*.h5", "*.ot", "*.msgpack", "*.mlmodel", "*.md")
-"""Files of a model's folder that PyTorch does not read: other runtimes' weights, the model card."""
 
 
 class Fingerprint(NamedTuple):

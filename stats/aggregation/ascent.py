@@ -26,8 +26,8 @@ from stats.aggregation.result import (
 from stats.arguments import Floats, require_at_least
 from stats.libraries import pd
 
+# Of a category's share: where a model departs further from the majority, a warning says so.
 CONTRADICTION = 0.5
-"""Of a category's share: where a model departs further from the majority, a warning says so."""
 CONTRADICTED_ITEMS = 0.05
 ENOUGH_ITEMS = 20
 Expectation = TypeVar("Expectation")

@@ -10,8 +10,8 @@ from stats.aggregation.result import Aggregation, Ratings, Repeats, code_ratings
 from stats.arguments import Column, Floats, require_confidence
 from stats.libraries import scipy
 
+# Of the variance of all ratings: keeps the precision of a perfect annotator finite.
 FLOOR = 1e-12
-"""Of the variance of all ratings: keeps the precision of a perfect annotator finite."""
 
 
 def bias_precision(

@@ -32,8 +32,8 @@ from stats.jackknife import (
 )
 from stats.libraries import pd, scipy
 
+# A step halved so often is below 1e-12 of itself.
 HALVINGS = 40
-"""A step halved so often is below 1e-12 of itself."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from stats.aggregation.result import Aggregation, Repeats, Votes, code_votes, re
 from stats.arguments import Column, Floats, Integers, require_at_least
 from stats.libraries import pd, scipy
 
+# Fewer labels of an annotator than this earn a warning.
 FEW_LABELS = 5
-"""Fewer labels of an annotator than this earn a warning."""
 
 
 def dawid_skene(

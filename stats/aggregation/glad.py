@@ -9,8 +9,8 @@ from stats.aggregation.result import Aggregation, Repeats, Votes, code_votes, no
 from stats.arguments import Column, Floats, require_at_least
 from stats.libraries import scipy
 
+# The mean of the prior of Whitehill et al.
 MEAN_ABILITY = 1.0
-"""The mean of the prior of Whitehill et al."""
 
 
 def glad(

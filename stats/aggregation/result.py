@@ -24,8 +24,8 @@ from stats.arguments import (
 from stats.libraries import pd
 
 VERSION = 1
+# Probabilities this close are equal but for the rounding of the iterations.
 TIE = 1e-9
-"""Probabilities this close are equal but for the rounding of the iterations."""
 
 
 class Reason(StrEnum):
@@ -191,8 +191,8 @@ def value_table(
 
 
 Repeats = Literal["refuse", "count"]
+# Of a dense table of floats, which then takes 800 MB.
 MAX_CELLS = 100_000_000
-"""Of a dense table of floats, which then takes 800 MB."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from stats.agreement.labels import Cells, Sums, Units, by_cluster, drawn, row_fo
 from stats.arguments import Floats, Integers, sum_by
 from stats.libraries import scipy
 
+# As a share of the terms subtracted: a smaller disagreement is their rounding.
 TINY = 1e-12
-"""As a share of the terms subtracted: a smaller disagreement is their rounding."""
 Distance = Callable[[Any, Any], float]
 
 
@@ -225,8 +225,8 @@ def _alpha(count: Floats, n: Floats, within: Floats, between: Floats, least: Any
     return np.asarray(np.where(defined, 1 - (n - 1) * within / between, np.nan))
 
 
+# Bins of a dense table, 2 MB of floats, whatever the number of distinct values.
 RANK_BINS = 512
-"""Bins of a dense table, 2 MB of floats, whatever the number of distinct values."""
 
 
 def ordinal_distances(units: Units) -> OrdinalDistances:

@@ -26,8 +26,8 @@ from stats.agreement.result import Agreement, Reason
 from stats.arguments import Column
 from stats.label_sampling import compare_labeled, label_columns
 
+# Numbers with more distinct values are measured, and rarely equal.
 MAX_CATEGORIES = 20
-"""Numbers with more distinct values are measured, and rarely equal."""
 
 
 def coefficients_at_level(

@@ -23,8 +23,8 @@ from stats.agreement.result import Agreement, Reason
 from stats.arguments import Column, Floats, sum_by
 from stats.libraries import scipy
 
+# Of a dense table of weights, which then takes 32 MB.
 MAX_WEIGHTED_CATEGORIES = 2000
-"""Of a dense table of weights, which then takes 32 MB."""
 
 
 @Coefficient
@@ -224,8 +224,8 @@ def _gwet(name: str, design: Design, request: Request, weights: Floats | None) -
     return coefficient_of(name, design, request, Chance(scale, -scale), weights=weights)
 
 
+# Expected agreement within this of 1 counts as 1; those of a million items err by 1e-15.
 TINY = 1e-11
-"""Expected agreement within this of 1 counts as 1; those of a million items err by 1e-15."""
 
 
 @dataclass(frozen=True)

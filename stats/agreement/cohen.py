@@ -242,12 +242,12 @@ def _warnings(
     return warnings + interval_warnings(value, interval)
 
 
+# Expected agreement within this of 1 counts as 1: what is left is rounding.
 TINY = 1e-11
-"""Expected agreement within this of 1 counts as 1: what is left is rounding."""
+# Categories of a posterior, of which 20,000 tables are drawn.
 MAX_POSTERIOR = 20
-"""Categories of a posterior, of which 20,000 tables are drawn."""
+# Of a dense table of categories, which then takes 32 MB.
 MAX_TABLED_CATEGORIES = 2000
-"""Of a dense table of categories, which then takes 32 MB."""
 
 
 def cohen_interval(

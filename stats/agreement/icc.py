@@ -21,8 +21,8 @@ from stats.libraries import scipy
 
 Model = Literal["icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k"]
 MODELS: tuple[Model, ...] = ("icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k")
+# As a share of the sum of squares: less variance than this is its rounding.
 TINY = 1e-12
-"""As a share of the sum of squares: less variance than this is its rounding."""
 
 
 def icc(

@@ -18,8 +18,8 @@ from stats.proportions import jeffreys_limits
 CiChoice = Literal["jackknife", "analytic", "bootstrap"]
 CI_CHOICES = ("jackknife", "analytic", "bootstrap")
 TINY = 1e-12
+# Of bootstrap samples; with more, the quantiles of the rest describe another design.
 MAX_UNDEFINED_SHARE = 0.05
-"""Of bootstrap samples; with more, the quantiles of the rest describe another design."""
 
 
 @dataclass(frozen=True)
@@ -258,8 +258,8 @@ def _around(
 
 
 DRAWS = 20_000
+# Fixed, since the draws only integrate: the same table has the same interval.
 SEED = 0
-"""Fixed, since the draws only integrate: the same table has the same interval."""
 
 
 def kappa_posterior(

@@ -153,8 +153,8 @@ def _counts(pair: Integers, value: Integers, n_pairs: int, n_categories: int) ->
     return flat.reshape(n_pairs, n_categories).astype(np.float64)
 
 
+# Co-labelled items handled at a time, some 32 MB a column.
 CHUNK = 1 << 22
-"""Co-labelled items handled at a time, some 32 MB a column."""
 
 
 def pairwise_kappa(

@@ -35,8 +35,8 @@ from stats.agreement.result import Agreement, Reason
 from stats.arguments import Column, Floats
 
 LevelOfMeasurement = Literal["nominal", "ordinal", "interval", "ratio", "set"]
+# Of a dense table of distances, which then takes 128 MB.
 MAX_TABLED_VALUES = 4000
-"""Of a dense table of distances, which then takes 128 MB."""
 _SET_DISTANCES: dict[str, Distance] = {"masi": masi, "jaccard": jaccard}
 
 

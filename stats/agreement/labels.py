@@ -21,8 +21,8 @@ from stats.arguments import (
 )
 from stats.libraries import pd, scipy
 
+# Bytes of flags for each label, beyond which hashing the codes takes less memory.
 FLAGS_A_LABEL = 100
-"""Bytes of flags for each label, beyond which hashing the codes takes less memory."""
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,8 @@ def _renumbered(codes: Integers) -> Integers:
     return np.asarray(pd.factorize(codes)[0], dtype=np.intp)
 
 
+# Floats handled at a time, 16 MB.
 CHUNK = 1 << 21
-"""Floats handled at a time, 16 MB."""
 
 
 class Replicable(Protocol):

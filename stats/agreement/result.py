@@ -7,11 +7,11 @@ from math import isnan
 from error_codes import CodedText
 
 PREVALENCE_WORTH_A_WARNING = 0.8
+# Below so many items, or clusters of them, intervals hold less often than they say.
 FEW_ITEMS = 20
-"""Below so many items, or clusters of them, intervals hold less often than they say."""
 FEW_OF_A_CLASS = 5
+# Items that carry the spread of ratings, below which their interval is a rough guide.
 LEAST_SPREAD = 5.0
-"""Items that carry the spread of ratings, below which their interval is a rough guide."""
 
 
 class Reason(StrEnum):

@@ -135,8 +135,8 @@ LARGEST_POINT = 0.5
 MOST_STEPS = 20
 MOST_TIED = 0.1
 LEAST_SHARED = 0.95
+# Items, or clusters of them. Intervals of 12 items held the right Kendall's tau in .87.
 FEW_UNITS = 20
-"""Items, or clusters of them. Intervals of 12 items held the right Kendall's tau in .87."""
 
 
 class CeilingWarning(StrEnum):

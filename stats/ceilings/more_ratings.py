@@ -13,8 +13,8 @@ from stats.ceilings.intraclass import Reliability, spearman_brown
 from stats.ceilings.normal_scale import NormalScale, untied_share
 from stats.correlation import Level, RowCoefficient
 
+# Tau-b counts ties out, which other coefficients of pairs take for disagreement or for answers.
 OF_HALVES: dict[RowCoefficient, RowCoefficient] = {"kendall_c": "kendall", "acc_eq": "kendall"}
-"""Tau-b counts ties out, which other coefficients of pairs take for disagreement or for answers."""
 
 
 def level_reliability(

@@ -10,8 +10,8 @@ from stats.ceilings.intraclass import spearman_brown
 from stats.correlation import RowCoefficient
 from stats.libraries import scipy
 
+# From so many values on the mean of r is r, within .005.
 MANY = 50
-"""From so many values on the mean of r is r, within .005."""
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,10 @@ def untied_share(values: Floats, group: Integers, n_groups: int) -> float:
     return float(share[share > 0].mean()) if (share > 0).any() else 1.0
 
 
+# Of the correlation of the halves, for a difference quotient.
 STEP = 1e-6
-"""Of the correlation of the halves, for a difference quotient."""
+# Of a correlation: halves that order everything oppositely come out so far from -1.
 ROUNDING = 1e-9
-"""Of a correlation: halves that order everything oppositely come out so far from -1."""
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from stats.correlation.result import Undefined
 from stats.correlation.rows import signs, signs_beyond, stuart
 from stats.libraries import scipy
 
+# Floats handled at a time, 16 MB.
 CHUNK = 1 << 21
-"""Floats handled at a time, 16 MB."""
+# A replicate compares all pairs of cells, 12.5 million at this number.
 PAIRS_UP_TO_CELLS = 5_000
-"""A replicate compares all pairs of cells, 12.5 million at this number."""
+# Of columns with variance 1: less variance than this is rounding.
 NEXT_TO_NOTHING = 1e-13
-"""Of columns with variance 1: less variance than this is rounding."""
+# Double precision has 15; sums of some hundred terms lose up to two.
 MEAN_DECIMALS = 13
-"""Double precision has 15; sums of some hundred terms lose up to two."""
 
 Replicate = Callable[..., Floats]
 Signs = NDArray[np.int8]

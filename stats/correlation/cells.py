@@ -33,8 +33,8 @@ class Cells:
     n_groups: int
     n_missing: int
     cluster: Integers | None = None
+    # Whether items and systems keep the order of their codes, so that draws are shared.
     in_order: bool = False
-    """Whether items and systems keep the order of their codes, so that draws are shared."""
 
     @property
     def drawn_units(self) -> Integers | None:

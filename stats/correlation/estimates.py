@@ -37,8 +37,8 @@ from stats.correlation.result import (
 )
 from stats.jackknife import effective_freedom, effective_number
 
+# Ties of metric and human ratings are weighed for each pair, several times the work of tau.
 ACCURACY_OF_BOTH_UP_TO_CELLS = 2_000
-"""Ties of metric and human ratings are weighed for each pair, several times the work of tau."""
 KENDALLS = ("kendall", "kendall_c")
 FISHERS = ("pearson", "spearman", "kendall")
 CI_METHODS: dict[Resample, CiMethod] = {
@@ -67,10 +67,10 @@ class Plan:
     n_resamples: int
     rng: np.random.Generator
     seed: int | None
+    # Of the draws of systems, where several plans share them; otherwise they are of `rng`.
     system_seed: int | None = None
-    """Of the draws of systems, where several plans share them; otherwise they are of `rng`."""
+    # The coefficient in resamples drawn already, jointly with other metrics.
     drawn: Floats | None = None
-    """The coefficient in resamples drawn already, jointly with other metrics."""
 
     @property
     def of_rows(self) -> str:

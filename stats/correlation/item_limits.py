@@ -30,8 +30,8 @@ from stats.jackknife import effective_freedom, effective_number, jackknife_limit
 from stats.libraries import scipy
 
 FARTHEST = 0.98
+# A jackknifed correlation beyond it is cut off there, where Fisher's scale ends.
 NEARLY_ONE = 1 - 1e-6
-"""A jackknifed correlation beyond it is cut off there, where Fisher's scale ends."""
 
 
 def spearman_influences(x: Floats, y: Floats) -> Influences:

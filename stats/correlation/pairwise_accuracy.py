@@ -10,12 +10,12 @@ from stats.correlation.cells import complete_cells, renumbered
 from stats.correlation.rows import signs
 from stats.libraries import scipy
 
+# More pairs are sampled, since the threshold is sought among all of them.
 PAIRS_UP_TO = 5_000_000
-"""More pairs are sampled, since the threshold is sought among all of them."""
+# Floats handled at a time, 32 MB.
 CHUNK = 1 << 22
-"""Floats handled at a time, 32 MB."""
+# From so many pairs on, a sorted sweep is quicker than a table of pairs and replicates.
 SWEEP_FROM_PAIRS = 20_000
-"""From so many pairs on, a sorted sweep is quicker than a table of pairs and replicates."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ def _sweep(sign: NDArray[np.int8], metrics: Floats, pairs: Pairs) -> tuple[Float
 
 
 N_PERMUTATIONS = 1000
+# As a share of the sums compared: sums this close are equal.
 ROUNDING = 1e-12
-"""As a share of the sums compared: sums this close are equal."""
 
 
 def soft_pairwise_accuracy(

@@ -16,10 +16,10 @@ Level = Literal["pooled", "system", "item"]
 Resample = Literal["items", "systems", "both"]
 Undefined = Literal["drop", "zero", "nan"]
 LEAST_ITEMS = 20
+# Of items and systems: the sizes from which measured coverage is as it says (docs/coverage.md).
 LEAST_SYSTEMS = 6
-"""Of items and systems: the sizes from which measured coverage is as it says (docs/coverage.md)."""
+# Of fewer there is hardly another panel to draw: nothing is said of new systems.
 LEAST_SYSTEMS_FOR_INTERVAL = 4
-"""Of fewer there is hardly another panel to draw: nothing is said of new systems."""
 
 
 class Reason(StrEnum):
@@ -193,12 +193,12 @@ class Correlation:
         return not isnan(self.value)
 
 
+# A correlation this close to 1 is 1 but for rounding, where Fisher's z is infinite.
 PERFECT_WITHIN = 1e-12
-"""A correlation this close to 1 is 1 but for rounding, where Fisher's z is infinite."""
+# Of the resamples: with more, the rest describe another design.
 MOST_UNDEFINED = 0.05
-"""Of the resamples: with more, the rest describe another design."""
+# Of items or clusters: with fewer, percentiles of resamples are too narrow.
 FEW_UNITS = 60
-"""Of items or clusters: with fewer, percentiles of resamples are too narrow."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from stats.arguments import Floats
 from stats.libraries import scipy
 
 Signs = NDArray[np.int8]
+# Columns, up to which comparing every two of them is quicker than sorting each row.
 PASSES_UP_TO = 64
-"""Columns, up to which comparing every two of them is quicker than sorting each row."""
 
 
 def constant_rows(table: Floats) -> NDArray[np.bool_]:

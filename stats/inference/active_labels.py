@@ -19,8 +19,8 @@ from stats.libraries import scipy
 UNIFORM_SHARE = 0.5
 LEAST_OF_UNIFORM = 0.2
 LEAST_OF_A_PILOT = 10
+# Of the mean error: no item is taken for better known than that.
 LEAST_SHARE = 0.3
-"""Of the mean error: no item is taken for better known than that."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,8 @@ from error_codes import InvalidValue
 from stats.arguments import Floats, require_at_least, require_shares
 from stats.libraries import scipy
 
+# The intraclass correlation from which on Bonett's formula falls short for two raters.
 LEAST_CORRECTED = 0.7
-"""The intraclass correlation from which on Bonett's formula falls short for two raters."""
 
 
 def items_for_kappa(

@@ -19,8 +19,8 @@ from stats.arguments import (
 )
 
 Level = Literal["nominal", "interval"]
+# Of an item, besides the judge: one to be left out, and another to be compared with.
 LEAST_HUMANS = 2
-"""Of an item, besides the judge: one to be left out, and another to be compared with."""
 ROUNDING = 1e-9
 
 

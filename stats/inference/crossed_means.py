@@ -20,14 +20,14 @@ from stats.jackknife import effective_freedom, mean_left_out, variance_of_both
 from stats.libraries import scipy
 
 FEW = 4
+# With fewer than four items or annotators, degrees of freedom are at most twice theirs: covers .94
+# of 50 items by 3 annotators where Satterthwaite's own cover .92.
 FREEDOM_OF_FEWER = 2
-"""With fewer than four items or annotators, degrees of freedom are at most twice theirs: covers
-.94 of 50 items by 3 annotators where Satterthwaite's own cover .92."""
 QUASI_F = "quasi-f"
+# Ends the name of a method that corrects for skewness.
 SKEWED = "-hall"
-"""Ends the name of a method that corrects for skewness."""
+# Of the largest value: smaller differences come from how decimals are stored.
 ROUNDING = 1e-12
-"""Of the largest value: smaller differences come from how decimals are stored."""
 
 
 @dataclass(frozen=True, kw_only=True)

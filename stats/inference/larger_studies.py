@@ -18,14 +18,14 @@ from stats.inference.crossed_means import (
 )
 from stats.libraries import scipy
 
+# Items, or annotators, that are tried: nobody buys more.
 LEAST_LEVELS, MOST_LEVELS = 2, 10_000_000
-"""Items, or annotators, that are tried: nobody buys more."""
+# Between those: each is 8 % more than the one before, and whole numbers are found between two.
 SIZES_TRIED = 200
-"""Between those: each is 8 % more than the one before, and whole numbers are found between two."""
+# Ratings an item: of fewer what annotators differ by is told from noise in too few items.
 LEAST_AN_ITEM = 1.5
-"""Ratings an item: of fewer what annotators differ by is told from noise in too few items."""
+# Of a difference: a study of the size there is shows what it shows.
 ROUNDING = 1e-9
-"""Of a difference: a study of the size there is shows what it shows."""
 
 
 def least_distinguishable(

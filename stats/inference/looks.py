@@ -10,8 +10,8 @@ from stats.arguments import Floats, require_confidence, require_one_of
 from stats.libraries import scipy
 
 Spending = Literal["pocock", "obrien_fleming"]
+# Points of the grid on which the density of what was not rejected is integrated.
 STEPS = 1001
-"""Points of the grid on which the density of what was not rejected is integrated."""
 
 
 def confidence_at_look(

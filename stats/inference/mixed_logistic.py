@@ -24,12 +24,12 @@ from stats.libraries import scipy
 
 INTERCEPT = "intercept"
 LEAST_LEVELS = 3
+# A coefficient or a standard error beyond it, in logits, says that the outcomes are separated.
 WIDEST = 12.0
-"""A coefficient or a standard error beyond it, in logits, says that the outcomes are separated."""
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 N_DRAWS = 20_000
+# A deviation that has come down to it is reported as 0, and taken as known.
 LEAST_DEVIATION = 1e-3
-"""A deviation that has come down to it is reported as 0, and taken as known."""
 STEP = 1e-3
 SEARCH: dict[str, Any] = {
     "method": "L-BFGS-B",

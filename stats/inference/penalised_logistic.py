@@ -10,9 +10,9 @@ from stats.arguments import Floats, Integers
 from stats.libraries import scipy
 
 MOST_STEPS = 60
+# Steps below it end the search: the determinant depends on the mode to the first order, so that a
+# mode that is only nearly the best would leave the likelihood too rough to be climbed.
 PRECISION = 1e-9
-"""Steps below it end the search: the determinant depends on the mode to the first order, so that a
-mode that is only nearly the best would leave the likelihood too rough to be climbed."""
 
 
 @dataclass(frozen=True)

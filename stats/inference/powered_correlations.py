@@ -22,8 +22,8 @@ from stats.libraries import scipy
 PoweredCoefficient = Literal["pearson", "spearman", "kendall"]
 LEAST_FOR_A_CORRELATION = 10
 NEARLY_ONE = 1 - 1e-9
+# Where Fisher's scale ends for a correlation without one item.
 FARTHEST = 1 - 1e-6
-"""Where Fisher's scale ends for a correlation without one item."""
 
 
 def prediction_powered_correlation(

@@ -21,9 +21,9 @@ from stats.libraries import scipy
 
 LEAST_LABELS = 5
 LEAST_OF_A_CLASS = 5
+# Intervals of fewer than 50 lognormal ratings hold the mean in less than .90, and a tenth of such
+# samples do not look skewed (`notes_of_skewness`).
 FEW_LABELS = 50
-"""Intervals of fewer than 50 lognormal ratings hold the mean in less than .90, and a tenth of such
-samples do not look skewed (`notes_of_skewness`)."""
 COCHRAN = 25
 
 

@@ -22,8 +22,8 @@ from stats.arguments import (
 from stats.jackknife import effective_number
 
 Flags: TypeAlias = NDArray[np.bool_]
+# Scores whose range is a smaller share of their size are all equal.
 ROUNDING = 1e-9
-"""Scores whose range is a smaller share of their size are all equal."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Moments:
     people: float
     people_variance: float
     people_freedom: float
+    # Labels, or clusters that have any.
     count: int
-    """Labels, or clusters that have any."""
 
 
 def checked_columns(

@@ -23,8 +23,8 @@ from stats.inference.powered_moments import (
 )
 from stats.libraries import scipy
 
+# Human ratings to be expected on the rarer side of the quantile.
 LEAST_BEYOND = 5
-"""Human ratings to be expected on the rarer side of the quantile."""
 MOST_OF_THE_JUDGE = 500
 DECIMALS = 9
 

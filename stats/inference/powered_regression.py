@@ -21,8 +21,8 @@ from stats.inference.powered_moments import Flags, Rules, centered_scores, check
 from stats.label_sampling import compare_labeled
 from stats.libraries import scipy
 
+# Rated items (or clusters) that each coefficient asks for, and as many more.
 LABELS_FOR_EACH = 5
-"""Rated items (or clusters) that each coefficient asks for, and as many more."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,15 +17,15 @@ from stats.arguments import (
     sum_by,
 )
 
+# Units whose sign flips are all tried, 65,536 at this number.
 ENUMERATED_UP_TO = 16
-"""Units whose sign flips are all tried, 65,536 at this number."""
+# With fewer units no set of sign flips can be significant at .05.
 LEAST_FLIPPED = 6
-"""With fewer units no set of sign flips can be significant at .05."""
 ROUNDING = 1e-12
+# Signs drawn at a time, 80 MB.
 CELLS_AT_ONCE = 10_000_000
-"""Signs drawn at a time, 80 MB."""
+# Signs of a seed kept for the next test, 32 MB.
 CELLS_REMEMBERED = 4_000_000
-"""Signs of a seed kept for the next test, 32 MB."""
 
 
 def sign_flip_test(
@@ -113,8 +113,8 @@ def _slack(sums: Floats) -> float:
 
 
 MOST_UNDEFINED = 0.05
+# With fewer, the limits are too narrow: the part `rankings` of docs/coverage.md.
 LEAST_ASSESSORS = 10
-"""With fewer, the limits are too narrow: the part `rankings` of docs/coverage.md."""
 
 
 def two_way_bootstrap(

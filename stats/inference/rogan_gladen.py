@@ -8,8 +8,8 @@ from error_codes import CodedText, InvalidValue
 from stats.arguments import require_at_least, require_confidence
 from stats.libraries import scipy
 
+# Sensitivity and specificity less 1: below this a judge hardly distinguishes the classes.
 LEAST_INFORMATION = 0.1
-"""Sensitivity and specificity less 1: below this a judge hardly distinguishes the classes."""
 LEAST_OF_A_CLASS = 5
 
 

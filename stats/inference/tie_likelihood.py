@@ -238,10 +238,10 @@ def precision_of(
     return Precision([part.variance for part in parts], freedom)
 
 
+# Of a direction in which no outcome grows less likely, and some grow more: as good as none.
 NOTHING = 1e-7
-"""Of a direction in which no outcome grows less likely, and some grow more: as good as none."""
+# Of comparisons, nearly always enough to rule out such a direction.
 ENOUGH_ROWS = 2000
-"""Of comparisons, nearly always enough to rule out such a direction."""
 
 
 def groups_that_met(game: Game) -> int:

@@ -28,8 +28,8 @@ from stats.inference.crossed_means import (
 from stats.libraries import scipy
 from stats.proportions import jeffreys_limits
 
+# Of ratings whose annotator rated the other system's output of the item too.
 PAIRED_SHARE = 0.8
-"""Of ratings whose annotator rated the other system's output of the item too."""
 
 
 def difference_of_systems(
@@ -313,13 +313,13 @@ def _odds(lead: float, decided: float) -> float:
     return max(0.0, (decided + lead) / (decided - lead))
 
 
+# Of a system's ratings: from there on a test of means that minds no skewness has type I errors
+# above .07.
 MANY_AT_ONE_END = 0.4
-"""Of a system's ratings: from there on a test of means that minds no skewness has type I errors
-above .07."""
+# Of the scale: who drags a slider to its end stops a little before it.
 NEAR_END = 0.05
-"""Of the scale: who drags a slider to its end stops a little before it."""
+# Items off the end, of so many and more: the skewness that they give a mean can be seen.
 FEWEST_OFF_END = 5
-"""Items off the end, of so many and more: the skewness that they give a mean can be seen."""
 
 
 def share_at_one_end(values: Column, *, low: float, high: float) -> float:

@@ -22,10 +22,10 @@ from stats.arguments import (
 from stats.libraries import scipy
 
 Method = Literal["auto", "anova", "reml"]
+# Of all random effects together; a step solves a system of that size.
 REML_UP_TO_LEVELS = 800
-"""Of all random effects together; a step solves a system of that size."""
+# Of the mean square of ratings: smaller components come from how decimals are stored.
 ROUNDING = 1e-13
-"""Of the mean square of ratings: smaller components come from how decimals are stored."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,8 +234,8 @@ def _notes(
 
 
 RESIDUAL = "residual"
+# Of a component's ratio to the residual: as good as 0.
 LOG_NOTHING = -16.0
-"""Of a component's ratio to the residual: as good as 0."""
 
 
 def by_moments(y: Floats, groups: Mapping[str, Integers]) -> dict[str, float]:

@@ -50,20 +50,20 @@ PRIOR_RATES = {
     MACHINE_LIKE: 0.05,
     CONTRADICTORY_TIMES: 0.02,
 }
+# Similarity from which a reason is a copy.
 ALIKE = 0.8
-"""Similarity from which a reason is a copy."""
+# Of the departures after a change beside those before it.
 LEAST_GROWTH = 1.5
-"""Of the departures after a change beside those before it."""
 LEAST_AFTER = 5
+# Chance of so low an agreement among careful annotators. It is larger than that of other flags,
+# since an annotator must also be within the limit of random answers.
 UNRELATED_ALPHA = 0.005
-"""Chance of so low an agreement among careful annotators. It is larger than that of other flags,
-since an annotator must also be within the limit of random answers."""
+# Of the answers of an annotator's pages by position, as if one position were favored on three of
+# four pairs. Real annotators favor what they read first a little.
 LEAST_CONCORDANCE = 0.25
-"""Of the answers of an annotator's pages by position, as if one position were favored on three of
-four pairs. Real annotators favor what they read first a little."""
 LEAST_POSITIONED = 8
+# Of constant pages, how many the annotator's own distribution of ratings may explain.
 MOST_OWN_SHARE = 0.5
-"""Of constant pages, how many the annotator's own distribution of ratings may explain."""
 
 
 def _empty_frame(*columns: str) -> pd.DataFrame:

@@ -18,8 +18,8 @@ from stats.arguments import (
 )
 from stats.libraries import pd
 
+# Faster than anybody reads with understanding; people read about 240 words a minute.
 WORDS_PER_MINUTE = 600.0
-"""Faster than anybody reads with understanding; people read about 240 words a minute."""
 # Scripts that are written without spaces: about two characters a word.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 WORD = re.compile(r"\w+")

@@ -20,10 +20,10 @@ from stats.libraries import pd, scipy
 COLUMNS = ["annotator", "n", "agreement", "by_chance", "typical", "p_value"]
 LEAST_ANSWERS = 12
 LEAST_REFERENCE = 3
+# Share of random answerers whose correlation with the others is above the limit.
 CHANCE = 0.01
-"""Share of random answerers whose correlation with the others is above the limit."""
+# Chance below which an annotator is left out of what the others are compared with.
 SUSPECT = 0.05
-"""Chance below which an annotator is left out of what the others are compared with."""
 # Careful annotators differ in how well they agree, even if a study has too few to show it: the
 # assumed standard deviation of their correlations, and how many annotators it counts as.
 PRIOR_SPREAD, PRIOR_WEIGHT = 0.07, 10.0

@@ -22,8 +22,8 @@ from stats.arguments import (
 
 Ties = Literal["falling", "rising"]
 Scores = NDArray[np.float32] | Floats
+# The grade of a document that its topic's judgments do not name; grades are -127 to 127.
 UNPOOLED = -128
-"""The grade of a document that its topic's judgments do not name; grades are -127 to 127."""
 LOWEST_GRADE, HIGHEST_GRADE = -127, 127
 
 

@@ -283,8 +283,8 @@ def _discounted(
     return sum_by(topic[rows], discounted, n_topics)
 
 
+# trec_eval's, which keeps shares of nothing judged defined.
 INFERRED_EPSILON = 1e-5
-"""trec_eval's, which keeps shares of nothing judged defined."""
 
 
 def binary_preference(lists: JudgedLists, *, relevant_from: int = 1) -> Floats:

@@ -23,10 +23,10 @@ from stats.libraries import scipy
 from stats.ranking.judged_lists import JudgedLists, grades_of, ranks_within
 
 Flags = NDArray[np.bool_]
+# The rank of a document that a run does not have.
 NOT_LISTED = int(np.iinfo(np.int32).max)
-"""The rank of a document that a run does not have."""
+# Of fewer left out nothing is said of the next; below `FEW_GROUPS` only roughly.
 LEAST_GROUPS = 4
-"""Of fewer left out nothing is said of the next; below `FEW_GROUPS` only roughly."""
 FEW_GROUPS = 6
 
 

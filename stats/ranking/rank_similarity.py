@@ -12,8 +12,8 @@ from stats.arguments import Column, Floats, complete_numbers, require_same_lengt
 from stats.correlation.coefficients import row_values
 from stats.correlation.rows import signs
 
+# Pairs of systems compared at a time, in all rows together.
 BLOCK = 1 << 22
-"""Pairs of systems compared at a time, in all rows together."""
 
 
 @dataclass(frozen=True)

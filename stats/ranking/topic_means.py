@@ -23,9 +23,9 @@ from stats.libraries import scipy
 
 Test = Literal["randomisation", "t", "mcnemar"]
 LEAST_TOPICS = 20
+# With fewer topics, or fewer whose value is not the commonest, intervals of skewed values may be
+# too narrow: the part `topics` of docs/coverage.md.
 LEAST_OTHERS = 10
-"""With fewer topics, or fewer whose value is not the commonest, intervals of skewed values may be
-too narrow: the part `topics` of docs/coverage.md."""
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ CELLS_UP_TO = 5_000  # the table of pairs takes a byte each; beyond, sorting eve
 BLOCK = 1 << 20
 Statistic = Callable[[Floats], Floats]
 Swap = Literal["both", "items", "systems"]
+# Of one item; all 2^8 swaps of them are tried at once.
 MASKS_UP_TO_SYSTEMS = 8
-"""Of one item; all 2^8 swaps of them are tried at once."""
 
 
 def deltas_of(

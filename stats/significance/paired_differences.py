@@ -16,8 +16,8 @@ from stats.arguments import (
 )
 from stats.libraries import scipy
 
+# Floats drawn at a time, 16 MB.
 CELLS_AT_ONCE = 2_000_000
-"""Floats drawn at a time, 16 MB."""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from stats.correlation.result import Level, Undefined
 from stats.significance.deltas import Swap, deltas_of, statistic
 from stats.significance.result import Comparison, Undecided
 
+# Flags handled at a time, which the arrays of floats made of them multiply.
 CHUNK = 1 << 18
-"""Flags handled at a time, which the arrays of floats made of them multiply."""
+# Differences this close are equal, and count as at least as extreme.
 ROUNDING = 1e-12
-"""Differences this close are equal, and count as at least as extreme."""
 
 
 def permutation_test(

@@ -62,8 +62,8 @@ class Comparison:
 
 
 LEAST_SYSTEMS_FOR_P = LEAST_SYSTEMS
+# Below this, a p counted from the resamples has too few of them behind it.
 COUNTED_FROM = 0.02
-"""Below this, a p counted from the resamples has too few of them behind it."""
 ROUNDING = 1e-12
 
 

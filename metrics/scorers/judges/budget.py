@@ -11,8 +11,8 @@ from error_codes import InvalidValue
 from metrics.scorers.errors import BudgetSpentError
 from metrics.scorers.judges.endpoint import number
 
+# Of UTF-8. English has about four: rather too many tokens are estimated than too few.
 BYTES_A_TOKEN = 3
-"""Of UTF-8. English has about four: rather too many tokens are estimated than too few."""
 
 
 STANDS = "what was scored stands, and another run goes on from there"

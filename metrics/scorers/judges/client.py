@@ -28,12 +28,12 @@ from metrics.scorers.judges.transport import Throttle
 if TYPE_CHECKING:
     from metrics.scorers.judges.transport import Transport
 
+# A chat: ``{"role": ..., "content": ...}`` in order.
 Messages: TypeAlias = Sequence[Mapping[str, str]]
-"""A chat: ``{"role": ..., "content": ...}`` in order."""
 
 MESSAGE_CHARACTERS = 200
+# 1, 2, 4 ... seconds.
 _doubling = wait_exponential(multiplier=1)
-"""1, 2, 4 ... seconds."""
 
 
 class Client:

@@ -29,13 +29,13 @@ from metrics.scorers.judges.templates import (
 )
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 
+# LMStyle's prompt as released, to the letter: a different one is a different metric.
 SYSTEM = (
     "Given a turn of dialogue, score the appropriateness of the Response with respect to the "
     "Speaker on a scale of 0-100 in the following format, with 100 being extremely appropriate "
     "and 0 being extremely inaccurate or unreasonable. The evaluation format is as follows: \n"
     "Speaker: [] \nResponse: [] \nAppropriateness Score: []"
 )
-"""LMStyle's prompt as released, to the letter: a different one is a different metric."""
 USER = "\nSpeaker: [$context] \nResponse: [$response] \nAppropriateness Score: "
 
 

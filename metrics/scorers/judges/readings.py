@@ -164,10 +164,10 @@ def _on_scale(found: Found, low: float, high: float) -> Reading:
     return Reading(found.value)
 
 
+# NUL and halves of surrogate pairs: JSON can say them, databases and files cannot keep them.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-"""NUL and halves of surrogate pairs: JSON can say them, databases and files cannot keep them."""
+# How far over 0 rounding may take the log-probability of a certainty.
 CERTAIN_NATS = 1e-3
-"""How far over 0 rounding may take the log-probability of a certainty."""
 
 
 class Token(NamedTuple):

@@ -38,11 +38,11 @@ AFTER_NUMBER = re.compile(rf"\d[*_)\]\"'.]*\s*(?:{words.UNITS}|{words.JOINED_UNI
 LEAD = re.compile(r"([A-Za-zÀ-ɏͰ-ӿ]+)[ \t*_\"'`-]*\Z")
 MARKUP = " \t*_`\"'“”‘«»[]{}()|>#=~≈\\.!"
 CLAUSE = re.compile(r"[.;:!?,\n(]\s|\n|\bbut\b|\bso\b")
+# Characters; of a longer reply the end is read.
 LONGEST = 10_000
-"""Characters; of a longer reply the end is read."""
 MOST_NUMBERS = 300
+# Characters before and after a number that are looked at.
 NEAR = 160
-"""Characters before and after a number that are looked at."""
 
 
 class Mention(NamedTuple):

@@ -16,8 +16,8 @@ NOUNS = (
     "beoordeling|betyg|poäng|ocena|puan|skor|điểm|оценка|оценку|балл|рейтинг|"
     "التقييم|الدرجة|تقييم|अंक|रेटिंग"
 )
+# Of languages that write words without spaces.
 JOINED_NOUNS = "评分|得分|分数|打分|评价|評価|評点|評分|得点|点数|スコア|점수|평점|평가"
-"""Of languages that write words without spaces."""
 VERBS = (
     r"give|gave|giving|rate|rated|rates|score|scored|grade|graded|assign(?:ed)?|award(?:ed)?|"
     r"deserves?|earns?|earned|receives?|gets?|merits?|choose|chose|select(?:ed)?|settle on|"
@@ -26,6 +26,7 @@ VERBS = (
     r"gebe|vergebe|bewerte|donne|attribue|doy|daría|dou|daria|do|darei|ставлю|поставил\w*"
 )
 JOINED_VERBS = "打|给|給"
+# Words that may stand between a label and its number.
 FILLERS = (
     r"is|was|are|be|would|should|will|of|as|at|an?(?=\s)|the|this|that|it|its|with|for|to|in|on|"
     r"only|about|around|roughly|approximately|approx|circa|therefore|thus|hence|simply|just|probably|"
@@ -34,7 +35,6 @@ FILLERS = (
     r"ist|eine?|einer|mit|beträgt|für|est|de|une?|du|es|una?|der|die|das|diese\w*|antwort|"
     r"от|è|é|cette|réponse|esta|respuesta|resposta|risposta|este|это\w*|этому|ответ\w*|составляет"
 )
-"""Words that may stand between a label and its number."""
 JOINED_FILLERS = "为|是|は|が|を|这个|回答|回复|다음과|같습니다|은|는"
 
 LEADS = (
@@ -45,8 +45,9 @@ LEADS = (
     "die der das meine eine einer einem la le ma mi il mia el una um uma minha o e моя мой "
     "итоговая mon une or"
 )
+# A noun after any other word is of something else: "fluency score", "maximum score".
 BEFORE_NOUNS = frozenset(LEADS.split())
-"""A noun after any other word is of something else: "fluency score", "maximum score"."""
+# In the clause before a number: it is denied, supposed or compared, and not given.
 NOT_MEANT = re.compile(
     r"\b(?:not|never|cannot|unable|without|no|nor|isn['’]t|n['’]t|if|unless|instead|rather|than|"
     r"would (?:need|require|have)|to (?:get|earn|reach|receive|achieve|deserve|merit|score)|"
@@ -55,33 +56,32 @@ NOT_MEANT = re.compile(
     r"n['’]t\b|不|ない",
     re.I,
 )
-"""In the clause before a number: it is denied, supposed or compared, and not given."""
+# In a sentence before a number: somebody else's rating, or one of something else.
 OTHERS = re.compile(
     r"\b(?:users?|speakers?|customers?|critics?|reviewers?|movie|film|book|song|game|show|team|he|she|"
     r"they)(?:['’]s)?\s+(?:\w+\s+){0,2}?(?:has|had|have|gave|gives?|says?|said|got|gets?|rated?|rates|"
     r"ratings?|scored?|scores)\b",
     re.I,
 )
-"""In a sentence before a number: somebody else's rating, or one of something else."""
+# Words before a fraction that need no other label, as in "I think 4/5".
 HEDGE = re.compile(
     r"\b(?:think|believe|guess|maybe|perhaps|probably|about|around|roughly|approximately|an?|solid|"
     r"strong|weak|clear|fair)\s+$",
     re.I,
 )
-"""Words before a fraction that need no other label, as in "I think 4/5"."""
 SUPPOSED = re.compile(r"\b(?:if|unless|wenn|falls|si|se|если)\b", re.I)
 CORRECTION = re.compile(
     r"\b(?:actually|correction|corrected|revised?|i mean|second thoughts?|changed? to|wait)\b", re.I
 )
 OTHER_VALUE = re.compile(r"[)\]*_]*\s*[:=]\s*[*_]*\d|[)\]*_]*\s*(?:→|->|=>)\s*[*_]*\d")
 CONCLUSION = re.compile(r"\b(?:so|thus|therefore|hence|overall)\s*$", re.I)
+# A number after these names a part of the text.
 REFERENCES = re.compile(
     r"\b(?:turns?|criteri(?:on|a)|steps?|lines?|items?|points?|sentences?|options?|rules?|"
     r"examples?|figures?|sections?|no|number|facts?|messages?|utterances?|paragraphs?|"
     r"questions?|parts?|versions?|out\s+of\s+\w+)\W*$",
     re.I,
 )
-"""A number after these names a part of the text."""
 
 UNITS = (
     r"(?:points?|pts?\.?|stars?|marks?|punkten?|punti|puntos|pontos|étoiles?|estrellas?|балл\w*)\b"
@@ -96,8 +96,8 @@ FRACTION = re.compile(
 )
 PERCENT = re.compile(r"\s*(?:%|％|per\s?cent\b|prozent\b|pour\s?cent\b|por\s?ciento\b)", re.I)
 JOINS = r"[-–—~〜]|\b(?:to|or|and|bis|oder|und|à|ou|et|y|o|e|до|или|и)\b|到|至|或|から"
+# What a number of a scale means, as in "1 (poor) to 5 (excellent)".
 MEANING = r"[*_]*\s*[(\[][^()\[\]\n\d]{1,40}[)\]][*_]*"
-"""What a number of a scale means, as in "1 (poor) to 5 (excellent)"."""
 RANGE_SIGN = rf"(?:up[ \t]+)?(?:{JOINS})[ \t]*(?:(?:maybe|possibly|perhaps|even)\s+)?(?:an?\s+)?"
 RANGE_AFTER = re.compile(rf"[*_]*(?:{MEANING})?[ \t*_(]*{RANGE_SIGN}[-−]?\d", re.I)
 RANGE_BEFORE = re.compile(
@@ -125,8 +125,8 @@ EXTREMES = "highest|lowest|best|worst|top|max(?:imum|imal)?|min(?:imum|imal)?|pe
 GIVEN_AFTER = re.compile(
     rf"\s+(?:is|would be) (?:my|the) (?:(?!(?:{EXTREMES})\b)\w+ )?(?:{NOUNS})\b", re.I
 )
+# As in "3: it answers", which may be the answer or a line of the criteria.
 LEVEL_END = re.compile(r"[*_`\"'”’»\])}]*\s*[:=]")
-"""As in "3: it answers", which may be the answer or a line of the criteria."""
 
 
 def label_pattern(aspect: str) -> re.Pattern[str]:

@@ -13,8 +13,8 @@ from error_codes import InvalidValue
 from metrics.scorers.judges.client import Messages
 from metrics.scorers.scorer import Example
 
+# What a prompt may say of an example; the dialogue is the context with the response.
 EXAMPLE_FIELDS = frozenset({"response", "context", "reference", "condition", "dialogue"})
-"""What a prompt may say of an example; the dialogue is the context with the response."""
 
 
 def check_template(name: str, text: str, known: Iterable[str]) -> frozenset[str]:

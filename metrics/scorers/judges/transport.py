@@ -28,17 +28,17 @@ from metrics.scorers.judges.readings import storable
 
 TRANSIENT_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 TEXT_STATUSES = frozenset({400, 413, 422})
+# Some endpoints send them with status 429, and no wait helps.
 FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-"""Some endpoints send them with status 429, and no wait helps."""
 MESSAGE_CHARACTERS = 200
+# No chat is so long, and an endpoint that sends without end must not fill the memory.
 MAX_ANSWER_BYTES = 64 * 2**20
-"""No chat is so long, and an endpoint that sends without end must not fill the memory."""
+# The library adds the machine's make, and what OPENAI_... variables say: not every endpoint's
+# business.
 SENT_HEADERS = frozenset(
     {"accept", "accept-encoding", "authorization", "connection"}
     | {"content-length", "content-type", "host", "user-agent"}
 )
-"""The library adds the machine's make, and what OPENAI_... variables say: not every endpoint's
-business."""
 
 
 class Transport:
