@@ -1,7 +1,7 @@
 """One effect as a correlation, a standardised difference, an odds ratio and a probability."""
 
 from dataclasses import dataclass
-from math import exp, log, pi, sqrt
+from math import exp, pi, sqrt
 
 from error_codes import InvalidValue
 from stats.libraries import scipy
@@ -107,36 +107,3 @@ def d_of_correlation(r: float, n_first: float = 1.0, n_second: float = 1.0) -> f
     total = n_first + n_second
     freedom = total - 2 if min(n_first, n_second) > 1 else total
     return sqrt(freedom / n_first + freedom / n_second) * r / sqrt(1 - r**2)
-
-
-def d_of_odds(odds_ratio: float) -> float:
-    """The standardised difference of an odds ratio.
-
-    Parameters
-    ----------
-    odds_ratio : float
-        Positive.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If `odds_ratio` is not positive.
-
-    References
-    ----------
-    As `effect_of_d`.
-
-    Examples
-    --------
-    >>> round(d_of_odds(3.0788), 4)
-    0.62
-    """
-    if not 0 < odds_ratio < float("inf"):
-        raise InvalidValue(
-            f"odds_ratio must be positive, not {odds_ratio}", code="odds_ratio_out_of_range"
-        )
-    return log(odds_ratio) * sqrt(3) / pi

@@ -5,7 +5,7 @@ from enum import StrEnum
 from math import nan, sqrt
 
 from error_codes import CodedText, InvalidValue
-from stats.arguments import require_at_least, require_confidence
+from stats.arguments import require_confidence
 from stats.libraries import scipy
 
 # Sensitivity and specificity less 1: below this a judge hardly distinguishes the classes.
@@ -135,52 +135,6 @@ def corrected_share(
         raw=raw,
         notes=(*_notes(m1, m0), *_clipped(unclipped)),
     )
-
-
-def calibration_sizes(
-    total: int, *, share: float, sensitivity: float, specificity: float
-) -> tuple[int, int]:
-    """How to divide calibration items between those people pass and those they fail.
-
-    Parameters
-    ----------
-    total : int
-        Calibration items.
-    share : float
-        The judge's share of positives, between 0 and 1.
-    sensitivity, specificity : float
-        Of the judge, from a pilot; below 1.
-
-    Returns
-    -------
-    positive, negative : int
-        Items of each class, at least 1 of each.
-
-    Raises
-    ------
-    ValueError
-        If `total` is below 2 or another number does not lie strictly between 0 and 1.
-
-    References
-    ----------
-    C. Lee, T. Zeng, J. Jeong, J. Sohn and K. Lee (2025). How to correctly report
-    LLM-as-a-judge evaluations. arXiv:2511.21140.
-
-    Examples
-    --------
-    >>> calibration_sizes(200, share=0.6, sensitivity=0.85, specificity=0.8)
-    (113, 87)
-    """
-    require_at_least(2, total=total)
-    numbers = {"share": share, "sensitivity": sensitivity, "specificity": specificity}
-    for name, number in numbers.items():
-        if not 0 < number < 1:
-            raise InvalidValue(
-                f"{name} must lie between 0 and 1, not {number}", code=f"{name}_out_of_range"
-            )
-    ratio = (1 / share - 1) * sqrt((1 - specificity) / (1 - sensitivity))
-    positive = min(max(round(total / (1 + ratio)), 1), total - 1)
-    return positive, total - positive
 
 
 def _uninformative(

@@ -25,7 +25,6 @@ from stats.inference.crossed_means import (
     spread_by_items,
     two_way_spread,
 )
-from stats.libraries import scipy
 from stats.proportions import jeffreys_limits
 
 # Of ratings whose annotator rated the other system's output of the item too.
@@ -130,57 +129,6 @@ def _paired(
     )
     both = np.flatnonzero((counts[0] > 0) & (counts[1] > 0))
     return both, sums[0][both] / counts[0][both] - sums[1][both] / counts[1][both]
-
-
-def equivalence(mean: MeanOfCells, *, margin: float, side: str = "equivalent") -> tuple[float, str]:
-    """Whether two systems are equivalent, or one not worse, by a margin fixed beforehand.
-
-    Parameters
-    ----------
-    mean : MeanOfCells
-        Of the differences, first less second.
-    margin : float
-        The largest difference that does not matter, above 0.
-    side : {"equivalent", "not_worse"}
-        Two one-sided tests, or only that the first is not worse than the second by the margin.
-
-    Returns
-    -------
-    p : float
-        One-sided; equivalence (or being not worse) is shown where it is below .05.
-    conclusion : str
-        ``side`` where shown at .05, else ``"not_shown"``.
-
-    Raises
-    ------
-    ValueError
-        If the margin is not positive or the side unknown.
-
-    References
-    ----------
-    D. J. Schuirmann (1987). A comparison of the two one-sided tests procedure and the power
-    approach. Journal of Pharmacokinetics and Biopharmaceutics 15, 657-680.
-
-    Examples
-    --------
-    >>> items = np.repeat(np.arange(40), 2)
-    >>> values = 0.1 * np.random.default_rng(0).normal(size=80)
-    >>> mean = mean_over_items_and_annotators(items, list("ab") * 40, values)
-    >>> equivalence(mean, margin=0.5)[1]
-    'equivalent'
-    """
-    if not margin > 0:
-        raise InvalidValue(f"margin must be above 0, not {margin}", code="margin_out_of_range")
-    if side not in ("equivalent", "not_worse"):
-        raise InvalidValue(
-            f"side must be 'equivalent' or 'not_worse', not {side!r}", code="unknown_side"
-        )
-    if not mean.se > 0 or mean.freedom < 1:
-        return nan, "not_shown"
-    above = float(scipy.stats.t.sf(mean.t_against(-margin), mean.freedom))
-    below = float(scipy.stats.t.cdf(mean.t_against(margin), mean.freedom))
-    p = max(above, below) if side == "equivalent" else above
-    return p, side if p < 0.05 else "not_shown"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,14 +16,6 @@ from stats.correlation.rows import signs
 BLOCK = 1 << 22
 
 
-@dataclass(frozen=True)
-class SwappedPair:
-    """Two systems of which one ranking puts `above` higher, and the other `below`."""
-
-    above: int
-    below: int
-
-
 def tau_b(first: Column, second: Column) -> float:
     """Kendall's tau-b of two rankings, from the systems' values.
 
@@ -211,33 +203,6 @@ def tau_ap_b_rows(first: Floats, second: Floats) -> Floats:
         directions = [_shares_above(concordant, side) for side in (signs_one, signs_other)]
         found.append(sum(directions) / 2)
     return np.concatenate(found)
-
-
-def swapped_pairs(first: Column, second: Column) -> list[SwappedPair]:
-    """The pairs of systems that two rankings put in opposite orders.
-
-    Parameters
-    ----------
-    first, second : array-like of float, shape (n_systems,)
-        The systems' values under either.
-
-    Returns
-    -------
-    list of SwappedPair
-        By position: `above` is the higher under `first`. A pair tied on a side is not swapped.
-
-    Raises
-    ------
-    ValueError
-        If the columns differ in length or a value is missing.
-
-    Examples
-    --------
-    >>> swapped_pairs([0.9, 0.8, 0.5], [0.7, 0.4, 0.6])
-    [SwappedPair(above=1, below=2)]
-    """
-    (one,), (other,) = (_pair_signs(row) for row in _two_rows(first, second))
-    return [SwappedPair(int(a), int(b)) for a, b in np.argwhere((one > 0) & (other < 0))]
 
 
 def _two_rows(first: Column, second: Column) -> tuple[Floats, Floats]:

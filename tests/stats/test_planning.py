@@ -9,7 +9,7 @@ from stats.ceilings import Reliability, level_reliability
 from stats.ceilings.more_ratings import MoreRatings, stretches
 from stats.correlation import correlate
 from stats.inference import agreement_sizes, sample_sizes
-from stats.inference.rogan_gladen import Uninformative, calibration_sizes, corrected_share
+from stats.inference.rogan_gladen import Uninformative, corrected_share
 from stats.power_curves import items_needed, sample_size_curve
 from tests.codes import codes_of, refused
 from tests.stats.test_ceilings import five_steps
@@ -105,22 +105,6 @@ def test_a_corrected_share_is_as_published_clipped_with_a_note_and_missing_for_g
     assert (high.value, codes_of(high.notes)) == (1.0, ["clipped"])
     assert corrected_share(**calibration, positives=90, n=200).notes == ()
     assert corrected_share(**calibration, positives=40, n=200).notes == ()
-
-
-def test_calibration_items_go_where_the_error_is_as_published_with_a_pilot_of_ten():
-    example = worked_example(9)
-    inputs, expected = example["inputs"], example["expected"]
-    sensitivity, specificity = (
-        (10 * expected[name] + 1) / 12 for name in ("sensitivity", "specificity")
-    )
-    sizes = calibration_sizes(
-        200, share=inputs["pos"] / inputs["n"], sensitivity=sensitivity, specificity=specificity
-    )
-    wanted = expected["allocation_of_200_with_pilot_10"]
-    assert sizes == (wanted["m1"], wanted["m0"])
-    positive, negative = calibration_sizes(200, share=0.5, sensitivity=0.6, specificity=0.95)
-    assert positive > negative
-    assert positive + negative == 200
 
 
 def pilot(n_items: int = 300, n_systems: int = 5, seed: int = 0) -> pd.DataFrame:
