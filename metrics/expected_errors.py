@@ -43,7 +43,6 @@ def enough_are_rated(study: Study, *, run: int, question: int) -> bool:
 
 
 def _ratings(question: int) -> pd.Series:
-    """The mean rating of each candidate that has one."""
     import pandas as pd
 
     judgments = Judgment.objects.accepted().filter(question=question, candidate__isnull=False)

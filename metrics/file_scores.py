@@ -17,18 +17,15 @@ from metrics.score_files import (
     read_scores,
     write_scores_file,
 )
-from metrics.score_plans import Plan, estimated
 from metrics.scorers.scorer import Example, Score, Scorer, Scores
 from metrics.stored_scores import Content, chunks, content_of, finite, grouped
 from metrics.study_judges import count_replies_in, prepare
-from metrics.study_scores import measured, signature_of
+from metrics.study_scores import Plan, estimated, measured, signature_of
 from presentation.numbers import count_of
 from presentation.progress import Reporter, without_bars
 
 
 class ScoreKey(NamedTuple):
-    """What a score is of."""
-
     item: str
     system: str
     metric: str
@@ -47,8 +44,6 @@ class SystemMean:
 
 @dataclass(frozen=True)
 class OutputScored:
-    """One output of a metric over the whole file."""
-
     metric: str
     signature: str
     higher_is_better: bool
@@ -64,7 +59,6 @@ class OutputScored:
         return sum(system.n_undefined for system in self.systems)
 
     def record(self) -> dict[str, Any]:
-        """As plain values for JSON; an undefined mean is None."""
         systems = [
             vars(system) | {"mean": None if math.isnan(system.mean) else system.mean}
             for system in self.systems
@@ -85,7 +79,6 @@ class FileScored:
     unread: Mapping[str, int] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
-        """As plain values for JSON."""
         return {
             "output": str(self.output),
             "n_responses": self.n_responses,
@@ -145,7 +138,6 @@ def plan_file(
     retry_undefined: bool = False,
     reading: Reading | None = None,
 ) -> list[Plan]:
-    """What `score_file` would compute, without computing or writing anything."""
     sheet = _Sheet(output, read_examples(path, reading))
     jobs = _jobs(scorers, only_estimates=True)
     sheet.forget_undefined(jobs if retry_undefined else ())
@@ -158,11 +150,9 @@ class _Job(NamedTuple):
 
     @property
     def signature(self) -> str:
-        """That of the scorer's first output, which bears its name."""
         return self.signatures[self.scorer.name]
 
     def keys_of(self, example: Example) -> list[ScoreKey]:
-        """What there is to know of an example: a score for each output."""
         return [
             ScoreKey(example.item, example.system, name, signature)
             for name, signature in self.signatures.items()
@@ -180,8 +170,6 @@ def _jobs(scorers: Sequence[Scorer], *, only_estimates: bool = False) -> list[_J
 
 
 class _Sheet:
-    """A file of scores and what is known of it."""
-
     def __init__(self, path: Path, examples: Sequence[Example]) -> None:
         self.path = path
         self.examples = examples
@@ -191,17 +179,14 @@ class _Sheet:
         self.rows = self._still_true(read_scores(path))
 
     def forget_undefined(self, jobs: Sequence[_Job]) -> None:
-        """Let what these came to without a value be computed anew."""
         anew = {key for job in jobs for key in self._undefined(job)}
         self.rows = {key: row for key, row in self.rows.items() if key not in anew}
 
     def begin(self, retried: Sequence[_Job]) -> None:
-        """Leave in the file what is to be kept of it."""
         self.forget_undefined(retried)
         write_scores_file(self.path, self.rows.values())
 
     def waiting(self, job: _Job) -> list[tuple[int, Content]]:
-        """The numbers of the examples that lack one of a scorer's outputs."""
         return [
             (number, self.contents[number])
             for number, example in enumerate(self.examples)
@@ -227,12 +212,10 @@ class _Sheet:
         write_scores_file(self.path, self.rows.values())
 
     def _undefined(self, job: _Job) -> set[ScoreKey]:
-        """The scores that are there without a value."""
         keys = (key for example in self.examples for key in job.keys_of(example))
         return {p for p in keys if p in self.rows and math.isnan(self.rows[p].value)}
 
     def _still_true(self, rows: Sequence[ScoreRow]) -> dict[ScoreKey, ScoreRow]:
-        """Without the scores of texts that are others now."""
         digests = {
             (example.item, example.system): content.digest
             for example, content in zip(self.examples, self.contents, strict=True)
@@ -245,7 +228,6 @@ class _Sheet:
 
 
 def _score(sheet: _Sheet, job: _Job) -> Iterator[int]:
-    """Score what is missing, each content once, and yield the number of each example scored."""
     for batch in chunks(grouped(sheet.waiting(job)), job.scorer.batch_size):
         scores = measured(job.scorer, [sheet.examples[numbers[0]] for _, numbers in batch])
         sheet.count_replies(scores)

@@ -1,5 +1,3 @@
-"""Scoring in the background."""
-
 from django.utils.translation import gettext as _, gettext_lazy
 
 from annotation.exceptions import AnnotationError

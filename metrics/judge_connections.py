@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 def connect_judge(
     *, team: Team, name: str, base_url: str, api_key: str, length_field: str, actor: User
 ) -> JudgeConnection:
-    """Keep an address of language models and a key to it; nothing is sent there yet."""
     connection = JudgeConnection(
         team=team,
         name=name.strip(),
@@ -53,7 +52,6 @@ def connect_judge(
 
 @transaction.atomic
 def close_judge_connection(*, connection: JudgeConnection, actor: User) -> None:
-    """Ask nothing more over a connection, and forget its key."""
     rows = JudgeConnection.objects.filter(pk=connection.pk, closed_at=None)
     if rows.update(closed_at=timezone.now(), encrypted_key=""):
         _record("judge_connection.close", connection, actor)
@@ -99,7 +97,6 @@ def outside_addresses(base_url: str) -> list[str]:
 
 @transaction.atomic
 def reencrypt_judge_connections() -> int:
-    """Encrypt all keys under the first of ENCRYPTION_KEYS; return how many changed."""
     n_changed = 0
     rows = JudgeConnection.objects.exclude(encrypted_key="").select_for_update(of=("self",))
     for connection in rows:

@@ -33,12 +33,10 @@ class ScoringRunQuerySet(models.QuerySet["ScoringRun"]):
         return self.filter(leader=None)
 
     def running(self) -> ScoringRunQuerySet:
-        """Being scored, by their own account."""
         return self.filter(state=ScoringRun.State.RUNNING)
 
 
 def unread_text(n_replies: int, unread: Mapping[str, int]) -> str:
-    """A sentence on replies without a score; "" if all were read."""
     if not unread:
         return ""
     names = {
@@ -103,7 +101,6 @@ class ScoringRun(Leased):
 
     @property
     def unread_replies(self) -> str:
-        """A sentence on a judge's replies without a score, as counted when scoring ended."""
         judge: dict[str, Any] = self.judge or {}
         return unread_text(judge.get("n_replies", 0), judge.get("unread", {}))
 
@@ -246,5 +243,4 @@ class ScoringRequest(models.Model):
 
     @property
     def caps(self) -> dict[str, Any]:
-        """The hard caps, by name."""
         return {"max_usd": self.max_usd, "max_requests": self.max_requests}

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from annotation.frames import candidate_frame
 from annotation.models import Item, Study
 from metrics.exceptions import ModelUnfit, NothingToScore, NotPaired, get_code
-from metrics.frames import score_frame
 from metrics.models import ScoringRun
 from metrics.scorers.embedding import r_squared, random_words_control
 from metrics.scorers.errors import NoScoreError, ScorerError
 from metrics.scorers.scorer import Scorer
+from metrics.study_files import score_frame
 from metrics.study_scores import signature_of
 from presentation.records import plain_values
 from stats.significance.adjustments import holm
@@ -35,8 +35,6 @@ ALL = ""
 
 @dataclass(frozen=True)
 class SystemScore:
-    """The mean of one metric over one system's responses, in one condition or in all."""
-
     metric: str
     signature: str
     system: str
@@ -47,7 +45,7 @@ class SystemScore:
     n_undefined: int
 
     def record(self) -> dict[str, Any]:
-        return plain_values(asdict(self))
+        return plain_values(vars(self))
 
 
 @dataclass(frozen=True)
@@ -72,13 +70,11 @@ class PromptEffect:
 
 
 def scored_responses(study: Study) -> pd.DataFrame:
-    """Every score of a study beside the system, condition and context it is of."""
     candidates = candidate_frame(study)[["item", "candidate", "system", "condition", "context"]]
     return score_frame(study).merge(candidates, on=["item", "candidate"], how="left")
 
 
 def system_scores(study: Study) -> list[SystemScore]:
-    """A row for each metric and system, over all conditions and, where there are any, in each."""
     scores = scored_responses(study)
     return [
         SystemScore(
@@ -201,25 +197,16 @@ class EncoderBias:
     seed: int
     mean: float
 
-    def record(self) -> dict[str, Any]:
-        return plain_values(asdict(self))
-
 
 @dataclass(frozen=True)
 class EncoderPair:
-    """How much of one encoder's scores another's explain, over the responses both have scored."""
-
     first: str
     second: str
     r_squared: float
     n: int
 
-    def record(self) -> dict[str, Any]:
-        return plain_values(asdict(self))
-
 
 def encoder_bias(*, study: Study, scorer: Scorer, n_words: int = 20, seed: int = 0) -> EncoderBias:
-    """Score texts of random words against each of the study's references."""
     references = _references(study)
     signature = signature_of(scorer)
     try:
@@ -247,7 +234,6 @@ def encoder_bias(*, study: Study, scorer: Scorer, n_words: int = 20, seed: int =
 
 
 def encoder_pairs(study: Study, metrics: Sequence[str] = ENCODERS) -> list[EncoderPair]:
-    """R squared between each two of the study's runs of these metrics, by their signatures."""
     scores = score_frame(study)
     selected = scores[scores["metric"].isin(metrics)]
     table = selected.pivot(index=["item", "candidate"], columns="signature", values="value")
@@ -264,7 +250,6 @@ def encoder_pairs(study: Study, metrics: Sequence[str] = ENCODERS) -> list[Encod
 
 
 def _references(study: Study) -> list[str]:
-    """The study's distinct references, in their order."""
     texts = Item.objects.filter(study=study).exclude(reference="").order_by("position", "pk")
     distinct = dict.fromkeys(texts.values_list("reference", flat=True))
     references = [text for text in distinct if text.strip()]

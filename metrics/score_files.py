@@ -44,7 +44,6 @@ class ScoreRow:
     input: str
 
     def texts(self) -> list[str]:
-        """As the cells of a line; an undefined value is an empty cell."""
         value = "" if math.isnan(self.value) else repr(self.value)
         return [to_cell(text) for text in (vars(self) | {"value": value}).values()]
 
@@ -53,7 +52,6 @@ COLUMNS = [field.name for field in fields(ScoreRow)]
 
 
 def read_examples(path: Path, reading: Reading | None = None) -> list[Example]:
-    """The examples of a table, each item and system once."""
     reading = reading or Reading()
     try:
         rows = read_rows(path, NEEDED, report=reading.report)
@@ -102,7 +100,6 @@ def _example(row: Row) -> Example:
 
 
 def read_scores(path: Path) -> list[ScoreRow]:
-    """The scores that a file holds whole; none where there is no file yet."""
     if not path.exists():
         return []
     try:
@@ -135,11 +132,8 @@ def _score(record: list[str]) -> ScoreRow | None:
 def held(path: Path) -> Iterator[None]:
     """Keep other processes from scoring into a file; the lock goes with the process that has it."""
     beside = path.parent / f".{path.name}.lock"
-    try:
+    with _refusing(path):
         lock = beside.open("w")
-    except OSError as error:
-        message = f"it cannot be written: {error.strerror}."
-        raise FileUnfit(path, message, code="unwritable") from None
     with lock:
         if not _is_locked(lock, beside):
             message = "another process is scoring into it; wait until it is done."
@@ -163,32 +157,31 @@ def write_scores_file(path: Path, rows: Iterable[ScoreRow]) -> None:
     """Replace a file of scores in one step: a reader sees the old one or the new one."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            _write(file, _lines([COLUMNS, *(row.texts() for row in rows)]))
-        beside.replace(path)
-    except OSError as error:
+        with _refusing(path), beside.open("w", encoding="utf-8", newline="") as file:
+            _write(file, [COLUMNS, *(row.texts() for row in rows)])
+            beside.replace(path)
+    finally:
         beside.unlink(missing_ok=True)
-        message = f"it cannot be written: {error.strerror}."
-        raise FileUnfit(path, message, code="unwritable") from None
 
 
 def append_scores(path: Path, rows: Iterable[ScoreRow]) -> None:
-    """Add a batch to a file of scores, and see to it that it is on the disk."""
-    try:
-        with path.open("a", encoding="utf-8", newline="") as file:
-            _write(file, _lines(row.texts() for row in rows))
-    except OSError as error:
-        message = f"it cannot be written: {error.strerror}."
-        raise FileUnfit(path, message, code="unwritable") from None
+    with _refusing(path), path.open("a", encoding="utf-8", newline="") as file:
+        _write(file, (row.texts() for row in rows))
 
 
-def _write(file: TextIO, lines: str) -> None:
-    file.write(lines)
+def _write(file: TextIO, records: Iterable[list[str]]) -> None:
+    lines = io.StringIO(newline="")
+    csv.writer(lines, lineterminator="\n").writerows(records)
+    file.write(lines.getvalue())
     file.flush()
     os.fsync(file.fileno())
 
 
-def _lines(records: Iterable[list[str]]) -> str:
-    line = io.StringIO(newline="")
-    csv.writer(line, lineterminator="\n").writerows(records)
-    return line.getvalue()
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Turn a failure to write a file into a `FileUnfit`."""
+    try:
+        yield
+    except OSError as error:
+        message = f"it cannot be written: {error.strerror}."
+        raise FileUnfit(path, message, code="unwritable") from None

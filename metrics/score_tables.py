@@ -65,18 +65,14 @@ class ScoreKey:
 
 @dataclass
 class ScoreTable:
-    """Values by score, and the reasons that undefined ones have."""
-
     values: dict[ScoreKey, float] = field(default_factory=dict)
     reasons: dict[ScoreKey, str] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many scores each metric has."""
         return dict(Counter(key.metric for key in self.values))
 
     def by_run(self) -> dict[tuple[str, str], list[ScoreKey]]:
-        """The scores of each metric and signature."""
         runs: dict[tuple[str, str], list[ScoreKey]] = {}
         for key in self.values:
             runs.setdefault((key.metric, key.signature), []).append(key)
@@ -104,8 +100,6 @@ def read_score_table(
 
 
 class _ScoreReader:
-    """Reads a table row by row, and keeps what policies need: lines and repeated values."""
-
     def __init__(
         self, study: Study, columns: ScoreColumns, signature: str, reading: Reading
     ) -> None:
@@ -190,7 +184,6 @@ class _ScoreReader:
         return row.number(column)
 
     def finish(self) -> ScoreTable:
-        """The table, with repeated scores settled and metrics that look alike noted."""
         settle = mean_of_known if self.repeats == "mean" else mode_of_known
         self.table.values |= {key: settle(values) for key, values in self.repeated.items()}
         if n := sum(len(values) - 1 for values in self.repeated.values()):
@@ -217,7 +210,6 @@ def _key(
 def write_score_table(
     study: Study, table: ScoreTable, *, lower_is_better: Sequence[str], signature: str
 ) -> None:
-    """Write the scores of a table, a run for each metric and signature."""
     runs = table.by_run()
     # Outputs of one scorer share its signature; that of rows without one says nothing of them.
     variants = _variants(run for run in runs if run[1] != signature)

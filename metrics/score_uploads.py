@@ -63,7 +63,6 @@ def score_columns(settings: ScoreSettings) -> ScoreColumns:
 
 
 def guess_score_uses(first: Mapping[str, str]) -> dict[str, str]:
-    """What columns of these names and first values probably are."""
     plain = {name: plain_name(name) for name in first}
     uses: dict[str, str] = {}
     for use, names in LIKELY.items():
@@ -81,7 +80,6 @@ def guess_score_uses(first: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_number(text: str) -> bool:
-    """Also one with a decimal comma, which is then a fault that shows."""
     try:
         return math.isfinite(float(text.replace(",", ".")))
     except ValueError:
@@ -128,7 +126,6 @@ def _study(upload: Upload) -> Study:
 
 
 def _first_settings(upload: Upload) -> ScoreSettings:
-    """Those of the last table of these columns, or else what their names suggest."""
     stored = find_stored_mapping(upload, KIND)
     if stored is not None:
         return ScoreSettings.of(stored)
@@ -139,7 +136,6 @@ def _first_settings(upload: Upload) -> ScoreSettings:
 def _read(
     upload: Upload, table: OpenTable, chosen: ScoreSettings, faults: Faults, running: RunningJob
 ) -> tuple[ScoreTable, ReadingReport]:
-    """The scores of a table, and the report of reading it for them."""
     columns = score_columns(chosen)
     # The columns were counted by the same table before.
     report = table.source.report = ReadingReport(notes=list(table.report.notes))
@@ -166,7 +162,6 @@ def _read(
 
 
 def summary_of(study: Study, table: ScoreTable) -> dict[str, Any]:
-    """What a table comes to: scores by metric, and how many candidates have none."""
     n_candidates = Candidate.objects.filter(item__study=study).count()
     rows = []
     for (metric, signature), keys in islice(table.by_run().items(), METRICS_SHOWN):
@@ -191,7 +186,6 @@ def summary_of(study: Study, table: ScoreTable) -> dict[str, Any]:
 
 
 def import_scores_upload(running: RunningJob) -> str:
-    """Write an uploaded table's scores into its study, all of them or none."""
     upload = Upload.objects.select_related("study", "uploaded_by").get(
         pk=running.arguments["upload"]
     )

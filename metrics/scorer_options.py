@@ -59,7 +59,6 @@ def _parts(setting: str) -> tuple[str, str, object]:
 
 
 def _stored_value(study: Study | None, metric: str, parameter: str, value: object) -> object:
-    """What a study has under that name, if this is where a judge's settings are named."""
     if study is None or parameter != "settings" or not is_judge(metric):
         return None
     return stored_settings(study, metric, str(value))
@@ -95,5 +94,4 @@ def has_model(metric: str) -> bool:
 
 
 def lacks_model(error: Exception) -> bool:
-    """Whether scoring was refused because a model is not on this server."""
     return isinstance(error.__cause__, ModelUnavailableError)

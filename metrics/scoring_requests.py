@@ -19,12 +19,11 @@ from annotation.study_jobs import PLAN_SCORE, SCORE, jobs_of, request_study_job
 from metrics.exceptions import ParameterRefused
 from metrics.judge_connections import endpoint_variables
 from metrics.models import JudgeConnection, ScoringRequest
-from metrics.score_plans import Plan, plan_scoring
 from metrics.scorers.judges.client import Client, client_from
 from metrics.scorers.judges.endpoint import limits_from
 from metrics.scorers.scorer import Scorer
 from metrics.study_judges import is_judge, stored_settings
-from metrics.study_scores import Scored, named_scorer, score_study
+from metrics.study_scores import Plan, Scored, named_scorer, plan_scoring, score_study
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -78,7 +77,6 @@ def _require_caps(connection: JudgeConnection | None, of_judges: dict[str, Any])
 
 
 def plan_request(running: RunningJob) -> str:
-    """Count what there is to compute, and estimate what that takes of an endpoint."""
     request = _request_of(running)
     scorer, client = _scorer(request)
     try:
@@ -144,18 +142,15 @@ def score_request(running: RunningJob) -> Scored:
 
 
 def most_under_way() -> int:
-    """How many replies of a judge may be waited for at a time."""
     return limits_from(settings.JUDGE).concurrency
 
 
 def last_job_of(request: ScoringRequest) -> Job | None:
-    """The job that estimates, or once it is confirmed, the one that scores."""
     kind = SCORE if request.confirmed_at else PLAN_SCORE
     return jobs_of(request.study).of_kind(kind).filter(arguments__request=request.pk).first()
 
 
 def asks_an_endpoint(job: Job) -> bool:
-    """Whether a job is of a request that asks a judge, which may cost money."""
     if (number := job.arguments.get("request")) is None:
         return False
     return ScoringRequest.objects.exclude(connection=None).filter(pk=number).exists()
@@ -203,7 +198,6 @@ def _client(request: ScoringRequest) -> Client:
 
 
 def _note_spent(request: ScoringRequest, client: Client | None) -> None:
-    """Keep what was spent so far."""
     if client is not None:
         _keep_spent(request, client.budget.requests, client.budget.usd)
 

@@ -26,7 +26,6 @@ from work.models import lapsed
 
 
 def score_of(run: ScoringRun, candidate_id: int, score: scorers.Score, content: str = "") -> Score:
-    """A score to be written."""
     value = finite(score)
     return Score(
         run=run,
@@ -94,15 +93,12 @@ def _reason(value: float, known: str | None) -> str | None:
 
 
 class RunLease(Lease):
-    """A run in the hands of one caller."""
-
     def check(self) -> None:
         """RunTaken where the run is in other hands."""
         if self.is_lost:
             raise RunTaken(f"{self.row}: the run was taken over; what was done is kept.")
 
     def end(self, state: ScoringRun.State, error: str = "") -> None:
-        """Let go of the run, unless it is in other hands already."""
         self.rows().update(state=state, error=error, lease_token="", leased_until=None)
 
 
@@ -175,6 +171,5 @@ def grouped(contents: Iterable[tuple[Key, Content]]) -> list[tuple[Content, list
 
 
 def chunks(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Consecutive parts of at most this size."""
     for start in range(0, len(things), size):
         yield things[start : start + size]

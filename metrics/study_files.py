@@ -1,8 +1,10 @@
-"""The scores of a study as files."""
+"""A study's scores as a long frame and as files, a row per candidate and metric."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Exists
 from django.utils.translation import gettext_lazy as _
@@ -10,9 +12,33 @@ from django.utils.translation import gettext_lazy as _
 from annotation.exports import CANDIDATE_ORDER, item_stretches
 from annotation.models import Study
 from annotation.study_files import Offer, RowDownload, register_table
-from metrics.frames import COLUMNS
 from metrics.models import Score, ScoringRun
 from presentation.row_files import Kind, RowFile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+COLUMNS = {
+    "item": "candidate__item__key",
+    "candidate": "candidate__key",
+    "metric": "run__metric",
+    "signature": "run__signature",
+    "value": "value",
+    "reason": "reason",
+}
+
+
+def score_frame(study: Study) -> pd.DataFrame:
+    """Every score of a study; an undefined one is NaN beside its reason."""
+    import pandas as pd
+
+    rows = Score.objects.filter(run__study=study).order_by(
+        "run_id", "candidate__item__position", "candidate__position", "candidate_id"
+    )
+    values = rows.values_list(*COLUMNS.values()).iterator(chunk_size=10_000)
+    frame = pd.DataFrame.from_records(list(values), columns=list(COLUMNS))
+    return frame.assign(value=frame["value"].astype("float64"))
 
 
 def score_rows(study: Study) -> RowFile:

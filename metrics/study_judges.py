@@ -37,13 +37,11 @@ class Caps(NamedTuple):
 
 
 def is_judge(metric: str) -> bool:
-    """Whether the metric of that name asks an endpoint."""
     factory = SCORERS[metric].factory if metric in SCORERS else None
     return isinstance(factory, type) and issubclass(factory, EndpointJudge)
 
 
 def judges_client(caps: Caps = Caps()) -> Client:  # noqa: B008 -- immutable
-    """The client of the configured endpoint, under these caps, or ParameterRefused."""
     limits = {"JUDGE_MAX_REQUESTS": caps.max_requests, "JUDGE_MAX_USD": caps.max_usd}
     changed = {name: str(value) for name, value in limits.items() if value is not None}
     try:
@@ -81,7 +79,6 @@ def _capabilities(scorer: EndpointJudge, only_estimates: bool) -> Capabilities |
 
 
 def judge_record(scorer: Scorer) -> dict[str, Any] | None:
-    """What is kept with the run of a judge: what it asks of whom, and what that can do."""
     if not isinstance(scorer, EndpointJudge):
         return None
     endpoint, capabilities = scorer.client.endpoint, scorer.capabilities
@@ -95,7 +92,6 @@ def judge_record(scorer: Scorer) -> dict[str, Any] | None:
 
 
 def ways_obtained(run: ScoringRun) -> dict[str, int]:
-    """How many of a judge's scores were obtained in which way."""
     counts = {
         way: Score.objects.filter(run=run, raw__startswith=f'{{"obtained": "{way}",').count()
         for way in WAYS
@@ -104,7 +100,6 @@ def ways_obtained(run: ScoringRun) -> dict[str, int]:
 
 
 def count_replies(run: ScoringRun) -> dict[str, Any]:
-    """How many replies a judge's scores rest on, and how many have no score, by reason's code."""
     rows = Score.objects.filter(run=run).exclude(raw="").values_list("raw", flat=True)
     return count_replies_in(rows.iterator(chunk_size=500))
 
@@ -121,7 +116,6 @@ def count_replies_in(records: Iterable[str]) -> dict[str, Any]:
 
 
 def probe_anew(client: Client) -> Capabilities:
-    """What the endpoint does now, kept instead of what was found before."""
     try:
         return capabilities_of(client, settings.JUDGE_PROBES, anew=True)
     except ScorerError as error:
@@ -129,7 +123,6 @@ def probe_anew(client: Client) -> Capabilities:
 
 
 def study_judges(study: Study) -> dict[str, list[dict[str, Any]]]:
-    """A study's judges for JSON: the `settings` it keeps, and the `runs` that were made."""
     fields = ("metric", "name", "version", "fingerprint", "content")
     runs = ScoringRun.objects.of(study).exclude(judge=None)
     return {
@@ -153,7 +146,6 @@ READERS: dict[str, Callable[[str], Settings]] = {
 
 
 def read_settings(metric: str, source: str) -> Settings:
-    """The settings that a preset's name or a file's path stands for, or ParameterRefused."""
     try:
         return READERS[metric](source)
     except (ValueError, OSError) as error:

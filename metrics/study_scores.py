@@ -1,7 +1,7 @@
 """Scoring a study: each text once per signature, batch by batch, so that it can be resumed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.conf import settings
@@ -20,6 +20,8 @@ from metrics.models import (
 )
 from metrics.scorers import scorer as scorers
 from metrics.scorers.errors import ScorerError
+from metrics.scorers.judges.budget import Estimate
+from metrics.scorers.judges.grade import EndpointJudge
 from metrics.scorers.registry import SCORERS, build
 from metrics.scorers.scorer import Example, Scorer, Scores
 from metrics.stored_scores import Content, RunLease, chunks, content_of, grouped, leased, score_of
@@ -30,6 +32,7 @@ from metrics.study_judges import (
     judges_client,
     prepare,
 )
+from presentation.numbers import count_of
 from presentation.progress import Progress, silently
 
 LOOKED_UP_AT_ONCE = 500
@@ -133,14 +136,12 @@ def score_study(
 
 
 def _undefined(run: ScoringRun) -> tuple[int, str]:
-    """How many scores of a run are undefined, and why most of them are."""
     rows = Score.objects.filter(run=run, value=None).order_by().values_list("reason")
     counts = list(rows.annotate(n=Count("pk")).order_by("-n", "reason"))
     return (sum(n for _reason, n in counts), counts[0][0]) if counts else (0, "")
 
 
 def _counted_replies(run: ScoringRun) -> dict[str, Any]:
-    """The replies of a judge's run, counted and kept with it; nothing of another metric."""
     if run.judge is None:
         return {}
     counts = count_replies(run)
@@ -166,7 +167,6 @@ def signature_of(scorer: Scorer, output: str = "") -> str:
 
 
 def measured(scorer: Scorer, examples: Sequence[Example]) -> Sequence[Scores]:
-    """The scores of a batch; a missing model is reported as ModelUnfit."""
     try:
         return scorer.score(examples)
     except ScorerError as error:
@@ -175,7 +175,6 @@ def measured(scorer: Scorer, examples: Sequence[Example]) -> Sequence[Scores]:
 
 @transaction.atomic
 def _runs(study: Study, scorer: Scorer) -> list[ScoringRun]:
-    """A run for each output, the leader first."""
     judge = judge_record(scorer)
     runs: list[ScoringRun] = []
     for output in scorer.outputs:
@@ -194,7 +193,6 @@ def _runs(study: Study, scorer: Scorer) -> list[ScoringRun]:
 
 @transaction.atomic
 def _forget_undefined(lease: RunLease, runs: list[ScoringRun]) -> None:
-    """Delete all outputs of the candidates of which one is undefined."""
     lease.hold()
     scores = Score.objects.filter(run__in=runs)
     undefined = scores.filter(value=None).values("candidate_id")
@@ -203,7 +201,6 @@ def _forget_undefined(lease: RunLease, runs: list[ScoringRun]) -> None:
 
 
 def example_groups(study: Study, run: ScoringRun | None) -> list[Group]:
-    """The contents that have no score yet; their texts are looked at and let go of."""
     candidates = Candidate.objects.filter(item__study=study)
     waiting = candidates.exclude(scores__run=run) if run else candidates
     read = waiting.select_related("item").order_by("pk").iterator(chunk_size=READ_AT_ONCE)
@@ -252,14 +249,12 @@ def scores_of_contents(study: Study, scorer: Scorer, groups: Sequence[Group]) ->
 
 
 def examples_of(groups: Sequence[Group]) -> list[Example]:
-    """One example of each content, in the order of the groups."""
     keys = [keys[0] for _, keys in groups]
     candidates = Candidate.objects.select_related("item").in_bulk(keys)
     return [example_of(candidates[key]) for key in keys]
 
 
 def example_of(candidate: Candidate) -> Example:
-    """A candidate as a scorer sees it."""
     item = candidate.item
     return Example(
         item=item.key,
@@ -290,3 +285,68 @@ def _write(
         Score.objects.bulk_create(rows, batch_size=1000)
         count_scores_change(study_id=runs[0].study_id)
     return [were_reused] * (len(rows) // len(runs))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What scoring a study would have to do; `examples` are the texts to be computed.
+
+    What that takes of an endpoint is estimated for the metrics that ask one.
+    """
+
+    metric: str
+    signature: str
+    n_candidates: int
+    n_known: int
+    n_reusable: int
+    examples: tuple[Example, ...]
+    estimate: Estimate | None
+
+    def record(self) -> dict[str, Any]:
+        estimate = (
+            asdict(self.estimate) | {"usd": str(self.estimate.usd)} if self.estimate else None
+        )
+        return vars(self) | {"examples": len(self.examples), "estimate": estimate}
+
+    def __str__(self) -> str:
+        estimate = f" Estimated: {self.estimate}." if self.estimate else ""
+        return (
+            f"{self.metric}: {count_of(len(self.examples), 'text')} to compute for "
+            f"{count_of(self.n_candidates, 'candidate')}, of which {self.n_known} are scored "
+            f"already and {self.n_reusable} have texts scored before ({self.signature}).{estimate}"
+        )
+
+
+def plan_scoring(*, study: Study, scorer: Scorer) -> Plan:
+    """What `score_study` would compute, without computing or writing anything."""
+    prepare(scorer, only_estimates=True)
+    signature = signature_of(scorer)
+    known = ScoringRun.objects.of(study).filter(metric=scorer.name, signature=signature).first()
+    groups = example_groups(study, known)
+    stored = {
+        digest
+        for chunk in chunks(groups, LOOKED_UP_AT_ONCE)
+        for digest in scores_of_contents(study, scorer, chunk)
+    }
+    fresh = [group for group in groups if group[0].digest not in stored]
+    n_candidates = Candidate.objects.filter(item__study=study).count()
+    n_waiting = sum(len(keys) for _, keys in groups)
+    examples = tuple(
+        example for chunk in chunks(fresh, READ_AT_ONCE) for example in examples_of(chunk)
+    )
+    return Plan(
+        metric=scorer.name,
+        signature=signature,
+        n_candidates=n_candidates,
+        n_known=n_candidates - n_waiting,
+        n_reusable=n_waiting - sum(len(keys) for _, keys in fresh),
+        examples=examples,
+        estimate=estimated(scorer, examples),
+    )
+
+
+def estimated(scorer: Scorer, examples: Sequence[Example]) -> Estimate | None:
+    try:
+        return scorer.estimate(examples) if isinstance(scorer, EndpointJudge) else None
+    except ScorerError as error:
+        raise ModelUnfit(f"{scorer.name}: {error}", code=get_code(error)) from error

@@ -8,8 +8,8 @@ from annotation.frames import judgment_frame, sample_design
 from annotation.models import Candidate, Judgment, Label, LabelSet, Question, Study, Submission
 from annotation.protocols.versions import numbered_version
 from metrics.exceptions import MetricsError, NothingToValidate
-from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
+from metrics.study_files import score_frame
 from validation.analysis.material import Design, Material
 from validation.analysis.records import LabelSourceRecord
 from validation.analysis.report import ValidationReport, report_of

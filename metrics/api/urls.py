@@ -1,5 +1,3 @@
-"""The addresses of this app under /api/v1/."""
-
 from django.urls import URLPattern, URLResolver, path
 
 from lazy_views import LazyPackage
@@ -16,8 +14,8 @@ of_a_team: list[URLPattern | URLResolver] = [
 ]
 
 of_a_study: list[URLPattern | URLResolver] = [
-    path("scores/", endpoints.scores.Runs.as_view(), name="scoring-runs"),
-    path("scores/<int:run_id>/", endpoints.scores.Scores.as_view(), name="scores"),
+    path("scores/", endpoints.scoring.Runs.as_view(), name="scoring-runs"),
+    path("scores/<int:run_id>/", endpoints.scoring.Scores.as_view(), name="scores"),
     path("metrics/", endpoints.scoring.Metrics.as_view(), name="metrics"),
     path("scoring-requests/", endpoints.scoring.ScoringRequests.as_view(), name="scoring-requests"),
     path(

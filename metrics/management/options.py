@@ -17,7 +17,6 @@ from metrics.study_judges import Caps
 
 
 def add_caps(parser: CommandParser) -> None:
-    """Let a person cap what the command's judges spend together."""
     parser.add_argument(
         "--max-requests", type=int, metavar="N", help="the most that judges may send"
     )
@@ -25,7 +24,6 @@ def add_caps(parser: CommandParser) -> None:
 
 
 def caps_of(options: Mapping[str, Any]) -> Caps:
-    """The caps asked for, or ParameterRefused."""
     max_usd = options["max_usd"]
     try:
         return Caps(options["max_requests"], None if max_usd is None else Decimal(max_usd))
@@ -47,7 +45,6 @@ def draws(text: str) -> int:
 
 
 def some_draws(text: str) -> int:
-    """A number of random draws from 1 up."""
     number = draws(text)
     if not number:
         raise argparse.ArgumentTypeError("at least 1 is needed")
@@ -55,7 +52,6 @@ def some_draws(text: str) -> int:
 
 
 def share(text: str) -> float:
-    """A number between 0 and 1, neither of them included."""
     try:
         number = float(text)
     except ValueError:
@@ -66,7 +62,6 @@ def share(text: str) -> float:
 
 
 def number(text: str) -> float:
-    """A finite number."""
     try:
         value = float(text)
     except ValueError:
@@ -77,7 +72,6 @@ def number(text: str) -> float:
 
 
 def once(choices: Iterable[Choice]) -> tuple[Choice, ...]:
-    """The choices in their order, those named again left out."""
     return tuple(dict.fromkeys(choices))
 
 

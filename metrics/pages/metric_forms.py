@@ -35,8 +35,6 @@ LENGTH_FIELDS = [("max_tokens", "max_tokens"), ("max_completion_tokens", "max_co
 
 
 class JudgeConnectionForm(forms.Form):
-    """An endpoint of language models, and the key to it."""
-
     name = forms.CharField(label=gettext_lazy("Name"), max_length=40)
     base_url = forms.URLField(
         label=gettext_lazy("Address"),
@@ -59,8 +57,6 @@ class JudgeConnectionForm(forms.Form):
 
 
 class ParametersForm(forms.Form):
-    """The parameters of a metric that computes by itself."""
-
     def __init__(self, metric: str, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
         self.metric = metric
@@ -91,8 +87,6 @@ def _field(name: str, kind: Any, default: Any) -> forms.Field:
 
 
 class JudgeForm(forms.Form):
-    """What a judge is asked over which connection, and what it may cost."""
-
     connection = forms.ModelChoiceField(
         JudgeConnection.objects.none(), label=gettext_lazy("Connection")
     )
@@ -164,7 +158,6 @@ class JudgeForm(forms.Form):
 
     @property
     def of_judges(self) -> dict[str, Any]:
-        """Model, prices and caps."""
         names = ("model", "usd_per_million_input", "usd_per_million_output", "max_requests")
         data = {name: self.cleaned_data[name] for name in names}
         has_price = data["usd_per_million_input"] or data["usd_per_million_output"]
@@ -278,7 +271,6 @@ CHANGEABLE = {"geval": ("n", "distribution"), "judge": ()}
 
 
 def has_references(study: Study) -> bool:
-    """Whether an item has a reference; asked for with what the page's stages say."""
     references = Item.objects.filter(study=OuterRef("pk")).exclude(reference="").order_by()
     facts = stage_facts(study, has_references=Exists(references))
     return bool(facts["has_references"])
@@ -295,11 +287,9 @@ def metrics_on_offer() -> tuple[Description, ...]:
 
 @cache
 def needing_references() -> frozenset[str]:
-    """Those on offer that compare a response with a reference."""
     return frozenset(metric.name for metric in metrics_on_offer() if "reference" in metric.needs)
 
 
 @cache
 def lacking_models() -> tuple[str, ...]:
-    """Those on offer whose model this server does not have."""
     return tuple(metric.name for metric in metrics_on_offer() if not has_model(metric.name))

@@ -68,14 +68,12 @@ def scoring(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def scoring_form(study: Study, metric: str, data: Any = None) -> ParametersForm | JudgeForm:
-    """What scoring by a metric is to be told."""
     return JudgeForm(study, metric, data) if is_judge(metric) else ParametersForm(metric, data)
 
 
 def request_by_form(
     study: Study, metric: str, form: ParametersForm | JudgeForm, user: User
 ) -> ScoringRequest:
-    """Have what a valid form says estimated."""
     if isinstance(form, JudgeForm):
         reference = form.settings_reference()
         row, _job = request_plan(

@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from error_codes import CodedText, InvalidValue
-from metrics.scorers.checkpoints import Checkpoint, loading
-from metrics.scorers.device import chosen_device
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
+from metrics.scorers.checkpoints import Checkpoint, file_sha256, loading
+from metrics.scorers.scorer import Example, Score, Scorer, Scores, require_at_least, sign, undefined
 from metrics.scorers.token_batches import like_lengths, padded, token_ids, token_limit
-from metrics.scorers.weights import file_sha256
 
 if TYPE_CHECKING:
     import torch
@@ -43,8 +41,6 @@ LAYERS = {
 
 
 class Matches(NamedTuple):
-    """BERTScore's precision, recall and F."""
-
     precision: float
     recall: float
     f: float
@@ -111,8 +107,7 @@ class BertScore(Scorer):
         cache_folder: str | None = None,
     ) -> None:
         self.layer = _known_layer(str(model)) if layer is None else layer
-        if self.layer < 1:
-            raise InvalidValue(f"layer must be at least 1, got {layer}", code="layer_out_of_range")
+        require_at_least(1, layer=self.layer)
         if baseline is not None and (len(baseline) != 3 or max(baseline) >= 1):
             raise InvalidValue(
                 f"baseline must be three numbers below 1, got {baseline!r}",
@@ -207,21 +202,14 @@ class BertScore(Scorer):
 
     @cached_property
     def _model(self) -> Any:
-        """The encoder up to the layer that is used."""
-        import torch
-        from transformers import AutoConfig, AutoModel
+        from transformers import AutoConfig
 
         folder = self._checkpoint.folder
         with loading(folder):
-            device = chosen_device(self.device)
             config = AutoConfig.from_pretrained(folder, local_files_only=True)
             self._check_layer(config)
-            config.num_hidden_layers = self.layer
-            model: Any = AutoModel.from_pretrained(
-                folder, config=config, dtype=torch.float32, local_files_only=True
-            )
-        model.eval()
-        return model.to(device)
+        config.num_hidden_layers = self.layer
+        return self._checkpoint.load("AutoModel", self.device, config=config)
 
     def _check_layer(self, config: Any) -> None:
         if self.layer > config.num_hidden_layers:

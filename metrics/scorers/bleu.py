@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from error_codes import InvalidValue
-from metrics.scorers.scorer import Example, Score, Scorer, Scores
+from metrics.scorers.scorer import (
+    Example,
+    Score,
+    Scorer,
+    Scores,
+    require_at_least,
+    require_one_of,
+)
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -88,11 +94,7 @@ class Bleu(SacreScorer):
     def __init__(self, *, tokenize: str = "13a", lowercase: bool = False) -> None:
         from sacrebleu.metrics.bleu import BLEU
 
-        if tokenize not in TOKENIZERS:
-            raise InvalidValue(
-                f"tokenize must be one of {', '.join(TOKENIZERS)}, got {tokenize!r}",
-                code="unknown_tokenize",
-            )
+        require_one_of(tokenize=(tokenize, TOKENIZERS))
         super().__init__(BLEU(effective_order=True, tokenize=tokenize, lowercase=lowercase))
 
 
@@ -134,16 +136,8 @@ class Chrf(SacreScorer):
     ) -> None:
         from sacrebleu.metrics.chrf import CHRF
 
-        for argument, value, least in (
-            ("char_order", char_order, 1),
-            ("word_order", word_order, 0),
-            ("beta", beta, 1),
-        ):
-            if value < least:
-                raise InvalidValue(
-                    f"{argument} must be at least {least}, got {value}",
-                    code=f"{argument}_out_of_range",
-                )
+        require_at_least(1, char_order=char_order, beta=beta)
+        require_at_least(0, word_order=word_order)
         super().__init__(CHRF(char_order, word_order, beta, lowercase))
 
 

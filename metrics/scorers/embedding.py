@@ -18,12 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import CodedText, InvalidValue
-from metrics.scorers.checkpoints import PACKAGED_MODEL, Checkpoint, loading
-from metrics.scorers.device import chosen_device
+from metrics.scorers.checkpoints import (
+    PACKAGED_MODEL,
+    Checkpoint,
+    chosen_device,
+    loading,
+    verify_sha256,
+)
 from metrics.scorers.errors import NoScoreError, TruncatedTextWarning
 from metrics.scorers.plain import WORDS
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
-from metrics.scorers.weights import verify_sha256
+from metrics.scorers.scorer import Example, Score, Scorer, Scores, require_at_least, sign, undefined
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -219,7 +223,6 @@ class Embedding(Scorer):
             )
 
     def _length(self, text: str) -> int:
-        """Count the tokens of the whole text, special ones included."""
         from transformers import PreTrainedTokenizerBase
 
         tokenizer = self._encoder.tokenizer
@@ -313,11 +316,7 @@ def random_texts(
     >>> random_texts(1, 3, seed=0, words=["tin", "oar"])
     ['oar oar oar']
     """
-    for argument, value in (("n_texts", n_texts), ("n_words", n_words), ("words", len(words))):
-        if value < 1:
-            raise InvalidValue(
-                f"{argument} must be at least 1, got {value}", code=f"{argument}_out_of_range"
-            )
+    require_at_least(1, n_texts=n_texts, n_words=n_words, words=len(words))
     drawn = np.random.default_rng(seed).integers(len(words), size=(n_texts, n_words))
     return [" ".join(words[index] for index in row) for row in drawn]
 

@@ -16,10 +16,9 @@ from functools import cached_property
 from importlib import metadata
 from typing import Any, NamedTuple, Protocol
 
-from error_codes import InvalidValue
-from metrics.scorers.checkpoints import Checkpoint, loading
-from metrics.scorers.device import chosen_device
+from metrics.scorers.checkpoints import Checkpoint
 from metrics.scorers.errors import ModelUnavailableError, TruncatedTextWarning
+from metrics.scorers.scorer import require_at_least, require_one_of
 
 BOUNDARIES = ("separate", "joint")
 OVERFLOWS = ("slide", "undefined")
@@ -115,7 +114,7 @@ class CausalModel:
     padding : {"right", "left"}
         On which side shorter texts of a batch are filled up; changes nothing but rounding.
     device : str, optional
-        As for `metrics.scorers.device.chosen`.
+        As for `metrics.scorers.checkpoints.chosen`.
 
     Raises
     ------
@@ -141,38 +140,20 @@ class CausalModel:
         padding: str = "right",
         device: str | None = None,
     ) -> None:
-        for argument, value, choices in (
-            ("boundary", boundary, BOUNDARIES),
-            ("overflow", overflow, OVERFLOWS),
-            ("dtype", dtype, DTYPES),
-            ("padding", padding, PADDINGS),
-        ):
-            if value not in choices:
-                raise InvalidValue(
-                    f"{argument} must be one of {', '.join(choices)}, got {value!r}",
-                    code=f"unknown_{argument}",
-                )
-        if window is not None and window < 2:
-            raise InvalidValue(
-                f"window must be at least 2, got {window}", code="window_out_of_range"
-            )
+        require_one_of(
+            boundary=(boundary, BOUNDARIES),
+            overflow=(overflow, OVERFLOWS),
+            dtype=(dtype, DTYPES),
+            padding=(padding, PADDINGS),
+        )
+        if window is not None:
+            require_at_least(2, window=window)
         self.checkpoint = checkpoint
         self.boundary, self.bos = boundary, bos
         self.window, self.overflow = window, overflow
         self.dtype, self.padding, self.device = dtype, padding, device
 
     def signed(self) -> dict[str, object]:
-        """The fields of a signature on which its likelihoods depend.
-
-        Returns
-        -------
-        dict of str to object
-
-        Raises
-        ------
-        ModelUnavailableError
-            If the model cannot be found.
-        """
         return {
             "boundary": self.boundary,
             "bos": "yes" if self.bos else "no",
@@ -184,22 +165,6 @@ class CausalModel:
         }
 
     def likelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[Likelihood]:
-        """The likelihood of each response after its prompt.
-
-        Parameters
-        ----------
-        pairs : sequence of (str, str), length n
-            Prompt and response; each distinct pair is computed once.
-
-        Returns
-        -------
-        list of Likelihood, length n
-
-        Raises
-        ------
-        ModelUnavailableError
-            If the model cannot be found or loaded.
-        """
         distinct = list(dict.fromkeys(pairs))
         texts = [self._tokenized(*pair) for pair in distinct]
         by_pair = dict(zip(distinct, self._measured(texts), strict=True))
@@ -313,17 +278,7 @@ class CausalModel:
 
     @cached_property
     def _model(self) -> Any:
-        import torch
-        from transformers import AutoModelForCausalLM
-
-        folder = self.checkpoint.folder
-        with loading(folder):
-            device = chosen_device(self.device)
-            model: Any = AutoModelForCausalLM.from_pretrained(
-                folder, dtype=getattr(torch, self.dtype), local_files_only=True
-            )
-        model.eval()
-        return model.to(device)
+        return self.checkpoint.load("AutoModelForCausalLM", self.device, self.dtype)
 
     @cached_property
     def _window(self) -> int | None:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
+from metrics.scorers.checkpoints import file_sha256
 from metrics.scorers.errors import ModelUnavailableError
-from metrics.scorers.weights import file_sha256
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -62,17 +62,6 @@ class TrainedClassifier:
     path: Path | None = None
 
     def signed(self) -> dict[str, str]:
-        """The fields of a signature on which the probabilities depend.
-
-        Returns
-        -------
-        dict of str to str
-
-        Raises
-        ------
-        ValueError
-            If it has not been saved, so that there is no file to name.
-        """
         if self.path is None:
             raise InvalidValue(
                 "a classifier must be saved before it can be signed", code="not_saved"
@@ -84,16 +73,6 @@ class TrainedClassifier:
         }
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """The probability of each label.
-
-        Parameters
-        ----------
-        texts : sequence of str, length n
-
-        Returns
-        -------
-        ndarray of float64, shape (n, k)
-        """
         vectorizer, regression = self._parts
         if not texts:
             return np.empty((0, len(self.labels)))

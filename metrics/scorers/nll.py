@@ -18,11 +18,130 @@ from pathlib import Path
 
 from error_codes import CodedText, InvalidValue
 from metrics.scorers.checkpoints import Checkpoint
-from metrics.scorers.completion_server import CompletionsServer
+from metrics.scorers.errors import EndpointError, EndpointRefusedError, PromptRefusedError
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint, api_key_from
+from metrics.scorers.judges.readings import Token
+from metrics.scorers.judges.samples import concurrently
 from metrics.scorers.likelihood import CausalModel, Likelihood, Referee
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
+from metrics.scorers.scorer import Example, Score, Scorer, Scores, require_one_of, sign, undefined
+
+
+class CompletionsServer:
+    """A language model behind OpenAI's completions as a referee.
+
+    The server must return the log-probabilities of a prompt: OpenAI's completions have ``echo`` and
+    ``logprobs`` for this, and so have vLLM and, started with ``--logits_all true``,
+    llama-cpp-python.
+    Many servers ignore both without an error, which is an `EndpointRefusedError` here and never
+    taken for a likelihood. A text that the server refuses (too long, say) has no likelihood, and
+    the others go on. The server cuts prompt and response into tokens together; a token that holds
+    a character of the response counts for it.
+
+    Parameters
+    ----------
+    client : Client
+        Which knows the address, the model and the key, and how hard the server may be pressed.
+
+    References
+    ----------
+    .. [1] OpenAI API reference, "Create completion": ``echo``, ``logprobs``, ``text_offset``.
+
+    Examples
+    --------
+    >>> from metrics.scorers.judges.endpoint import Endpoint
+    >>> client = Client(Endpoint(base_url="http://localhost:8000/v1", model="bloom"))
+    >>> CompletionsServer(client).signed()["model"]
+    'bloom'
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def signed(self) -> dict[str, object]:
+        model = self.client.endpoint.model
+        return {"boundary": "joint", "through": "server", "model": model, "version": "echo"}
+
+    def likelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[Likelihood]:
+        distinct = list(dict.fromkeys(pairs))
+        likelihoods = concurrently(self._likelihood, distinct, self.client.limits.concurrency)
+        by_pair = dict(zip(distinct, likelihoods, strict=True))
+        return [by_pair[pair] for pair in pairs]
+
+    def _likelihood(self, pair: tuple[str, str]) -> Likelihood:
+        prompt, response = pair
+        try:
+            tokens = self._tokens(prompt + response)
+        except PromptRefusedError as error:
+            return Likelihood(float("nan"), 0, str(error))
+        offsets = [token.offset for token in tokens if token.offset is not None]
+        if len(offsets) < len(tokens):
+            raise EndpointRefusedError(
+                "the endpoint gives no offsets of its tokens", code="no_offsets"
+            )
+        logprobs = [None if math.isnan(token.logprob) else token.logprob for token in tokens]
+        return response_likelihood(offsets, logprobs, len(prompt), len(prompt) + len(response))
+
+    def _tokens(self, text: str) -> Sequence[Token]:
+        """Ask for one token more, since some servers refuse none; it is left out by its offset."""
+        answer = self.client.complete(text, max_tokens=1, echo=True, logprobs=1, temperature=0.0)
+        reply = answer.replies[0]
+        if not reply.tokens or not reply.text.startswith(text):
+            raise EndpointRefusedError(
+                "the endpoint does not return the log-probabilities of the prompt: it ignores echo"
+                " or logprobs. vLLM returns them, and llama-cpp-python with --logits_all true",
+                code="no_echo",
+            )
+        return reply.tokens
+
+
+def response_likelihood(
+    offsets: Sequence[int], logprobs: Sequence[float | None], begin: int, end: int
+) -> Likelihood:
+    """Sum what a server says of the tokens of the response.
+
+    Parameters
+    ----------
+    offsets : sequence of int, length n
+        Where each token starts, in characters of the text.
+    logprobs : sequence of float or None, length n
+        Of each token; a server has none for the first.
+    begin, end : int
+        Where the response begins, and where it ends; what comes after was generated.
+
+    Returns
+    -------
+    Likelihood
+
+    Raises
+    ------
+    EndpointError
+        If the two do not correspond.
+
+    Examples
+    --------
+    >>> response_likelihood([0, 4, 7, 9], [None, -1.0, -2.0, -9.0], begin=5, end=9)
+    Likelihood(nats=3.0, n_tokens=2, problem=None)
+    """
+    if len(offsets) != len(logprobs):
+        raise EndpointError(f"{len(logprobs)} log-probabilities for {len(offsets)} tokens")
+    following = [*offsets[1:], end]
+    of_response = [
+        logprob
+        for start, after, logprob in zip(offsets, following, logprobs, strict=True)
+        if start < end and (start >= begin or after > begin)
+    ]
+    if not of_response:
+        return Likelihood(float("nan"), 0, "the server gives no token of the response")
+    nats = [-logprob for logprob in of_response if logprob is not None]
+    if len(nats) < len(of_response):
+        return Likelihood(
+            float("nan"),
+            0,
+            CodedText("a token of the response has no log-probability", code="no_logprob"),
+        )
+    return Likelihood(sum(nats), len(nats))
+
 
 VERSION = 1
 TEMPLATES = {
@@ -148,8 +267,7 @@ class Nll(Scorer):
         endpoint: str | None = None,
         api_key_variable: str = "OPENAI_API_KEY",
     ) -> None:
-        _one_of("lead", lead, LEADS)
-        _one_of("empty", empty, EMPTIES)
+        require_one_of(lead=(lead, LEADS), empty=(empty, EMPTIES))
         self.template, self.lead, self.empty = template, lead, empty
         self.needs = _fields(TEMPLATES.get(template, template))
         self._referee: Referee
@@ -245,14 +363,6 @@ def _server(endpoint: str, model: str, api_key_variable: str) -> CompletionsServ
     key = api_key_from(os.environ, api_key_variable)
     address = Endpoint(base_url=endpoint, model=model, api_key=key)
     return CompletionsServer(Client(address))
-
-
-def _one_of(argument: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise InvalidValue(
-            f"{argument} must be one of {', '.join(known)}, got {value!r}",
-            code=f"unknown_{argument}",
-        )
 
 
 def _fields(template: str) -> frozenset[str]:

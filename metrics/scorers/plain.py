@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
-from error_codes import CodedText, InvalidValue
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
+from error_codes import CodedText
+from metrics.scorers.scorer import Example, Score, Scorer, Scores, require_at_least, sign, undefined
 from metrics.scorers.tokenization import unicode_words
 
 VERSION = 1
@@ -40,8 +40,7 @@ def ngrams(text: str, n: int) -> Counter[_NGram]:
     >>> ngrams("so it is, so it is", 2)[("so", "it")]
     2
     """
-    if n < 1:
-        raise InvalidValue(f"n must be at least 1, got {n}", code="n_out_of_range")
+    require_at_least(1, n=n)
     words = unicode_words(text)
     return Counter(zip(*(words[start:] for start in range(n)), strict=False))
 
@@ -154,7 +153,8 @@ class DistinctN(Scorer):
     outputs = ("distinct_n",)
 
     def __init__(self, *, n: int = 2) -> None:
-        self.n = _at_least_one(n)
+        require_at_least(1, n=n)
+        self.n = n
 
     @property
     def signature(self) -> str:
@@ -194,7 +194,8 @@ class Repetition(Scorer):
     lower_is_better = frozenset({"repetition"})
 
     def __init__(self, *, n: int = 4) -> None:
-        self.n = _at_least_one(n)
+        require_at_least(1, n=n)
+        self.n = n
 
     @property
     def signature(self) -> str:
@@ -203,12 +204,6 @@ class Repetition(Scorer):
     def measure(self, examples: Sequence[Example]) -> list[Scores]:
         distinct = (_distinct(example.response, self.n) for example in examples)
         return [{self.name: score._replace(value=1 - score.value)} for score in distinct]
-
-
-def _at_least_one(n: int) -> int:
-    if n < 1:
-        raise InvalidValue(f"n must be at least 1, got {n}", code="n_out_of_range")
-    return n
 
 
 def _distinct(text: str, n: int) -> Score:

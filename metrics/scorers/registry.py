@@ -141,7 +141,6 @@ class Description:
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether a better response has the higher value of the first output."""
         return self.outputs[0] not in self.lower_is_better
 
 

@@ -16,7 +16,16 @@ from typing import NamedTuple
 
 from error_codes import CodedText, InvalidValue
 from metrics.scorers.errors import UntokenisedTextWarning
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
+from metrics.scorers.scorer import (
+    Example,
+    Score,
+    Scorer,
+    Scores,
+    require_at_least,
+    require_one_of,
+    sign,
+    undefined,
+)
 from metrics.scorers.tokenization import TOKENIZERS, loses_most
 
 NO_WORDS = CodedText("no words in the response", code="no_words")
@@ -67,8 +76,7 @@ def rouge_n(response: str, reference: str, n: int, tokenizer: str = "google") ->
     >>> rouge_n("the cat sat", "the cat ran off", n=2)
     Overlap(precision=0.5, recall=0.3333333333333333, f=0.4)
     """
-    if n < 1:
-        raise InvalidValue(f"n must be at least 1, got {n}", code="n_out_of_range")
+    require_at_least(1, n=n)
     reference_counts, n_reference = _counts(reference, n, tokenizer)
     tokens = _tokens(response, tokenizer)
     matched: dict[Hashable, int] = {}
@@ -206,7 +214,7 @@ class Rouge(Scorer):
             raise InvalidValue(
                 f"variant must be 1 to 9, L or Lsum, got {variant!r}", code="unknown_variant"
             )
-        _require_tokenizer(tokenizer)
+        require_one_of(tokenizer=(tokenizer, TOKENIZERS))
         self.variant = variant
         self.tokenizer = tokenizer
         self.name = f"rouge{variant}"
@@ -261,17 +269,9 @@ def _overlap(matches: int, n_response: int, n_reference: int) -> Overlap:
     return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
 
 
-def _require_tokenizer(tokenizer: str) -> None:
-    if tokenizer not in TOKENIZERS:
-        raise InvalidValue(
-            f"tokenizer must be one of {', '.join(TOKENIZERS)}, got {tokenizer!r}",
-            code="unknown_tokenizer",
-        )
-
-
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _tokens(text: str, tokenizer: str) -> list[str]:
-    _require_tokenizer(tokenizer)
+    require_one_of(tokenizer=(tokenizer, TOKENIZERS))
     return TOKENIZERS[tokenizer](text)
 
 

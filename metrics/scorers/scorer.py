@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, formatannotation
 from pathlib import Path
@@ -57,9 +57,6 @@ class Score(NamedTuple):
 # The outputs of one scorer for one example, by name.
 Scores: TypeAlias = dict[str, Score]
 
-# Called with the number of examples just finished (``tqdm.update`` fits).
-Progress: TypeAlias = Callable[[int], object]
-
 
 def undefined(reason: str, raw: str | None = None) -> Score:
     """Return the score of a response that cannot be scored.
@@ -109,6 +106,54 @@ def sign(name: str, **fields: object) -> str:
     return "|".join([name, *(f"{key}:{value}" for key, value in fields.items())])
 
 
+def require_one_of(**arguments: tuple[str, Iterable[str]]) -> None:
+    """Refuse an argument that is none of its choices.
+
+    Parameters
+    ----------
+    **arguments
+        The value of each, and its choices.
+
+    Raises
+    ------
+    ValueError
+        If a value is no choice; the message names the argument.
+
+    Examples
+    --------
+    >>> require_one_of(lead=("verbatim", ("verbatim", "space")))
+    """
+    for name, (value, choices) in arguments.items():
+        if value not in choices:
+            raise InvalidValue(
+                f"{name} must be one of {', '.join(choices)}, got {value!r}", code=f"unknown_{name}"
+            )
+
+
+def require_at_least(least: int, **numbers: int) -> None:
+    """Refuse a number that is too small.
+
+    Parameters
+    ----------
+    least : int
+    **numbers
+
+    Raises
+    ------
+    ValueError
+        If a number is smaller; the message names the argument.
+
+    Examples
+    --------
+    >>> require_at_least(1, n=1)
+    """
+    for name, number in numbers.items():
+        if number < least:
+            raise InvalidValue(
+                f"{name} must be at least {least}, got {number}", code=f"{name}_out_of_range"
+            )
+
+
 class Scorer(ABC):
     """An automatic metric.
 
@@ -147,36 +192,14 @@ class Scorer(ABC):
 
     @property
     def primary(self) -> tuple[str, ...]:
-        """The outputs that tests are of; the others are variants of them."""
         return self.outputs[:1]
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether a better response has the higher value of the first output."""
         return self.higher_is_better_for(self.outputs[0])
 
     def higher_is_better_for(self, output: str) -> bool:
-        """Say whether a better response has the higher value of an output.
-
-        Parameters
-        ----------
-        output : str
-            One of `outputs`.
-
-        Returns
-        -------
-        bool
-
-        Raises
-        ------
-        ValueError
-            If the scorer has no such output.
-        """
-        if output not in self.outputs:
-            raise InvalidValue(
-                f"output must be one of {', '.join(self.outputs)}, got {output!r}",
-                code="unknown_output",
-            )
+        require_one_of(output=(output, self.outputs))
         return output not in self.lower_is_better
 
     @property
@@ -217,14 +240,12 @@ class Scorer(ABC):
             For each example in order, every name of `outputs` with its score.
         """
 
-    def score(self, examples: Sequence[Example], progress: Progress | None = None) -> list[Scores]:
-        """Score examples, in batches, and return everything at the end.
+    def score(self, examples: Sequence[Example]) -> list[Scores]:
+        """Score examples, in batches.
 
         Parameters
         ----------
         examples : sequence of Example, length n
-        progress : callable, optional
-            Called after each batch with the number of its examples.
 
         Returns
         -------
@@ -232,31 +253,9 @@ class Scorer(ABC):
             For each example in order, every name of `outputs` with its score. The value is NaN,
             with the reason, where a field named by `needs` is missing or blank.
         """
-        return [scores for _, batch in self.batches(examples, progress) for scores in batch]
-
-    def batches(
-        self, examples: Sequence[Example], progress: Progress | None = None
-    ) -> Iterator[tuple[Sequence[Example], list[Scores]]]:
-        """Score examples batch by batch, for a caller who stores results as they come.
-
-        To resume, leave out the examples whose scores are stored under this signature.
-
-        Parameters
-        ----------
-        examples : sequence of Example, length n
-        progress : callable, optional
-            Called with the number of examples of a batch, once its results have been taken.
-
-        Yields
-        ------
-        (sequence of Example, list of dict)
-            A batch and its scores, as `score` returns them.
-        """
-        for start in range(0, len(examples), self.batch_size):
-            batch = examples[start : start + self.batch_size]
-            yield batch, self._score_batch(batch)
-            if progress is not None:
-                progress(len(batch))
+        starts = range(0, len(examples), self.batch_size)
+        batches = (examples[start : start + self.batch_size] for start in starts)
+        return [scores for batch in batches for scores in self._score_batch(batch)]
 
     def _score_batch(self, batch: Sequence[Example]) -> list[Scores]:
         missing = [self._missing(example) for example in batch]

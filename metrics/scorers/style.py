@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import CodedText
-from metrics.scorers.checkpoints import Checkpoint, loading
-from metrics.scorers.device import chosen_device
+from metrics.scorers.checkpoints import Checkpoint
 from metrics.scorers.ngram_classifier import TRAINED_SUFFIX, TrainedClassifier
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 from metrics.scorers.token_batches import like_lengths, padded, token_ids, token_limit
@@ -159,7 +158,7 @@ class SequenceClassifier:
     ----------
     checkpoint : Checkpoint
     device : str, optional
-        As for `metrics.scorers.device.chosen`.
+        As for `metrics.scorers.checkpoints.chosen`.
 
     Examples
     --------
@@ -174,42 +173,14 @@ class SequenceClassifier:
 
     @property
     def labels(self) -> list[str]:
-        """The labels, in the order of the probabilities.
-
-        Returns
-        -------
-        list of str
-        """
         names = dict(self._model.config.id2label)
         return [str(names[index]) for index in range(len(names))]
 
     def signed(self) -> dict[str, str]:
-        """The fields of a signature on which the probabilities depend.
-
-        Returns
-        -------
-        dict of str to str
-        """
         version = f"transformers-{metadata.version('transformers')}"
         return {**self.checkpoint.signed(), "version": version}
 
     def probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """The probability of each label.
-
-        Parameters
-        ----------
-        texts : sequence of str, length n
-            One longer than the model reads is cut, with a `TruncatedTextWarning`.
-
-        Returns
-        -------
-        ndarray of float64, shape (n, labels)
-
-        Raises
-        ------
-        ModelUnavailableError
-            If the model cannot be found or loaded.
-        """
         import torch
 
         limit = token_limit(self.checkpoint.tokenizer, self._model.config)
@@ -233,14 +204,4 @@ class SequenceClassifier:
 
     @cached_property
     def _model(self) -> Any:
-        import torch
-        from transformers import AutoModelForSequenceClassification
-
-        folder = self.checkpoint.folder
-        with loading(folder):
-            device = chosen_device(self.device)
-            model: Any = AutoModelForSequenceClassification.from_pretrained(
-                folder, dtype=torch.float32, local_files_only=True
-            )
-        model.eval()
-        return model.to(device)
+        return self.checkpoint.load("AutoModelForSequenceClassification", self.device)

@@ -31,8 +31,8 @@ from annotation.study_files import (
     row_downloads,
     study_downloads,
 )
-from metrics.frames import score_frame
 from metrics.score_tables import import_scores
+from metrics.study_files import score_frame
 from presentation.records import plain_records
 from presentation.row_files import FORMS, GROUP_SIZE, RowFile, row_parquet
 from presentation.spreadsheets import from_cell

@@ -8,9 +8,9 @@ from annotation.exceptions import ImportRefused, StudyUnknown
 from annotation.models import Candidate, Study
 from annotation.readers.policies import Policies, Reading
 from metrics.exceptions import MetricsError
-from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
 from metrics.score_tables import import_scores
+from metrics.study_files import score_frame
 from tests.annotation.importing import command_output, numbers_in
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import codes_of, refused, refused_naming

@@ -11,15 +11,14 @@ from annotation.models import Candidate, Study
 from error_codes import InvalidValue
 from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore
 from metrics.file_scores import score_file
-from metrics.frames import COLUMNS, score_frame
 from metrics.models import Score, ScoringRun
 from metrics.score_files import read_scores
-from metrics.score_plans import plan_scoring
 from metrics.scorers.errors import ModelUnavailableError
 from metrics.scorers.registry import build
 from metrics.scorers.scorer import Score as Value, undefined
 from metrics.stored_scores import write_scores
-from metrics.study_scores import named_scorer, score_study
+from metrics.study_files import COLUMNS, score_frame
+from metrics.study_scores import named_scorer, plan_scoring, score_study
 from tests.annotation.importing import command_output
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import refused, refused_naming

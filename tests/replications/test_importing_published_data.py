@@ -7,8 +7,8 @@ import pytest
 from annotation.exceptions import ImportRefused
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Judgment, Study, Submission
-from metrics.frames import score_frame
 from metrics.models import ScoringRun
+from metrics.study_files import score_frame
 from tests.annotation.importing import assert_refused, command_output, numbers_in
 from tests.codes import refused
 

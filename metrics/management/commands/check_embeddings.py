@@ -14,6 +14,7 @@ from metrics.score_comparisons import (
     encoder_pairs,
 )
 from metrics.scorer_options import chosen_scorers
+from presentation.records import plain_values
 
 
 class Command(BaseCommand):
@@ -43,8 +44,8 @@ class Command(BaseCommand):
         pairs = encoder_pairs(checked)
         if options["json"]:
             record = {
-                "random_words": [bias.record() for bias in biases],
-                "pairs": [pair.record() for pair in pairs],
+                "random_words": [plain_values(vars(bias)) for bias in biases],
+                "pairs": [plain_values(vars(pair)) for pair in pairs],
             }
             self.stdout.write(json.dumps(record, indent=1))
         else:

@@ -25,7 +25,6 @@ class Command(BaseCommand):
 
 
 def _plain(value: object) -> object:
-    """Sets as sorted lists; what JSON has no form for (a path) as text."""
     return sorted(value) if isinstance(value, set | frozenset) else str(value)
 
 

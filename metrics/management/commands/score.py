@@ -7,8 +7,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.readers.policies import Policies, Reading
 from metrics.file_scores import FileScored, plan_file, score_file
 from metrics.management.options import add_caps, caps_of, plain_warnings
-from metrics.score_plans import Plan
 from metrics.scorer_options import chosen_scorers
+from metrics.study_scores import Plan
 from presentation.progress import bar
 
 

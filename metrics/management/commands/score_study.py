@@ -6,11 +6,10 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
 from metrics.management.options import add_caps, caps_of, plain_warnings
-from metrics.score_plans import plan_scoring
 from metrics.scorer_options import chosen_scorers
 from metrics.scorers.registry import SCORERS
 from metrics.scorers.scorer import Scorer
-from metrics.study_scores import score_study
+from metrics.study_scores import plan_scoring, score_study
 from presentation.progress import bar
 
 

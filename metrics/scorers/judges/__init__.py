@@ -1,6 +1,6 @@
 """Language models as judges, behind any endpoint that speaks OpenAI's chat completions.
 
-``grade`` and ``geval`` hold the two scorers, each beside its settings; ``client`` talks to the
-endpoint within ``pacing`` and ``budget``; ``capabilities`` finds out what the endpoint really
-does; ``sampling``, ``parsing`` and ``weighting`` make a number of what it says.
+``grade`` and ``geval`` hold the two scorers and their settings; ``client`` asks the endpoint
+within a ``budget``; ``capabilities`` finds out what the endpoint can do; ``samples`` and
+``readings`` make a number of its replies.
 """

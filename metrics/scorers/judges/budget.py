@@ -19,8 +19,6 @@ STANDS = "what was scored stands, and another run goes on from there"
 
 
 class Usage(NamedTuple):
-    """Tokens of one request or of many."""
-
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
@@ -240,12 +238,6 @@ class Budget:
             self._add(most, 1)
 
     def settle(self, most: Usage, used: Usage) -> None:
-        """Replace what was set aside by what was used.
-
-        Parameters
-        ----------
-        most, used : Usage
-        """
         with self._lock:
             self._add(most, -1)
             self._add(used, 1)

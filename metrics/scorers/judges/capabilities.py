@@ -11,7 +11,7 @@ from metrics.scorers.errors import EndpointError
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint
 from metrics.scorers.judges.readings import Answer, Reply, Token
-from metrics.scorers.judges.templates import digest
+from metrics.scorers.judges.settings import digest
 
 REQUESTED_LOGPROBS = 5
 PROBE = ({"role": "user", "content": "Rate the response on a scale from 1 to 3. Score:"},)
@@ -66,21 +66,10 @@ class Capabilities:
         return "logprobs" if self.top_logprobs > 1 else "samples"
 
     def to_json(self) -> str:
-        """Write them down."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Capabilities":
-        """Read what `to_json` wrote.
-
-        Parameters
-        ----------
-        text : str
-
-        Returns
-        -------
-        Capabilities
-        """
         fields = json.loads(text)
         fields["evidence"] = tuple((request, reply) for request, reply in fields["evidence"])
         return cls(**fields)

@@ -19,9 +19,9 @@ from metrics.scorers.judges.readings import (
     read_rating_as_released,
 )
 from metrics.scorers.judges.samples import Distribution, Sample, Sampling, from_samples, from_tokens
-from metrics.scorers.judges.settings import JudgeSettings
-from metrics.scorers.judges.templates import (
+from metrics.scorers.judges.settings import (
     EXAMPLE_FIELDS,
+    JudgeSettings,
     chat,
     check_template,
     digest,
@@ -184,21 +184,26 @@ class GEvalSettings(JudgeSettings):
             )
         check_template("form", self.form, FORM_FIELDS)
         check_template("steps_prompt", self.steps_prompt, ASPECT_FIELDS | {"subject"})
-        _sampling(self)
+        _ = self.sampling  # which checks its numbers
 
     @property
     def form_in_use(self) -> str:
-        """The form, or the unit's own where none is given."""
         return self.form or FORMS[self.unit]
 
     @property
     def sampling(self) -> Sampling:
-        """How replies are drawn: n of them, or one with its log-probabilities."""
-        return _sampling(self)
+        by_logprobs = self.distribution == "logprobs"
+        return Sampling(
+            n=1 if by_logprobs else self.n,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            top_logprobs=self.top_logprobs if by_logprobs else None,
+        )
 
     @property
     def texts(self) -> dict[str, str]:
-        """What the templates may say of the question."""
         return {
             "aspect": self.aspect,
             "criteria": self.criteria,
@@ -287,15 +292,12 @@ class GEval(EndpointJudge):
 
     @cached_property
     def sampling(self) -> Sampling:
-        """How replies are drawn, as the settings say."""
         return self.settings.sampling
 
     def messages(self, example: Example) -> Messages:
-        """Fill in the form; see `EndpointJudge`."""
         return chat("", fill(self.settings.form_in_use, example, **self.settings.texts))
 
     def read(self, sample: Sample) -> Score:
-        """Weight the levels by their probabilities; see `EndpointJudge`."""
         readings = [self._reading(reply.text) for reply in sample.replies]
         weighted = self._distribution(sample, readings)
         unread = count_unread(readings)
@@ -404,18 +406,6 @@ def with_steps(settings: GEvalSettings, client: Client, *, max_tokens: int = 512
             "the endpoint wrote no evaluation steps; ask again, or give some", code="no_steps"
         )
     return replace(settings, steps=steps, steps_model=answer.model or client.endpoint.model)
-
-
-def _sampling(settings: GEvalSettings) -> Sampling:
-    by_logprobs = settings.distribution == "logprobs"
-    return Sampling(
-        n=1 if by_logprobs else settings.n,
-        temperature=settings.temperature,
-        top_p=settings.top_p,
-        max_tokens=settings.max_tokens,
-        seed=settings.seed,
-        top_logprobs=settings.top_logprobs if by_logprobs else None,
-    )
 
 
 # Questions to begin with: the four aspects of Topical-Chat, and whole dialogues. The scales are

@@ -18,9 +18,9 @@ from metrics.scorers.judges.capabilities import Capabilities
 from metrics.scorers.judges.client import Client, Messages, client_from, most_usage
 from metrics.scorers.judges.readings import count_unread, read_grade, read_grade_as_released
 from metrics.scorers.judges.samples import Sample, Sampler, Sampling, concurrently
-from metrics.scorers.judges.settings import JudgeSettings
-from metrics.scorers.judges.templates import (
+from metrics.scorers.judges.settings import (
     EXAMPLE_FIELDS,
+    JudgeSettings,
     chat,
     check_template,
     digest,
@@ -125,12 +125,6 @@ class EndpointJudge(Scorer):
         self.expect_several_replies(capabilities.several_replies)
 
     def expect_several_replies(self, honours_n: bool) -> None:
-        """Count on several replies to a request, or on one.
-
-        Parameters
-        ----------
-        honours_n : bool
-        """
         self._sampler.honours_n = honours_n
 
     def fit_batches(self) -> None:
@@ -141,7 +135,6 @@ class EndpointJudge(Scorer):
             self.batch_size = max(1, min(self.batch_size, n_requests // self._calls))
 
     def measure(self, examples: Sequence[Example]) -> Sequence[Scores]:
-        """Ask about each example; see `Scorer.measure`."""
         expected = self.estimate(examples)
         usage = Usage(expected.prompt_tokens, expected.completion_tokens)
         self.client.budget.begin(expected.requests, usage)
@@ -175,7 +168,6 @@ class EndpointJudge(Scorer):
 
     @property
     def _calls(self) -> int:
-        """How many requests an example takes."""
         return 1 if self._sampler.honours_n else self.sampling.n
 
     def _judged(self, example: Example) -> Scores:
@@ -238,7 +230,6 @@ class GradeSettings(JudgeSettings):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all of them."""
         return digest(asdict(self))
 
 
@@ -292,15 +283,12 @@ class Grade(EndpointJudge):
 
     @property
     def sampling(self) -> Sampling:
-        """One reply."""
         return Sampling(temperature=self.settings.temperature, max_tokens=self.settings.max_tokens)
 
     def messages(self, example: Example) -> Messages:
-        """Put an example into the prompt; see `EndpointJudge`."""
         return chat(fill(self.settings.system, example), fill(self.settings.user, example))
 
     def read(self, sample: Sample) -> Score:
-        """Read the grade; see `EndpointJudge`."""
         text = sample.replies[0].text
         if self.settings.lmstyle_released:
             grade = read_grade_as_released(text)

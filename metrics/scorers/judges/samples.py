@@ -14,6 +14,7 @@ from metrics.scorers.errors import EndpointRefusedError, PromptRefusedError
 from metrics.scorers.judges.client import Client, Messages
 from metrics.scorers.judges.readings import Answer, Reply, Token
 from metrics.scorers.judges.score_mentions import find_score
+from metrics.scorers.scorer import require_at_least
 
 T = TypeVar("T")
 Result = TypeVar("Result")
@@ -55,12 +56,7 @@ class Sampling:
     top_logprobs: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("n", "max_tokens"):
-            if getattr(self, name) < 1:
-                raise InvalidValue(
-                    f"{name} must be at least 1, got {getattr(self, name)!r}",
-                    code=f"{name}_out_of_range",
-                )
+        require_at_least(1, n=self.n, max_tokens=self.max_tokens)
         if self.temperature is not None and not 0 <= self.temperature <= 2:
             raise InvalidValue(
                 f"temperature must be from 0 to 2, got {self.temperature!r}",

@@ -1,14 +1,160 @@
-"""What judges' settings have in common: a fingerprint, and a form in a file."""
+"""What judges' settings have in common: a fingerprint, a form in a file, and prompts as templates.
+
+In a template ``$name`` stands for a text and ``$$`` for a dollar sign. `string.Template` does
+nothing else: a response with a ``$`` or a brace in it is not changed.
+"""
 
 import json
 from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
+from string import Template
 from typing import Self, get_type_hints
 
 from error_codes import InvalidValue
+from metrics.scorers.judges.client import Messages
 from metrics.scorers.judges.readings import UNSTORABLE
-from metrics.scorers.scorer import check_kinds
+from metrics.scorers.scorer import Example, check_kinds
+
+# What a prompt may say of an example; the dialogue is the context with the response.
+EXAMPLE_FIELDS = frozenset({"response", "context", "reference", "condition", "dialogue"})
+
+
+def check_template(name: str, text: str, known: Iterable[str]) -> frozenset[str]:
+    """Check a template when it is given, not when the thousandth text is put in.
+
+    Parameters
+    ----------
+    name : str
+        What the template is called where it was given.
+    text : str
+    known : iterable of str
+        The names it may use.
+
+    Returns
+    -------
+    frozenset of str
+        The names it uses.
+
+    Raises
+    ------
+    ValueError
+        If it is malformed or uses another name.
+
+    Examples
+    --------
+    >>> sorted(check_template("user", "$context -> $response", EXAMPLE_FIELDS))
+    ['context', 'response']
+    >>> check_template("user", "$answer", ["response"])
+    Traceback (most recent call last):
+    error_codes.InvalidValue: user uses $answer; there are $response
+    """
+    template = Template(text)
+    if not template.is_valid():
+        raise InvalidValue(
+            f"{name} has a '$' that begins no name; write '$$' for a dollar sign",
+            code="stray_dollar",
+        )
+    names = frozenset(template.get_identifiers())
+    known = sorted(known)
+    for unknown in sorted(names - set(known)):
+        raise InvalidValue(
+            f"{name} uses ${unknown}; there are {', '.join(f'${one}' for one in known)}",
+            code="unknown_field",
+        )
+    return names
+
+
+def needed(names: Iterable[str]) -> frozenset[str]:
+    """Name the fields of an example without which a prompt cannot be filled.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Those that the templates use.
+
+    Returns
+    -------
+    frozenset of str
+
+    Examples
+    --------
+    >>> sorted(needed({"response", "context", "dialogue", "aspect"}))
+    ['context']
+    """
+    return frozenset(names) & {"context", "reference", "condition"}
+
+
+def fill(text: str, example: Example, **fields: str) -> str:
+    """Put an example, and further texts, into a template.
+
+    Parameters
+    ----------
+    text : str
+    example : Example
+    **fields
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> fill("$aspect: $response", Example(item="1", system="a", response="$5"), aspect="Tone")
+    'Tone: $5'
+    """
+    dialogue = "\n".join(part for part in (example.context, example.response) if part)
+    texts = {
+        "response": example.response,
+        "context": example.context or "",
+        "reference": example.reference or "",
+        "condition": example.condition or "",
+        "dialogue": dialogue,
+    }
+    return Template(text).substitute(texts | fields)
+
+
+def chat(system: str, user: str) -> Messages:
+    """Make a chat of a system message, left out where blank, and a user's.
+
+    Parameters
+    ----------
+    system, user : str
+
+    Returns
+    -------
+    list of dict
+
+    Examples
+    --------
+    >>> chat("", "Hello.")
+    [{'role': 'user', 'content': 'Hello.'}]
+    """
+    messages = [{"role": "system", "content": system}] if system else []
+    return [*messages, {"role": "user", "content": user}]
+
+
+def digest(settings: Mapping[str, object]) -> str:
+    """Hash a judge's instructions, for the signature.
+
+    Parameters
+    ----------
+    settings : mapping of str to object
+        Whatever JSON can hold.
+
+    Returns
+    -------
+    str
+        12 hexadecimal digits.
+
+    Examples
+    --------
+    >>> digest({"user": "$response"}) == digest({"user": "$response "})
+    False
+    """
+    return sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +167,6 @@ class JudgeSettings:
         """A hash of all that can change a score; it is part of the signature."""
 
     def to_json(self) -> str:
-        """Write the settings down."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=2)
 
     @classmethod

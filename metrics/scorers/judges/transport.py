@@ -139,7 +139,6 @@ class BoundedClient(httpx2.Client):
         self._timeout_seconds, self._addresses = timeout_seconds, addresses
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send, and read what comes back."""
         for name in set(request.headers) - SENT_HEADERS:
             del request.headers[name]
         deadline = time.monotonic() + self._timeout_seconds
@@ -274,13 +273,6 @@ class Throttle:
         self._lock = Lock()
 
     def wait(self, weight: float) -> None:
-        """Wait for one's turn.
-
-        Parameters
-        ----------
-        weight : float
-            How much of the limit the request takes: 1, or its tokens.
-        """
         if self.per_minute is None:
             return
         with self._lock:

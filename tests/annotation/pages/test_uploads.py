@@ -32,8 +32,8 @@ from annotation.pages.uploads import uploaded_picture
 from annotation.protocols.templates import read_protocol
 from annotation.readers.json_rows import MOST_OBJECT_CHARACTERS
 from annotation.uploads import AT_ONCE_BYTES, PART_BYTES, forget_uploads
-from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
+from metrics.study_files import score_frame
 from tests.annotation.studies import rated_study, rating_study
 from tests.codes import codes_on, field_codes
 from tests.console.work import work_off

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from error_codes import InvalidValue
-from metrics.scorers.completion_server import CompletionsServer, response_likelihood
 from metrics.scorers.errors import (
     EndpointRefusedError,
     EndpointUnavailableError,
@@ -15,7 +14,7 @@ from metrics.scorers.errors import (
 )
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint, Limits
-from metrics.scorers.nll import Nll, system_score
+from metrics.scorers.nll import CompletionsServer, Nll, response_likelihood, system_score
 from metrics.scorers.scorer import Example
 from tests.codes import refused
 from tests.metrics.scorers.completions import TOO_LONG, Completions

@@ -23,13 +23,7 @@ from metrics.scorers.rouge import (
 from metrics.scorers.scorer import Score
 from metrics.scorers.tokenization import characters, unicode_words
 from tests.codes import refused
-from tests.metrics.scorers.conftest import (
-    HOSTILE,
-    HOSTILE_PAIRS,
-    LONG_PAIRS,
-    example,
-    examples,
-)
+from tests.metrics.scorers.conftest import HOSTILE, HOSTILE_PAIRS, LONG_PAIRS, example, examples
 
 VARIANTS = ["rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum"]
 ORACLE = RougeScorer(VARIANTS)

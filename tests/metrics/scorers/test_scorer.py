@@ -5,12 +5,17 @@ from collections.abc import Sequence
 import pytest
 
 from error_codes import InvalidValue
-from metrics.scorers.device import available as devices, chosen_device
+from metrics.scorers.checkpoints import (
+    available as devices,
+    chosen_device,
+    file_sha256,
+    fingerprint,
+    verify_sha256,
+)
 from metrics.scorers.errors import ModelChangedError, ModelUnavailableError
 from metrics.scorers.plain import DistinctN, Length, Repetition, corpus_distinct
 from metrics.scorers.registry import SCORERS, available, build
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
-from metrics.scorers.weights import file_sha256, fingerprint, verify_sha256
 from tests.codes import refused, refused_naming
 from tests.metrics.scorers.conftest import HOSTILE, example, examples
 
@@ -73,15 +78,10 @@ def test_a_missing_or_blank_field_gives_nan_and_names_the_field(blank):
         assert [name for name in ("context", "reference") if name in reason] == names
 
 
-def test_batches_hand_over_results_before_the_next_batch_is_measured():
+def test_examples_are_measured_in_batches():
     scorer = SharedWords()
-    taken = scorer.batches([COMPLETE] * 5)
-    batch, scores = next(taken)
-    assert (len(batch), len(scores), scorer.batch_lengths) == (2, 2, [2])
-    assert [len(batch) for batch, _ in taken] == [2, 1]
-    finished: list[int] = []
-    scorer.score([COMPLETE] * 5, progress=finished.append)
-    assert finished == [2, 2, 1]
+    assert len(scorer.score([COMPLETE] * 5)) == 5
+    assert scorer.batch_lengths == [2, 2, 1]
     assert scorer.score([]) == []
 
 

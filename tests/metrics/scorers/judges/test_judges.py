@@ -207,7 +207,7 @@ def test_a_whole_dialogue_needs_no_context_and_shows_both(foreign):
     assert scores["geval"].value == 0.25  # its scale has a zero
 
 
-def test_the_cost_is_estimated_before_and_the_cap_keeps_what_was_scored(foreign):
+def test_the_cost_is_estimated_before_and_the_cap_is_kept(foreign):
     foreign.says(chat("80"))
     budget = Budget(max_requests=10, prices=Prices(Decimal(1), Decimal(2)))
     judge = Grade(client=foreign.client(budget=budget))
@@ -215,11 +215,9 @@ def test_the_cost_is_estimated_before_and_the_cap_keeps_what_was_scored(foreign)
     assert (estimate.requests, estimate.completion_tokens) == (20, 20 * 64)
     assert estimate.usd == Decimal(estimate.prompt_tokens + 2 * 20 * 64) / 1_000_000
     assert foreign.bodies == []
-    batches = judge.batches([TURN] * 20)
-    scored = [scores["judge"].value for scores in next(batches)[1]]
-    assert scored == [80] * 8
+    assert [scores["judge"].value for scores in judge.score([TURN] * 8)] == [80] * 8
     with refused(BudgetSpentError, "requests_spent"):
-        next(batches)
+        judge.score([TURN] * 8)
     assert len(foreign.bodies) == 8
 
 
