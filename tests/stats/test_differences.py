@@ -1,15 +1,26 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
+from benchmarks.interval_cases.crowds import Crowd
 from error_codes import InvalidValue
+from simulation.switching import share_over_workers
+from stats.aggregation.bradley_terry import bradley_terry
 from stats.correlation import correlation_at_level
+from stats.correlation.influence import pearson_influences, z_t_limits
+from stats.correlation.item_limits import limits_of_cells
+from stats.inference.crossed_means import mean_over_items_and_annotators
+from stats.inference.judge_soundness import judge_shift
+from stats.inference.powered_means import prediction_powered_mean
+from stats.inference.preferences_with_ties import abilities_with_ties
+from stats.inference.two_systems import difference_of_systems, ordered_comparison
 from stats.significance import compare_by_resampling
 from stats.significance.paired_differences import paired_difference
-from stats.significance.result import difference_limits
-from tests.codes import refused
+from stats.significance.resampled import difference_limits
+from tests.codes import codes_of, refused
 from tests.stats.worked_examples import worked_example
 
 
@@ -173,3 +184,173 @@ def test_clusters_are_resampled_instead_of_items():
         human, metric, items=items // 6, level="pooled", coefficient="kendall"
     )
     assert (clustered.ci_low, clustered.ci_high) == (by_name.ci_low, by_name.ci_high)
+
+
+SKEWED = Crowd(n_items=60, per_item=2, n_annotators=12, skew=1.5)
+
+
+def ratings(seed=0, crowd=SKEWED):
+    rng = np.random.default_rng(seed)
+    item, annotator = crowd.cells(rng)
+    return item, annotator, rng.normal(size=len(item)) + 0.4 * rng.normal(size=12)[annotator]
+
+
+def variance_without_each(estimate, clusters):
+    """The jackknife about the estimate of all rows; `estimate` is a function of the rows kept."""
+    value = estimate(np.ones(len(clusters), dtype=bool))
+    names = np.unique(clusters)
+    squares = [(estimate(clusters != name) - value) ** 2 for name in names]
+    return (len(names) - 1) / len(names) * np.sum(squares)
+
+
+def effective(clusters):
+    shares = pd.Series(clusters).value_counts(normalize=True)
+    return 1 / (shares**2).sum()
+
+
+def check_both_ways(found, estimate, item, annotator):
+    cells = [f"{i} {a}" for i, a in zip(item, annotator, strict=True)]
+    of_items, of_annotators, of_cells = (
+        variance_without_each(estimate, np.asarray(codes)) for codes in (item, annotator, cells)
+    )
+    expected = max(of_items + of_annotators - of_cells, of_items, of_annotators)
+    assert found.se**2 == pytest.approx(expected)
+    assert found.freedom == pytest.approx(min(effective(item), effective(annotator)) - 1)
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(found.value) / found.se, found.freedom))
+    assert found.method == "two-way-clusters"
+
+
+def test_means_and_differences_of_means_are_without_each_item_and_annotator():
+    item, annotator, y = ratings()
+    found = mean_over_items_and_annotators(item, annotator, y)
+    check_both_ways(found, lambda kept: y[kept].mean(), item, annotator)
+    assert found.busiest_share == pytest.approx(np.bincount(annotator).max() / len(y))
+    is_first = np.arange(len(y)) % 2 == 0  # each annotator rates one system of an item
+    found = difference_of_systems(item, annotator, is_first, y)
+    check_both_ways(
+        found, lambda kept: y[kept & is_first].mean() - y[kept & ~is_first].mean(), item, annotator
+    )
+
+
+def test_leads_on_ordinal_scales_are_means_of_signs():
+    item, annotator, _ = ratings()
+    points = np.random.default_rng(1).integers(1, 6, size=(2, len(item)))
+    is_first = np.arange(2 * len(item)) < len(item)
+    found = ordered_comparison(np.tile(item, 2), np.tile(annotator, 2), is_first, points.ravel())
+    signs = np.sign(points[0] - points[1])
+    check_both_ways(found.lead, lambda kept: signs[kept].mean(), item, annotator)
+
+
+def test_a_crowd_of_equal_loads_has_the_variance_and_freedom_of_sums_over_clusters():
+    item = np.repeat(np.arange(24), 2)
+    annotator = np.stack([np.arange(24) % 6, (np.arange(24) + 1 + np.arange(24) // 6) % 6], axis=1)
+    annotator = annotator.ravel()
+    assert len(set(np.bincount(annotator))) == 1
+    y = np.random.default_rng(2).normal(size=48)
+    found = mean_over_items_and_annotators(item, annotator, y)
+    sums = np.bincount(annotator, y - y.mean())
+    assert found.of_annotators == pytest.approx(6 / 5 * (sums**2).sum() / 48**2)
+    assert found.freedom == pytest.approx(5)
+
+
+def test_an_annotator_with_nearly_all_ratings_or_all_of_a_system_leaves_one_degree_of_freedom():
+    annotator = np.append(np.zeros(40, dtype=int), [1, 2])
+    y = np.random.default_rng(3).normal(size=42)
+    found = mean_over_items_and_annotators(np.arange(42), annotator, y)
+    assert (found.freedom, found.effective_annotators < 1.2) == (1.0, True)
+    assert np.isfinite([found.ci_low, found.ci_high, found.p]).all()
+    item, is_first = np.tile(np.arange(100), 2), np.repeat([1, 0], 100)
+    annotator = np.append(np.zeros(100, dtype=int), np.arange(100) % 20 + 1)
+    y = np.random.default_rng(0).normal(size=200)
+    assert difference_of_systems(item, annotator, is_first, y).freedom == 1
+
+
+def compare_crowds(n_systems, seed=4):
+    rng = np.random.default_rng(seed)
+    item, annotator = SKEWED.cells(rng)
+    pairs = np.array([rng.choice(n_systems, 2, replace=False) for _ in item])
+    return item, annotator, *pairs.T, np.where(rng.random(len(item)) < 0.6, 1, -1)
+
+
+def test_abilities_of_two_systems_move_as_a_share_does_and_bradley_terry_agrees():
+    """Of two systems without ties log odds are one parameter: the information of n comparisons is
+    n p (1 - p), and a step without some is their scores over that of the others."""
+    item, annotator, first, second, outcome = compare_crowds(2)
+    won = (outcome > 0) == (first == 0)  # by system 0
+    share = won.mean()
+    steps = {
+        name: [
+            (won[codes == one] - share).sum() / (share * (1 - share) * (codes != one).sum())
+            for one in np.unique(codes)
+        ]
+        for name, codes in (("item", item), ("annotator", annotator))
+    }
+    by = {name: (1 - 1 / len(s)) * np.square(s).sum() for name, s in steps.items()}
+    by_comparison = 1 / (share * (1 - share)) / (len(won) - 1)
+    both = by["item"] + by["annotator"] - by_comparison
+    [pair] = abilities_with_ties(first, second, outcome, items=item, annotators=annotator).pairs
+    expected = both if both >= min(by.values()) else max(by.values())
+    assert pair.se**2 == pytest.approx(expected, rel=1e-5)
+    assert pair.freedom == pytest.approx(effective(annotator) - 1)
+    winner, loser = np.where(outcome > 0, [first, second], [second, first])
+    labels = bradley_terry(winner, loser, items=item, annotators=annotator).labels
+    # strengths about their mean: of two, each half of the difference
+    se = np.sqrt(max(both, *by.values()))
+    assert 2 * labels["se"][0] == pytest.approx(se, rel=1e-5)
+    t = stats.t.ppf(0.975, pair.freedom)
+    assert 2 * (labels["ci_high"] - labels["ci_low"])[0] == pytest.approx(2 * t * se, rel=1e-5)
+
+
+def test_abilities_vary_about_as_those_fitted_without_each_annotator():
+    _item, annotator, first, second, outcome = compare_crowds(3)
+    outcome[::5] = 0
+
+    def difference(kept):
+        found = abilities_with_ties(first[kept], second[kept], outcome[kept])
+        return found.pairs[0].delta
+
+    found = abilities_with_ties(first, second, outcome, annotators=annotator)
+    assert found.se_by == "annotators"
+    refitted = variance_without_each(difference, annotator)
+    assert found.pairs[0].se ** 2 == pytest.approx(refitted, rel=0.1)
+    assert "uneven_annotators" in codes_of(found.notes)
+
+
+def test_a_system_that_one_annotator_alone_compared_has_finite_limits():
+    item, annotator, first, second, outcome = compare_crowds(3)
+    busiest = np.bincount(annotator).argmax()
+    kept = (annotator == busiest) | ((first < 2) & (second < 2))
+    columns = (column[kept] for column in (first, second, outcome))
+    found = abilities_with_ties(*columns, items=item[kept], annotators=annotator[kept])
+    assert all(0 < pair.se < 2 for pair in found.pairs)
+
+
+def test_clusters_of_people_switches_and_judges_are_left_out_too():
+    rng = np.random.default_rng(5)
+    _, cluster, y = ratings(5, Crowd(80, 1, 12, 1.5))
+    expected = variance_without_each(lambda kept: y[kept].mean(), cluster)
+    freedom = effective(cluster) - 1
+    half = stats.t.ppf(0.975, freedom) * np.sqrt(expected)
+    switches = share_over_workers(pd.Series(cluster), y, 0.95)
+    assert [switches.ci_low, switches.ci_high] == pytest.approx([y.mean() - half, y.mean() + half])
+    shift = judge_shift(np.zeros(80), y, clusters=cluster)
+    assert [shift.ci_low, shift.ci_high] == pytest.approx([y.mean() - half, y.mean() + half])
+    human = np.append(y, np.full(40, np.nan))
+    clusters = np.append(cluster, 100 + np.arange(40))
+    powered = prediction_powered_mean(human, rng.normal(size=120), clusters=clusters)
+    assert powered.people_only.se**2 == pytest.approx(expected)
+    assert powered.people_only.ci_high == pytest.approx(y.mean() + half)
+
+
+def test_pooled_correlations_leave_out_clusters_of_unequal_size():
+    _, cluster, y = ratings(6)
+    x = y + np.random.default_rng(6).normal(size=len(y))
+    found = limits_of_cells(x, y, cluster, "pearson", 0.95)
+    influences = pearson_influences(x, y)
+    sums, sizes = np.bincount(cluster, influences.of_cell), np.bincount(cluster)
+    n = len(sizes)
+    squares = np.square(sums / (1 - sizes / len(y))).sum()
+    # once more n / (n - 1): what a cluster moves is larger without its own pull
+    variance = (n - 1) / n * squares * n / (n - 1)
+    expected = z_t_limits(influences.value, variance, effective(cluster) - 1, 0.95)
+    assert (found.low, found.high) == pytest.approx(expected)
