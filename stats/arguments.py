@@ -35,7 +35,6 @@ def series(values: Column, name: str) -> pd.Series[Any]:
 
 
 def require_same_length(**columns: Column) -> int:
-    """The common length of the columns."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         description = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -120,7 +119,6 @@ def numbers(values: Column, name: str) -> Floats:
 
 
 def complete_numbers(values: Column, name: str) -> Floats:
-    """The column as floats, without a missing value."""
     result = numbers(values, name)
     missing = int(np.isnan(result).sum())
     if missing:
@@ -131,7 +129,6 @@ def complete_numbers(values: Column, name: str) -> Floats:
 
 
 def require_shares(**named: float) -> None:
-    """Refuse numbers that are not strictly between 0 and 1."""
     for name, value in named.items():
         if not 0 < value < 1:
             raise InvalidValue(
@@ -152,7 +149,6 @@ def require_at_least(least: float, **named: float) -> None:
 
 
 def require_one_of(**arguments: tuple[str, tuple[str, ...]]) -> None:
-    """Each argument's value is one of those it may have."""
     for name, (value, known) in arguments.items():
         if value not in known:
             raise InvalidValue(

@@ -179,7 +179,6 @@ def maximum_left_out(
 
 
 def _over_deletions(moves: Floats) -> Floats:
-    """The variance of an estimate that each deletion moves by so much; of several, a matrix."""
     n_clusters = len(moves)
     if n_clusters < 2:
         return np.full(moves.shape[1:] * 2, nan)

@@ -45,7 +45,6 @@ class LabelSampling:
 
     @property
     def notes(self) -> tuple[CodedText, ...]:
-        """A warning if the labeled items are no random sample."""
         if self.is_random:
             return ()
         if self.is_apart:
@@ -161,7 +160,6 @@ def _centered_ranks(values: Floats, group: Integers) -> Floats:
 def _test(
     labeled: Flags, centered: Floats, group: Integers, cluster: Integers | None
 ) -> tuple[float, float]:
-    """Two-sided p of a difference of means, and the difference."""
     total = np.bincount(group).astype(np.float64)
     n = np.bincount(group[labeled], minlength=len(total)).astype(np.float64)
     both = (n > 0) & (n < total)

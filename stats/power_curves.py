@@ -198,7 +198,6 @@ def _require_numbers(
 def _replicate(
     cells: Cells, level: Level, coefficient: RowCoefficient
 ) -> tuple[bootstrap.Replicate, int, int]:
-    """From item weights to the coefficient; how many items, and numbers a resample takes."""
     assert cells.item is not None
     assert cells.system is not None
     item, n_items = renumbered(cells.item)
@@ -256,7 +255,6 @@ def _planned(
     present: MoreRatings,
     times_items: float,
 ) -> list[tuple[float, MoreRatings]]:
-    """Numbers of annotators, and what as many make of a coefficient."""
     if reliability is None or not n_annotators:
         pilot = nan if reliability is None else reliability.ratings_per_unit
         return [(pilot, present)]

@@ -37,8 +37,6 @@ CrowdT = TypeVar("CrowdT", bound=Crowd)
 
 @dataclass(frozen=True)
 class Ascent(Generic[Expectation, Parameters]):
-    """Where EM ended: the expectation, the parameters it follows from, the objective there."""
-
     expectation: Expectation
     parameters: Parameters
     objective: float
@@ -48,8 +46,6 @@ class Ascent(Generic[Expectation, Parameters]):
 
 @dataclass(frozen=True)
 class Estimates:
-    """What a fitted model says of items and annotators."""
-
     labels: pd.DataFrame
     annotators: Mapping[str, Floats]
     probabilities: pd.DataFrame | None = None
@@ -58,8 +54,6 @@ class Estimates:
 
 
 class Model(Protocol[Expectation, Parameters]):
-    """A model of a crowd that expectation-maximisation can fit."""
-
     def start(self) -> Expectation:
         """What is expected before the first round."""
 
@@ -115,7 +109,6 @@ def fitted(
     iterations: int,
     log_likelihood: float,
 ) -> Aggregation:
-    """The result of a model whose iterations ended."""
     labels = estimates.labels
     return Aggregation(
         method=name_of(signature),
@@ -135,7 +128,6 @@ def fitted(
 
 
 def posterior_estimates(votes: Votes, posterior: Floats, **annotators: Floats) -> Estimates:
-    """The estimates of a model of categories."""
     labels = label_table(votes, posterior)
     return Estimates(
         labels,
@@ -146,7 +138,6 @@ def posterior_estimates(votes: Votes, posterior: Floats, **annotators: Floats) -
 
 
 def contradiction_warnings(votes: Votes, posterior: Floats) -> tuple[str, ...]:
-    """The warning that a model gives a category far more, or fewer, items than a majority does."""
     n_items = len(votes.items)
     if n_items < ENOUGH_ITEMS:
         return ()
@@ -207,7 +198,6 @@ def safe_log(probability: Floats) -> Floats:
 
 
 def convergence_warnings(converged: bool, iterations: int) -> tuple[str, ...]:
-    """The warning that the iterations ended before the likelihood stood still."""
     if converged:
         return ()
     return (

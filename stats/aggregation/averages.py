@@ -31,13 +31,11 @@ def sorted_positions(ratings: Ratings) -> tuple[Integers, Integers, Integers]:
 
 
 def student_margin(se: Floats, freedom: Floats, confidence: float) -> Floats:
-    """Half the width of a t interval; NaN without a degree of freedom."""
     degrees = np.where(freedom > 0, freedom, np.nan)
     return np.asarray(scipy.stats.t.ppf(0.5 + confidence / 2, degrees) * se)
 
 
 def few_label_reasons(undefined: NDArray[np.bool_], size: Integers) -> list[Reason | None]:
-    """Why an item has no interval: one label, or too few of them."""
     return [
         (Reason.ONE_LABEL if count == 1 else Reason.TOO_FEW_LABELS) if missing else None
         for missing, count in zip(undefined.tolist(), size.tolist(), strict=True)
@@ -47,14 +45,12 @@ def few_label_reasons(undefined: NDArray[np.bool_], size: Integers) -> list[Reas
 def average(
     signature: str, ratings: Ratings, label: Floats, se: Floats, margin: Floats, size: Integers
 ) -> Aggregation:
-    """The result of an average with a symmetric interval."""
     reasons = few_label_reasons(np.isnan(margin), size)
     limits = (label - margin, label + margin)
     return averaged(signature, ratings, value_table(ratings, label, se, limits, reasons))
 
 
 def averaged(signature: str, ratings: Ratings, labels: pd.DataFrame) -> Aggregation:
-    """The result of an average: the labels, and how each annotator departs from them."""
     bias, spread = departures(ratings, labels["label"].to_numpy())
     return Aggregation(
         method=name_of(signature),

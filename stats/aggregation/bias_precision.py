@@ -195,7 +195,6 @@ class _Model:
 
 
 def _island_warnings(ratings: Ratings) -> tuple[str, ...]:
-    """The warning that some annotators share no item with the rest, not even through others."""
     n_items, n_annotators = len(ratings.items), len(ratings.annotators)
     ends = (ratings.item, n_items + ratings.annotator)
     shape = (n_items + n_annotators, n_items + n_annotators)

@@ -159,7 +159,6 @@ def aggregation_of(
     confidence: float,
     max_iterations: int,
 ) -> Aggregation:
-    """The strengths of the candidates of these comparisons as a result."""
     require_confidence(confidence)
     require_at_least(0, smoothing=smoothing)
     require_at_least(1, max_iterations=max_iterations)
@@ -185,7 +184,6 @@ def aggregation_of(
 
 
 def strengths(comparisons: Comparisons, smoothing: float, max_iterations: int) -> Strengths:
-    """The most likely log strengths, where there are any."""
     n = len(comparisons.candidates)
     require_table("comparisons", candidates=n, opponents=n)
     if not smoothing and not _has_maximum(comparisons, n):
@@ -278,7 +276,6 @@ def _log_likelihood(comparisons: Comparisons, value: Floats, smoothing: float) -
 def _derivatives(
     comparisons: Comparisons, value: Floats, smoothing: float
 ) -> tuple[Floats, Floats]:
-    """The gradient and the information matrix (minus the Hessian)."""
     n = len(value)
     winner, loser = comparisons.winner, comparisons.loser
     surprise = scipy.special.expit(value[loser] - value[winner])
@@ -299,7 +296,6 @@ def _solve(information: Floats, gradient: Floats) -> Floats:
 
 
 def _variances(comparisons: Comparisons, value: Floats, smoothing: float) -> tuple[Floats, Floats]:
-    """Variances of the strengths about their mean, and degrees of freedom of each."""
     n = len(value)
     _, information = _derivatives(comparisons, value, smoothing)
     judged, judgment = np.unique(comparisons.judgment, return_inverse=True)
@@ -315,7 +311,6 @@ def _variances(comparisons: Comparisons, value: Floats, smoothing: float) -> tup
 def _left_out(
     comparisons: Comparisons, value: Floats, information: Floats, smoothing: float
 ) -> Callable[[Integers], LeftOut]:
-    """From clusters, variances of the strengths about their mean by leaving those out."""
     n = len(value)
     winner, loser = comparisons.winner, comparisons.loser
     surprise = scipy.special.expit(value[loser] - value[winner])

@@ -104,8 +104,6 @@ def glad(
 
 @dataclass(frozen=True)
 class _State:
-    """Parameters, and what follows from them: the logit of each label, posterior, evidence."""
-
     ability: Floats
     log_ease: Floats
     logit: Floats

@@ -145,7 +145,6 @@ class _BayesModel:
         self.shape = (len(votes.annotators), votes.n_categories)
 
     def ascend(self, rng: np.random.Generator, tolerance: float, max_iterations: int) -> _End:
-        """From a random start to where the likelihood stands still."""
         weights = self._start(rng)
         posterior, known, reached = self._expect(weights)
         converged = False
@@ -186,12 +185,18 @@ class _BayesModel:
         votes = self.votes
         knowing = weights.knowing[votes.annotator]
         spammed = weights.spamming[votes.annotator] * weights.habit[votes.annotator, votes.value]
-        log_spammed, log_either = safe_log(spammed), safe_log(knowing + spammed)
-        log_joint = votes.per_category(log_either - log_spammed)
-        log_joint += votes.per_item(log_spammed)[:, None] - np.log(votes.n_categories)
-        posterior, evidence = normalised(log_joint)
+        posterior, evidence = _posterior(votes, knowing, spammed)
         known = posterior[votes.item, votes.value] * knowing / (knowing + spammed)
-        return posterior, known, float(evidence.sum())
+        return posterior, known, evidence
+
+
+def _posterior(votes: Votes, knowing: Floats, spammed: Floats) -> tuple[Floats, float]:
+    """The posterior of each item's category, and the log-likelihood, from each label's chances."""
+    log_spammed, log_either = safe_log(spammed), safe_log(knowing + spammed)
+    log_joint = votes.per_category(log_either - log_spammed)
+    log_joint += votes.per_item(log_spammed)[:, None] - np.log(votes.n_categories)
+    posterior, evidence = normalised(log_joint)
+    return posterior, float(evidence.sum())
 
 
 def mace_em(
@@ -268,8 +273,6 @@ def mace_em(
 
 @dataclass(frozen=True)
 class _Expectation:
-    """Posterior of each item's category, and the chance that each label was known."""
-
     posterior: Floats
     known: Floats
 
@@ -311,12 +314,9 @@ class _LikelihoodModel:
         competence = parameters.competence[votes.annotator]
         spammed = (1 - competence) * parameters.habit[votes.annotator, votes.value]
         known = competence / np.maximum(competence + spammed, np.finfo(float).tiny)
-        log_spammed, log_either = safe_log(spammed), safe_log(competence + spammed)
-        log_joint = votes.per_category(log_either - log_spammed)
-        log_joint += votes.per_item(log_spammed)[:, None] - np.log(votes.n_categories)
-        posterior, evidence = normalised(log_joint)
-        objective = float(evidence.sum()) + self._log_prior(parameters)
-        return _Expectation(posterior, posterior[votes.item, votes.value] * known), objective
+        posterior, evidence = _posterior(votes, competence, spammed)
+        expectation = _Expectation(posterior, posterior[votes.item, votes.value] * known)
+        return expectation, evidence + self._log_prior(parameters)
 
     def _log_prior(self, parameters: _Parameters) -> float:
         of_competence = safe_log(parameters.competence) + safe_log(1 - parameters.competence)

@@ -1,5 +1,3 @@
-"""The category most annotators chose."""
-
 import numpy as np
 
 from stats.aggregation.result import (

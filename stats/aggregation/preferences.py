@@ -105,7 +105,6 @@ def preference_strengths(
 
 
 def _comparisons(items: Column, annotators: Column, values: Column) -> tuple[Comparisons, Integers]:
-    """The comparisons, and the annotator of each."""
     require_same_length(items=items, annotators=annotators, values=values)
     coded(items, "items")
     coded(values, "values")
@@ -164,7 +163,6 @@ def _from_text(rows: pd.Series[str], text: pd.Series[str]) -> tuple[Integers, li
 
 
 def _read(item: str, value: str) -> list[Pair]:
-    """The comparisons one judgment implies."""
     if ">" in value or ("=" in value and value.strip() != "="):
         return ordered_pairs([tier.split("=") for tier in value.split(">")], value)
     candidates = [name.strip() for name in item.split("|")]

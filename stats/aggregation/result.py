@@ -29,8 +29,6 @@ TIE = 1e-9
 
 
 class Reason(StrEnum):
-    """Why nothing is aggregated, or an item has no label or no interval."""
-
     NO_LABELS = "no_labels"
     ONE_LABEL = "one_label"
     TOO_FEW_LABELS = "too_few_labels"
@@ -89,7 +87,6 @@ class Aggregation:
 
     @property
     def label_by_item(self) -> dict[Hashable, object]:
-        """The labels as a mapping."""
         return dict(zip(self.labels["item"], self.labels["label"], strict=True))
 
 
@@ -100,12 +97,10 @@ def sign(method: str, **parameters: object) -> str:
 
 
 def name_of(signature: str) -> str:
-    """The method a signature begins with."""
     return signature.partition("|")[0]
 
 
 def nothing(signature: str, reason: Reason = Reason.NO_LABELS) -> Aggregation:
-    """The result where there is nothing to aggregate."""
     return Aggregation(
         method=name_of(signature),
         signature=signature,
@@ -116,7 +111,6 @@ def nothing(signature: str, reason: Reason = Reason.NO_LABELS) -> Aggregation:
 
 
 def repeat_warnings(crowd: Crowd) -> tuple[str, ...]:
-    """The warning that repeated labels were counted as if they were independent."""
     if crowd.n_repeated:
         return (
             CodedText(
@@ -128,7 +122,6 @@ def repeat_warnings(crowd: Crowd) -> tuple[str, ...]:
 
 
 def annotator_table(crowd: Crowd, **estimates: Floats) -> pd.DataFrame:
-    """The annotators, how many labels each gave, and the estimates."""
     return pd.DataFrame(
         {
             "annotator": pd.Series(crowd.annotators),
@@ -145,7 +138,6 @@ def chosen_categories(probability: Floats) -> tuple[Integers, NDArray[np.bool_]]
 
 
 def label_table(votes: Votes, probability: Floats, choice: Integers | None = None) -> pd.DataFrame:
-    """The most probable category of each item; `choice` settles ties in another way."""
     first, tied = chosen_categories(probability)
     category = first if choice is None else choice
     return pd.DataFrame(
@@ -160,7 +152,6 @@ def label_table(votes: Votes, probability: Floats, choice: Integers | None = Non
 
 
 def probability_table(votes: Votes, probability: Floats) -> pd.DataFrame:
-    """The probability of every category of each item."""
     return pd.DataFrame(
         probability,
         index=pd.Index(votes.items, name="item", tupleize_cols=False),
@@ -175,7 +166,6 @@ def value_table(
     limits: tuple[Floats, Floats],
     reason: Sequence[Reason | None],
 ) -> pd.DataFrame:
-    """A number for each item, its standard error, and the limits of its interval."""
     return pd.DataFrame(
         {
             "item": pd.Series(ratings.items),
@@ -218,11 +208,9 @@ class Crowd:
         return self.per_annotator(np.ones(self.n_labels))
 
     def per_item(self, amounts: Floats) -> Floats:
-        """Sum of an amount per label over each item."""
         return sum_by(self.item, amounts, len(self.items))
 
     def per_annotator(self, amounts: Floats) -> Floats:
-        """Sum of an amount per label over each annotator."""
         return sum_by(self.annotator, amounts, len(self.annotators))
 
 
@@ -245,20 +233,16 @@ class Votes(Crowd):
         return total.reshape(len(self.items), self.n_categories)
 
     def shares(self) -> Floats:
-        """The share of each item's labels that each category has."""
         counts = self.per_category(np.ones(self.n_labels))
         return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)
 class Ratings(Crowd):
-    """Labels that are numbers."""
-
     value: Floats
 
 
 def require_table(argument: str, **axes: int) -> None:
-    """Refuse, before it is made, a table that takes gigabytes."""
     if prod(axes.values()) > MAX_CELLS:
         shape = " by ".join(f"{size:,} {name}" for name, size in axes.items())
         raise InvalidValue(
@@ -267,14 +251,12 @@ def require_table(argument: str, **axes: int) -> None:
 
 
 def code_votes(items: Column, annotators: Column, values: Column, repeats: Repeats) -> Votes:
-    """Check the columns of categorical labels and code them."""
     crowd = _code_crowd(items, annotators, values, repeats)
     value, categories = coded_in_order(values, "values")
     return Votes(**vars(crowd), value=value, categories=categories)
 
 
 def code_ratings(items: Column, annotators: Column, values: Column, repeats: Repeats) -> Ratings:
-    """Check the columns of numeric labels and code them."""
     crowd = _code_crowd(items, annotators, values, repeats)
     return Ratings(**vars(crowd), value=complete_numbers(values, "values"))
 

@@ -51,7 +51,6 @@ def jaccard(first: frozenset[Hashable], second: frozenset[Hashable]) -> float:
 
 
 def distance_table(categories: list[Hashable], distance: Distance) -> Floats:
-    """The distance of every two categories; an invalid one is refused."""
     size = len(categories)
     table = np.zeros((size, size))
     for row, first in enumerate(categories):
@@ -79,7 +78,6 @@ def ratio_table(categories: list[Hashable]) -> Floats:
 
 
 def nominal_sums(units: Units) -> Sums:
-    """Alpha from counts."""
     table = unit_table(units)
     together = row_forms(table, None)
     disagreement = (np.square(units.size) - together) / (units.size - 1)
@@ -91,7 +89,6 @@ def nominal_sums(units: Units) -> Sums:
 
 
 def interval_sums(units: Units) -> Sums:
-    """Alpha from moments."""
     numbers = np.asarray(units.categories, dtype=np.float64)[units.value]
     numbers = numbers - numbers.mean()
     total = sum_by(units.unit, numbers, units.n_units)
@@ -104,7 +101,6 @@ def interval_sums(units: Units) -> Sums:
 
 
 def table_sums(units: Units, distances: Floats) -> Sums:
-    """Alpha from a table of distances between categories."""
     disagreement = row_forms(unit_table(units), distances) / (units.size - 1)
 
     def evaluate(count: Floats, n: Floats, within: Floats, between: Floats) -> Floats:
@@ -129,16 +125,12 @@ class Distances:
 
 @dataclass(frozen=True)
 class OrdinalDistances(Distances):
-    """Distance sums of all units, and of the units left when each cluster is deleted."""
-
     within_left: Floats
     between_left: Floats
 
 
 @dataclass(frozen=True)
 class OrdinalSums:
-    """Ordinal alpha, whose ranks every sample sets anew."""
-
     units: Units
     left: Floats
 
@@ -189,7 +181,6 @@ def influence(sums: Sums, level: str) -> Floats:
 
 
 def distances_from(sums: Sums, level: str, largest: float) -> Distances:
-    """The whole distance sums behind alpha."""
     totals = sums.linear.sum(axis=0)
     n, within = totals[1:3]
     if level == "interval":
@@ -202,13 +193,11 @@ def distances_from(sums: Sums, level: str, largest: float) -> Distances:
 
 
 def unit_table(units: Units) -> Any:
-    """How often each value occurs in each unit."""
     shape = (units.n_units, len(units.categories))
     return table_of(units.unit, units.value, np.ones(len(units.unit)), shape)
 
 
 def cluster_table(units: Units) -> Any:
-    """How often each value occurs in each cluster."""
     shape = (units.n_clusters, len(units.categories))
     return table_of(units.cluster[units.unit], units.value, np.ones(len(units.unit)), shape)
 
@@ -259,7 +248,6 @@ def ordinal_distances(units: Units) -> OrdinalDistances:
 
 
 def labels_left(units: Units) -> Floats:
-    """Pairable labels that remain when each cluster is deleted."""
     return units.n_labels - sum_by(units.cluster, units.size, units.n_clusters)
 
 
@@ -324,7 +312,6 @@ def _quadratic(units: Units) -> Floats:
 
 
 def constant_left(units: Units) -> NDArray[np.bool_]:
-    """Whether one value alone remains when each cluster is deleted."""
     cluster = units.cluster[units.unit]
     lowest = np.full(units.n_clusters, len(units.categories), dtype=np.intp)
     highest = np.full(units.n_clusters, -1, dtype=np.intp)
@@ -334,7 +321,6 @@ def constant_left(units: Units) -> NDArray[np.bool_]:
 
 
 def _least_of_others(values: Integers) -> Integers:
-    """For each entry the least of all other entries."""
     least, second = np.partition(values, 1)[:2]
     others = np.full_like(values, least)
     others[values.argmin()] = second

@@ -121,7 +121,6 @@ def coefficients_at_level(
 
 
 def _sampling_warnings(design: Design) -> tuple[CodedText, ...]:
-    """A warning if items with several labels have other labels than items with one."""
     has_several = design.size[design.labels.item] > 1
     if design.level == "set" or has_several.all():
         return ()
@@ -138,7 +137,6 @@ def _sampling_warnings(design: Design) -> tuple[CodedText, ...]:
 
 
 def _by_equality(coefficient: Coefficient, design: Design, request: Request) -> Agreement:
-    """A coefficient that counts equal labels, where equality means something."""
     if design.reason is None and _too_many(design):
         name = coefficient.__name__
         return design.result(name, request, reason=Reason.TOO_MANY_CATEGORIES)

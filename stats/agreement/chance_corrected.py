@@ -195,7 +195,6 @@ def gwet_ac2(
 def gwet_ac2_of_design(
     design: Design, request: Request, weights: Weights = "quadratic"
 ) -> Agreement:
-    """`gwet_ac2` of a design that is coded already."""
     name = f"gwet_ac2_{weights}"
     if len(design.domain) > MAX_WEIGHTED_CATEGORIES:
         return design.result(name, request, reason=Reason.TOO_MANY_CATEGORIES, level="ordinal")

@@ -119,7 +119,7 @@ def cohen_kappa(
     request = Request(confidence, ci, n_resamples, rng)
     n = require_same_length(first=first, second=second)
     for column, name in ((first, "first"), (second, "second")):
-        _require_listed(column, name, categories)
+        recoded(*coded(column, name), categories, name)  # refuses a missing or unlisted label
     both = pd.concat([series(first, "first"), series(second, "second")], ignore_index=True)
     codes, domain = recoded(
         *coded_in_order(both, "first and second"), categories, "first or second"
@@ -144,7 +144,6 @@ def cohen_kappa_of_codes(
     cluster: Integers | None = None,
     guessed: bool = False,
 ) -> Agreement:
-    """Cohen's kappa of two columns of category codes, of the same items."""
     name = kappa_name(weights)
     table = agreement_weights(weights, n_categories)
     if not len(first):
@@ -158,15 +157,9 @@ def cohen_kappa_of_codes(
 
 
 def kappa_name(weights: AnyWeights | None) -> str:
-    """The name of kappa with these weights."""
     if weights is None:
         return "cohen_kappa"
     return f"cohen_kappa_{weights if isinstance(weights, str) else 'weighted'}"
-
-
-def _require_listed(column: Column, name: str, categories: Sequence[Hashable] | None) -> None:
-    """Refuse a missing or unlisted label under the name of the argument that holds it."""
-    recoded(*coded(column, name), categories, name)
 
 
 def _result(
@@ -259,7 +252,6 @@ def cohen_interval(
     request: Request,
     cluster: Integers | None,
 ) -> Interval:
-    """The interval asked for, of one pair of annotators."""
     value, n = float(terms.kappa[0]), len(first)
     groups = np.arange(n) if cluster is None else cluster
 
@@ -294,7 +286,6 @@ def cohen_interval(
 def cohen_sums(
     first: Integers, second: Integers, n_categories: int, weights: Floats | None, group: Integers
 ) -> Sums:
-    """Kappa from items, agreement, and the counts of both annotators side by side."""
     n_groups = int(group.max()) + 1
     agree = (first == second).astype(np.float64) if weights is None else weights[first, second]
     linear = by_cluster(group, n_groups, np.ones(len(first)), agree)

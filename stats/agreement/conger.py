@@ -144,7 +144,6 @@ class _Estimate:
 
 
 def _moments(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """Sums over annotators of shares and of squared shares, and how many annotators there are."""
     totals = counts.sum(axis=2, keepdims=True)
     shares = np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
     present = (totals > 0).sum(axis=(1, 2)).astype(np.float64)

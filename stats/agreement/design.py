@@ -31,7 +31,7 @@ from stats.agreement.result import (
     prevalence_warnings,
     rare_class_warnings,
 )
-from stats.arguments import Column, Floats, Integers, coded, require_same_length
+from stats.arguments import Column, Floats, Integers, coded, require_one_of, require_same_length
 from stats.libraries import pd, scipy
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio", "set")
@@ -67,7 +67,6 @@ class Options(TypedDict, total=False):
 
 
 def interval_request(options: Options) -> Request:
-    """The interval the options ask for."""
     return Request(
         options.get("confidence", 0.95),
         options.get("ci", "jackknife"),
@@ -94,18 +93,15 @@ class Design:
 
     @cached_property
     def units(self) -> Units:
-        """The items with two labels or more."""
         return pairable(self.labels, self.cluster)
 
     @cached_property
     def size(self) -> Floats:
-        """Labels of each item."""
         counts = np.bincount(self.labels.item, minlength=self.labels.n_items)
         return counts.astype(np.float64)
 
     @cached_property
     def table(self) -> scipy.sparse.csr_array[np.float64]:
-        """How often each category was given to each item."""
         shape = (self.labels.n_items, len(self.domain))
         return table_of(self.labels.item, self.value, np.ones(len(self.value)), shape)
 
@@ -158,7 +154,6 @@ class Design:
 
     @property
     def numeric(self) -> bool:
-        """Whether all categories are numbers."""
         return all(
             isinstance(category, (int, float, np.number)) and not isinstance(category, str)
             for category in self.domain
@@ -177,7 +172,6 @@ class Design:
         level: str = "nominal",
         warnings: tuple[str, ...] = (),
     ) -> Agreement:
-        """A coefficient with what this design says about it."""
         units = self.units
         n = units.n_labels
         prevalence = float(units.counts.max()) / n if n and level in ("nominal", "ordinal") else nan
@@ -225,10 +219,7 @@ def design_of(
     categories: Sequence[Hashable] | None = None,
 ) -> Design:
     """Check and code the columns of a long frame for one level of measurement."""
-    if level not in LEVELS:
-        raise InvalidValue(
-            f"level must be one of {', '.join(LEVELS)}, not {level!r}", code="unknown_level"
-        )
+    require_one_of(level=(level, LEVELS))
     if level == "set":
         values = as_sets(values)
     labels = code_labels(items, annotators, values, numeric=level in NUMERIC_LEVELS)
@@ -298,7 +289,6 @@ class Coefficient:
 
 
 def as_sets(values: Column) -> pd.Series[Any]:
-    """The column as frozen sets."""
     sets = []
     for value in values:
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):

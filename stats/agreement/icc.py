@@ -5,7 +5,6 @@ from typing import Literal, Unpack
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.agreement.design import Design, Options, design_of, interval_request
 from stats.agreement.intervals import (
     NO_FORMULA,
@@ -16,7 +15,7 @@ from stats.agreement.intervals import (
 )
 from stats.agreement.labels import Sums, by_cluster, table_of
 from stats.agreement.result import Agreement, CiMethod, Reason
-from stats.arguments import Column, Floats, sum_by
+from stats.arguments import Column, Floats, require_one_of, sum_by
 from stats.libraries import scipy
 
 Model = Literal["icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k"]
@@ -79,17 +78,13 @@ def icc(
     >>> round(result.value, 4), result.n_items
     (0.9481, 3)
     """
-    if model not in MODELS:
-        raise InvalidValue(
-            f"model must be one of {', '.join(MODELS)}, not {model!r}", code="unknown_model"
-        )
+    require_one_of(model=(model, MODELS))
     clusters = options.get("clusters")
     design = design_of(items, annotators, values, level="interval", clusters=clusters)
     return icc_of_design(design, interval_request(options), model)
 
 
 def icc_of_design(design: Design, request: Request, model: Model) -> Agreement:
-    """`icc` of a design that is coded already."""
     reason = _reason(design, model)
     if reason is not None:
         return design.result(model, request, reason=reason, level="interval")

@@ -3,20 +3,25 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import nan
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from error_codes import CodedText, InvalidValue
 from stats.agreement.labels import Replicable
 from stats.agreement.result import CiMethod
-from stats.arguments import Floats, Integers, require_confidence
+from stats.arguments import (
+    Floats,
+    Integers,
+    require_at_least,
+    require_confidence,
+    require_one_of,
+)
 from stats.jackknife import jackknife_limits
 from stats.libraries import scipy
 from stats.proportions import jeffreys_limits
 
 CiChoice = Literal["jackknife", "analytic", "bootstrap"]
-CI_CHOICES = ("jackknife", "analytic", "bootstrap")
 TINY = 1e-12
 # Of bootstrap samples; with more, the quantiles of the rest describe another design.
 MAX_UNDEFINED_SHARE = 0.05
@@ -35,8 +40,6 @@ class Interval:
 
 @dataclass(frozen=True)
 class Request:
-    """The interval a caller asks for."""
-
     confidence: float = 0.95
     method: CiChoice = "jackknife"
     n_resamples: int = 1000
@@ -44,15 +47,8 @@ class Request:
 
     def __post_init__(self) -> None:
         require_confidence(self.confidence)
-        if self.method not in CI_CHOICES:
-            raise InvalidValue(
-                f"ci must be one of {', '.join(CI_CHOICES)}, not {self.method!r}", code="unknown_ci"
-            )
-        if self.n_resamples < 2:
-            raise InvalidValue(
-                f"n_resamples must be at least 2, not {self.n_resamples}",
-                code="n_resamples_out_of_range",
-            )
+        require_one_of(ci=(self.method, get_args(CiChoice)))
+        require_at_least(2, n_resamples=self.n_resamples)
 
     @property
     def seed(self) -> int | None:
@@ -241,7 +237,6 @@ def interval_of(
 
 
 def interval_warnings(value: float, interval: Interval) -> tuple[str, ...]:
-    """What to say where an interval is missing or has no width."""
     if interval.missing:
         code = getattr(interval.missing, "code", "no_interval")
         return (CodedText(f"no interval: {interval.missing}", code=code),)

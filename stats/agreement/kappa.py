@@ -56,7 +56,6 @@ def agreement_weights(weights: AnyWeights | None, n_categories: int) -> Floats |
 def _weight_table(
     weights: NDArray[np.float64] | Sequence[Sequence[float]], n_categories: int
 ) -> Floats:
-    """A table of weights of agreement: 1 for the same category, less for others."""
     table = np.array(weights, dtype=np.float64)
     if table.shape != (n_categories, n_categories):
         raise InvalidValue(
@@ -266,7 +265,6 @@ def _block(
     n_categories: int,
     weights: Floats | None,
 ) -> pd.DataFrame:
-    """The kappas of the pairs of one block, with annotators still as codes."""
     n_annotators = len(labels.annotators)
     key = labels.annotator[left] * n_annotators + labels.annotator[right]
     pairs, pair = np.unique(key, return_inverse=True)

@@ -118,7 +118,6 @@ def krippendorff_alpha_of_design(
     request: Request,
     distance: Distance | Literal["masi", "jaccard"] | None = None,
 ) -> Agreement:
-    """`krippendorff_alpha` of a design that is coded already."""
     name, units, level = "krippendorff_alpha", design.units, design.level
     reason = _reason(design, tabled=distance is not None or level in ("ratio", "set"))
     if reason is not None:

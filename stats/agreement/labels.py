@@ -75,7 +75,6 @@ class Cells:
 
 
 def count_cells(row: Integers, value: Integers, n_rows: int, n_values: int) -> Cells:
-    """How often each value occurs in each row."""
     ones = np.ones(len(row))
     table = scipy.sparse.coo_array((ones, (row, value)), shape=(n_rows, n_values)).tocsr()
     table.sort_indices()
@@ -108,17 +107,14 @@ class Units:
 
     @property
     def counts(self) -> Floats:
-        """How often each value occurs."""
         return np.bincount(self.value, minlength=len(self.categories)).astype(np.float64)
 
     @property
     def cells(self) -> Cells:
-        """How often each value occurs in each unit."""
         return count_cells(self.unit, self.value, self.n_units, len(self.categories))
 
     @property
     def cluster_cells(self) -> Cells:
-        """How often each value occurs in each cluster."""
         rows = self.cluster[self.unit]
         return count_cells(rows, self.value, self.n_clusters, len(self.categories))
 
@@ -144,7 +140,6 @@ def pairable(labels: Labels, cluster_of_item: Integers) -> Units:
 
 
 def _renumbered(codes: Integers) -> Integers:
-    """The same grouping with codes 0, 1, ... and none unused."""
     return np.asarray(pd.factorize(codes)[0], dtype=np.intp)
 
 
@@ -216,7 +211,6 @@ class Sums:
         return np.asarray(np.where(np.isfinite(values), values, np.nan))
 
     def total_form(self) -> Floats | None:
-        """The quadratic form of the summed vector, shape (1,)."""
         if self.vector is None:
             return None
         total: Floats = np.asarray(self.vector.sum(axis=0)).ravel()
@@ -251,7 +245,6 @@ def drawn(
 
 
 def row_forms(rows: scipy.sparse.csr_array[np.float64], form: Floats | None) -> Floats:
-    """The quadratic form of every row."""
     row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     if form is None:
         return sum_by(row, np.square(rows.data), rows.shape[0])

@@ -15,8 +15,6 @@ LEAST_SPREAD = 5.0
 
 
 class Reason(StrEnum):
-    """Why a coefficient is undefined."""
-
     NO_LABELS = "no_labels"
     ONE_ANNOTATOR = "one_annotator"
     NO_OVERLAP = "no_overlap"
@@ -32,8 +30,6 @@ class Reason(StrEnum):
 
 
 class CiMethod(StrEnum):
-    """How an interval was computed."""
-
     JACKKNIFE_ITEMS = "jackknife-t-items"
     JACKKNIFE_CLUSTERS = "jackknife-t-clusters"
     BOOTSTRAP_ITEMS = "bootstrap-percentile-items"
@@ -113,12 +109,10 @@ class Agreement:
 
     @property
     def is_defined(self) -> bool:
-        """Whether the coefficient has a value."""
         return not isnan(self.value)
 
 
 def prevalence_warnings(prevalence: float) -> tuple[str, ...]:
-    """The warning a lopsided distribution of labels deserves."""
     if prevalence > PREVALENCE_WORTH_A_WARNING:
         return (
             CodedText(
@@ -131,7 +125,6 @@ def prevalence_warnings(prevalence: float) -> tuple[str, ...]:
 
 
 def few_items_warnings(n_items: int, n_clusters: int | None = None) -> tuple[str, ...]:
-    """The warning that few items deserve, or few clusters of them."""
     if n_items < FEW_ITEMS:
         is_apart = n_clusters is None or n_clusters == n_items
         where = "" if is_apart else f" in {n_clusters} clusters"
@@ -152,7 +145,6 @@ def few_items_warnings(n_items: int, n_clusters: int | None = None) -> tuple[str
 
 
 def rare_class_warnings(n_rarer: int | None) -> tuple[str, ...]:
-    """The warning that two categories deserve of which one has few items."""
     if n_rarer is None or n_rarer >= FEW_OF_A_CLASS:
         return ()
     return (

@@ -15,8 +15,6 @@ from stats.libraries import pd
 
 
 class Reason(StrEnum):
-    """Why an annotator cannot be compared with the others."""
-
     NO_OVERLAP = "no_overlap"
     TOO_FEW_LABELS = "too_few_labels"
     CONSTANT_RATINGS = "constant_ratings"
@@ -75,7 +73,6 @@ def leave_one_out_agreement(items: Column, annotators: Column, values: Column) -
 
 
 def agreement_table(votes: Votes) -> pd.DataFrame:
-    """Leave-one-out agreement from coded votes."""
     peers = equal_share(votes)
     shared = peers.count > 0
     n_shared = votes.per_annotator(shared.astype(np.float64))
@@ -158,7 +155,6 @@ def leave_one_out_correlation(
 
 
 def correlation_table(ratings: Ratings, coefficient: Coefficient) -> pd.DataFrame:
-    """Leave-one-out correlation from coded ratings."""
     peers = peer_mean(ratings)
     shared = peers.count > 0
     n_annotators = len(ratings.annotators)
@@ -186,14 +182,11 @@ def correlation_table(ratings: Ratings, coefficient: Coefficient) -> pd.DataFram
 
 @dataclass(frozen=True)
 class Peers:
-    """One entry a label: how many labels others gave its item, and what is made of them."""
-
     count: Floats
     value: Floats  # share of the others' labels that are equal, or mean of their ratings
 
 
 def equal_share(votes: Votes) -> Peers:
-    """The share of the other annotators' labels of the item that equal the label."""
     size = votes.labels_per_item[votes.item] - _own(votes)
     same = votes.per_category(np.ones(votes.n_labels))[votes.item, votes.value]
     cell = _pair(votes) * votes.n_categories + votes.value
@@ -202,7 +195,6 @@ def equal_share(votes: Votes) -> Peers:
 
 
 def peer_mean(ratings: Ratings) -> Peers:
-    """The mean of the other annotators' ratings of the item."""
     size = ratings.labels_per_item[ratings.item] - _own(ratings)
     total = ratings.per_item(ratings.value)[ratings.item]
     others = total - _group_totals(_pair(ratings), ratings.value)
@@ -218,7 +210,6 @@ def _own(crowd: Votes | Ratings) -> Floats:
 
 
 def _group_totals(group: Integers, amounts: Floats) -> Floats:
-    """For each row, the total of the amounts of its group."""
     distinct, code = np.unique(group, return_inverse=True)
     return sum_by(code, amounts, len(distinct))[code]
 

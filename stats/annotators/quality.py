@@ -23,6 +23,7 @@ from stats.arguments import (
     Floats,
     numbers,
     pairs_within,
+    require_one_of,
     require_same_length,
     series,
     sum_by,
@@ -105,11 +106,7 @@ def annotator_quality(
     1         b            0.8      0.9
     2         c            0.5      0.0
     """
-    if level not in get_args(Level):
-        raise InvalidValue(
-            f"level must be one of {', '.join(get_args(Level))}, not {level!r}",
-            code="unknown_level",
-        )
+    require_one_of(level=(level, get_args(Level)))
     if level == "nominal":
         crowd, table, departure = _of_categories(items, annotators, values, gold)
     else:
@@ -182,7 +179,6 @@ def _median_seconds(crowd: Crowd, seconds: Column | None) -> Any:
 
 
 def position_of(order: Column, crowd: Crowd) -> Floats:
-    """The order as numbers; times count as seconds."""
     require_same_length(items=crowd.item, order=order)
     column = series(order, "order")
     if column.dtype.kind == "M" or hasattr(column.dtype, "tz"):
@@ -210,7 +206,6 @@ Gold = Mapping[Hashable, Any]
 
 
 def gold_accuracy(votes: Votes, gold: Gold) -> tuple[Floats, Floats]:
-    """How many labels of each annotator have a known answer, and the share that meet it."""
     answers = _answers(votes, gold)
     code = {category: index for index, category in enumerate(votes.categories)}
     has_gold = np.array([answer is not None for answer in answers])[votes.item]
@@ -223,7 +218,6 @@ def gold_accuracy(votes: Votes, gold: Gold) -> tuple[Floats, Floats]:
 
 
 def gold_correlation(ratings: Ratings, gold: Gold) -> tuple[Floats, Floats, Floats]:
-    """How many ratings of each annotator have a known value, Pearson's r and bias beside it."""
     truth = numbers(pd.Series(_answers(ratings, gold), dtype=object), "gold")[ratings.item]
     has_gold = ~np.isnan(truth)
     n = len(ratings.annotators)
@@ -246,7 +240,6 @@ def _answers(crowd: Crowd, gold: Gold) -> list[Any]:
 
 
 def self_agreement(votes: Votes) -> tuple[Floats, Floats]:
-    """Pairs of repeated labels of each annotator, and the share of them that are equal."""
     owner, left, right = _repeated(votes)
     n = len(votes.annotators)
     n_pairs = sum_by(owner, np.ones(len(owner)), n)
@@ -274,7 +267,6 @@ def self_reliability(ratings: Ratings) -> tuple[Floats, Floats]:
 
 
 def _repeated(crowd: Crowd) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The annotator and the two rows of every pair of labels one annotator gave one item."""
     pair = crowd.item * len(crowd.annotators) + crowd.annotator
     distinct, code = np.unique(pair, return_inverse=True)
     left, right = pairs_within(code, len(distinct))

@@ -226,7 +226,6 @@ def colluding_pairs(
 
 
 def _n_partners(code_a: Integers, code_b: Integers) -> Integers:
-    """For each pair, how many partners its member with fewer has."""
     n = np.bincount(np.concatenate([code_a, code_b]))
     return np.minimum(n[code_a], n[code_b])
 

@@ -2,8 +2,8 @@
 
 from stats.ceilings.attainable import Ceiling, NoCeiling, ceiling, ceilings
 from stats.ceilings.cells import CeilingWarning
-from stats.ceilings.intraclass import Reliability, disattenuated, reliability, spearman_brown
 from stats.ceilings.more_ratings import level_reliability
+from stats.ceilings.normal_scale import Reliability, disattenuated, reliability, spearman_brown
 
 __all__ = [
     "Ceiling",

@@ -26,13 +26,12 @@ from stats.ceilings.cells import (
 from stats.ceilings.normal_scale import AllRatings, NormalScale, untied_share
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance, z_t_limits
+from stats.correlation.item_limits import item_influences
 from stats.correlation.levels import require_level
 from stats.libraries import pd
 
 
 class NoCeiling(StrEnum):
-    """Why nothing is said of what is attainable."""
-
     NO_SECOND_RATING = "no_second_rating"
     NO_HALVES = "no_halves"
     TIED = "tied"
@@ -273,7 +272,8 @@ def ceilings(
         one = replace(one, warning=facts.warning(level, coefficient, untied, len(set(unit))))
         known = [pair for pair, value in zip(halves, of_splits, strict=True) if not isnan(value)]
         moved = np.mean(
-            [codes.influences(*pair, level, coefficient) for pair in known] or [np.full(1, nan)],
+            [item_influences(*pair, codes.item, codes.system, level, coefficient) for pair in known]
+            or [np.full(1, nan)],
             axis=0,
         )
         results.append(_with_limits(one, moved, names, unit, whole, confidence))
@@ -316,7 +316,6 @@ def _with_limits(
 
 
 def _reason(one: Ceiling, codes: RowCodes, ties: _Ties) -> NoCeiling | None:
-    """Why there is no ceiling, the first that applies."""
     if not len(codes.item):
         return NoCeiling.NO_SECOND_RATING
     if isnan(one.split_half):
@@ -330,7 +329,6 @@ def _reason(one: Ceiling, codes: RowCodes, ties: _Ties) -> NoCeiling | None:
 
 
 def _scale(codes: RowCodes, level: Level, coefficient: RowCoefficient, ties: _Ties) -> NormalScale:
-    """That of a level; means of systems are as good as never tied."""
     if level == "system":
         return NormalScale(coefficient, np.array([codes.n_systems]))
     group, n_groups = _groups(codes, level)
@@ -339,7 +337,6 @@ def _scale(codes: RowCodes, level: Level, coefficient: RowCoefficient, ties: _Ti
 
 
 def _groups(codes: RowCodes, level: Level) -> tuple[Integers, int]:
-    """The group of each cell within which a level correlates."""
     if level == "item":
         return codes.item, codes.n_items
     return np.zeros(len(codes.item), dtype=np.intp), 1

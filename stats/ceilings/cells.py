@@ -22,14 +22,12 @@ from stats.correlation import Level, RowCoefficient
 from stats.correlation.bootstrap import rounded_means, unit_range
 from stats.correlation.cells import renumbered
 from stats.correlation.coefficients import group_values
-from stats.correlation.item_limits import item_influences
 from stats.libraries import pd, scipy
 
 
 def cells_of_several(
     items: Column, systems: Column, annotators: Column, values: Column
 ) -> pd.DataFrame:
-    """One rating of each annotator for each cell that has several."""
     require_same_length(items=items, systems=systems, annotators=annotators, values=values)
     named = {"items": items, "systems": systems, "annotators": annotators}
     codes = {name: coded_in_order(column, name) for name, column in named.items()}
@@ -67,7 +65,6 @@ def random_halves(cells: pd.DataFrame, rng: np.random.Generator) -> tuple[Floats
 
 
 def cell_means(cells: pd.DataFrame) -> Floats:
-    """Each cell's mean."""
     cell, value = cells["cell"].to_numpy(), cells["value"].to_numpy()
     size = np.bincount(cell)
     return np.asarray(sum_by(cell, value, len(size)) / size)
@@ -98,7 +95,6 @@ class RowCodes:
 
     @classmethod
     def of(cls, rows: pd.DataFrame) -> RowCodes:
-        """Those of rows with columns `items` and `systems`."""
         item, system = (renumbered(rows[name].to_numpy()) for name in ("items", "systems"))
         return cls(*item, *system)
 
@@ -115,10 +111,6 @@ class RowCodes:
             )
             group = np.zeros(self.n_systems, dtype=np.intp)
         return mean_of_defined(group_values(x, y, group, n_groups, coefficient).value)
-
-    def influences(self, x: Floats, y: Floats, level: Level, coefficient: str) -> Floats:
-        """By how much each item moves that correlation."""
-        return item_influences(x, y, self.item, self.system, level, coefficient)
 
 
 def mean_of_defined(values: Floats | Sequence[float]) -> float:

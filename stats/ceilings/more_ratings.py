@@ -9,8 +9,7 @@ import numpy as np
 from stats.arguments import Column, Floats, Integers
 from stats.ceilings.attainable import ceiling
 from stats.ceilings.cells import cells_of_several
-from stats.ceilings.intraclass import Reliability, spearman_brown
-from stats.ceilings.normal_scale import NormalScale, untied_share
+from stats.ceilings.normal_scale import NormalScale, Reliability, spearman_brown, untied_share
 from stats.correlation import Level, RowCoefficient
 
 # Tau-b counts ties out, which other coefficients of pairs take for disagreement or for answers.
@@ -140,7 +139,6 @@ class MoreRatings:
 def present_ratings(
     human: Floats, group: Integers, n_groups: int, coefficient: RowCoefficient
 ) -> MoreRatings:
-    """As many ratings as there are, of cells in groups."""
     sizes = np.bincount(group, minlength=n_groups)
     untied = untied_share(human, group, n_groups) if len(human) else 1.0
     distinct = np.bincount(np.unique(np.stack([group, human]), axis=1)[0].astype(np.intp))

@@ -11,9 +11,15 @@ from numpy.typing import NDArray
 
 from stats.arguments import Floats, Integers, sum_by
 from stats.correlation import pairwise_accuracy
-from stats.correlation.coefficients import group_values, row_values, with_policy
+from stats.correlation.coefficients import (
+    group_values,
+    row_values,
+    signs,
+    signs_beyond,
+    stuart,
+    with_policy,
+)
 from stats.correlation.result import Undefined
-from stats.correlation.rows import signs, signs_beyond, stuart
 from stats.libraries import scipy
 
 # Floats handled at a time, 16 MB.
@@ -129,7 +135,6 @@ def of_system_means(
 def system_means(
     x: Floats, y: Floats, item: Integers, system: Integers, shape: tuple[int, int]
 ) -> Callable[[Floats], tuple[Floats, Floats]]:
-    """From item weights to the systems' means, NaN where a system has no cell in the resample."""
     tables = [
         scipy.sparse.coo_array((column, (item, system)), shape=shape).tocsr()
         for column in (x, y, np.ones(len(x)))
@@ -144,7 +149,6 @@ def system_means(
 
 
 def pooled_pearson(x: Floats, y: Floats, item: Integers, n_items: int) -> Replicate:
-    """Pearson's r of all cells, from each item's sums and sums of products."""
     x, y = standard(x), standard(y)
     columns = (np.ones(len(x)), x, y, x * x, y * y, x * y)
     sums = np.stack([sum_by(item, column, n_items) for column in columns], axis=1)
@@ -164,7 +168,6 @@ def pooled_pearson(x: Floats, y: Floats, item: Integers, n_items: int) -> Replic
 
 
 def pooled_spearman(x: Floats, y: Floats, item: Integers) -> Replicate:
-    """Spearman's rho of all cells, from the ranks that the drawn cells have among themselves."""
     code_x, code_y = (np.unique(column, return_inverse=True)[1] for column in (x, y))
 
     def replicate(weights: Floats) -> Floats:
@@ -279,7 +282,6 @@ def _quadratic(form: Floats, weights: Floats) -> Floats:
 
 
 def _incidence(item: Integers, column: Floats, n_items: int) -> Floats:
-    """How many cells of an item hold each of the column's values."""
     code = np.unique(column, return_inverse=True)[1]
     counts = np.zeros((n_items, int(code.max()) + 1))
     np.add.at(counts, (item, code), 1.0)
@@ -337,7 +339,6 @@ def _item_correlations(
 
 
 def _drawn(system_weights: Floats) -> Integers:
-    """The systems of each draw, one after another."""
     count, n_systems = system_weights.shape
     systems = np.tile(np.arange(n_systems), count)
     times = system_weights.astype(np.intp).ravel()
@@ -358,8 +359,6 @@ def _item_accuracies(x: Floats, y: Floats, threshold: float) -> Replicate:
 
 
 def of_means(mean_x: Floats, mean_y: Floats, coefficient: str, threshold: float) -> Replicate:
-    """The coefficient of the means of drawn systems; the replicate takes system weights."""
-
     def replicate(system_weights: Floats) -> Floats:
         x, y = (np.broadcast_to(mean, system_weights.shape) for mean in (mean_x, mean_y))
         return _of_rows(x, y, system_weights, coefficient, threshold)

@@ -60,7 +60,6 @@ def complete_cells(
     systems: Column | None,
     clusters: Column | None = None,
 ) -> Cells:
-    """Check the columns, code items and systems, and drop the cells with a missing value."""
     columns = {"human": human, "metric": metric, "items": items, "systems": systems}
     require_same_length(**{name: column for name, column in columns.items() if column is not None})
     x, y = numbers(human, "human"), numbers(metric, "metric")

@@ -58,8 +58,6 @@ TOO_FEW = replace(NO_INTERVAL, reason=NoInterval.TOO_FEW)
 
 @dataclass(frozen=True)
 class Plan:
-    """What to estimate, and how to compute the interval."""
-
     coefficient: str
     undefined: Undefined
     resample: Resample
@@ -80,8 +78,6 @@ class Plan:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The groups' coefficients, their mean by the policy, its interval, and the tie threshold."""
-
     groups: GroupValues
     value: float
     interval: Interval = field(default=NO_INTERVAL)
@@ -90,8 +86,6 @@ class Estimate:
 
 @dataclass(frozen=True)
 class _PointEstimate:
-    """The groups' coefficients, as they enter the mean, and the tie threshold."""
-
     groups: GroupValues
     policy_values: Floats
     value: float
@@ -102,7 +96,6 @@ class _PointEstimate:
 
 
 def by_item(cells: Cells, plan: Plan) -> Estimate:
-    """The mean over items of the correlation over systems."""
     assert cells.item is not None
     point = _point_estimate(cells.human, cells.metric, cells.item, cells.n_groups, plan)
     n_defined = np.count_nonzero(~np.isnan(point.policy_values))
@@ -142,7 +135,6 @@ def _mean_limits(values: Floats, of_item: Integers | None, plan: Plan) -> Interv
 
 
 def _item_units(cells: Cells, item: Integers, n_items: int) -> tuple[Integers | None, int]:
-    """The cluster of each numbered item, where there are any, and how many units are drawn from."""
     if cells.cluster is None:
         return None, n_items
     code, n_clusters = cells.numbered(cells.cluster)
@@ -152,12 +144,10 @@ def _item_units(cells: Cells, item: Integers, n_items: int) -> tuple[Integers | 
 
 
 def _spread(replicate: bootstrap.Replicate, of_item: Integers) -> bootstrap.Replicate:
-    """The replicate of items drawn with their clusters."""
     return lambda of_cluster, *rest: replicate(of_cluster[:, of_item], *rest)
 
 
 def of_systems(cells: Cells, plan: Plan) -> Estimate:
-    """The correlation of the systems' means."""
     assert cells.system is not None
     if plan.coefficient == "spa":
         return _soft(cells, plan)
@@ -200,7 +190,6 @@ def _unscaled(threshold: float | None, metric: Floats) -> float | None:
 
 
 def _soft(cells: Cells, plan: Plan) -> Estimate:
-    """Soft pairwise accuracy of the systems."""
     assert cells.item is not None
     assert cells.system is not None
     system, n_systems = cells.numbered(cells.system)
@@ -229,7 +218,6 @@ def _soft(cells: Cells, plan: Plan) -> Estimate:
 
 
 def of_cells(cells: Cells, plan: Plan) -> Estimate:
-    """The correlation of all cells."""
     point = _point_estimate(
         cells.human, cells.metric, np.zeros(cells.n_rows, dtype=np.intp), 1, plan
     )
@@ -280,7 +268,6 @@ def _of_influences(cells: Cells, plan: Plan) -> Interval:
 
 
 def _most_cells(plan: Plan) -> float:
-    """How many cells the pooled bootstrap takes."""
     if plan.of_rows in ("pearson", "spearman"):
         return np.inf
     if plan.resample == "both" and plan.of_rows not in KENDALLS:
@@ -312,7 +299,6 @@ def _pooled_units(
 def pooled_replicate(
     x: Floats, y: Floats, unit: Integers, n_units: int, coefficient: str, threshold: float = 0.0
 ) -> bootstrap.Replicate:
-    """From weights of units of cells to the coefficient of all cells."""
     if coefficient == "pearson":
         return bootstrap.pooled_pearson(x, y, unit, n_units)
     if coefficient == "spearman":
@@ -327,7 +313,6 @@ def pooled_replicate(
 def _point_estimate(
     x: Floats, y: Floats, group: Integers, n_groups: int, plan: Plan
 ) -> _PointEstimate:
-    """The coefficient of each group, and their mean by the policy."""
     threshold = sampled = None
     if plan.coefficient == "acc_star":
         pairs = pairs_within(group, n_groups, plan.rng)

@@ -163,13 +163,11 @@ def correlation_at_level(
 def correlation_and_replicates(
     cells: Cells, level: Level, plan: Plan
 ) -> tuple[Correlation, Floats | None]:
-    """The correlation of cells, and its value in each resample, where any were drawn."""
     estimate = _ESTIMATES[level](cells, plan)
     return _result(estimate, cells, level, plan), estimate.interval.drawn
 
 
 def replicates_of_cells(cells: Cells, level: Level, plan: Plan) -> tuple[float, Floats | None]:
-    """The coefficient and, where something was resampled, its value in each resample."""
     estimate = _ESTIMATES[level](cells, plan)
     return estimate.value, estimate.interval.drawn
 
@@ -177,7 +175,6 @@ def replicates_of_cells(cells: Cells, level: Level, plan: Plan) -> tuple[float, 
 def require_level(
     level: str, coefficient: str, items: Column | None, systems: Column | None
 ) -> None:
-    """The level is known, and its columns were given."""
     require_one_of(level=(level, get_args(Level)))
     if coefficient == "spa" and level != "system":
         raise InvalidValue(

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from stats.arguments import Column, Floats, Integers
 from stats.correlation.cells import complete_cells, renumbered
-from stats.correlation.rows import signs
+from stats.correlation.coefficients import signs
 from stats.libraries import scipy
 
 # More pairs are sampled, since the threshold is sought among all of them.
@@ -20,8 +20,6 @@ SWEEP_FROM_PAIRS = 20_000
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of cells of one group, and what share of the mean accuracy each pair decides."""
-
     first: Integers
     second: Integers
     share: Floats
@@ -206,7 +204,6 @@ def soft_pairwise_accuracy(
 
 
 def table(column: Floats, item: Integers, system: Integers, shape: tuple[int, int]) -> Floats:
-    """A value for each system and item, NaN where there is none."""
     values = np.full(shape, np.nan)
     values[system, item] = column
     return values
@@ -229,7 +226,6 @@ def pair_shares(values: Floats) -> Floats:
 
 
 def sign_flips(n_permutations: int, n_items: int, rng: np.random.Generator) -> Floats:
-    """Rows of 1 and -1, as likely each."""
     heads = rng.integers(0, 2, size=(n_permutations, n_items))
     return np.where(heads, 1.0, -1.0)
 

@@ -23,8 +23,6 @@ LEAST_SYSTEMS_FOR_INTERVAL = 4
 
 
 class Reason(StrEnum):
-    """Why a correlation, of one group or overall, is undefined."""
-
     TOO_FEW = "too_few"
     CONSTANT_HUMAN = "constant_human"
     CONSTANT_METRIC = "constant_metric"
@@ -33,8 +31,6 @@ class Reason(StrEnum):
 
 
 class NoInterval(StrEnum):
-    """Why a correlation that is defined has no interval."""
-
     UNDEFINED_RESAMPLES = "undefined_resamples"
     NO_SPREAD = "no_spread"
     TOO_FEW = "too_few"
@@ -42,8 +38,6 @@ class NoInterval(StrEnum):
 
 
 class CiMethod(StrEnum):
-    """How an interval was computed."""
-
     BOOTSTRAP_ITEMS = "bootstrap-items-percentile"
     BOOTSTRAP_SYSTEMS = "bootstrap-systems-percentile"
     BOOTSTRAP_BOTH = "bootstrap-items-and-systems-percentile"
@@ -184,12 +178,10 @@ class Correlation:
 
     @property
     def n_undefined(self) -> int:
-        """Groups left out of the value because their coefficient is undefined."""
         return self.n_groups - self.n_used
 
     @property
     def is_defined(self) -> bool:
-        """Whether the correlation has a value."""
         return not isnan(self.value)
 
 

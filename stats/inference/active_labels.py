@@ -25,8 +25,6 @@ LEAST_SHARE = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedMean:
-    """A mean with its interval, from items sent to people with recorded chances."""
-
     value: float
     ci_low: float
     ci_high: float

@@ -191,7 +191,7 @@ def items_for_icc(
     38.61
     """
     require_shares(power=power, alpha=alpha)
-    _require_raters(raters)
+    require_at_least(2, raters=raters)
     if not 0 <= null < icc < 1:
         raise InvalidValue(
             "icc must lie above null, and both from 0 up to 1", code="icc_out_of_range"
@@ -249,7 +249,7 @@ def items_for_icc_width(
     19.37
     """
     require_shares(confidence=confidence)
-    _require_raters(raters)
+    require_at_least(2, raters=raters)
     if not 0 <= icc < 1 or not 0 < width < 2:
         raise InvalidValue(
             "icc must lie from 0 up to 1, and width between 0 and 2", code="icc_out_of_range"
@@ -299,7 +299,3 @@ def _require_kappas(kappa: float, null: float) -> None:
         raise InvalidValue(
             "kappa and null must differ, and lie from 0 up to 1", code="kappa_out_of_range"
         )
-
-
-def _require_raters(raters: int) -> None:
-    require_at_least(2, raters=raters)

@@ -189,8 +189,13 @@ def _tested(
     )
     n_items = int((~np.isnan(nearer)).any(axis=1).sum())
     if len(tested) < LEAST_ANNOTATORS:
-        reason = Undecided.TOO_FEW_ANNOTATORS if n_items else Undecided.NO_JUDGE
-        return _nothing(rules.epsilon, n_items, skipped, ratings.rounded, reason)
+        return AlternativeTest(
+            epsilon=rules.epsilon,
+            n_items=n_items,
+            skipped=skipped,
+            rounded=ratings.rounded,
+            reason=Undecided.TOO_FEW_ANNOTATORS if n_items else Undecided.NO_JUDGE,
+        )
     tests = [
         _annotator_test(ratings.annotators[at], nearer[:, at], farther[:, at], ratings, rules)
         for at in tested
@@ -202,33 +207,11 @@ def _tested(
         winning_rate=rate,
         passes=rate >= WINS_AT,
         advantage_probability=float(np.mean([test.judge_wins for test in tests])),
-        advantage_low=nan,
-        advantage_high=nan,
-        least_epsilon=nan,
         epsilon=rules.epsilon,
         n_items=n_items,
         annotators=tuple(tests),
         skipped=skipped,
         rounded=ratings.rounded,
-    )
-
-
-def _nothing(
-    epsilon: float, n_items: int, skipped: tuple[Hashable, ...], rounded: bool, reason: Undecided
-) -> AlternativeTest:
-    return AlternativeTest(
-        winning_rate=nan,
-        passes=False,
-        advantage_probability=nan,
-        advantage_low=nan,
-        advantage_high=nan,
-        least_epsilon=nan,
-        epsilon=epsilon,
-        n_items=n_items,
-        annotators=(),
-        skipped=skipped,
-        rounded=rounded,
-        reason=reason,
     )
 
 
@@ -277,7 +260,6 @@ def _p_below(mean: float, se: float, epsilon: float, freedom: int) -> float:
 
 
 def _least_epsilon(ratings: AnnotatorLabels, rules: _Rules) -> float:
-    """By bisection: the larger epsilon, the smaller every p."""
     low, high = 0, EPSILON_STEPS
     if not _tested(ratings, replace(rules, epsilon=1.0)).passes:
         return nan

@@ -81,7 +81,6 @@ def _coded_values(values: Column, level: Level) -> tuple[Floats, list[Hashable]]
 
 
 def is_whole(values: Floats) -> bool:
-    """Whether all the numbers there are are whole."""
     known = values[~np.isnan(values)]
     return bool((known == np.round(known)).all())
 
@@ -131,8 +130,6 @@ def _score(one: Floats, others: Floats, level: Level) -> Floats:
 
 
 class Undecided(StrEnum):
-    """Why the test could not be done."""
-
     NO_JUDGE = "no_items_with_judge"
     TOO_FEW_ANNOTATORS = "too_few_annotators"
 
@@ -208,15 +205,15 @@ class AlternativeTest:
         Why there is no result.
     """
 
-    winning_rate: float
-    passes: bool
-    advantage_probability: float
-    advantage_low: float
-    advantage_high: float
-    least_epsilon: float
+    winning_rate: float = nan
+    passes: bool = False
+    advantage_probability: float = nan
+    advantage_low: float = nan
+    advantage_high: float = nan
+    least_epsilon: float = nan
     epsilon: float
     n_items: int
-    annotators: tuple[AnnotatorTest, ...]
+    annotators: tuple[AnnotatorTest, ...] = ()
     skipped: tuple[Hashable, ...] = ()
     controls: dict[str, Control] = field(default_factory=dict)
     rounded: bool = False

@@ -1,7 +1,7 @@
 """Power and items of tests that a correlation is 0, or that two metrics' correlations differ."""
 
 from collections.abc import Callable
-from math import atanh, exp, lgamma, log, pi, sqrt
+from math import atanh, ceil, exp, lgamma, log, pi, sqrt
 from typing import Literal, get_args
 
 import numpy as np
@@ -11,6 +11,7 @@ from stats.arguments import require_one_of, require_shares
 from stats.inference.sample_sizes import MOST_ITEMS
 from stats.libraries import scipy
 
+Coefficient = Literal["pearson", "spearman", "kendall"]
 Method = Literal["cohen", "exact", "fisher", "spearman", "spearman-fieller", "point-biserial"]
 DESCRIPTIONS: dict[Method, str] = {
     "cohen": "Fisher's z with its bias, as pwr.r.test",
@@ -141,6 +142,113 @@ def items_for_power(
         if high > MOST_ITEMS:
             return float("inf")
     return float(scipy.optimize.brentq(gap, low, high, xtol=1e-9))
+
+
+def items_for_correlation(rho: float, *, power: float = 0.8, alpha: float = 0.05) -> float:
+    """Items with which a correlation is distinguished from 0, two-sided.
+
+    Parameters
+    ----------
+    rho : float
+        The correlation in the population, not 0.
+    power, alpha : float
+        Power and level of the test.
+
+    Returns
+    -------
+    float
+        The exact solution; infinite above a thousand million.
+
+    Raises
+    ------
+    ValueError
+        If `rho` is 0 or not between -1 and 1, or `power` or `alpha` not between 0 and 1.
+
+    References
+    ----------
+    As `power_for_correlation`, by Cohen's method.
+
+    Examples
+    --------
+    >>> round(items_for_correlation(-0.423, power=0.9), 2)
+    53.76
+    """
+    require_shares(power=power, alpha=alpha)
+    if rho == 0 or not -1 < rho < 1:
+        raise InvalidValue(
+            f"rho must lie between -1 and 1 and not be 0, not {rho}", code="rho_out_of_range"
+        )
+
+    def gap(n: float) -> float:
+        return power_for_correlation(rho, n, alpha=alpha) - power
+
+    least = 4 + 1e-10
+    if gap(least) >= 0:
+        return 4.0
+    if gap(MOST_ITEMS) < 0:
+        return float("inf")
+    return float(scipy.optimize.brentq(gap, least, MOST_ITEMS, xtol=1e-9))
+
+
+def items_for_correlation_width(
+    value: float,
+    width: float,
+    *,
+    coefficient: Coefficient = "pearson",
+    confidence: float = 0.95,
+) -> int:
+    """The least number of items whose interval of a correlation is no wider than asked.
+
+    Parameters
+    ----------
+    value : float
+        The correlation that is expected.
+    width : float
+        The width of its interval, upper less lower limit.
+    coefficient : {"pearson", "spearman", "kendall"}
+        Which correlation.
+    confidence : float
+        Confidence level of the interval.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If `value`, `width`, `coefficient` or `confidence` is out of range.
+
+    References
+    ----------
+    D. G. Bonett and T. A. Wright (2000). Sample size requirements for estimating Pearson,
+    Kendall and Spearman correlations. Psychometrika 65(1), 23-28 (the variances; the least n
+    is found directly instead of in their two stages).
+
+    Examples
+    --------
+    >>> items_for_correlation_width(0.5, 0.2)
+    219
+    """
+    require_one_of(coefficient=(coefficient, get_args(Coefficient)))
+    require_shares(confidence=confidence)
+    if not -1 < value < 1 or not 0 < width < 2:
+        raise InvalidValue(
+            "value must lie between -1 and 1, and width between 0 and 2", code="value_out_of_range"
+        )
+    factor = {"pearson": 1.0, "spearman": 1 + value**2 / 2, "kendall": 0.437}[coefficient]
+    spare = 4 if coefficient == "kendall" else 3
+    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
+
+    def excess(n: float) -> float:
+        half = z * sqrt(factor / (n - spare))
+        centre = np.arctanh(value)
+        return float(np.tanh(centre + half) - np.tanh(centre - half)) - width
+
+    least = spare + 1.0
+    if excess(least) <= 0:
+        return int(least)
+    return ceil(scipy.optimize.brentq(excess, least, MOST_ITEMS, xtol=1e-9) - 1e-9)
 
 
 def _cohen(rho: float, n: float, level: float) -> float:

@@ -207,8 +207,6 @@ def mean_over_items_and_annotators(
 
 @dataclass(frozen=True)
 class Spread:
-    """The variance of a mean, its degrees of freedom, and what it is made of."""
-
     variance: float
     freedom: float
     method: str
@@ -262,7 +260,6 @@ def mean_with_limits(
 def spread_of_mean(
     y: Floats, item: Integers, annotator: Integers, n_items: int, n_annotators: int
 ) -> Spread:
-    """The spread of a mean of cells over items and annotators."""
     cell = item * n_annotators + annotator
     distinct = len(np.unique(cell))
     if n_items < 2:
@@ -278,7 +275,6 @@ def spread_of_mean(
 
 
 def spread_by_items(moved: Floats, item: Integers, part: Integers | None = None) -> Spread:
-    """From residuals, of two means in two parts: the jackknife's variance over items alone."""
     items = mean_left_out(moved, item, part)
     variance = float(items.variance)
     return Spread(

@@ -215,7 +215,6 @@ def _reliabilities(
 
 
 def _titled(components: dict[str, Floats]) -> dict[str, float]:
-    """By their names; the effect of all axes is the residual."""
     words = {"s": "system", "t": "topic", "a": "assessor"}
     names = ["_".join(words[axis] for axis in name) for name in components]
     values = [float(value[0]) for value in components.values()]

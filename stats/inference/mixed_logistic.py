@@ -94,7 +94,6 @@ class MixedLogistic:
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Of Student's t: the levels of the smallest grouping, less one."""
         return min(self.levels.values()) - 1
 
     def __getitem__(self, name: str) -> Coefficient:

@@ -64,8 +64,6 @@ class Design:
 
 @dataclass(frozen=True)
 class Mode:
-    """The likeliest standard intercepts, the coefficients, their covariance, and the likelihood."""
-
     standard: Floats
     beta: Floats
     covariance: Floats

@@ -28,8 +28,6 @@ COCHRAN = 25
 
 
 class Withheld(StrEnum):
-    """Why a value or its interval is not given."""
-
     NO_LABELS = "no_labels"
     NO_PROBABILITIES = "no_recorded_probabilities"
     TOO_FEW_LABELS = "too_few_labels"
@@ -43,8 +41,6 @@ class Withheld(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A value with its interval; NaN where there is none."""
-
     value: float
     ci_low: float
     ci_high: float

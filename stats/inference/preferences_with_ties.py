@@ -43,8 +43,6 @@ FEW_CLUSTERS = 10
 
 
 class Reason(StrEnum):
-    """Why there are no abilities."""
-
     NO_COMPARISONS = "no_comparisons"
     NOT_COMPARED = "systems fall into groups that were never compared"
     UNBEATEN = "some systems never lost to the others, or never won"

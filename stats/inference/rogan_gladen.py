@@ -14,8 +14,6 @@ LEAST_OF_A_CLASS = 5
 
 
 class Uninformative(StrEnum):
-    """Why the share cannot be corrected."""
-
     NO_CALIBRATION = "a class has no calibrated item"
     NO_INFORMATION = "judge is too near to guessing"
     MAYBE_NO_INFORMATION = "judge may be guessing, for all the calibration shows"

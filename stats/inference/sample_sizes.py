@@ -1,20 +1,18 @@
-"""How many items or topics a study needs, from formulas: correlations, differences, systems.
+"""How many items or topics a study needs, from formulas: differences and systems.
 
 Each function returns the exact solution of its formula; `whole_items` rounds it up, since
 rounding to the nearest loses the power that was asked for.
 """
 
 from math import ceil, exp, lgamma, sqrt
-from typing import Literal, get_args
 
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import require_at_least, require_one_of, require_shares
+from stats.arguments import require_at_least, require_shares
 from stats.libraries import scipy
 
 MOST_ITEMS = 1e9
-Coefficient = Literal["pearson", "spearman", "kendall"]
 
 
 def whole_items(n: float, *, per_cluster: float = 1.0, icc: float = 0.0) -> int:
@@ -60,154 +58,6 @@ def whole_items(n: float, *, per_cluster: float = 1.0, icc: float = 0.0) -> int:
             code="too_many_items",
         )
     return ceil(items - 1e-9)
-
-
-def correlation_power(rho: float, n: float, *, alpha: float = 0.05) -> float:
-    """The power of the two-sided test that a correlation is 0.
-
-    Parameters
-    ----------
-    rho : float
-        The correlation in the population.
-    n : float
-        Items, more than 3.
-    alpha : float
-        Level of the test.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If `rho` is not between -1 and 1, `n` not above 3 or `alpha` not between 0 and 1.
-
-    References
-    ----------
-    J. Cohen (1988). Statistical Power Analysis for the Behavioral Sciences, chapter 3, with
-    Fisher's z and its bias ``r / (2 (n - 1))``; the formula of pwr.r.test of the R package pwr.
-
-    Examples
-    --------
-    >>> round(correlation_power(0.3, 50), 4)
-    0.5716
-    """
-    require_shares(alpha=alpha)
-    if not -1 < rho < 1:
-        raise InvalidValue(f"rho must lie between -1 and 1, not {rho}", code="rho_out_of_range")
-    if not n > 3:
-        raise InvalidValue(f"n must be above 3, not {n}", code="n_out_of_range")
-    t = float(scipy.stats.t.ppf(1 - alpha / 2, n - 2))
-    critical = float(np.arctanh(t / sqrt(t**2 + n - 2)))
-    shifted = float(np.arctanh(abs(rho))) + abs(rho) / (2 * (n - 1))
-    scale = sqrt(n - 3)
-    above, below = (scipy.stats.norm.cdf((s * shifted - critical) * scale) for s in (1, -1))
-    return float(above + below)
-
-
-def items_for_correlation(rho: float, *, power: float = 0.8, alpha: float = 0.05) -> float:
-    """Items with which a correlation is distinguished from 0, two-sided.
-
-    Parameters
-    ----------
-    rho : float
-        The correlation in the population, not 0.
-    power, alpha : float
-        Power and level of the test.
-
-    Returns
-    -------
-    float
-        The exact solution; infinite above a thousand million.
-
-    Raises
-    ------
-    ValueError
-        If `rho` is 0 or not between -1 and 1, or `power` or `alpha` not between 0 and 1.
-
-    References
-    ----------
-    As `correlation_power`.
-
-    Examples
-    --------
-    >>> round(items_for_correlation(-0.423, power=0.9), 2)
-    53.76
-    """
-    require_shares(power=power, alpha=alpha)
-    if rho == 0 or not -1 < rho < 1:
-        raise InvalidValue(
-            f"rho must lie between -1 and 1 and not be 0, not {rho}", code="rho_out_of_range"
-        )
-    least = 4 + 1e-10
-    if correlation_power(rho, least, alpha=alpha) >= power:
-        return 4.0
-    if correlation_power(rho, MOST_ITEMS, alpha=alpha) < power:
-        return float("inf")
-    gap = lambda n: correlation_power(rho, n, alpha=alpha) - power  # noqa: E731
-    return float(scipy.optimize.brentq(gap, least, MOST_ITEMS, xtol=1e-9))
-
-
-def items_for_correlation_width(
-    value: float,
-    width: float,
-    *,
-    coefficient: Coefficient = "pearson",
-    confidence: float = 0.95,
-) -> int:
-    """The least number of items whose interval of a correlation is no wider than asked.
-
-    Parameters
-    ----------
-    value : float
-        The correlation that is expected.
-    width : float
-        The width of its interval, upper less lower limit.
-    coefficient : {"pearson", "spearman", "kendall"}
-        Which correlation.
-    confidence : float
-        Confidence level of the interval.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If `value`, `width`, `coefficient` or `confidence` is out of range.
-
-    References
-    ----------
-    D. G. Bonett and T. A. Wright (2000). Sample size requirements for estimating Pearson,
-    Kendall and Spearman correlations. Psychometrika 65(1), 23-28 (the variances; the least n
-    is found directly instead of in their two stages).
-
-    Examples
-    --------
-    >>> items_for_correlation_width(0.5, 0.2)
-    219
-    """
-    require_one_of(coefficient=(coefficient, get_args(Coefficient)))
-    require_shares(confidence=confidence)
-    if not -1 < value < 1 or not 0 < width < 2:
-        raise InvalidValue(
-            "value must lie between -1 and 1, and width between 0 and 2", code="value_out_of_range"
-        )
-    factor = {"pearson": 1.0, "spearman": 1 + value**2 / 2, "kendall": 0.437}[coefficient]
-    spare = 4 if coefficient == "kendall" else 3
-    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
-
-    def excess(n: float) -> float:
-        half = z * sqrt(factor / (n - spare))
-        centre = np.arctanh(value)
-        return float(np.tanh(centre + half) - np.tanh(centre - half)) - width
-
-    least = spare + 1.0
-    if excess(least) <= 0:
-        return int(least)
-    return ceil(scipy.optimize.brentq(excess, least, MOST_ITEMS, xtol=1e-9) - 1e-9)
 
 
 def items_for_difference(

@@ -125,8 +125,6 @@ def _estimate_of_batch(
 
 @dataclass(frozen=True)
 class _Weighted:
-    """Ratings, scores and weights of the rated items, and the scores of all."""
-
     y: Floats
     f: Floats
     weight: Floats
@@ -253,7 +251,6 @@ def _part(
     cluster: Integers,
     spare: float,
 ) -> tuple[float, float]:
-    """The mean with a slope, and its variance by sums over clusters."""
     residual = one.y - slope * one.f
     centre = float(one.weight @ residual)
     n_clusters = int(cluster.max()) + 1

@@ -77,7 +77,6 @@ class TieLikelihood:
         return float(self.weight @ self._terms(value)[0])
 
     def derivatives(self, value: Floats) -> tuple[Floats, Floats]:
-        """Each comparison's score, shape (n, n_parameters), and the information."""
         _, by_d, by_tie, dd, dt, tt = self._terms(value)
         columns = [self.design * by_d[:, None]]
         information = -(self.design * (self.weight * dd)[:, None]).T @ self.design
@@ -90,7 +89,6 @@ class TieLikelihood:
         return np.hstack(columns) * self.weight[:, None], information
 
     def information_by(self, value: Floats) -> InformationBy:
-        """The information of groups of comparisons."""
         curves = [-self.weight * curve for curve in self._terms(value)[3:]]
         n_odds, ones = self.design.shape[1], np.ones((len(self.sign), int(self.with_ties)))
         columns = np.hstack([self.design, ones])
@@ -205,7 +203,6 @@ class Precision:
     freedom: float
 
     def se(self, contrast: Floats) -> float:
-        """The standard error of a combination of the parameters."""
         parts = [float(contrast @ one @ contrast) for one in self.covariances]
         variance = parts[0]
         if len(parts) == 3:
@@ -219,7 +216,6 @@ class Precision:
 def precision_of(
     terms: TieLikelihood, value: Floats, clusters: Mapping[str, Integers], n: int
 ) -> Precision:
-    """The precision of the parameters at the maximum; the first `n` rows are in the clusters."""
     scores, information = terms.derivatives(value)
     if not clusters:
         return Precision([np.asarray(np.linalg.pinv(information))], np.inf)

@@ -119,7 +119,7 @@ def _paired(
     cell: Integers, first: "np.ndarray[tuple[int], np.dtype[np.bool_]]", y: Floats
 ) -> tuple[Integers, Floats]:
     """Cells in which an annotator rated both systems, and the differences of their means."""
-    size = int(cell.max()) + 1
+    size = int(cell.max(initial=-1)) + 1
     sums, counts = zip(
         *(
             (sum_by(cell[s], y[s], size), np.bincount(cell[s], minlength=size))
@@ -215,13 +215,10 @@ def ordered_comparison(
     item, names = coded_in_order(items, "items")
     annotator, people = coded_in_order(annotators, "annotators")
     first, y = complete_numbers(is_first, "is_first") > 0, complete_numbers(values, "values")
-    cell, size = item * len(people) + annotator, len(names) * len(people)
-    sums = [np.bincount(cell[side], y[side], size) for side in (first, ~first)]
-    counts = [np.bincount(cell[side], minlength=size) for side in (first, ~first)]
-    both = np.flatnonzero((counts[0] > 0) & (counts[1] > 0))
+    both, differences = _paired(item * len(people) + annotator, first, y)
     if not len(both):
         return None
-    sign = np.sign(sums[0][both] / counts[0][both] - sums[1][both] / counts[1][both])
+    sign = np.sign(differences)
     unit = both // len(people)
     if clusters is not None:
         require_same_length(items=items, clusters=clusters)

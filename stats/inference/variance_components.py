@@ -177,7 +177,6 @@ def _names(factors: Mapping[str, Integers]) -> list[str]:
 
 
 def _groups(factors: Mapping[str, Integers], n: int) -> tuple[dict[str, Integers], dict[str, str]]:
-    """The groups of each component that the design distinguishes, and what the others are of."""
     groups: dict[str, Integers] = {}
     confounded: dict[str, str] = {}
     for name in _names(factors):
@@ -194,7 +193,6 @@ def _groups(factors: Mapping[str, Integers], n: int) -> tuple[dict[str, Integers
 
 
 def _is_same(one: Integers, other: Integers) -> bool:
-    """Whether two codings make the same groups."""
     count = int(one.max()) + 1
     if count != int(other.max()) + 1:
         return False

@@ -6,7 +6,6 @@ a verdict: benchmarks/quality.py says how often each hits careful annotators.
 """
 
 from stats.annotators.similar_pairs import colluding_pairs
-from stats.quality.excess import excess_hits
 from stats.quality.flags import FLAGS, Evidence, annotator_flags
 from stats.quality.order_effects import late_change, position_tests
 from stats.quality.pages import (
@@ -17,7 +16,7 @@ from stats.quality.pages import (
     reading_seconds,
     repeat_failed,
 )
-from stats.quality.peer_agreement import unrelated_annotators
+from stats.quality.peers import excess_hits, unrelated_annotators
 from stats.quality.reasons import machine_like, reason_similarity
 
 __all__ = [

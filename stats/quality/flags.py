@@ -13,10 +13,9 @@ from stats.aggregation.result import code_ratings
 from stats.annotators.leave_one_out import peer_mean
 from stats.annotators.similar_pairs import colluding_pairs
 from stats.libraries import pd
-from stats.quality.excess import excess_hits
 from stats.quality.order_effects import late_change, position_tests
 from stats.quality.pages import constant_chances, constant_pages, reading_seconds
-from stats.quality.peer_agreement import unrelated_annotators
+from stats.quality.peers import excess_hits, unrelated_annotators
 from stats.quality.reasons import machine_like, reason_similarity
 
 FAILED_CHECKS, STRAIGHT_LINES, TOO_FAST = "failed_checks", "straight_lines", "too_fast"
@@ -168,7 +167,6 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
 
 
 def _excess(flag: str, annotators: Any, hits: Any, alpha: float, units: Any = None) -> pd.DataFrame:
-    """The annotators with more hits than others explain, and with enough of them."""
     if not len(annotators):
         return pd.DataFrame(columns=COLUMNS)
     table = excess_hits(annotators, hits, units=units, prior_rate=PRIOR_RATES[flag], alpha=alpha)

@@ -115,7 +115,6 @@ def position_tests(
 
 
 def _places(cell: np.ndarray, position: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """The rank of each position on its page, from 0, and how many candidates a page has."""
     order = np.lexsort((position, cell))
     size = np.bincount(cell, minlength=n_cells)
     starts = np.cumsum(size) - size

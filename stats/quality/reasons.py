@@ -85,7 +85,6 @@ def reason_similarity(annotators: Column, texts: Sequence[str]) -> pd.DataFrame:
 
 
 def _incidence(words: list[list[str]]) -> tuple[scipy.sparse.csr_array, np.ndarray]:
-    """Which text has which shingle, and how many shingles each has."""
     codes: dict[tuple[str, ...], int] = {}
     columns: list[int] = []
     ends = [0]

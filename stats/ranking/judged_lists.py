@@ -59,15 +59,12 @@ class JudgedLists:
 
     @cached_property
     def n_listed(self) -> Floats:
-        """Documents in each topic's list."""
         return self.sum(np.ones(len(self.topic)))
 
     def sum(self, values: Floats) -> Floats:
-        """The sum of a value of each ranked document, by topic."""
         return sum_by(self.topic, values, self.n_topics)
 
     def sum_judged(self, values: Floats) -> Floats:
-        """The sum of a value of each judgment, by topic."""
         return sum_by(self.judged_topic, values, self.n_topics)
 
     def sum_to_here(self, values: Floats) -> Floats:
@@ -78,7 +75,6 @@ class JudgedLists:
         return to_here
 
     def relevant(self, least: int) -> Floats:
-        """1 for each ranked document of at least a grade, 0 for others."""
         return (self.grade >= least).astype(np.float64)
 
     def hits(self, least: int, cutoff: int | None = None) -> Integers:
@@ -87,12 +83,10 @@ class JudgedLists:
         return rows if cutoff is None else rows[within(self.rank[rows], cutoff) > 0]
 
     def n_hits(self, least: int, cutoff: int | None = None) -> Floats:
-        """How many they are, by topic."""
         count = np.bincount(self.topic[self.hits(least, cutoff)], minlength=self.n_topics)
         return count.astype(np.float64)
 
     def n_relevant(self, least: int) -> Floats:
-        """Judgments of at least a grade, by topic."""
         relevant = self.judged_topic[self.judged_grade >= least]
         return np.bincount(relevant, minlength=self.n_topics).astype(np.float64)
 
@@ -266,7 +260,6 @@ def graded_lists(
 
 
 def _flat(grades: Sequence[Sequence[int]]) -> tuple[Integers, Integers]:
-    """The topic and the grade of each document."""
     topic = np.repeat(np.arange(len(grades)), [len(each) for each in grades])
     flat = [grade for each in grades for grade in each]
     return topic.astype(np.intp), np.array(flat, dtype=np.intp)

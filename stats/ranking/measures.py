@@ -274,7 +274,6 @@ def _discounted(
     cutoff: int | None,
     dcg: Gain,
 ) -> Floats:
-    """The discounted gain of each topic, of the rows that have any."""
     rows = np.flatnonzero(grade > 0)
     gain = grade[rows].astype(np.float64)
     if dcg == "exp-log2":
@@ -400,7 +399,7 @@ def rank_biased_precision(
     >>> rank_biased_precision(lists, p=0.5).tolist()
     [0.625]
     """
-    _require_persistence(p)
+    require_shares(p=p)
     gain = lists.relevant(relevant_from)
     if highest_grade is not None:
         if highest_grade < max(1, int(lists.judged_grade.max(initial=1))):
@@ -443,7 +442,7 @@ def rank_biased_residual(lists: JudgedLists, *, p: float = 0.8) -> Floats:
     >>> rank_biased_residual(lists, p=0.5).tolist()
     [0.375]
     """
-    _require_persistence(p)
+    require_shares(p=p)
     unjudged = (lists.grade < 0).astype(np.float64)
     return (1 - p) * lists.sum(unjudged * p ** (lists.rank - 1.0)) + p**lists.n_listed
 
@@ -484,7 +483,3 @@ def judged(lists: JudgedLists, *, cutoff: int, pooled: bool = False) -> Floats:
     known = (lists.grade >= (LOWEST_GRADE if pooled else 0)).astype(np.float64)
     counted = lists.sum(known * within(lists.rank, cutoff))
     return shares(counted, np.minimum(lists.n_listed, cutoff))
-
-
-def _require_persistence(p: float) -> None:
-    require_shares(p=p)

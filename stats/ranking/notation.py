@@ -33,8 +33,6 @@ OF_TREC_EVAL = {
 
 @dataclass(frozen=True)
 class Kind:
-    """A family of measures: what it may be given beside lists, and whether it needs a cutoff."""
-
     function: Callable[..., Floats]
     settings: tuple[str, ...]
     cutoff: str = "optional"
@@ -88,11 +86,9 @@ class Measure:
 
     @property
     def is_binary(self) -> bool:
-        """Whether each topic has 0 or 1."""
         return self.kind == "Success"
 
     def values(self, lists: JudgedLists) -> Floats:
-        """The measure's value of each topic."""
         arguments = {ARGUMENTS[name]: value for name, value in self.settings if name in ARGUMENTS}
         if self.cutoff is not None:
             arguments["cutoff"] = self.cutoff
@@ -153,7 +149,6 @@ def measure(text: str) -> Measure:
 
 
 def _in_new_words(text: str) -> str:
-    """trec_eval's names with ir_measures' (ndcg_cut_10 is nDCG@10)."""
     text = re.sub(r"^(\w+)_([0-9]+)$", r"\1@\2", text)
     return re.sub(r"^\w+", lambda name: OF_TREC_EVAL.get(name[0].lower(), name[0]), text)
 

@@ -53,8 +53,6 @@ class OutsideEstimate:
 
 @dataclass(frozen=True)
 class Share:
-    """A share of judged documents, whose limits know that those of a topic go together."""
-
     value: float
     ci_low: float
     ci_high: float

@@ -359,7 +359,6 @@ def query_difficulty(
 
 
 def _falling(scores: ArrayLike) -> Floats:
-    """The scores of each list from the first down, NaN behind."""
     array = np.asarray(scores, dtype=np.float64)
     if array.ndim != 2 or not array.shape[1]:
         raise InvalidValue(
@@ -379,7 +378,6 @@ def _first(scores: ArrayLike, cutoff: int) -> Floats:
 
 
 def _mean(values: Floats) -> Floats:
-    """Of each row without NaN; NaN of a row that has nothing else."""
     return _divided(np.nansum(values, axis=1), (~np.isnan(values)).sum(axis=1))
 
 

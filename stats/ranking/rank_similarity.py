@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from error_codes import InvalidValue
 from stats.arguments import Column, Floats, complete_numbers, require_same_length
-from stats.correlation.coefficients import row_values
-from stats.correlation.rows import signs
+from stats.correlation.coefficients import row_values, signs
 
 # Pairs of systems compared at a time, in all rows together.
 BLOCK = 1 << 22
@@ -211,7 +210,6 @@ def _two_rows(first: Column, second: Column) -> tuple[Floats, Floats]:
 
 
 def _blocks(first: Floats, second: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """Rows of both tables, so many at a time that their pairs of systems fit."""
     step = max(1, BLOCK // max(1, first.shape[1] ** 2))
     for at in range(0, len(first), step):
         yield first[at : at + step], second[at : at + step]
@@ -341,7 +339,6 @@ def random_assessors(
 
 
 def _means(chosen: Floats) -> Floats:
-    """Systems' means over the topics they have; shape (n_draws, n_topics, n_systems) in."""
     present = ~np.isnan(chosen)
     total, count = np.nan_to_num(chosen).sum(axis=1), present.sum(axis=1)
     means = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from error_codes import CodedText, InvalidValue
 from stats.arguments import Floats, require_confidence, require_one_of
-from stats.correlation.rows import signs
+from stats.correlation.coefficients import signs
 from stats.ranking.rank_biased_overlap import RankTies, rbo_rows
 from stats.ranking.rank_similarity import tau_ap_a_rows, tau_ap_b_rows, tau_b_rows
 
@@ -289,7 +289,6 @@ def _without_chance_swaps(
 def _limits(
     value: float, replicates: Sequence[Floats], highest: float, confidence: float
 ) -> tuple[float, float, str | None]:
-    """Of bootstrap samples and of halves, and what is the highest with chance swaps undone."""
     bootstrap, halves = replicates
     if not (len(bootstrap) and len(halves)):
         return nan, nan, "more than one in twenty samples of topics leave it undefined"

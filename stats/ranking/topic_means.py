@@ -17,9 +17,9 @@ from stats.arguments import (
     require_one_of,
     require_same_length,
 )
-from stats.inference.judge_accuracy import mcnemar, wilson
 from stats.inference.resampled_means import sign_flip_test
 from stats.libraries import scipy
+from stats.proportions import mcnemar, wilson
 
 Test = Literal["randomisation", "t", "mcnemar"]
 LEAST_TOPICS = 20

@@ -10,8 +10,7 @@ from stats.significance.adjustments import (
 from stats.significance.comparisons import Test, Williams, compare_metrics, williams_test
 from stats.significance.deltas import Swap
 from stats.significance.permutation import permutation_test
-from stats.significance.resampled import compare_by_resampling
-from stats.significance.result import Comparison, Undecided
+from stats.significance.resampled import Comparison, Undecided, compare_by_resampling
 
 __all__ = [
     "Comparison",

@@ -22,7 +22,7 @@ from stats.libraries import pd, scipy
 from stats.significance.adjustments import benjamini_hochberg, holm
 from stats.significance.deltas import Swap
 from stats.significance.permutation import permutation_test, shared_cells
-from stats.significance.result import Comparison, Undecided
+from stats.significance.resampled import Comparison, Undecided
 
 Test = Literal["perm_both", "perm_items", "perm_systems", "williams"]
 SWAPS: dict[Test, Swap] = {"perm_both": "both", "perm_items": "items", "perm_systems": "systems"}
@@ -186,8 +186,6 @@ def _means(column: Floats, cells: Cells) -> Floats:
 
 @dataclass(frozen=True)
 class Williams:
-    """Student's t, its degrees of freedom, and the two-sided p."""
-
     t: float
     df: int
     p: float

@@ -11,10 +11,17 @@ from stats.arguments import Floats, Integers, sum_by
 from stats.correlation import pairwise_accuracy
 from stats.correlation.bootstrap import NEXT_TO_NOTHING, centred_ranks, rounded_means, standard
 from stats.correlation.cells import Cells, renumbered
-from stats.correlation.coefficients import group_values, row_values, with_policy
+from stats.correlation.coefficients import (
+    Signs,
+    distinct,
+    group_values,
+    row_values,
+    signs,
+    stuart,
+    with_policy,
+)
 from stats.correlation.pairwise_accuracy import calibrated, pairs_within
 from stats.correlation.result import Level, Undefined
-from stats.correlation.rows import Signs, distinct, signs, stuart
 from stats.libraries import scipy
 
 Deltas = Callable[[NDArray[np.bool_]], Floats]
@@ -160,7 +167,6 @@ def _under_masks(
 
 
 def statistic(cells: Cells, level: Level, coefficient: str, undefined: Undefined) -> Statistic:
-    """From rows of scores, shape (n_draws, n_cells), to the coefficient of each, (n_draws,)."""
     if coefficient == "spa":
         return _soft(cells)
     if level == "item":
@@ -242,7 +248,6 @@ def _of_means(cells: Cells, coefficient: str, undefined: Undefined) -> Statistic
 
 
 def _soft(cells: Cells) -> Statistic:
-    """Soft pairwise accuracy, with the sign flips' distribution taken as normal."""
     assert cells.item is not None
     assert cells.system is not None
     (system, n_systems), (item, n_items) = renumbered(cells.system), renumbered(cells.item)
@@ -293,7 +298,6 @@ class PairSums:
 
 
 def pair_sums(human: Floats, a: Floats, b: Floats, tables: Tables) -> list[PairSums]:
-    """A `PairSums` of each table that `tables` makes of the signs of human and metric pairs."""
     blocks = []
     step = max(1, BLOCK // len(human))
     for rows in (slice(at, at + step) for at in range(0, len(human), step)):
@@ -306,7 +310,6 @@ def pair_sums(human: Floats, a: Floats, b: Floats, tables: Tables) -> list[PairS
 
 
 def _block(four: Sequence[Signs]) -> tuple[Floats, Signs]:
-    """Some rows' sums in the four tables, and what is added where both cells are swapped."""
     aa, ab, ba, bb = four
     rows = np.stack([table.sum(axis=1, dtype=np.float64) for table in four])
     return rows, np.asarray(aa - ab - ba + bb)
@@ -323,7 +326,6 @@ def _joined(blocks: Sequence[tuple[Floats, Signs]]) -> PairSums:
 
 
 def kendall_deltas(human: Floats, a: Floats, b: Floats, undefined: Undefined) -> Deltas:
-    """The difference of two pooled tau-b, from which cells are swapped."""
     agreement, untied = pair_sums(human, a, b, lambda x, y: (x * y, abs(y)))
     of_human = np.sqrt(_untied(human))
 
@@ -337,7 +339,6 @@ def kendall_deltas(human: Floats, a: Floats, b: Floats, undefined: Undefined) ->
 
 
 def kendall_c_deltas(human: Floats, a: Floats, b: Floats, undefined: Undefined) -> Deltas:
-    """The difference of two pooled tau-c, from which cells are swapped."""
     (agreement,) = pair_sums(human, a, b, lambda x, y: (x * y,))
     of_human = distinct(human[None])
 
@@ -352,7 +353,6 @@ def kendall_c_deltas(human: Floats, a: Floats, b: Floats, undefined: Undefined) 
 
 
 def accuracy_deltas(human: Floats, a: Floats, b: Floats, undefined: Undefined) -> Deltas:
-    """The difference of two pooled pairwise accuracies, from which cells are swapped."""
     (alike,) = pair_sums(human, a, b, lambda x, y: ((x == y).view(np.int8),))
     n_pairs = len(human) * (len(human) - 1)
 
@@ -372,12 +372,10 @@ PAIRWISE: dict[str, Callable[[Floats, Floats, Floats, Undefined], Deltas]] = {
 
 
 def _untied(column: Floats) -> float:
-    """Ordered pairs of cells with different values."""
     counts = np.unique(column, return_counts=True)[1].astype(np.float64)
     return float(len(column) ** 2 - np.square(counts).sum())
 
 
 def difference(values: Floats, undefined: Undefined) -> Floats:
-    """The first row less the second, where what is undefined may count as 0."""
     filled = np.nan_to_num(values) if undefined == "zero" else values
     return np.asarray(filled[0] - filled[1])

@@ -13,7 +13,7 @@ from stats.correlation.coefficients import Coefficient, require_coefficient
 from stats.correlation.levels import require_level
 from stats.correlation.result import Level, Undefined
 from stats.significance.deltas import Swap, deltas_of, statistic
-from stats.significance.result import Comparison, Undecided
+from stats.significance.resampled import Comparison, Undecided
 
 # Flags handled at a time, which the arrays of floats made of them multiply.
 CHUNK = 1 << 18
@@ -131,7 +131,6 @@ def shared_cells(
     items: Column | None,
     systems: Column | None,
 ) -> tuple[Cells, Cells]:
-    """The cells for which annotators and both metrics have a value, once with each metric."""
     a, b = numbers(metric_a, "metric_a"), numbers(metric_b, "metric_b")
     if len(a) != len(b):
         raise InvalidValue(
@@ -167,7 +166,6 @@ def _units(cells: Cells, swap: Swap) -> tuple[Integers, int]:
 def _swaps(
     n_units: int, n_cells: int, n_permutations: int, rng: np.random.Generator
 ) -> list[NDArray[np.bool_]]:
-    """Chunks of rows that say which units are swapped."""
     step = max(1, CHUNK // n_cells)
     sizes = [min(step, n_permutations - at) for at in range(0, n_permutations, step)]
     return [rng.integers(0, 2, size=(size, n_units), dtype=np.uint8).astype(bool) for size in sizes]

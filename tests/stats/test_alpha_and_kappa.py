@@ -129,16 +129,8 @@ def test_it_warns_where_one_category_prevails_and_is_below_0_where_an_annotator_
         (krippendorff_alpha, {"annotators": ["a", "a", "a", "b"]}, "repeated_labels"),
         (krippendorff_alpha, {"values": [{}, 1, 1, 2]}, "values_not_hashable"),
         (krippendorff_alpha, {"values": [1, 2, 3]}, "unequal_lengths"),
-        (
-            krippendorff_alpha,
-            {"level": "ordinal", "values": list("1212")},
-            "values_not_numeric",
-        ),
-        (
-            krippendorff_alpha,
-            {"level": "interval", "values": [np.inf] * 4},
-            "values_not_finite",
-        ),
+        (krippendorff_alpha, {"level": "ordinal", "values": list("1212")}, "values_not_numeric"),
+        (krippendorff_alpha, {"level": "interval", "values": [np.inf] * 4}, "values_not_finite"),
         (krippendorff_alpha, {"level": "interval", "values": [1, 2, np.nan, 2]}, "values_missing"),
         (krippendorff_alpha, {"level": "cardinal"}, "unknown_level"),
         (krippendorff_alpha, {"confidence": 1.0}, "confidence_out_of_range"),

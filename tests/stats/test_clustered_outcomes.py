@@ -16,9 +16,7 @@ TRUTH = {"intercept": -1.5, "loss": 2.0, "turn": 0.1, "loss x turn": -0.1}
 WORKER_SD, TARGET_SD = 0.9, 0.5
 
 
-def study(
-    seed: int,
-) -> tuple[np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
+def study(seed: int) -> tuple[np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Decisions to switch of workers who see loss or gain at a random turn of random targets."""
     rng, n_workers, n_targets = np.random.default_rng(seed), 40, 40
     worker = np.repeat(np.arange(n_workers), 20)

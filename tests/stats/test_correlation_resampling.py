@@ -3,12 +3,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from stats.correlation import (
-    CiMethod,
-    Reason,
-    bootstrap as replicas,
-    correlation_at_level,
-)
+from stats.correlation import CiMethod, Reason, bootstrap as replicas, correlation_at_level
 from stats.correlation.influence import (
     cluster_variance,
     kendall_influences,

@@ -8,7 +8,7 @@ from error_codes import InvalidValue
 from stats.ceilings import Reliability, level_reliability
 from stats.ceilings.more_ratings import MoreRatings, stretches
 from stats.correlation import correlate
-from stats.inference import agreement_sizes, sample_sizes
+from stats.inference import agreement_sizes, correlation_sizes, sample_sizes
 from stats.inference.rogan_gladen import Uninformative, corrected_share
 from stats.power_curves import items_needed, sample_size_curve
 from tests.codes import codes_of, refused
@@ -21,7 +21,7 @@ SIZES = worked_example(10)["expected"]
 @pytest.mark.parametrize(
     ("function", "name", "names", "options"),
     [
-        (sample_sizes.items_for_correlation, "correlation_test", "rho", "power alpha"),
+        (correlation_sizes.items_for_correlation, "correlation_test", "rho", "power alpha"),
         (
             agreement_sizes.items_for_kappa,
             *("kappa_donner_eliasziw", "kappa null", "prevalence power alpha"),
@@ -47,11 +47,11 @@ def test_items_for_correlations_kappas_and_intraclass_correlations(function, nam
 
 def test_the_power_and_the_least_items_of_the_width_of_a_correlation():
     for case in SIZES["power_of"]:
-        power = sample_sizes.correlation_power(case["rho"], case["n"])
+        power = correlation_sizes.power_for_correlation(case["rho"], case["n"])
         assert power == pytest.approx(case["power"], abs=1e-6)
     for case in SIZES["bonett_wright_width"]:
         value, width, kind = (case[name] for name in ("value", "width", "kind"))
-        least = sample_sizes.items_for_correlation_width(value, width, coefficient=kind)
+        least = correlation_sizes.items_for_correlation_width(value, width, coefficient=kind)
         assert least == case["least"]
 
 

@@ -20,8 +20,7 @@ from stats.significance import (
     holm,
     significance_clusters,
 )
-from stats.significance.resampled import ESTIMANDS
-from stats.significance.result import DifferenceLimits, difference_limits
+from stats.significance.resampled import ESTIMANDS, DifferenceLimits, difference_limits
 from validation.analysis.correlations import MetricAgreement
 from validation.analysis.new_systems import difference_for_new_systems
 from validation.analysis.panels import Panel

@@ -16,7 +16,7 @@ from stats.correlation.coefficients import group_values, row_values, with_policy
 from stats.correlation.influence import z_t_limits
 from stats.correlation.result import LEAST_SYSTEMS_FOR_INTERVAL
 from stats.significance import Undecided
-from stats.significance.result import LEAST_SYSTEMS_FOR_P
+from stats.significance.resampled import LEAST_SYSTEMS_FOR_P
 from validation.analysis.panels import Panel
 from validation.analysis.replicates import JOINT, is_of_too_many
 from validation.analysis.settings import Settings

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from stats.arguments import Floats, Integers
 from stats.correlation import Level, bootstrap
-from stats.correlation.coefficients import group_values, row_values, with_policy
-from stats.correlation.rows import signs
+from stats.correlation.coefficients import group_values, row_values, signs, with_policy
 from validation.analysis.panels import Panel
 from validation.analysis.settings import Settings
 

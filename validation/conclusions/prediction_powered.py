@@ -16,12 +16,12 @@ from annotation.readers.shapes import Where
 from presentation.records import plain_values
 from stats.inference.larger_studies import least_distinguishable
 from stats.inference.looks import Spending, confidence_at_look, p_of_look
-from stats.inference.powered_correlations import (
+from stats.inference.powered_means import PredictionPowered, prediction_powered_mean
+from stats.inference.powered_quantiles import (
     PoweredCoefficient,
     prediction_powered_correlation,
+    prediction_powered_quantile,
 )
-from stats.inference.powered_means import PredictionPowered, prediction_powered_mean
-from stats.inference.powered_quantiles import prediction_powered_quantile
 from stats.inference.powered_regression import (
     Coefficient,
     PoweredRegression,

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _, gettext_noop, ngettext
 from error_codes import CodedText
 from presentation.numbers import join_names
 from stats.correlation.result import FEW_UNITS, LEAST_SYSTEMS_FOR_INTERVAL
-from stats.significance.result import LEAST_SYSTEMS_FOR_P
+from stats.significance.resampled import LEAST_SYSTEMS_FOR_P
 from validation.analysis.records import Inputs
 from validation.analysis.settings import Settings
 from validation.documents.terms import (

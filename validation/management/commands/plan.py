@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import positive
 from metrics.management.options import number, share
-from stats.inference import agreement_sizes, sample_sizes
+from stats.inference import agreement_sizes, correlation_sizes, sample_sizes
 
 Formula = Callable[[dict[str, Any]], float]
 
@@ -24,11 +24,13 @@ def _of_kappa(options: dict[str, Any]) -> float:
 FORMULAS: dict[str, tuple[str, Formula]] = {
     "correlation": (
         "items that distinguish a correlation from 0",
-        lambda o: sample_sizes.items_for_correlation(o["rho"], power=o["power"], alpha=o["alpha"]),
+        lambda o: correlation_sizes.items_for_correlation(
+            o["rho"], power=o["power"], alpha=o["alpha"]
+        ),
     ),
     "correlation-width": (
         "items that give a correlation's interval a width",
-        lambda o: sample_sizes.items_for_correlation_width(
+        lambda o: correlation_sizes.items_for_correlation_width(
             o["rho"], o["width"], coefficient=o["coefficient"], confidence=1 - o["alpha"]
         ),
     ),
@@ -72,7 +74,7 @@ class Command(BaseCommand):
             parser.add_argument(f"--{name}", type=number)
         parser.add_argument("--margins", type=share, nargs="+", help="shares of several classes")
         parser.add_argument("--raters", type=positive)
-        parser.add_argument("--coefficient", choices=get_args(sample_sizes.Coefficient))
+        parser.add_argument("--coefficient", choices=get_args(correlation_sizes.Coefficient))
         parser.add_argument("--power", type=share, default=0.8)
         parser.add_argument("--alpha", type=share, default=0.05)
         parser.add_argument("--per-cluster", type=number, default=1.0, help="cells of one item")

@@ -14,7 +14,7 @@ from annotation.management.plain_table import (
 )
 from metrics.management.options import share
 from stats.inference.looks import Spending
-from stats.inference.powered_correlations import PoweredCoefficient
+from stats.inference.powered_quantiles import PoweredCoefficient
 from validation.conclusions.prediction_powered import (
     Estimand,
     Look,
