@@ -97,7 +97,7 @@ MUTANTS = (
     ),
     Mutant(
         "deposit: the same reference again",
-        "marketplace/money/deposits.py",
+        "marketplace/money/transfers.py",
         "if reference else None",
         "if None else None",
         "tests/marketplace/test_ledger.py",
@@ -185,7 +185,7 @@ MUTANTS = (
     ),
     Mutant(
         "hold: at the promised price alone",
-        "marketplace/hits/holds.py",
+        "marketplace/hits/settlement.py",
         "max(promised_usd, price_usd) * count",
         "promised_usd * count",
         LIMITS,
@@ -193,7 +193,7 @@ MUTANTS = (
     ),
     Mutant(
         "hold: submitted work at today's price",
-        "marketplace/hits/holds.py",
+        "marketplace/hits/settlement.py",
         "total_usd += promised_usd * count",
         "total_usd += price_usd * count",
         LIMITS,
@@ -201,7 +201,7 @@ MUTANTS = (
     ),
     Mutant(
         "hold: taken assignments twice",
-        "marketplace/hits/holds.py",
+        "marketplace/hits/settlement.py",
         "(hit.max_assignments - tally.taken)",
         "hit.max_assignments",
         LIMITS,
@@ -209,7 +209,7 @@ MUTANTS = (
     ),
     Mutant(
         "hold: kept after the expiration",
-        "marketplace/hits/holds.py",
+        "marketplace/hits/settlement.py",
         "price_usd = hit.price_usd if hit.expiration > now else ledger.NOTHING",
         "price_usd = hit.price_usd",
         LIMITS,
@@ -225,7 +225,7 @@ MUTANTS = (
     ),
     Mutant(
         "signature: twenty minutes of skew",
-        "marketplace/api/sigv4.py",
+        "marketplace/api/authentication.py",
         "timedelta(minutes=15)",
         "timedelta(minutes=20)",
         "tests/marketplace/test_sigv4.py",

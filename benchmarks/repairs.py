@@ -65,7 +65,7 @@ REPAIRS = (
     ),
     Mutant(
         "deposits: a form that is sent twice pays twice",
-        "marketplace/money/deposits.py",
+        "marketplace/money/transfers.py",
         "own.filter(form_token=form_token).first() if form_token else None",
         "None",
         DEPOSITS,
@@ -73,7 +73,7 @@ REPAIRS = (
     ),
     Mutant(
         "deposits: a reversed one may be reversed again",
-        "marketplace/money/deposits.py",
+        "marketplace/money/transfers.py",
         "if deposit.reversal_id is not None:",
         "if deposit.pk is None:",
         DEPOSITS,
@@ -81,7 +81,7 @@ REPAIRS = (
     ),
     Mutant(
         "deposits: none in the audit log",
-        "marketplace/money/deposits.py",
+        "marketplace/money/transfers.py",
         '"requester.deposit",',
         '"requester.other",',
         DEPOSITS,

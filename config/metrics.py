@@ -29,7 +29,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector
 from redis.exceptions import RedisError
 
-from marketplace.hits.holds import assignments_by_status, hits_by_status
+from marketplace.hits.settlement import assignments_by_status, hits_by_status
 from marketplace.models import LedgerAudit
 from marketplace.money.reconciliation import totals
 from marketplace.notifications.delivery import deliveries

@@ -12,10 +12,17 @@ from marketplace.hits.same_person import delete_old_prints
 from marketplace.models import RecruitedStudy
 from marketplace.money.reconciliation import store_audit
 from marketplace.notifications.delivery import send_due, send_due_mail
-from marketplace.recruiting.calls import call_recruiters, delete_old_events, follow_all_events
+from marketplace.recruiting.calls import (
+    ACT,
+    CONNECT,
+    call_recruiters,
+    delete_old_events,
+    follow_all_events,
+    perform_action,
+    perform_connection,
+)
 from marketplace.recruiting.files import FETCH_DEMOGRAPHICS, fetch_demographics
 from marketplace.recruiting.intents import approve_overdue
-from marketplace.recruiting.requests import ACT, CONNECT, perform_action, perform_connection
 from marketplace.recruiting.sessions import settle_sessions
 from work.exceptions import JobWaiting
 from work.execution import RunningJob

@@ -69,14 +69,12 @@ app_name = "marketplace"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("requester", api.dispatch.requester_api, name="requester_api"),
     path("requester/", api.dispatch.requester_api),
-    path("marketplace-api/v1/requesters", api.enrolment.requesters, name="enrol_requester"),
-    path("marketplace-api/v1/workers", api.enrolment.workers, name="enrol_worker"),
-    path(
-        "marketplace-api/v1/statement", api.requester_endpoints.statement, name="statement_of_hits"
-    ),
+    path("marketplace-api/v1/requesters", api.endpoints.requesters, name="enrol_requester"),
+    path("marketplace-api/v1/workers", api.endpoints.workers, name="enrol_worker"),
+    path("marketplace-api/v1/statement", api.endpoints.statement, name="statement_of_hits"),
     path(
         "marketplace-api/v1/webhook-secret",
-        api.requester_endpoints.webhook_secret,
+        api.endpoints.webhook_secret,
         name="webhook_secret",
     ),
     path(
@@ -84,10 +82,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
         api.recruiting.recruiter_events,
         name="recruiter_events",
     ),
-    path("marketplace-api/v1/devices", api.requester_endpoints.devices, name="shared_devices"),
-    path("marketplace-api/v1/shared-traits", api.requester_endpoints.traits, name="shared_traits"),
-    path("marketplace-api/v1/appeals", api.requester_endpoints.appeals, name="appeals"),
-    path("marketplace-api/v1/appeals/answer", api.requester_endpoints.answer, name="answer_appeal"),
+    path("marketplace-api/v1/devices", api.endpoints.devices, name="shared_devices"),
+    path("marketplace-api/v1/shared-traits", api.endpoints.traits, name="shared_traits"),
+    path("marketplace-api/v1/appeals", api.endpoints.appeals, name="appeals"),
+    path("marketplace-api/v1/appeals/answer", api.endpoints.answer, name="answer_appeal"),
     path("marketplace-api/v1/recruiting", api.recruiting.standing, name="recruiting_standing"),
     path(
         "marketplace-api/v1/recruiting/decisions",
@@ -153,9 +151,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         worker.assignments.accept_next,
         name="accept_next",
     ),
-    path(
-        "worker/groups/<entity_id:hit_type_id>/next/", worker.continuation.next_hit, name="next_hit"
-    ),
+    path("worker/groups/<entity_id:hit_type_id>/next/", worker.arrivals.next_hit, name="next_hit"),
     path("worker/study/", worker.arrivals.your_study, name="your_study"),
     path("worker/studies/<entity_id:session_id>/", worker.arrivals.session, name="session"),
     path("worker/studies/<entity_id:session_id>/leave/", worker.arrivals.leave, name="leave_study"),
@@ -197,7 +193,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path(
         "worker/assignments/<entity_id:assignment_id>/auto-accept/",
-        worker.continuation.auto_accept,
+        worker.arrivals.auto_accept,
         name="auto_accept",
     ),
     path("worker/qualifications/", worker.qualifications.qualifications, name="qualifications"),
@@ -216,15 +212,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
         worker.qualifications.hand_in,
         name="hand_in_test",
     ),
-    path("mturk/preview", worker.continuation.preview, name="mturk_preview"),
+    path("mturk/preview", worker.arrivals.preview, name="mturk_preview"),
     path(
         "mturk/previewandaccept",
-        worker.continuation.preview_and_accept,
+        worker.arrivals.preview_and_accept,
         name="mturk_preview_and_accept",
     ),
-    path(
-        "projects/<entity_id:hit_type_id>/tasks", worker.continuation.project, name="mturk_project"
-    ),
+    path("projects/<entity_id:hit_type_id>/tasks", worker.arrivals.project, name="mturk_project"),
     path("requester-console/", requester.pages.index, name="requester_index"),
     path("requester-console/login/", requester.pages.login, name="requester_login"),
     path("requester-console/logout/", requester.pages.logout, name="requester_logout"),

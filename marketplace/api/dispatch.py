@@ -17,7 +17,8 @@ from marketplace import exceptions
 from marketplace.api import (
     authentication,
     fault_injection,
-    operations as _operations,  # noqa: F401 - registers them
+    hit_operations as _hit_operations,  # noqa: F401 - registers its operations
+    worker_operations as _worker_operations,  # noqa: F401
 )
 from marketplace.api.authentication import amazon_host_of, authenticated_key, read_body
 from marketplace.api.fault_injection import disconnect

@@ -23,7 +23,7 @@ from marketplace.models import (
     ReviewResult,
     WorkerBlock,
 )
-from marketplace.qualifications.requirements import (
+from marketplace.qualifications.definitions import (
     RequirementValues,
     requirements_of,
     stored_requirements,

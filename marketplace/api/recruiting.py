@@ -40,8 +40,14 @@ from marketplace.api.authentication import is_owners_request, read_body, request
 from marketplace.api.request_bodies import Body, hit_type_of, posting_of, recruiter_of, study_of
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter, ProtocolError
 from marketplace.models import AccessKey, Intent, RecruitedStudy, Requester
-from marketplace.people.access_keys import find_active_key, is_owners, note_use, secret_of
-from marketplace.recruiting.calls import receive_event
+from marketplace.people.enrolment import find_active_key, is_owners, note_use, secret_of
+from marketplace.recruiting.calls import (
+    Action,
+    receive_event,
+    request_action,
+    request_connection,
+    request_draft,
+)
 from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.dispatch import decide_uncertain
 from marketplace.recruiting.files import (
@@ -53,12 +59,6 @@ from marketplace.recruiting.files import (
 from marketplace.recruiting.intents import request_bonus_in
 from marketplace.recruiting.participants import erase_participant
 from marketplace.recruiting.records import NotVerified
-from marketplace.recruiting.requests import (
-    Action,
-    request_action,
-    request_connection,
-    request_draft,
-)
 from marketplace.recruiting.standing import (
     calls_of,
     decisions_of,

@@ -1,16 +1,258 @@
-"""Reading a HIT's question."""
+"""Reading a HIT's question: HTML, an external page or a QuestionForm.
+
+Amazon's own XSD leaves some defaults of a QuestionForm to the reader. Here a selection without a
+MaxSelectionCount allows one choice, or any number if its style is checkbox or multichooser; a
+selection without a MinSelectionCount asks for one if the question is required. Uploads, applets and
+Flash are refused when the HIT is made, not when a worker meets them.
+"""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import count
+from textwrap import shorten
 from typing import Literal
 from urllib.parse import urlencode, urlsplit, urlunsplit
 from xml.etree.ElementTree import Element
 
+from django.utils.translation import gettext as _
+
 from marketplace.documents.answer_schemas import answer_schemas
-from marketplace.documents.contents import SCHEMAS, is_web_address, read_xml
-from marketplace.documents.question_forms import is_question_form, read_question_form
-from marketplace.exceptions import InvalidQuestion
+from marketplace.documents.constraints import FreeText, check_patterns, read_free_text
+from marketplace.documents.contents import (
+    SCHEMAS,
+    Children,
+    Content,
+    is_web_address,
+    name_of,
+    read_content,
+    read_contents,
+    read_xml,
+)
+from marketplace.exceptions import InvalidQuestion, NotOffered
+
+DATES = ("2005-10-01", "2017-11-06")
+NAMESPACES = tuple(f"{SCHEMAS}/{date}/QuestionForm.xsd" for date in DATES)
+LONGEST_IDENTIFIER = 1024
+MANY_STYLES = ("checkbox", "multichooser")
+STYLES = ("radiobutton", "dropdown", "checkbox", "list", "combobox", "multichooser")
+
+Control = Literal["radio", "checkbox", "dropdown", "list"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One choice; `text` is used where only text can be shown."""
+
+    identifier: str
+    content: Content
+    text: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    options: tuple[Option, ...]
+    minimum: int
+    maximum: int
+    style: str
+    other: FreeText | None
+
+    @property
+    def control(self) -> Control:
+        """A native list of many is hard to use without a mouse, so it becomes checkboxes; a
+        combobox is a dropdown with a text field."""
+        if self.maximum > 1:
+            return "checkbox"
+        if self.style in ("dropdown", "combobox"):
+            return "dropdown"
+        return "list" if self.style == "list" else "radio"
+
+    @property
+    def range_text(self) -> str:
+        if self.minimum == self.maximum:
+            return str(self.maximum)
+        return _("%(low)s to %(high)s") % {"low": self.minimum or 1, "high": self.maximum}
+
+    @property
+    def size(self) -> int:
+        return min(len(self.options) + bool(self.other), 8)
+
+
+@dataclass(frozen=True)
+class FormQuestion:
+    number: int
+    identifier: str
+    display_name: str
+    is_required: bool
+    content: tuple[Content, ...]
+    answer: FreeText | Selection
+
+    @property
+    def name(self) -> str:
+        return f"question-{self.number}"
+
+    @property
+    def title(self) -> str:
+        """A few words that refer to the question."""
+        words = next((content.text for content in self.content if content.text), "")
+        return shorten(words, 60, placeholder="…") or _("Question %(number)s") % {
+            "number": self.number
+        }
+
+    @property
+    def selection(self) -> Selection | None:
+        return self.answer if isinstance(self.answer, Selection) else None
+
+    @property
+    def free_text(self) -> FreeText | None:
+        return self.answer if isinstance(self.answer, FreeText) else None
+
+
+@dataclass(frozen=True)
+class Overview:
+    content: tuple[Content, ...]
+
+
+@dataclass(frozen=True)
+class QuestionForm:
+    parts: tuple[Overview | FormQuestion, ...]
+
+    @property
+    def questions(self) -> tuple[FormQuestion, ...]:
+        return tuple(part for part in self.parts if isinstance(part, FormQuestion))
+
+
+def is_question_form(root: Element) -> bool:
+    return root.tag in {f"{{{namespace}}}QuestionForm" for namespace in NAMESPACES}
+
+
+def parse_question_form(xml: str) -> QuestionForm:
+    root = read_xml(xml)
+    if not is_question_form(root):
+        raise InvalidQuestion(
+            f"The root element {root.tag} is not a QuestionForm in the namespace "
+            f"{' or '.join(NAMESPACES)}.",
+            code="wrong_namespace",
+        )
+    return read_question_form(root)
+
+
+def read_question_form(root: Element) -> QuestionForm:
+    _check_namespaces(root)
+    check_patterns(root.iter())
+    numbers = count(1)
+    form = QuestionForm(tuple(_part(element, numbers) for element in root))
+    if not form.questions:
+        raise InvalidQuestion("A QuestionForm must have at least one Question.", code="no_question")
+    _check_distinct("QuestionIdentifier", [question.identifier for question in form.questions])
+    return form
+
+
+def _check_namespaces(root: Element) -> None:
+    namespace = root.tag.rpartition("}")[0]
+    for element in root.iter():
+        if element.tag.rpartition("}")[0] != namespace:
+            raise InvalidQuestion(
+                f"{element.tag} is not in the namespace of the QuestionForm.",
+                code="wrong_namespace",
+            )
+
+
+def _part(element: Element, numbers: Iterator[int]) -> Overview | FormQuestion:
+    if name_of(element) == "Overview":
+        return Overview(read_contents(element))
+    if name_of(element) == "Question":
+        return _question(element, next(numbers))
+    raise InvalidQuestion(
+        f"A QuestionForm can't have a {name_of(element)} here.", code="unexpected_element"
+    )
+
+
+def _question(element: Element, number: int) -> FormQuestion:
+    children = Children(element)
+    question = FormQuestion(
+        number=number,
+        identifier=_identifier(children.text("QuestionIdentifier")),
+        display_name=children.text("DisplayName", ""),
+        is_required=_boolean(children.text("IsRequired", "false")),
+        content=read_contents(children.one("QuestionContent")),
+        answer=_answer(children.one("AnswerSpecification")),
+    )
+    children.finish()
+    return question
+
+
+def _answer(element: Element) -> FreeText | Selection:
+    children = Children(element)
+    kind = children.one("FreeTextAnswer", "SelectionAnswer", "FileUploadAnswer")
+    children.finish()
+    if name_of(kind) == "FileUploadAnswer":
+        raise NotOffered("FileUploadAnswer is not offered by this marketplace.")
+    return read_free_text(kind) if name_of(kind) == "FreeTextAnswer" else _selection(kind)
+
+
+def _selection(element: Element) -> Selection:
+    children = Children(element)
+    selections = Children(children.one("Selections"))
+    options = tuple(map(_option, selections.all("Selection")))
+    # The schema has it among the selections; older forms have it after them.
+    others = [*selections.all("OtherSelection"), *children.all("OtherSelection")]
+    style = children.text("StyleSuggestion", "radiobutton")
+    selections.finish()
+    if not options or style not in STYLES or len(others) > 1:
+        raise InvalidQuestion(
+            "A SelectionAnswer has one Selection or more, one OtherSelection at most, and a "
+            f"StyleSuggestion of {', '.join(STYLES)}.",
+            code="invalid_selection",
+        )
+    _check_distinct("SelectionIdentifier", [option.identifier for option in options])
+    size = len(options) + len(others)
+    maximum = children.number("MaxSelectionCount", size if style in MANY_STYLES else 1)
+    minimum = children.number("MinSelectionCount", 0)
+    children.finish()
+    if not (minimum <= maximum and 1 <= maximum <= size):
+        raise InvalidQuestion(
+            f"Of {size} selections at least {minimum} and at most {maximum} can't be chosen.",
+            code="impossible_count",
+        )
+    other = read_free_text(others[0]) if others else None
+    return Selection(options, minimum, maximum, style, other)
+
+
+def _option(element: Element) -> Option:
+    children = Children(element)
+    identifier = _identifier(children.text("SelectionIdentifier"))
+    content = read_content(children.one("Text", "FormattedContent", "Binary", "EmbeddedBinary"))
+    children.finish()
+    text = content.text or (content.media.alternative if content.media else "") or identifier
+    return Option(identifier, content, text)
+
+
+def _identifier(text: str) -> str:
+    if len(text) > LONGEST_IDENTIFIER:
+        raise InvalidQuestion(
+            f"An identifier has at most {LONGEST_IDENTIFIER} characters.",
+            code="identifier_too_long",
+        )
+    return text
+
+
+def _boolean(text: str) -> bool:
+    values = {"true": True, "1": True, "false": False, "0": False}
+    if text not in values:
+        raise InvalidQuestion(
+            f"IsRequired is true or false, not {text[:40]!r}.", code="not_a_boolean"
+        )
+    return values[text]
+
+
+def _check_distinct(what: str, identifiers: Sequence[str]) -> None:
+    if len(set(identifiers)) < len(identifiers):
+        raise InvalidQuestion(
+            f"Every {what} must be different from the others.", code="repeated_identifier"
+        )
+
 
 HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
 EXTERNAL_QUESTION = f"{SCHEMAS}/2006-07-14/ExternalQuestion.xsd"

@@ -28,8 +28,8 @@ from marketplace.exceptions import (
     WorkRefused,
 )
 from marketplace.hits import lifecycle
-from marketplace.hits.holds import count_assignments
 from marketplace.hits.review_policies import review_assignment
+from marketplace.hits.settlement import count_assignments
 from marketplace.identifiers import is_entity_id
 from marketplace.models import (
     Assignment,

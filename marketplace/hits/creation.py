@@ -23,13 +23,13 @@ from marketplace.exceptions import (
     InvalidParameter,
     MarketplaceError,
 )
-from marketplace.hits import holds, lifecycle
-from marketplace.hits.holds import hold_for_new
+from marketplace.hits import lifecycle, settlement
 from marketplace.hits.policy_scores import SCORE_MY_KNOWN_ANSWERS, SIMPLE_PLURALITY, read_parameters
+from marketplace.hits.settlement import hold_for_new
 from marketplace.models import Assignment, Hit, HitExtension, HitType, Requester, ReviewPolicy
 from marketplace.money.amounts import fee_schedule
 from marketplace.notifications.events import announce
-from marketplace.qualifications.requirements import (
+from marketplace.qualifications.definitions import (
     RequirementValues,
     asks_for_masters,
     check_types,
@@ -203,7 +203,7 @@ def update_expiration(*, requester: Requester, public_id: str, expire_at: dateti
         hit.expiration = min(hit.expiration, now)
         hit.save(update_fields=["expiration"])
     elif expire_at > hit.expiration:
-        holds.put_off(hit, until=expire_at, now=now)
+        settlement.put_off(hit, until=expire_at, now=now)
     lifecycle.refresh(hit, now=now)
 
 
@@ -223,7 +223,7 @@ def add_assignments(
         created_at=now,
     )
     _insert(extension)
-    holds.add_assignments(hit, additional=additional, now=now)
+    settlement.add_assignments(hit, additional=additional, now=now)
     lifecycle.refresh(hit, now=now)
 
 

@@ -17,9 +17,13 @@ from datetime import datetime, timedelta
 
 from django.db import DatabaseError, transaction
 
-from marketplace.hits.holds import Tally, count_assignments, hold_what_is_promised
 from marketplace.hits.review_policies import review_hit
-from marketplace.hits.settlement import approve_and_pay
+from marketplace.hits.settlement import (
+    Tally,
+    approve_and_pay,
+    count_assignments,
+    hold_what_is_promised,
+)
 from marketplace.models import Assignment, Hit, HitQuerySet, LedgerAccount
 from marketplace.notifications.events import announce
 

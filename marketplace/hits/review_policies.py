@@ -20,7 +20,6 @@ from marketplace.exceptions import (
     InvalidParameter,
     MarketplaceError,
 )
-from marketplace.hits.holds import add_assignments, lengthen
 from marketplace.hits.policy_scores import (
     Plurality,
     PolicyParameters,
@@ -30,7 +29,7 @@ from marketplace.hits.policy_scores import (
     read_parameters,
     score_known_answers,
 )
-from marketplace.hits.settlement import approve_and_pay, reject
+from marketplace.hits.settlement import add_assignments, approve_and_pay, lengthen, reject
 from marketplace.identifiers import new_entity_id
 from marketplace.models import (
     Assignment,

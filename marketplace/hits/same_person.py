@@ -31,11 +31,15 @@ MOST_OTHERS = 10
 MOST_PRINTS = 200_000
 
 
+DEVICE, PAYOUT, TEXTS = "device", "payout", "texts"
+
+
 @dataclass(frozen=True)
-class SharedDevice:
-    """A worker who submitted `n_shared` of `n` assignments from devices of other workers."""
+class SharedTrait:
+    """A worker who shares a trait in `n_shared` of `n` submissions; a payout counts as one."""
 
     worker_id: str
+    trait: str
     n_shared: int
     n: int
     others: tuple[str, ...]
@@ -57,7 +61,7 @@ def delete_old_prints(now: datetime) -> None:
     DevicePrint.objects.filter(created_at__lt=now - KEPT_FOR).delete()
 
 
-def shared_devices(requester: Requester, annotation_prefix: str) -> list[SharedDevice]:
+def shared_devices(requester: Requester, annotation_prefix: str) -> list[SharedTrait]:
     prints = DevicePrint.objects.filter(
         requester=requester, assignment__hit__requester_annotation__startswith=annotation_prefix
     )
@@ -72,11 +76,11 @@ def shared_devices(requester: Requester, annotation_prefix: str) -> list[SharedD
         others = set().union(*(workers_of[digest] for digest in digests)) - {worker}
         if others:
             n_shared = sum(len(workers_of[digest]) > 1 for digest in digests)
-            shared.append(SharedDevice(worker, n_shared, len(digests), tuple(sorted(others))))
+            names = tuple(sorted(others))
+            shared.append(SharedTrait(worker, DEVICE, n_shared, len(digests), names))
     return shared
 
 
-DEVICE, PAYOUT, TEXTS = "device", "payout", "texts"
 # Of a text that two people do not write in the same words by chance.
 LEAST_CHARACTERS = 60
 # What more accounts than these have in common is of the page, and says nothing.
@@ -84,25 +88,14 @@ MOST_WHO_SHARE = 5
 MOST_ANSWERS = 20_000
 
 
-@dataclass(frozen=True)
-class SharedTrait:
-    """A worker who shares a trait in `n_shared` of `n` submissions; a payout counts as one."""
-
-    worker_id: str
-    trait: str
-    n_shared: int
-    n: int
-    others: tuple[str, ...]
-
-
 def shared_traits(requester: Requester, annotation_prefix: str) -> list[SharedTrait]:
-    rows = [
-        SharedTrait(row.worker_id, DEVICE, row.n_shared, row.n, row.others)
-        for row in shared_devices(requester, annotation_prefix)
-    ]
     handed_in = Assignment.objects.of(requester).handed_in()
     mine = handed_in.filter(hit__requester_annotation__startswith=annotation_prefix)
-    rows += [*_payouts(mine.values_list("worker", flat=True).distinct()), *_texts(mine)]
+    rows = [
+        *shared_devices(requester, annotation_prefix),
+        *_payouts(mine.values_list("worker", flat=True).distinct()),
+        *_texts(mine),
+    ]
     return sorted(rows, key=lambda row: (row.worker_id, row.trait))
 
 

@@ -1,12 +1,179 @@
-"""Approving and rejecting an assignment, whoever decides it: its requester, time, or a
-review policy. The caller holds the lock on its HIT, and refreshes the HIT afterwards."""
+"""A HIT's money: what is held for it, and what its assignments are paid.
 
-from datetime import datetime
+The caller holds the lock on the HIT, and refreshes the HIT afterwards.
+"""
 
-from marketplace.models import Appeal, Assignment, BonusPayment, LedgerAccount, PaidBy
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db.models import Count, Max, Min, Model, Q, QuerySet
+
+from marketplace.exceptions import InvalidMaximumAssignmentsIncrease, InvalidParameter
+from marketplace.models import (
+    Appeal,
+    Assignment,
+    BonusPayment,
+    Hit,
+    LedgerAccount,
+    PaidBy,
+    WorkerAccount,
+)
 from marketplace.money import ledger
+from marketplace.money.amounts import CENT
 from marketplace.notifications.events import announce
 from marketplace.people.messages import send_message
+
+# What a HIT's assignments add up to, in one question to the database.
+
+Status = Assignment.Status
+
+
+@dataclass
+class Tally:
+    counts: Counter[str] = field(default_factory=Counter)
+    by_price: Counter[tuple[str, Decimal]] = field(default_factory=Counter)
+    next_deadline: datetime | None = None
+    next_auto_approval: datetime | None = None
+    last_closed_at: datetime | None = None
+    # Of one worker's, where it was asked for: the status of the one that isn't given up.
+    own_status: str | None = None
+
+    @property
+    def accepted(self) -> int:
+        return self.counts[Status.ACCEPTED]
+
+    @property
+    def submitted(self) -> int:
+        return self.counts[Status.SUBMITTED]
+
+    @property
+    def taken(self) -> int:
+        """Assignments that count towards `max_assignments`."""
+        n_released = sum(self.counts[status] for status in Assignment.GIVEN_UP_STATUSES)
+        return self.counts.total() - n_released
+
+    def add_accepted(self, assignment: Assignment) -> None:
+        self.counts[Status.ACCEPTED] += 1
+        self.by_price[Status.ACCEPTED, assignment.price_usd] += 1
+        self.next_deadline = _earliest((self.next_deadline, assignment.deadline))
+
+
+def count_assignments(hit: Hit, *, worker: WorkerAccount | None = None) -> Tally:
+    # Call it under the HIT's lock.
+    rows = Assignment.objects.on(hit).values("status", "reward_usd", "fee_usd").order_by()
+    rows = rows.annotate(
+        count=Count("pk"),
+        deadline=Min("deadline"),
+        auto_approval=Min("auto_approval_at"),
+        closed=Max("closed_at"),
+    )
+    if worker is not None:
+        rows = rows.annotate(own=Count("pk", filter=Q(worker=worker)))
+    tally = Tally()
+    for row in rows:
+        status, price_usd = row["status"], row["reward_usd"] + row["fee_usd"]
+        tally.counts[status] += row["count"]
+        tally.by_price[status, price_usd] += row["count"]
+        if status == Status.ACCEPTED:
+            tally.next_deadline = _earliest((tally.next_deadline, row["deadline"]))
+        if status == Status.SUBMITTED:
+            times = (tally.next_auto_approval, row["auto_approval"])
+            tally.next_auto_approval = _earliest(times)
+        closed = [at for at in (tally.last_closed_at, row["closed"]) if at]
+        tally.last_closed_at = max(closed, default=None)
+        if row.get("own") and status not in Assignment.GIVEN_UP_STATUSES:
+            tally.own_status = status
+    return tally
+
+
+def _earliest(times: Iterable[datetime | None]) -> datetime | None:
+    return min((at for at in times if at), default=None)
+
+
+def hold_what_is_promised(hit: Hit, *, now: datetime, tally: Tally | None = None) -> None:
+    """Hold what the HIT can still cost. An accepted assignment may become free again, so the
+    higher of its own and today's price is held."""
+    if hit.status == Hit.Status.DISPOSED:
+        ledger.hold(hit=hit, amount_usd=ledger.NOTHING, at=now)
+        return
+    tally = tally or count_assignments(hit)
+    ledger.hold(hit=hit, amount_usd=_promised(hit, tally, now=now), at=now)
+
+
+def hold_for_new(hit: Hit, *, now: datetime) -> None:
+    """Hold the cost of a HIT created in this transaction: nothing is held yet."""
+    ledger.hold_more(hit=hit, more_usd=_promised(hit, Tally(), now=now), at=now)
+
+
+def _promised(hit: Hit, tally: Tally, *, now: datetime) -> Decimal:
+    price_usd = hit.price_usd if hit.expiration > now else ledger.NOTHING
+    total_usd = (hit.max_assignments - tally.taken) * price_usd
+    for (status, promised_usd), count in tally.by_price.items():
+        if status == Status.ACCEPTED:
+            total_usd += max(promised_usd, price_usd) * count
+        elif status == Status.SUBMITTED:
+            total_usd += promised_usd * count
+    return total_usd.quantize(CENT)
+
+
+# Giving a HIT more assignments or more time. The caller holds the lock on the HIT, and refreshes it
+# afterwards.
+
+# From here on Amazon's fee is higher, so a HIT can't grow across it.
+LARGE = 10
+MOST_ASSIGNMENTS = 1_000_000_000
+
+
+def add_assignments(hit: Hit, *, additional: int, now: datetime) -> None:
+    """Add assignments, and hold the money for them."""
+    total = hit.max_assignments + additional
+    if hit.max_assignments < LARGE <= total:
+        raise InvalidMaximumAssignmentsIncrease(
+            "HITs created with fewer than 10 assignments cannot be extended to have 10 or more "
+            "assignments."
+        )
+    if total > MOST_ASSIGNMENTS:
+        raise InvalidParameter(f"A HIT has at most {MOST_ASSIGNMENTS} assignments.")
+    hit.max_assignments = total
+    hit.save(update_fields=["max_assignments"])
+    hold_what_is_promised(hit, now=now)
+    announce("HITExtended", hit=hit, at=now)
+
+
+def put_off(hit: Hit, *, until: datetime, now: datetime) -> None:
+    """Extend the HIT; money is held for assignments that open again."""
+    hit.expiration = until
+    hit.expired_at = None
+    hit.save(update_fields=["expiration", "expired_at"])
+    hold_what_is_promised(hit, now=now)
+    announce("HITExtended", hit=hit, at=now)
+
+
+def lengthen(hit: Hit, *, seconds: int, now: datetime) -> None:
+    """Let the HIT live at least this long from now; 0 changes nothing."""
+    until = now + timedelta(seconds=seconds)
+    if seconds and until > hit.expiration:
+        put_off(hit, until=until, now=now)
+
+
+# How many HITs and assignments there are in each state, for monitors and operators.
+
+
+def hits_by_status() -> dict[str, int]:
+    return dict.fromkeys(Hit.Status.values, 0) | _counts(Hit.objects.all())
+
+
+def assignments_by_status() -> dict[str, int]:
+    return dict.fromkeys(Assignment.Status.values, 0) | _counts(Assignment.objects.all())
+
+
+def _counts(rows: QuerySet[Model]) -> dict[str, int]:
+    counts = rows.order_by().values("status").annotate(n=Count("pk"))
+    return {row["status"]: row["n"] for row in counts}
+
 
 # What workers read of decisions about their work, in the transaction of the decision itself.
 

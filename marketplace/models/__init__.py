@@ -17,6 +17,9 @@ from marketplace.models.hits import (
     HitExtension,
     HitQuerySet,
     HitType,
+    Notification,
+    NotificationSetting,
+    Transport,
 )
 from marketplace.models.money import (
     BonusPayment,
@@ -29,7 +32,6 @@ from marketplace.models.money import (
     PayoutBatch,
     PayoutMethod,
 )
-from marketplace.models.notifications import Notification, NotificationSetting, Transport
 from marketplace.models.participations import (
     AttachedHitType,
     ErasedSubmission,

@@ -27,7 +27,7 @@ class Requester(models.Model):
     )
     # What a worker may add to the time allotted, once an assignment; 0 allows nothing.
     more_time_percent = models.PositiveSmallIntegerField(default=50)
-    # Empty until the first webhook (see marketplace.people.webhook_secrets).
+    # Empty until the first webhook (see marketplace.people.enrolment).
     encrypted_webhook_secret = models.TextField(blank=True)
     created_at = models.DateTimeField()
 
@@ -155,7 +155,7 @@ class WorkerMessage(models.Model):
     text = models.TextField()
     created_at = models.DateTimeField()
     read_at = models.DateTimeField(null=True)
-    # By e-mail too, where the worker has an address (see marketplace.notifications.worker_mail).
+    # By e-mail too, where the worker has an address (see marketplace.notifications.delivery).
     mail_attempts = models.PositiveSmallIntegerField(default=0)
     # None once it is sent or given up, and where nothing is to be sent.
     next_mail_at = models.DateTimeField(null=True)

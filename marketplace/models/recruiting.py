@@ -49,7 +49,7 @@ class RecruiterConnection(models.Model):
     # What was wrong when it was called last, for whoever may mend it.
     problem = models.TextField(blank=True)
     called_at = models.DateTimeField(null=True)
-    # Until when, and by which process, it is called (see marketplace.recruiting.turns).
+    # Until when, and by which process, it is called (see marketplace.recruiting.connections).
     turn_until = models.DateTimeField(null=True)
     turn_token = models.CharField(max_length=32, blank=True)
     # When it was looked whether a study that was stopped is open there again.

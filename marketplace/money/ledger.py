@@ -47,7 +47,7 @@ SHARED_KINDS = (AccountKind.OUTSIDE, AccountKind.FEES, AccountKind.PAYOUTS)
 
 @transaction.atomic
 def deposit(*, requester: Requester, amount_usd: Decimal, at: datetime) -> LedgerTransaction:
-    """Called by marketplace.money.deposits only."""
+    """Called by marketplace.money.transfers only."""
     available = lock_accounts(requester)[AccountKind.AVAILABLE]
     moves = {shared_account(AccountKind.OUTSIDE): -amount_usd, available: amount_usd}
     return _post(Kind.DEPOSIT, moves, at=at)

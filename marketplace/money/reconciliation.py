@@ -64,7 +64,7 @@ def _unbalanced_transactions() -> Iterator[CodedText]:
 
 
 def _unrecorded_deposits() -> Iterator[CodedText]:
-    """Money that moved past marketplace.money.deposits and the audit log."""
+    """Money that moved past marketplace.money.transfers and the audit log."""
     kinds = LedgerTransaction.Kind
     deposits = LedgerTransaction.objects.filter(kind=kinds.DEPOSIT, deposit=None)
     reversals = LedgerTransaction.objects.filter(kind=kinds.REVERSAL, reversed_deposit=None)

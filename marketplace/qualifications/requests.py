@@ -10,8 +10,7 @@ from django.utils.translation import gettext as _
 
 from error_codes import CodedText
 from marketplace import clock
-from marketplace.documents.answer_keys import parse_answer_key
-from marketplace.documents.answers import read_given_answers
+from marketplace.documents.answers import parse_answer_key, read_given_answers
 from marketplace.exceptions import (
     InvalidQualificationRequestState,
     InvalidQualificationState,

@@ -12,9 +12,13 @@ from decimal import Decimal
 from django.utils.translation import gettext as _
 
 from error_codes import CodedText
-from marketplace.documents.answer_keys import KeyQuestion, parse_answer_key, read_explanations
-from marketplace.documents.answers import read_given_answers
-from marketplace.documents.question_forms import FormQuestion, parse_question_form
+from marketplace.documents.answers import (
+    KeyQuestion,
+    parse_answer_key,
+    read_explanations,
+    read_given_answers,
+)
+from marketplace.documents.questions import FormQuestion, parse_question_form
 from marketplace.models import (
     Hit,
     QualificationRequest,

@@ -31,7 +31,6 @@ from marketplace.models import (
 )
 from marketplace.people.erasure import erased_among
 from marketplace.recruiting.connections import recruiter_of
-from marketplace.recruiting.links import panel_of
 from marketplace.recruiting.participants import (
     account_of,
     encrypted,
@@ -48,6 +47,7 @@ from marketplace.recruiting.signed_links import (
     published_keys,
     verify_signed_link,
 )
+from marketplace.recruiting.studies import panel_of
 
 # How often a recruiter is asked about arrivals that it did not send.
 #

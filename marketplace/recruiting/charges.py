@@ -25,9 +25,9 @@ from marketplace.models import (
     RecruiterConnection,
     Session,
 )
+from marketplace.recruiting.connections import Patience
 from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import Cost, PostedStudy
-from marketplace.recruiting.turns import Patience
 
 Kind = RecruiterCharge.Kind
 CENT, MOST_REWARD = Decimal("0.01"), Decimal(100_000)

@@ -19,6 +19,7 @@ from encryption import decrypt
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, Outcome, RecruiterConnection, Session
+from marketplace.recruiting.connections import Patience
 from marketplace.recruiting.intents import (
     DECISIONS,
     SHOWN_WITHIN,
@@ -58,7 +59,6 @@ from marketplace.recruiting.submissions import (
     settle_doubt,
     take_over,
 )
-from marketplace.recruiting.turns import Patience
 
 # Who handed in all of the work after the time there may enter the code later than that.
 LATE_CODE_WITHIN = timedelta(days=1)

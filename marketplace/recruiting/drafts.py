@@ -22,8 +22,8 @@ from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import HitType, Outcome, OutcomeCode, RecruitedStudy, RecruiterConnection
-from marketplace.recruiting.connections import required_recruiter
-from marketplace.recruiting.groups import blocked_group_of, group_of
+from marketplace.recruiting.connections import require_turn, required_recruiter
+from marketplace.recruiting.participants import blocked_group_of, group_of
 from marketplace.recruiting.places import places_for, require_work
 from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import (
@@ -38,7 +38,6 @@ from marketplace.recruiting.records import (
     Uncertain,
 )
 from marketplace.recruiting.studies import MOST_ITEMS, PROLIFIC, create_codes
-from marketplace.recruiting.turns import require_turn
 from marketplace.users import User
 
 # Whom a recruiter invites, as a requester writes it: a filter a line, by the recruiter's names.

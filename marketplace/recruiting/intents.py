@@ -34,7 +34,7 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.money.amounts import CENT
-from marketplace.recruiting.turns import require_turn
+from marketplace.recruiting.connections import require_turn
 
 # A bonus that has not shown itself by then is a person's to decide.
 SHOWN_WITHIN = timedelta(hours=1)

@@ -22,7 +22,7 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.hits.assignments import let_recruiter_pay
 from marketplace.models import PaidBy, RecruitedStudy, RecruiterCharge, RecruiterConnection
 from marketplace.recruiting.charges import follow_pay
-from marketplace.recruiting.connections import required_recruiter
+from marketplace.recruiting.connections import Patience, keep_turn, require_turn, required_recruiter
 from marketplace.recruiting.drafts import MOST_PLACES, with_screen_outs
 from marketplace.recruiting.places import require_work
 from marketplace.recruiting.prolific import Prolific
@@ -34,7 +34,6 @@ from marketplace.recruiting.records import (
     StudyState,
     Uncertain,
 )
-from marketplace.recruiting.turns import Patience, keep_turn, require_turn
 from marketplace.users import User
 
 State = RecruitedStudy.State

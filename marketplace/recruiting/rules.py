@@ -38,10 +38,10 @@ from marketplace.models import (
     Requester,
     Session,
 )
-from marketplace.qualifications.requirements import stored_requirements
+from marketplace.qualifications.definitions import stored_requirements
 from marketplace.qualifications.system import find_system
 from marketplace.recruiting.charges import committed_to
-from marketplace.recruiting.connections import required_recruiter
+from marketplace.recruiting.connections import Patience, required_recruiter
 from marketplace.recruiting.drafts import (
     CENT,
     MOST_MINUTES,
@@ -63,7 +63,6 @@ from marketplace.recruiting.posting import (
 )
 from marketplace.recruiting.records import NotFound, RecruiterProblem, Uncertain
 from marketplace.recruiting.studies import MOST_ITEMS
-from marketplace.recruiting.turns import Patience
 from marketplace.users import User
 
 MOST_RULES = 20

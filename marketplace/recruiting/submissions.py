@@ -25,6 +25,7 @@ from marketplace.models import (
     Session,
 )
 from marketplace.people.erasure import erased_among, note_paid_since, note_places_since
+from marketplace.recruiting.connections import Patience, keep_turn
 from marketplace.recruiting.intents import DECISIONS
 from marketplace.recruiting.participants import account_of, encrypted
 from marketplace.recruiting.prolific import Prolific
@@ -41,7 +42,6 @@ from marketplace.recruiting.sessions import (
     screen_out_session,
     time_out_session,
 )
-from marketplace.recruiting.turns import Patience, keep_turn
 
 # Submissions that wait at their recruiter to be paid though their work is not here: a code that was
 # passed on, work that was left in the middle, a place that was not given back, work that came when

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from marketplace import clock
 from marketplace.exceptions import DepositSpent, DuplicateDeposit, InvalidAmount
 from marketplace.models import AuditEntry, Deposit, LedgerAudit, PayoutBatch, Requester
-from marketplace.money import deposits, ledger, payouts
+from marketplace.money import ledger, transfers
 from marketplace.money.amounts import CENT, parse_amount
 from marketplace.notifications.delivery import deliveries, given_up_lately
 from marketplace.users import User
@@ -81,7 +81,7 @@ class DepositForm(forms.Form):
         """Make the deposit, once per form token. False if it is refused; the form shows why."""
         values = self.cleaned_data
         try:
-            deposits.deposit(
+            transfers.deposit(
                 requester=self.requester,
                 amount_usd=values["amount_usd"],
                 reference=values["reference"],
@@ -101,7 +101,9 @@ class ReversalForm(forms.Form):
     def reverse(self, *, deposit: Deposit, user: User) -> bool:
         """Reverse the deposit. False if that is refused; `problem` says why."""
         try:
-            deposits.reverse_deposit(deposit=deposit, reason=self.cleaned_data["reason"], user=user)
+            transfers.reverse_deposit(
+                deposit=deposit, reason=self.cleaned_data["reason"], user=user
+            )
         except DepositSpent as error:
             self.problem = error
             return False
@@ -213,7 +215,7 @@ def payout_batches(request: HttpRequest, user: User) -> HttpResponse:
         ),
     )
     context = {
-        "due_usd": payouts.earned_and_not_taken(),
+        "due_usd": transfers.earned_and_not_taken(),
         "page": Paginator(batches.order_by("-pk"), ROWS_PER_PAGE).get_page(request.GET.get("page")),
     }
     return render(request, "marketplace/operator/payouts.html", context)
@@ -226,7 +228,7 @@ def make_payouts(request: HttpRequest, user: User) -> HttpResponse:
 
     Access: operators.
     """
-    if payouts.make_batch(user=user) is None:
+    if transfers.make_batch(user=user) is None:
         text = _("Nobody has anything to be paid out.")
         messages.info(request, text, extra_tags="nothing_due")
     return redirect("marketplace:operator_payouts")
@@ -242,8 +244,8 @@ def export_payouts(request: HttpRequest, user: User, batch_id: int) -> HttpRespo
     batch = get_object_or_404(PayoutBatch, pk=batch_id)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="payouts-{batch.pk}.csv"'
-    csv.writer(response).writerows(payouts.export([batch]))
-    payouts.note_export(batch, user=user)
+    csv.writer(response).writerows(transfers.export([batch]))
+    transfers.note_export(batch, user=user)
     return response
 
 
@@ -255,7 +257,7 @@ def mark_payouts_paid(request: HttpRequest, user: User, batch_id: int) -> HttpRe
     Access: operators.
     """
     batch = get_object_or_404(PayoutBatch, pk=batch_id)
-    count = payouts.mark_paid(batch.payouts.all(), user=user)
+    count = transfers.mark_paid(batch.payouts.all(), user=user)
     text = ngettext(
         "%(n)d payout of batch %(batch)d is marked as paid.",
         "%(n)d payouts of batch %(batch)d are marked as paid.",

@@ -19,7 +19,7 @@ from hits.exceptions import BatchUnfit, ChangeUnfit, StudyUnfinished
 from hits.models import Assignment, Batch, Hit
 from hits.plans import add_hits
 from marketplace.models import PayoutBatch, WorkerAccount
-from marketplace.money import payouts
+from marketplace.money import transfers
 from marketplace.money.reconciliation import audit
 from marketplace.people.erasure import erase_worker
 from retrieval.exports.qrels import stream_label_qrels, stream_qrels
@@ -91,8 +91,8 @@ def judged(client, make_worker):
         answer = hand_in(make_worker(name), hit_on(batch, "boot"), ticks)
         client.approve_assignment(AssignmentId=answer)
     collect_batch(batch=batch, client=client)
-    payouts.make_batch()
-    payouts.mark_paid(PayoutBatch.objects.get().payouts.all())
+    transfers.make_batch()
+    transfers.mark_paid(PayoutBatch.objects.get().payouts.all())
     return study, batch
 
 

@@ -17,7 +17,7 @@ from hits.plans import draft_batch, plan_batch
 from hits.publications import request_publication
 from hits.selections import REST
 from marketplace.models import Requester
-from marketplace.money.deposits import deposit
+from marketplace.money.transfers import deposit
 from tests.annotation.studies import rating_study
 from tests.hits.work import hand_in, hits_there
 from work.execution import run_job

@@ -20,7 +20,7 @@ from hits.plans import draft_batch
 from hits.publications import publish_batch
 from hits.readiness import CHUNK
 from marketplace.models import Hit as MarketplaceHit, Requester
-from marketplace.money.deposits import deposit
+from marketplace.money.transfers import deposit
 from tests.annotation.studies import add_candidates, rating_study
 from tests.codes import refused
 from tests.hits.samples import picture

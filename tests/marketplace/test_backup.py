@@ -36,7 +36,7 @@ from config.backups.archive import (
 from config.backups.creation import encrypted_columns, make_backup, stored_models
 from marketplace.models import AccessKey, ClockShift, LedgerEntry, Notification
 from marketplace.money.reconciliation import audit
-from marketplace.people.access_keys import secret_of
+from marketplace.people.enrolment import secret_of
 from metrics.models import Score
 from tests.annotation.studies import rated_study
 from tests.codes import refused

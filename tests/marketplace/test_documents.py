@@ -6,10 +6,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from csv_cells import from_cell, to_cell
-from marketplace.documents.answer_keys import NAMESPACE, parse_answer_key
-from marketplace.documents.answers import ILLEGAL_IN_XML, NAMESPACE as ANSWERS, render_answers
-from marketplace.documents.question_forms import parse_question_form
-from marketplace.documents.questions import parse_question
+from marketplace.documents.answers import (
+    ILLEGAL_IN_XML,
+    KEY_NAMESPACE,
+    NAMESPACE as ANSWERS,
+    parse_answer_key,
+    render_answers,
+)
+from marketplace.documents.questions import parse_question, parse_question_form
 from marketplace.exceptions import InvalidQuestion, NotOffered
 from tests.codes import refused
 from tests.marketplace.conftest import EXTERNAL_QUESTION, HTML_QUESTION
@@ -115,7 +119,7 @@ RIGHT = {"nextmove": ("D",), "fruit": ("pears", "apples")}
 
 def key(mapping="", questions=QUESTIONS):
     inside = f"<QualificationValueMapping>{mapping}</QualificationValueMapping>" if mapping else ""
-    return f'<AnswerKey xmlns="{NAMESPACE}">{questions}{inside}</AnswerKey>'
+    return f'<AnswerKey xmlns="{KEY_NAMESPACE}">{questions}{inside}</AnswerKey>'
 
 
 @pytest.mark.parametrize(
@@ -150,7 +154,7 @@ def test_a_test_is_graded_as_its_key_says(mapping, answers, value):
         "",
         "not xml",
         f'<!DOCTYPE a [<!ENTITY b "c">]>{key()}',
-        f'<Answers xmlns="{NAMESPACE}"/>',
+        f'<Answers xmlns="{KEY_NAMESPACE}"/>',
         key(questions=""),
         key(questions=QUESTIONS + QUESTIONS),
         key(questions="<Question><QuestionIdentifier>a</QuestionIdentifier></Question>"),

@@ -11,7 +11,7 @@ from django.test import Client
 from accounts.models import User
 from hits.connections import enrol_requester, enrol_worker, signed_headers
 from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
-from marketplace.api.enrolment import MAX_BODY_BYTES, WINDOW_SECONDS
+from marketplace.api.endpoints import MAX_BODY_BYTES, WINDOW_SECONDS
 from marketplace.models import AccessKey as StoredKey, AuditEntry, Requester, WorkerAccount
 from tests.boto_clients import in_process_client, network_client
 from tests.marketplace.conftest import PASSWORD

@@ -15,7 +15,7 @@ from django.test import Client
 from marketplace import clock
 from marketplace.documents.answers import fill_in
 from marketplace.documents.constraints import MOST_PATTERN_SECONDS
-from marketplace.documents.question_forms import parse_question_form
+from marketplace.documents.questions import parse_question_form
 from marketplace.exceptions import InvalidQuestion
 from marketplace.hits.assignments import accept_hit
 from marketplace.models import Assignment, Hit

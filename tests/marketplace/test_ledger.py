@@ -37,9 +37,8 @@ from marketplace.models import (
 )
 from marketplace.money import ledger
 from marketplace.money.amounts import SCHEDULES, parse_amount
-from marketplace.money.deposits import deposit, reverse_deposit
-from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import audit
+from marketplace.money.transfers import deposit, make_batch, reverse_deposit
 from marketplace.people.enrolment import open_worker_account
 from tests.boto_clients import in_process_client
 from tests.codes import codes_of, field_codes, message_codes, refused

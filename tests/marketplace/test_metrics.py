@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from marketplace.hits.assignments import accept_hit
 from marketplace.models import Hit, LedgerEntry, Notification
-from marketplace.money import payouts
+from marketplace.money import transfers
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.enrolment import create_worker
 from tests.marketplace.conftest import HIT, PASSWORD, submit
@@ -127,8 +127,8 @@ def test_hits_and_money_are_those_of_the_ledger(read, mturk, worker):
     assert of(samples, "assay_balance_usd", account="earnings") == 0.63
     assert of(samples, "assay_earned_usd_total") == 0.63
     assert of(samples, "assay_paid_out_usd_total") == 0
-    batch = payouts.make_batch()
-    payouts.mark_paid(batch.payouts.all())
+    batch = transfers.make_batch()
+    transfers.mark_paid(batch.payouts.all())
     samples = read()
     assert of(samples, "assay_balance_usd", account="earnings") == 0
     assert of(samples, "assay_earned_usd_total") == of(samples, "assay_paid_out_usd_total") == 0.63

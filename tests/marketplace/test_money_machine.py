@@ -25,7 +25,10 @@ from hypothesis.stateful import (
 
 from accounts.models import User
 from marketplace import clock
-from marketplace.api import operations as _operations  # noqa: F401 - registers them
+from marketplace.api import (  # registers the operations
+    hit_operations as _hit_operations,  # noqa: F401
+    worker_operations as _worker_operations,  # noqa: F401
+)
 from marketplace.api.inputs import INPUTS, OPERATIONS, read_request
 from marketplace.exceptions import MarketplaceError
 from marketplace.hits import lifecycle
@@ -36,7 +39,7 @@ from marketplace.hits.assignments import (
     submit_assignment,
 )
 from marketplace.models import Assignment, Deposit, Hit, LedgerTransaction, PayoutBatch, Requester
-from marketplace.money import deposits, ledger, payouts
+from marketplace.money import ledger, transfers
 from marketplace.money.reconciliation import audit
 from marketplace.people.enrolment import open_worker_account
 from tests.marketplace import money
@@ -232,7 +235,7 @@ class Marketplace(RuleBasedStateMachine):
 
     @rule(minimum=st.sampled_from(["0.01", "1.00"]))
     def take_earnings_to_be_paid_out(self, minimum):
-        batch = payouts.make_batch(minimum_usd=Decimal(minimum))
+        batch = transfers.make_batch(minimum_usd=Decimal(minimum))
         self.done["payout"] += batch is not None
 
     @rule(pick=PICKS)
@@ -241,14 +244,14 @@ class Marketplace(RuleBasedStateMachine):
         if batches:
             rows = batches[pick % len(batches)].payouts
             self.paid_out_usd += sum(row.amount_usd for row in rows.filter(paid_at=None))
-            self.done["paid out"] += payouts.mark_paid(rows.all())
-            assert payouts.mark_paid(rows.all()) == 0
+            self.done["paid out"] += transfers.mark_paid(rows.all())
+            assert transfers.mark_paid(rows.all()) == 0
 
     @rule(pick=PICKS)
     def take_a_deposit_out(self, pick):
         rows = list(Deposit.objects.select_related("requester").order_by("pk"))
         deposit = rows[pick % len(rows)]
-        reverse = deposits.reverse_deposit
+        reverse = transfers.reverse_deposit
         if self._try("reversal", lambda: reverse(deposit=deposit, reason="A mistake.")):
             self.deposited_usd[deposit.requester_id] -= deposit.amount_usd
             assert not reverse(deposit=deposit, reason="A mistake.")
@@ -315,7 +318,7 @@ class Marketplace(RuleBasedStateMachine):
         return result
 
     def _deposit(self, lab, amount):
-        deposits.deposit(requester=lab, amount_usd=Decimal(amount))
+        transfers.deposit(requester=lab, amount_usd=Decimal(amount))
         self.deposited_usd[lab.pk] = self.deposited_usd.get(lab.pk, 0) + Decimal(amount)
 
     def _hit(self, pick, status="Assignable"):

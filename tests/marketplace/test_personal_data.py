@@ -35,7 +35,7 @@ from marketplace.models import (
     WorkerAccount,
     WorkerMessage,
 )
-from marketplace.money import payouts
+from marketplace.money import transfers
 from marketplace.people.erasure import erase_worker
 from marketplace.people.personal_data import TABLES
 from tests.codes import codes_of, codes_on, field_codes
@@ -167,8 +167,8 @@ def work(mturk, worker):
 
 
 def pay_out():
-    payouts.make_batch()
-    payouts.mark_paid(PayoutBatch.objects.get().payouts.all())
+    transfers.make_batch()
+    transfers.mark_paid(PayoutBatch.objects.get().payouts.all())
 
 
 def all_rows():
@@ -196,9 +196,9 @@ def test_erasure_waits_for_open_work_and_money(mturk, browser, worker):
     mturk.approve_assignment(AssignmentId=submitted)
     assert codes() == (["unpaid_earnings"], {"__all__": ["unpaid_earnings"]})
     assert "$0.63" in text_of(browser.get(ERASE))
-    payouts.make_batch()
+    transfers.make_batch()
     assert codes() == (["open_payout"], {"__all__": ["open_payout"]})
-    payouts.mark_paid(PayoutBatch.objects.get().payouts.all())
+    transfers.mark_paid(PayoutBatch.objects.get().payouts.all())
     assert codes("wrong") == ([], {"proof": ["wrong_password"]})
 
 

@@ -16,7 +16,7 @@ from marketplace.models import (
     Requester,
     Session,
 )
-from marketplace.people.access_keys import issue_key
+from marketplace.people.enrolment import issue_key
 from marketplace.recruiting.sessions import end_session
 from marketplace.recruiting.studies import StudyValues, invite, open_study
 from tests.boto_clients import in_process_client

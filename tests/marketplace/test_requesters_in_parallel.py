@@ -12,8 +12,8 @@ from django.db import connection, transaction
 
 from marketplace import clock
 from marketplace.models import LedgerAccount, Requester
-from marketplace.money import ledger, payouts
-from marketplace.money.deposits import deposit
+from marketplace.money import ledger, transfers
+from marketplace.money.transfers import deposit
 from marketplace.people.enrolment import create_worker
 from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import HIT, assert_ledger_balances, submit
@@ -68,7 +68,7 @@ def test_money_moves_while_another_requesters_transaction_is_open(labs, workers)
         bonus = {"WorkerId": worker_id, "AssignmentId": free, "BonusAmount": "1.00"}
         theirs.send_bonus(**bonus, Reason="Good work.")
         deposit(requester=Requester.objects.get(name="Lab 1"), amount_usd=Decimal(5))
-        assert payouts.make_batch() is not None
+        assert transfers.make_batch() is not None
         return theirs.get_account_balance()["AvailableBalance"]
 
     with elsewhere() as call, transaction.atomic():
@@ -122,7 +122,7 @@ def test_everything_at_once_ends_without_a_deadlock(labs, workers, seed):
     for lab in labs:
         hit_id = lab.create_hit(**HIT, MaxAssignments=3)["HIT"]["HITId"]
         by_hand[lab] = [(worker, submit(worker, hit_id)) for worker in workers]
-    calls = [payouts.make_batch]
+    calls = [transfers.make_batch]
     for lab in labs:
         calls += [lab.get_account_balance, lambda lab=lab: lab.create_hit(**HIT)]
         for worker, assignment_id in rng.sample(by_hand[lab], 2):

@@ -16,7 +16,7 @@ from marketplace.hits.assignments import accept_hit
 from marketplace.models import Assignment, Hit, Requester, Session
 from marketplace.people.enrolment import create_worker, issue_access_key
 from marketplace.urls import urlpatterns
-from marketplace.web.worker.continuation import AUTO_ACCEPT
+from marketplace.web.worker.arrivals import AUTO_ACCEPT
 from tests.config.test_headers import names
 from tests.console.addresses import OPERATORS, REQUESTERS, SIGNED_REQUESTS, WORKERS
 from tests.marketplace.conftest import HIT, PASSWORD

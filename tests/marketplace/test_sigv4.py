@@ -11,9 +11,8 @@ from botocore.credentials import Credentials
 from django.test import Client
 
 from marketplace import clock
-from marketplace.api.authentication import AMAZON_HOSTS, SIGNED_HOST
+from marketplace.api.authentication import AMAZON_HOSTS, SIGNED_HOST, ReceivedRequest, authenticate
 from marketplace.api.dispatch import SERVICE_TARGET
-from marketplace.api.sigv4 import ReceivedRequest, authenticate
 from marketplace.exceptions import ProtocolError
 from marketplace.models import AccessKey
 from tests.boto_clients import in_process_client, network_client, send_in_process

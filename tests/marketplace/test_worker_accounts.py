@@ -15,8 +15,8 @@ from marketplace import clock
 from marketplace.exceptions import InvalidParameter
 from marketplace.hits.review import Bonus, answer_appeal, appeal, reject_assignment, send_bonus
 from marketplace.models import Assignment, BonusPayment, PayoutBatch, PayoutMethod, WorkerMessage
-from marketplace.money import payouts
-from marketplace.money.payouts import next_payout_date
+from marketplace.money import transfers
+from marketplace.money.transfers import next_payout_date
 from marketplace.notifications.delivery import send_due_mail
 from marketplace.people.personal_data import export
 from tests.codes import field_codes
@@ -255,7 +255,7 @@ def test_a_worker_says_how_to_be_paid_and_the_batch_has_it(mturk, ada, worker, c
         ada.post("/worker/payout/", values | wrong)
         assert not PayoutMethod.objects.exists()
     mturk.approve_assignment(AssignmentId=submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"]))
-    batch = payouts.make_batch()
+    batch = transfers.make_batch()
     client.force_login(User.objects.create_user("olga", password=PASSWORD, is_staff=True))
     assert n_without_method(client) == [1]
 
@@ -272,10 +272,10 @@ def test_a_worker_says_how_to_be_paid_and_the_batch_has_it(mturk, ada, worker, c
 
     ada.post("/worker/payout/", values | {"proof": PASSWORD, "details": "=1+1"})
     User.objects.filter(pk=worker.user.pk).update(username="+E2")  # the amount's cell
-    assert "'+E2" in list(payouts.export([batch]))[1]
-    assert list(payouts.export([batch]))[1][-1] == "'=1+1"
-    payouts.mark_paid(PayoutBatch.objects.get().payouts.all())
-    assert list(payouts.export([batch]))[1][-2:] == ("", "")
+    assert "'+E2" in list(transfers.export([batch]))[1]
+    assert list(transfers.export([batch]))[1][-1] == "'=1+1"
+    transfers.mark_paid(PayoutBatch.objects.get().payouts.all())
+    assert list(transfers.export([batch]))[1][-2:] == ("", "")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.hits.same_person import note_device, shared_traits
 from marketplace.hits.wages import observed_wages, requester_record
 from marketplace.models import Assignment, AuditEntry, Hit, HitType, LocationStatement, PayoutMethod
-from marketplace.money.payouts import choose_method
+from marketplace.money.transfers import choose_method
 from marketplace.people.erasure import erase_worker
 from marketplace.qualifications.eligibility import qualifies
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study

@@ -35,8 +35,7 @@ from marketplace.models import (
     Session,
     Transport,
 )
-from marketplace.money.deposits import deposit
-from marketplace.money.payouts import make_batch
+from marketplace.money.transfers import deposit, make_batch
 from marketplace.recruiting.studies import PRESETS, PROLIFIC, StudyValues, invite, open_study
 from marketplace.urls import urlpatterns as marketplace_patterns
 from retrieval.collections import create_collection

@@ -4,7 +4,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from marketplace.money import ledger
 from marketplace.money.amounts import parse_amount
-from marketplace.money.deposits import deposit, find_requester
+from marketplace.money.transfers import deposit, find_requester
 
 
 class Command(BaseCommand):

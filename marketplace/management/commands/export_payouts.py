@@ -7,7 +7,7 @@ from typing import Any, TextIO
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace.models import PayoutBatch
-from marketplace.money import payouts
+from marketplace.money import transfers
 from marketplace.money.amounts import parse_amount
 
 
@@ -40,13 +40,13 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=2) from error
         with file:
             if not options["dry_run"]:
-                payouts.make_batch(minimum_usd=minimum_usd)
+                transfers.make_batch(minimum_usd=minimum_usd)
             batches = list(PayoutBatch.objects.filter(paid_at=None))
-            rows = list(payouts.export(batches))
+            rows = list(transfers.export(batches))
             csv.writer(file).writerows(rows)
         if not options["dry_run"]:
             for batch in batches:
-                payouts.note_export(batch)
+                transfers.note_export(batch)
         total = sum((Decimal(row[4]) for row in rows[1:] if not row[6]), Decimal("0.00"))
         n = len(rows) - 1
         self.stdout.write(

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from marketplace.money import payouts
+from marketplace.money import transfers
 
 
 class Command(BaseCommand):
@@ -16,10 +16,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             with options["file"].open(newline="", encoding="utf-8-sig") as file:
-                named = payouts.read_paid(file)
+                named = transfers.read_paid(file)
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise CommandError(str(error), returncode=2) from error
-        count = payouts.mark_paid(named)
+        count = transfers.mark_paid(named)
         payouts_text = "1 payout" if count == 1 else f"{count} payouts"
         known = len(named) - count
         self.stdout.write(

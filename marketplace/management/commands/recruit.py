@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection
+from marketplace.recruiting.connections import turn_at
 from marketplace.recruiting.drafts import LABELS, Posting, discard_draft, draft_study
 from marketplace.recruiting.places import judgments_wanted
 from marketplace.recruiting.posting import (
@@ -14,7 +15,6 @@ from marketplace.recruiting.posting import (
     set_places,
     stop_study,
 )
-from marketplace.recruiting.turns import turn_at
 
 MOVES = {
     "pause": pause_study,

@@ -3,8 +3,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from encryption import UndecryptableSecret
-from marketplace.money.payouts import reencrypt_details
-from marketplace.people.access_keys import reencrypt_secrets, reencrypt_webhook_secrets
+from marketplace.money.transfers import reencrypt_details
+from marketplace.people.enrolment import reencrypt_secrets, reencrypt_webhook_secrets
 from marketplace.recruiting.participants import (
     reencrypt_demographics,
     reencrypt_participants,

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from marketplace.money import ledger
-from marketplace.money.deposits import find_deposit, reverse_deposit
+from marketplace.money.transfers import find_deposit, reverse_deposit
 
 
 class Command(BaseCommand):

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
 from marketplace.models import RecruitedStudy, RecruiterConnection, Requester, Session
+from marketplace.recruiting.calls import request_action
 from marketplace.recruiting.charges import totals_of
 from marketplace.recruiting.files import (
     MOST_ERRORS,
@@ -28,7 +29,6 @@ from marketplace.recruiting.files import (
     participants_file,
     request_demographics,
 )
-from marketplace.recruiting.requests import request_action
 from marketplace.recruiting.studies import (
     PRESETS,
     close_study,

@@ -12,8 +12,15 @@ from marketplace.exceptions import InvalidStatusFile, MarketplaceError
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.people.enrolment import check_name, enrol_requester
 from marketplace.recruiting.files import Row, read_statuses
-from marketplace.recruiting.links import IDS, PLACEHOLDERS, address_error, repeated_parameter
-from marketplace.recruiting.studies import MOST_INVITATIONS, MOST_ITEMS, StudyValues
+from marketplace.recruiting.studies import (
+    IDS,
+    MOST_INVITATIONS,
+    MOST_ITEMS,
+    PLACEHOLDERS,
+    StudyValues,
+    address_error,
+    repeated_parameter,
+)
 from marketplace.users import User
 
 # About 2,000 participations: what a request can take over in its time.

@@ -25,7 +25,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from marketplace.exceptions import AccessKeyDoesNotExist, TooManyKeys
 from marketplace.models import AccessKey, LedgerEntry, ProblemReport, Requester
 from marketplace.money import ledger
-from marketplace.people import access_keys
+from marketplace.people import enrolment
 from marketplace.users import User
 from marketplace.web.requester.forms import KeyForm, MoreTimeForm, RequesterSignUpForm
 
@@ -148,7 +148,7 @@ def issue_key(request: HttpRequest, requester: Requester) -> HttpResponse:
     issued = None
     if form.is_valid():
         try:
-            issued = access_keys.issue_key(
+            issued = enrolment.issue_key(
                 requester=requester, label=form.cleaned_data["label"], user=user_of(request)
             )
         except TooManyKeys as error:
@@ -165,7 +165,7 @@ def revoke_key(request: HttpRequest, requester: Requester, access_key_id: str) -
     Access: the requester's users.
     """
     try:
-        access_keys.revoke_key(
+        enrolment.revoke_key(
             requester=requester, access_key_id=access_key_id, user=user_of(request)
         )
     except AccessKeyDoesNotExist as error:

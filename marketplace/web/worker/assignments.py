@@ -27,7 +27,7 @@ from marketplace.web.worker.access import (
     worker_of,
     worker_required,
 )
-from marketplace.web.worker.continuation import go_on, remember_choice
+from marketplace.web.worker.arrivals import go_on, remember_choice
 from marketplace.web.worker.tasks import (
     Task,
     filled_in,

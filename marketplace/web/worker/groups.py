@@ -34,7 +34,7 @@ from marketplace.qualifications.eligibility import (
     visible_groups,
 )
 from marketplace.web.worker.access import with_requesters_content, worker_required
-from marketplace.web.worker.continuation import accepts_next_by_itself
+from marketplace.web.worker.arrivals import accepts_next_by_itself
 from marketplace.web.worker.tasks import task_for
 
 # Which groups of HITs a worker asks to see, in which order: all of it is in the address; and what

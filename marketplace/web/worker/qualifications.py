@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from error_codes import CodedText
 from marketplace import clock
 from marketplace.documents.answers import blank
-from marketplace.documents.question_forms import parse_question_form
+from marketplace.documents.questions import parse_question_form
 from marketplace.exceptions import (
     QualificationRequestDoesNotExist,
     QualificationTypeDoesNotExist,

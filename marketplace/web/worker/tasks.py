@@ -17,8 +17,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from marketplace import clock
 from marketplace.documents.answers import FilledForm, blank, fill_in
-from marketplace.documents.question_forms import QuestionForm, parse_question_form
-from marketplace.documents.questions import Question, begin_with, parse_question, send_here
+from marketplace.documents.questions import (
+    Question,
+    QuestionForm,
+    begin_with,
+    parse_question,
+    parse_question_form,
+    send_here,
+)
 from marketplace.exceptions import (
     DraftChanged,
     DraftTooLarge,
@@ -38,7 +44,7 @@ from marketplace.hits.drafts import (
 from marketplace.models import Assignment, Hit, PaidBy, WorkerAccount
 from marketplace.recruiting.sessions import due_at_of, place_of
 from marketplace.web.worker.access import began_here, worker_data
-from marketplace.web.worker.continuation import accepts_next_by_itself
+from marketplace.web.worker.arrivals import accepts_next_by_itself
 
 # What the page around the frame asks of the server while the work goes on: drafts, more time,
 # reports of what is broken.

@@ -32,7 +32,7 @@ from marketplace import clock
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import return_assignment
 from marketplace.models import Assignment, Notification, Requester
-from marketplace.notifications import delivery, webhooks
+from marketplace.notifications import delivery
 from tests.marketplace.conformance.refusals import accept, publish, turk_code
 from tests.marketplace.conftest import HIT_TYPE, submit
 
@@ -474,7 +474,7 @@ def test_an_event_arrives_signed_with_the_newest_secret(mturk, subscribe, receiv
 
 def test_the_published_example_of_the_standard_is_signed_alike():
     """The test vector of the standard's reference libraries."""
-    headers = webhooks.signed_headers(
+    headers = delivery.signed_headers(
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         b'{"test": 2432232314}',
@@ -500,7 +500,7 @@ def test_what_is_not_accepted_is_sent_again_under_the_same_id(
 
 
 def test_an_answer_that_drips_is_cut(mturk, subscribe, receiver, caplog, monkeypatch):
-    monkeypatch.setattr(webhooks, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(delivery, "ANSWER_SECONDS", 0.3)
     subscribe()
     publish(mturk)
     receiver.seconds = 0.05

@@ -22,11 +22,10 @@ from marketplace.models import (
 from marketplace.people.enrolment import let_act_for
 from marketplace.people.erasure import erase_worker
 from marketplace.people.personal_data import export
-from marketplace.recruiting.calls import call_recruiters
+from marketplace.recruiting.calls import call_recruiters, perform_action
 from marketplace.recruiting.connections import disconnect
 from marketplace.recruiting.files import fetch_demographics
 from marketplace.recruiting.prolific.words import demographics_of
-from marketplace.recruiting.requests import perform_action
 from marketplace.recruiting.sessions import end_session
 from tests.codes import message_codes
 from tests.marketplace.conftest import PASSWORD

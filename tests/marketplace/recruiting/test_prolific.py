@@ -31,8 +31,8 @@ from marketplace.models import (
     RecruiterConnection,
     Session,
 )
-from marketplace.money.payouts import make_batch
 from marketplace.money.reconciliation import store_audit
+from marketplace.money.transfers import make_batch
 from marketplace.people.erasure import erasure_obstacles
 from marketplace.recruiting import dispatch
 from marketplace.recruiting.arrivals import MOST_UNKNOWN

@@ -20,7 +20,7 @@ from marketplace.models import (
     Session,
     WorkerMessage,
 )
-from marketplace.money.payouts import make_batch
+from marketplace.money.transfers import make_batch
 from marketplace.people.enrolment import let_act_for
 from marketplace.recruiting.intents import approve_overdue
 from tests.marketplace.conftest import PASSWORD

@@ -26,7 +26,7 @@ from marketplace.models import (
     Session,
 )
 from marketplace.people.erasure import erase_worker, erasure_obstacles
-from marketplace.recruiting import dispatch, groups, turns
+from marketplace.recruiting import connections, dispatch, participants
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import (
     NEVER_SENT,
@@ -232,7 +232,7 @@ def test_a_study_that_always_fails_and_a_slow_account_hold_up_no_decision(
     """Time that is spent on what succeeds is no time for what fails."""
     other = hand_in(fake, another_study(connection, hit_type, mturk))
     approve(mturk, other)
-    monkeypatch.setattr(turns, "MOST_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "MOST_SECONDS", 0.3)
     is_of_first = lambda _world, body: body.get("study") == posted.external_id  # noqa: E731
     broken(monkeypatch, "submissions", is_of_first, 403)
     real = operations.submissions
@@ -603,7 +603,7 @@ def test_an_unknown_member_spoils_no_group(fake, mturk, connection, hit_type, po
 def test_a_refusing_group_is_retried(fake, mturk, connection, hit_type, posted, monkeypatch, most):
     another_study(connection, hit_type, mturk, excluded=(posted,))
     came = [hand_in(fake, posted) for _ in range(2)]
-    monkeypatch.setattr(groups, "MOST_REFUSED", most)
+    monkeypatch.setattr(participants, "MOST_REFUSED", most)
     with monkeypatch.context() as away:
         broken(away, "add_to_group", status=400)
         minutes()

@@ -14,12 +14,10 @@ from marketplace import clock
 from marketplace.exceptions import InvalidParameter, RecruiterBusy
 from marketplace.models import AttachedHitType, Intent, RecruiterConnection, Requester
 from marketplace.recruiting import posting
-from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.connections import required_recruiter
+from marketplace.recruiting.calls import CUT_OFF, call_recruiters, perform_action, request_action
+from marketplace.recruiting.connections import required_recruiter, turn_at
 from marketplace.recruiting.dispatch import decide_uncertain
 from marketplace.recruiting.posting import pause_study, publish_study, set_places, stop_study
-from marketplace.recruiting.requests import CUT_OFF, perform_action, request_action
-from marketplace.recruiting.turns import turn_at
 from tests.codes import codes_of, refused
 from tests.marketplace.prolific import (
     approve,

@@ -19,7 +19,7 @@ from marketplace.models import (
     Session,
 )
 from marketplace.money.reconciliation import store_audit
-from marketplace.people.access_keys import issue_key
+from marketplace.people.enrolment import issue_key
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.prolific.transport import TOKEN_REFUSED
 from tests.marketplace.prolific import (
