@@ -270,8 +270,10 @@ class AnswerRefused(WorkRefused):
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
-        text = _("Your answer was not taken, since the page's own rules forbid it: %(problems)s.")
-        super().__init__(text % {"problems": "; ".join(problems)})
+        super().__init__(
+            _("Your answer was not taken, since the page's own rules forbid it: %(problems)s.")
+            % {"problems": "; ".join(problems)}
+        )
 
 
 class DraftTooLarge(WorkRefused):

@@ -133,8 +133,7 @@ def _check_date(
 def _signature(
     request: ReceivedRequest, authorization: Authorization, secret: str, signed_at: datetime
 ) -> str:
-    canonical = _canonical(request, authorization.signed_headers)
-    digest = hashlib.sha256(canonical.encode()).hexdigest()
+    digest = hashlib.sha256(_canonical(request, authorization.signed_headers).encode()).hexdigest()
     to_sign = "\n".join((ALGORITHM, _stamp(signed_at), authorization.scope, digest))
     key = f"AWS4{secret}".encode()
     for part in authorization.scope.split("/"):
@@ -143,8 +142,10 @@ def _signature(
 
 
 def _canonical(request: ReceivedRequest, signed_headers: tuple[str, ...]) -> str:
-    pairs = parse_qsl(request.query_string, keep_blank_values=True)
-    encoded = sorted((quote(name, UNRESERVED), quote(value, UNRESERVED)) for name, value in pairs)
+    encoded = sorted(
+        (quote(name, UNRESERVED), quote(value, UNRESERVED))
+        for name, value in parse_qsl(request.query_string, keep_blank_values=True)
+    )
     # Encoded twice: once as it was on the wire, once more for the signature.
     path = quote(quote(request.path, "/" + UNRESERVED), "/" + UNRESERVED)
     headers = (
@@ -205,8 +206,7 @@ def _take_token(access_key: AccessKey, rate: float, *, now: datetime) -> None:
     bucket, _ = RateBucket.objects.select_for_update().get_or_create(
         access_key=access_key, defaults={"tokens": burst, "filled_at": now}
     )
-    seconds = max(0.0, (now - bucket.filled_at).total_seconds())
-    tokens = min(burst, bucket.tokens + seconds * rate)
+    tokens = min(burst, bucket.tokens + max(0.0, (now - bucket.filled_at).total_seconds()) * rate)
     if tokens < 1:
         raise throttled()
     bucket.tokens, bucket.filled_at = tokens - 1, now

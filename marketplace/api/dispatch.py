@@ -70,10 +70,9 @@ def describe(error: exceptions.MarketplaceError, *, now: datetime) -> tuple[int,
 
 def describe_fault(*, now: datetime) -> tuple[int, dict[str, Any]]:
     # Clients try again after a 500.
-    message = f"The marketplace could not answer this request. ({_epoch_ms(now)})"
     return 500, {
         "__type": "ServiceFault",
-        "Message": message,
+        "Message": f"The marketplace could not answer this request. ({_epoch_ms(now)})",
         "TurkErrorCode": "AWS.ServiceFault",
     }
 

@@ -120,15 +120,16 @@ def traits(request: HttpRequest, requester: Requester) -> JsonResponse:
 
     Access: whoever holds an access key; of its requester's HITs alone.
     """
-    rows = shared_traits(requester, annotation_prefix(request))
-    return JsonResponse({"shared_traits": list(map(_shared, rows))})
+    return JsonResponse(
+        {"shared_traits": list(map(_shared, shared_traits(requester, annotation_prefix(request))))}
+    )
 
 
 def _shared(row: SharedTrait) -> dict[str, Any]:
     return asdict(row) | {"n_others": len(row.others), "others": list(row.others[:MOST_OTHERS])}
 
 
-# An appeal is granted by ApproveAssignment with OverrideRejection; the worker reads the answer, too.
+# An appeal is granted by ApproveAssignment with OverrideRejection; the worker reads the answer.
 
 MOST_APPEALS = 1000
 
@@ -247,8 +248,7 @@ def _is_signed(request: HttpRequest) -> bool:
         nonce=nonce,
         body=request.body,
     )
-    signature = request.headers.get(SIGNATURE, "")
-    if not hmac.compare_digest(expected.encode(), signature.encode()):
+    if not hmac.compare_digest(expected.encode(), request.headers.get(SIGNATURE, "").encode()):
         return False
     # Last, so that nobody without the secret can use nonces up.
     return bool(cache.add(f"marketplace.operator-nonce.{nonce}", 1, 2 * WINDOW_SECONDS))
@@ -271,13 +271,12 @@ def requesters(request: HttpRequest) -> JsonResponse:
         raise InvalidParameter("This marketplace has no test funds (MARKETPLACE_TEST_FUNDS).")
     deposit_usd = None if funds is None else parse_amount(funds)
     key = issue_access_key(name=name, display_name=display_name or "", deposit_usd=deposit_usd)
-    balance_usd = ledger.balance_of(ledger.available_account(key.requester))
     content = {
         "requester": key.requester.name,
         "requester_id": key.requester.public_id,
         "access_key_id": key.access_key_id,
         "secret_access_key": key.secret_access_key,
-        "balance_usd": str(balance_usd),
+        "balance_usd": str(ledger.balance_of(ledger.available_account(key.requester))),
     }
     return JsonResponse(content, status=201)
 

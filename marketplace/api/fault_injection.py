@@ -54,8 +54,7 @@ def must_drop(name: str) -> bool:
 def _take(name: str, kind: Kind) -> Fault | None:
     due = Fault.objects.filter(kind=kind, operation__in=(name, ANY_OPERATION), remaining__gt=0)
     for fault in due.order_by("pk"):
-        claimed = Fault.objects.filter(pk=fault.pk, remaining__gt=0)
-        if claimed.update(remaining=F("remaining") - 1):
+        if Fault.objects.filter(pk=fault.pk, remaining__gt=0).update(remaining=F("remaining") - 1):
             return fault
     return None
 
@@ -134,8 +133,7 @@ def _move_clock(parameters: dict[str, Any]) -> None:
             ahead = (first.ahead if first else timedelta()) + timedelta(seconds=float(seconds))
         else:
             parsed = datetime.fromisoformat(str(timestamp))
-            at = parsed if parsed.tzinfo else timezone.make_aware(parsed)
-            ahead = at - timezone.now()
+            ahead = (parsed if parsed.tzinfo else timezone.make_aware(parsed)) - timezone.now()
     except (ValueError, TypeError, OverflowError) as error:
         raise InvalidParameter("Give advance_seconds, a number, or now, a date.") from error
     ClockShift.objects.all().delete()

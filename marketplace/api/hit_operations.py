@@ -73,8 +73,7 @@ def get_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
 
 @operation("ListHITs")
 def list_hits(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    hits = Hit.objects.of(requester)
-    return _list(hits, f"ListHITs:{requester.pk}", parameters)
+    return _list(Hit.objects.of(requester), f"ListHITs:{requester.pk}", parameters)
 
 
 @operation("ListReviewableHITs")
@@ -287,8 +286,7 @@ def list_bonus_payments(requester: Requester, parameters: Parameters) -> dict[st
     if hit_id is not None:
         payments = payments.filter(assignment__hit=find_hit(requester, hit_id))
     else:
-        assignment = review.find_assignment(requester, assignment_id)
-        payments = payments.filter(assignment=assignment)
+        payments = payments.filter(assignment=review.find_assignment(requester, assignment_id))
     return page_of(
         payments.select_related("assignment__worker"),
         f"ListBonusPayments:{hit_id}:{assignment_id}",

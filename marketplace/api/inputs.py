@@ -144,8 +144,10 @@ def read_request(members: Mapping[str, Member], payload: Mapping[str, Any]) -> d
     problems = list(_problems_within(request, values, payload, ""))
     if problems:
         noun = "error" if len(problems) == 1 else "errors"
-        text = f"{len(problems)} validation {noun} detected: {'; '.join(problems)}"
-        raise ProtocolError("ValidationException", text)
+        raise ProtocolError(
+            "ValidationException",
+            f"{len(problems)} validation {noun} detected: {'; '.join(problems)}",
+        )
     return values
 
 

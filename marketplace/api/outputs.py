@@ -257,8 +257,9 @@ def page_of(
     if position is not None:
         rows = rows.filter(pk__gt=position)
     page = list(rows.order_by("pk")[: parameters["MaxResults"]])
-    output = {"NumResults": len(page), member: [describe(row) for row in page]}
-    return output | ({"NextToken": next_token(scope, page[-1].pk)} if page else {})
+    return {"NumResults": len(page), member: [describe(row) for row in page]} | (
+        {"NextToken": next_token(scope, page[-1].pk)} if page else {}
+    )
 
 
 def _signer(scope: str) -> Signer:

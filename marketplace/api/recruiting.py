@@ -220,8 +220,9 @@ def erase(request: HttpRequest, requester: Requester) -> JsonResponse:
     requester's studies alone.
     """
     if not is_owners_request(request):
-        text = "Participants are erased with the key of an owner."
-        raise InvalidParameter(text, code="not_an_owner")
+        raise InvalidParameter(
+            "Participants are erased with the key of an owner.", code="not_an_owner"
+        )
     body = Body(request)
     study, worker_id = study_of(requester, body), body.text("worker_id", most=64)
     erase_participant(study=study, worker_id=worker_id)
@@ -329,8 +330,7 @@ def recruited_file(request: HttpRequest, token: str, name: str) -> HttpResponse:
         authentication.take_token(key, now=timezone.now())
     except ProtocolError as error:
         return HttpResponse(str(error), status=429, content_type="text/plain")
-    study = _study(key, token)
-    rows = FILES[name](study, user=None, reader=request.GET["reader"][:LONGEST_READER])
+    rows = FILES[name](_study(key, token), user=None, reader=request.GET["reader"][:LONGEST_READER])
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     csv.writer(response).writerows(rows)

@@ -137,8 +137,7 @@ def hit_type_of(requester: Requester, body: Body) -> HitType:
     key = body.text("hit_type_id", most=LONGEST_ID, default="")
     group = body.text("hit_group_id", most=LONGEST_ID, default="")
     if key or group:
-        found = mine.filter(public_id=key) if key else mine.filter(group_id=group)
-        hit_type = found.first()
+        hit_type = (mine.filter(public_id=key) if key else mine.filter(group_id=group)).first()
         if hit_type is None:
             raise HitTypeDoesNotExist(key or group)
         return hit_type
@@ -171,8 +170,10 @@ def posting_of(requester: Requester, body: Body) -> Posting:
 
 
 def _studies_of(requester: Requester, tokens: list[str]) -> tuple[RecruitedStudy, ...]:
-    mine = RecruitedStudy.objects.filter(requester=requester, token__in=tokens)
-    known = {study.token: study for study in mine}
+    known = {
+        study.token: study
+        for study in RecruitedStudy.objects.filter(requester=requester, token__in=tokens)
+    }
     if missing := [token for token in tokens if token not in known]:
         raise ChannelDoesNotExist(missing[0])
     return tuple(known.values())

@@ -138,16 +138,16 @@ def disassociate_qualification(requester: Requester, parameters: Parameters) -> 
     worker, reason = find_worker(parameters["WorkerId"]), parameters["Reason"]
     requests.disassociate(qualification_type=qualification_type, worker=worker, reason=reason)
     if reason:
-        text = requests.revocation_message(qualification_type, reason)
-        message_participant(requester, worker, *text)
+        message_participant(
+            requester, worker, *requests.revocation_message(qualification_type, reason)
+        )
     return {}
 
 
 @operation("GetQualificationScore")
 def get_qualification_score(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
-    worker = find_worker(parameters["WorkerId"])
-    row = requests.find_qualification(qualification_type, worker)
+    row = requests.find_qualification(qualification_type, find_worker(parameters["WorkerId"]))
     return {"Qualification": qualification_output(row, qualification_type.public_id)}
 
 
@@ -236,8 +236,9 @@ def get_qualification_type(requester: Requester, parameters: Parameters) -> dict
     public_id = parameters["QualificationTypeId"]
     if system := find_system(public_id):
         return {"QualificationType": system_qualification_output(system)}
-    row = definitions.find_type(public_id)
-    return {"QualificationType": qualification_type_output(row, requester)}
+    return {
+        "QualificationType": qualification_type_output(definitions.find_type(public_id), requester)
+    }
 
 
 @operation("DeleteQualificationType")

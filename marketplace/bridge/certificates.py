@@ -60,8 +60,7 @@ def prepare_authority(folder: Path) -> tuple[Authority, Path]:
 def server_context(authority: Authority) -> ssl.SSLContext:
     """TLS under Amazon's two names; the key lives as long as this process."""
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = issue_certificate(authority, key, list(AMAZON_HOSTS))
-    pem = Authority(key, certificate).pem()
+    pem = Authority(key, issue_certificate(authority, key, list(AMAZON_HOSTS))).pem()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     with TemporaryDirectory() as folder:  # readable by its owner only
@@ -136,8 +135,7 @@ def _read(file: Path) -> Authority:
 
 
 def _write_new(file: Path, authority: Authority) -> Path:
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
         stream.write(authority.pem())
     return file
 

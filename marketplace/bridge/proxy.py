@@ -122,8 +122,9 @@ def _problem(marketplace: Marketplace) -> CodedText | None:
     if b"InvalidSignatureException" in text:  # an empty name was signed by nobody
         return None
     if b'"__type"' in text:
-        reason = "the marketplace there does not know of bridges: it needs a newer Assay."
-        return CodedText(reason, "too_old")
+        return CodedText(
+            "the marketplace there does not know of bridges: it needs a newer Assay.", "too_old"
+        )
     return CodedText(f"something else does (HTTP {answer.status}).", "not_a_marketplace")
 
 

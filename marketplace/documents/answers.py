@@ -62,8 +62,9 @@ class Ranges:
     otherwise: Decimal
 
     def value(self, score: Decimal) -> Decimal:
-        values = (value for low, high, value in self.ranges if low <= score <= high)
-        return next(values, self.otherwise)
+        return next(
+            (value for low, high, value in self.ranges if low <= score <= high), self.otherwise
+        )
 
 
 @dataclass(frozen=True)
@@ -237,8 +238,7 @@ def escaped(value: str) -> str:
 
 def read_answers(xml: str) -> list[tuple[str, str]]:
     """Name and readable text of each answer in a document of ours."""
-    root = fromstring(xml, forbid_dtd=True)
-    answers = [[part.text or "" for part in answer] for answer in root]
+    answers = [[part.text or "" for part in answer] for answer in fromstring(xml, forbid_dtd=True)]
     return [(parts[0], ", ".join(parts[1:])) for parts in answers if parts]
 
 
@@ -368,12 +368,10 @@ def _choice_complaint(question: FormQuestion, selection: Selection, count: int) 
         return _unanswered() if question.is_required else None
     if count < selection.minimum:
         text = _("Choose at least %(minimum)s; %(count)s chosen.")
-        values = {"minimum": selection.minimum, "count": count}
-        return CodedText(text % values, "too_few_choices")
+        return CodedText(text % {"minimum": selection.minimum, "count": count}, "too_few_choices")
     if count > selection.maximum:
         text = _("Choose at most %(maximum)s; %(count)s chosen.")
-        values = {"maximum": selection.maximum, "count": count}
-        return CodedText(text % values, "too_many_choices")
+        return CodedText(text % {"maximum": selection.maximum, "count": count}, "too_many_choices")
     return None
 
 

@@ -43,12 +43,14 @@ class FreeText:
         """What is wrong, in a sentence for the worker, or None."""
         if len(text) < self.minimum_length:
             sentence = _("Write at least %(minimum_length)s characters; there are %(n_text)s.")
-            values = {"minimum_length": self.minimum_length, "n_text": len(text)}
-            return CodedText(sentence % values, "too_short")
+            return CodedText(
+                sentence % {"minimum_length": self.minimum_length, "n_text": len(text)}, "too_short"
+            )
         if self.maximum_length is not None and len(text) > self.maximum_length:
             sentence = _("Write at most %(maximum_length)s characters; there are %(n_text)s.")
-            values = {"maximum_length": self.maximum_length, "n_text": len(text)}
-            return CodedText(sentence % values, "too_long")
+            return CodedText(
+                sentence % {"maximum_length": self.maximum_length, "n_text": len(text)}, "too_long"
+            )
         if self.is_numeric and (complaint := self._numeric_complaint(text)):
             return complaint
         failed = (pattern for pattern in self.patterns if not pattern.matches(text, budget))
@@ -187,8 +189,7 @@ def _lengths(element: Element | None) -> tuple[int, int | None]:
 def _pattern(element: Element) -> Pattern:
     flags = element.get("flags", "")
     complaint = element.get("errorText") or _("This is not in the form that is asked for.")
-    coded = CodedText(complaint, "wrong_form")
-    pattern = Pattern(element.get("regex", ""), coded, "i" in flags)
+    pattern = Pattern(element.get("regex", ""), CodedText(complaint, "wrong_form"), "i" in flags)
     if not pattern.expression:
         raise InvalidQuestion("AnswerFormatRegex must have a regex.", code="missing_regex")
     pattern.check()

@@ -318,8 +318,7 @@ def _child(root: Element, namespace: str, name: str) -> str:
 
 
 def _frame_height(root: Element) -> int:
-    namespace = root.tag[1:].split("}")[0]
-    text = _child(root, namespace, "FrameHeight").strip()
+    text = _child(root, root.tag[1:].split("}")[0], "FrameHeight").strip()
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) <= MAX_FRAME_HEIGHT):
         raise InvalidQuestion(
             f"FrameHeight must be a whole number of pixels from 0 to {MAX_FRAME_HEIGHT}.",

@@ -53,8 +53,7 @@ Status = Assignment.Status
 def accept_hit(*, worker: WorkerAccount, hit: Hit) -> Assignment:
     """Accept one of the HIT's assignments. They are counted under the HIT's lock, so the last one
     goes to exactly one worker."""
-    hit = Hit.objects.locked().get(pk=hit.pk)
-    return create_assignment(hit, worker, is_qualified=False)
+    return create_assignment(Hit.objects.locked().get(pk=hit.pk), worker, is_qualified=False)
 
 
 def accept_next(*, worker: WorkerAccount, hit_type: HitType) -> Assignment:
@@ -350,8 +349,9 @@ def take_late_answer(*, public_id: str, answer: str | None) -> Assignment | None
     if has_room and tally.own_status is None:
         hand_in_locked(assignment, hit, answer, now=now)
     else:
-        values = {"answer": answer, "received_at": now}
-        SurplusAnswer.objects.get_or_create(assignment=assignment, defaults=values)
+        SurplusAnswer.objects.get_or_create(
+            assignment=assignment, defaults={"answer": answer, "received_at": now}
+        )
     return assignment
 
 
@@ -362,8 +362,8 @@ def take_late_answer(*, public_id: str, answer: str | None) -> Assignment | None
 def let_recruiter_pay(hit_type: HitType) -> None:
     """From now on a recruiter pays for this HIT type; irreversible. Holds are released, except for
     assignments that workers of the marketplace have accepted."""
-    hits = Hit.objects.in_group(hit_type).order_by("pk")
-    list(hits.locked().values_list("pk", flat=True))  # before the type: who creates HITs holds it
+    # Before the type: whoever creates HITs holds it.
+    list(Hit.objects.in_group(hit_type).order_by("pk").locked().values_list("pk", flat=True))
     HitType.objects.filter(pk=hit_type.pk).update(paid_by=PaidBy.RECRUITER)
     hit_type.paid_by = PaidBy.RECRUITER
     now = clock.now()

@@ -246,8 +246,7 @@ def change_type(*, requester: Requester, public_id: str, hit_type: HitType) -> N
 
 @transaction.atomic
 def set_reviewing(*, requester: Requester, public_id: str, revert: bool) -> None:
-    now = clock.now()
-    hit = _lock_hit(requester, public_id, now=now)
+    hit = _lock_hit(requester, public_id, now=clock.now())
     before, after = Hit.Status.REVIEWABLE, Hit.Status.REVIEWING
     if revert:
         before, after = after, before

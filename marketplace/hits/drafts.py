@@ -75,8 +75,7 @@ def offered_seconds(assignment: Assignment) -> int:
     if assignment.extended_at is not None or assignment.paid_by == PaidBy.RECRUITER:
         return 0
     hit_type = assignment.hit.hit_type
-    percent = hit_type.requester.more_time_percent
-    return hit_type.assignment_duration_seconds * percent // 100
+    return hit_type.assignment_duration_seconds * hit_type.requester.more_time_percent // 100
 
 
 @transaction.atomic

@@ -57,8 +57,7 @@ def settle_due(hits: HitQuerySet, *, now: datetime, limit: int = MOST_IN_A_REQUE
 
 
 def _due_keys(hits: HitQuerySet, now: datetime, limit: int | None = None) -> list[int]:
-    due = hits.due(now).order_by("next_transition_at").values_list("pk", flat=True)
-    return list(due[:limit])
+    return list(hits.due(now).order_by("next_transition_at").values_list("pk", flat=True)[:limit])
 
 
 def is_due(hit: Hit, *, now: datetime) -> bool:
@@ -123,10 +122,9 @@ def _settle(key: int, *, now: datetime) -> None:
 
 
 def _abandon_overdue(hit: Hit, *, now: datetime) -> None:
-    overdue = Assignment.objects.on(hit).filter(
+    for assignment in Assignment.objects.on(hit).filter(
         status=Assignment.Status.ACCEPTED, deadline__lte=now
-    )
-    for assignment in overdue:
+    ):
         assignment.status = Assignment.Status.ABANDONED
         assignment.closed_at = assignment.deadline
         assignment.save(update_fields=["status", "closed_at"])
@@ -140,8 +138,7 @@ def _approve_overdue(hit: Hit, *, now: datetime) -> None:
     overdue = overdue.select_related("worker", "hit__hit_type", "hit__requester")
     for assignment in overdue.order_by("worker_id"):
         at = assignment.auto_approval_at or now
-        source = LedgerAccount.Kind.HELD
-        approve_and_pay(assignment=assignment, source=source, at=at)
+        approve_and_pay(assignment=assignment, source=LedgerAccount.Kind.HELD, at=at)
 
 
 def _status(hit: Hit, tally: Tally, *, now: datetime) -> Hit.Status:

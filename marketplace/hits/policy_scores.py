@@ -168,12 +168,14 @@ def read_parameters(policy: str, parameters: Sequence[Mapping[str, Any]]) -> Pol
             raise InvalidParameter(f"The parameter {name} is given twice.")
         by_name[name] = parameter
     _check_complete(policy, by_name)
-    values = {
-        name: PARAMETERS[policy][name].read(name, parameter["Values"] or [])
-        for name, parameter in by_name.items()
-        if name != ANSWER_KEY
-    }
-    return PolicyParameters(values, _answer_key(by_name.get(ANSWER_KEY)))
+    return PolicyParameters(
+        {
+            name: PARAMETERS[policy][name].read(name, parameter["Values"] or [])
+            for name, parameter in by_name.items()
+            if name != ANSWER_KEY
+        },
+        _answer_key(by_name.get(ANSWER_KEY)),
+    )
 
 
 def _check_complete(policy: str, parameters: Mapping[str, Any]) -> None:

@@ -72,9 +72,9 @@ def reject_assignment(*, requester: Requester, public_id: str, feedback: str) ->
 
 def find_assignment(requester: Requester, public_id: str) -> Assignment:
     """The requester's assignment, settled, whatever its status."""
-    now = clock.now()
-    hits = Hit.objects.of(requester).filter(assignments__public_id=public_id)
-    lifecycle.settle_due(hits, now=now)
+    lifecycle.settle_due(
+        Hit.objects.of(requester).filter(assignments__public_id=public_id), now=clock.now()
+    )
     rows = Assignment.objects.of(requester).filter(public_id=public_id)
     assignment = rows.select_related("worker", "hit").first()
     if assignment is None:
@@ -91,8 +91,7 @@ def _lock_assignment(
         raise AssignmentDoesNotExist(public_id)
     hit = Hit.objects.locked().get(pk=key)
     lifecycle.apply_time(hit, now=now)
-    assignment = Assignment.objects.on(hit).select_related("worker").get(public_id=public_id)
-    return assignment, hit
+    return Assignment.objects.on(hit).select_related("worker").get(public_id=public_id), hit
 
 
 def _require(assignment: Assignment, status: Status) -> None:
@@ -182,8 +181,10 @@ class Bonus:
 def send_bonus(*, requester: Requester, bonus: Bonus) -> BonusPayment:
     """Pay a bonus and its fee; a token never pays twice."""
     # By itself: what time does to the HIT pays others, and a HIT is locked before any money.
-    hits = Hit.objects.of(requester).filter(assignments__public_id=bonus.assignment_id)
-    lifecycle.settle_due(hits, now=clock.now())
+    lifecycle.settle_due(
+        Hit.objects.of(requester).filter(assignments__public_id=bonus.assignment_id),
+        now=clock.now(),
+    )
     return _pay(requester, bonus)
 
 

@@ -170,8 +170,7 @@ def _approve(assignment: Assignment, now: datetime, reason: str) -> str:
     if assignment.status == Status.APPROVED:
         return "Already approved"
     _require_submitted(assignment)
-    source = LedgerAccount.Kind.HELD
-    approve_and_pay(assignment=assignment, source=source, at=now, feedback=reason)
+    approve_and_pay(assignment=assignment, source=LedgerAccount.Kind.HELD, at=now, feedback=reason)
     return "Approved"
 
 
@@ -190,8 +189,7 @@ def _require_submitted(assignment: Assignment) -> None:
 
 def _extend(report: _Report, hit: Hit, parameters: PolicyParameters) -> None:
     def extend() -> str:
-        most = parameters.number("ExtendMaximumAssignments") or EXTEND_TO
-        if hit.max_assignments >= most:
+        if hit.max_assignments >= (parameters.number("ExtendMaximumAssignments") or EXTEND_TO):
             return f"Already has {hit.max_assignments} assignments"
         lengthen(hit, seconds=parameters.number("ExtendMinimumTimeInSeconds") or 0, now=report.now)
         add_assignments(hit, additional=1, now=report.now)

@@ -76,8 +76,9 @@ def shared_devices(requester: Requester, annotation_prefix: str) -> list[SharedT
         others = set().union(*(workers_of[digest] for digest in digests)) - {worker}
         if others:
             n_shared = sum(len(workers_of[digest]) > 1 for digest in digests)
-            names = tuple(sorted(others))
-            shared.append(SharedTrait(worker, DEVICE, n_shared, len(digests), names))
+            shared.append(
+                SharedTrait(worker, DEVICE, n_shared, len(digests), tuple(sorted(others)))
+            )
     return shared
 
 
@@ -91,12 +92,14 @@ MOST_ANSWERS = 20_000
 def shared_traits(requester: Requester, annotation_prefix: str) -> list[SharedTrait]:
     handed_in = Assignment.objects.of(requester).handed_in()
     mine = handed_in.filter(hit__requester_annotation__startswith=annotation_prefix)
-    rows = [
-        *shared_devices(requester, annotation_prefix),
-        *_payouts(mine.values_list("worker", flat=True).distinct()),
-        *_texts(mine),
-    ]
-    return sorted(rows, key=lambda row: (row.worker_id, row.trait))
+    return sorted(
+        [
+            *shared_devices(requester, annotation_prefix),
+            *_payouts(mine.values_list("worker", flat=True).distinct()),
+            *_texts(mine),
+        ],
+        key=lambda row: (row.worker_id, row.trait),
+    )
 
 
 def _payouts(workers: Iterable[Any]) -> Iterator[SharedTrait]:
@@ -123,8 +126,9 @@ def _texts(assignments: Any) -> Iterator[SharedTrait]:
         shared = [texts & common for texts in submissions if texts & common]
         if shared:
             others = set().union(*(workers_of[text] for texts in shared for text in texts))
-            names = tuple(sorted(others - {worker}))
-            yield SharedTrait(worker, TEXTS, len(shared), len(submissions), names)
+            yield SharedTrait(
+                worker, TEXTS, len(shared), len(submissions), tuple(sorted(others - {worker}))
+            )
 
 
 def _long_texts(answer: str) -> Iterator[str]:

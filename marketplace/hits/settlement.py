@@ -80,8 +80,7 @@ def count_assignments(hit: Hit, *, worker: WorkerAccount | None = None) -> Tally
         if status == Status.ACCEPTED:
             tally.next_deadline = _earliest((tally.next_deadline, row["deadline"]))
         if status == Status.SUBMITTED:
-            times = (tally.next_auto_approval, row["auto_approval"])
-            tally.next_auto_approval = _earliest(times)
+            tally.next_auto_approval = _earliest((tally.next_auto_approval, row["auto_approval"]))
         closed = [at for at in (tally.last_closed_at, row["closed"]) if at]
         tally.last_closed_at = max(closed, default=None)
         if row.get("own") and status not in Assignment.GIVEN_UP_STATUSES:

@@ -110,11 +110,10 @@ def requester_record(requester: Requester) -> RequesterRecord | None:
         n_approved += status == Assignment.Status.APPROVED
     if len(hourly) < FEWEST_WORKERS or not reviews:
         return None
-    usd = median(median(each) for each in hourly.values())
     return RequesterRecord(
         percent_approved=100 * n_approved // n_decided,
         median_review_seconds=max(0, round(median(reviews))),
-        usd_per_hour=usd.quantize(CENT),
+        usd_per_hour=median(median(each) for each in hourly.values()).quantize(CENT),
         n_decided=n_decided,
         n_workers=len(hourly),
     )

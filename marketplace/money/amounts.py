@@ -27,9 +27,9 @@ def parse_amount(text: str) -> Decimal:
         )
     amount_usd = Decimal(match[1])
     if amount_usd > LARGEST_AMOUNT_USD:
-        refusal = _("$%(amount)s is more than $%(largest)s at once.")
         raise InvalidAmount(
-            refusal % {"amount": f"{amount_usd:,}", "largest": f"{LARGEST_AMOUNT_USD:,}"},
+            _("$%(amount)s is more than $%(largest)s at once.")
+            % {"amount": f"{amount_usd:,}", "largest": f"{LARGEST_AMOUNT_USD:,}"},
             code="too_large",
         )
     return amount_usd

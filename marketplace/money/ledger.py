@@ -102,9 +102,8 @@ def pay_bonus(
     *, assignment: Assignment, amount_usd: Decimal, fee_usd: Decimal, at: datetime
 ) -> LedgerTransaction:
     _require_paid_here(assignment)
-    available = lock_accounts(assignment.hit.requester)[AccountKind.AVAILABLE]
     moves = {
-        available: -(amount_usd + fee_usd),
+        lock_accounts(assignment.hit.requester)[AccountKind.AVAILABLE]: -(amount_usd + fee_usd),
         earnings_account(assignment.worker): amount_usd,
     }
     if fee_usd:
@@ -169,8 +168,9 @@ def _balances_of(accounts: Sequence[LedgerAccount]) -> dict[LedgerAccount, Decim
 
 
 def held_for(hit: Hit) -> Decimal:
-    entries = LedgerEntry.objects.filter(transaction__hit=hit, account__kind=AccountKind.HELD)
-    total: Decimal | None = entries.aggregate(total=Sum("amount_usd"))["total"]
+    total: Decimal | None = LedgerEntry.objects.filter(
+        transaction__hit=hit, account__kind=AccountKind.HELD
+    ).aggregate(total=Sum("amount_usd"))["total"]
     return NOTHING if total is None else total.quantize(CENT)
 
 

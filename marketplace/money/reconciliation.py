@@ -78,9 +78,12 @@ def _unrecorded_deposits() -> Iterator[CodedText]:
 def _wrong_balances() -> Iterator[CodedText]:
     nothing = Value(Decimal("0.00"), output_field=LedgerEntry._meta.get_field("balance_usd"))
     before = Window(Lag("balance_usd"), partition_by=F("account"), order_by=F("id").asc())
-    entries = LedgerEntry.objects.filter(account__kind__in=REQUESTER_KINDS)
-    entries = entries.annotate(expected_usd=Round(Coalesce(before, nothing) + F("amount_usd"), 2))
-    for entry in entries.exclude(balance_usd=F("expected_usd")).select_related("account"):
+    for entry in (
+        LedgerEntry.objects.filter(account__kind__in=REQUESTER_KINDS)
+        .annotate(expected_usd=Round(Coalesce(before, nothing) + F("amount_usd"), 2))
+        .exclude(balance_usd=F("expected_usd"))
+        .select_related("account")
+    ):
         yield CodedText(
             f"Entry {entry.pk} of {entry.account} says {entry.balance_usd}, "
             f"not {entry.expected_usd:.2f}.",
@@ -89,8 +92,9 @@ def _wrong_balances() -> Iterator[CodedText]:
 
 
 def _overdrawn_accounts() -> Iterator[CodedText]:
-    accounts = LedgerAccount.objects.exclude(kind=LedgerAccount.Kind.OUTSIDE)
-    totals = accounts.annotate(total=Round(Sum("entries__amount_usd"), 2))
+    totals = LedgerAccount.objects.exclude(kind=LedgerAccount.Kind.OUTSIDE).annotate(
+        total=Round(Sum("entries__amount_usd"), 2)
+    )
     for account in totals.filter(total__lt=0).order_by("pk"):
         yield CodedText(
             f"{account} is overdrawn by {-account.total:.2f}.",
@@ -135,8 +139,9 @@ def _held_for_recruited() -> Iterator[CodedText]:
         filter=Q(ledger_transactions__entries__account__kind=LedgerAccount.Kind.HELD),
     )
     hits = Hit.objects.filter(hit_type__paid_by=PaidBy.RECRUITER).annotate(held=Round(held, 2))
-    rows = hits.filter(~Exists(open_here), held__gt=0).order_by("pk")
-    for public_id, held_usd in rows.values_list("public_id", "held"):
+    for public_id, held_usd in (
+        hits.filter(~Exists(open_here), held__gt=0).order_by("pk").values_list("public_id", "held")
+    ):
         yield CodedText(
             f"${held_usd:.2f} is held for HIT {public_id}, which a recruiter pays for.",
             "recruiter_hold",

@@ -98,8 +98,9 @@ def reverse_deposit(*, deposit: Deposit, reason: str, user: User | None = None) 
             requester=requester, amount_usd=deposit.amount_usd, at=now
         )
     except InsufficientFunds as error:
-        available_usd = ledger.balance_of(ledger.available_account(requester))
-        raise DepositSpent(deposit.amount_usd, available_usd) from error
+        raise DepositSpent(
+            deposit.amount_usd, ledger.balance_of(ledger.available_account(requester))
+        ) from error
     deposit.save(update_fields=["reversal"])
     note(
         "requester.reverse_deposit",
@@ -135,9 +136,9 @@ def find_requester(public_id: str) -> Requester:
 
 def _check_amount(amount_usd: Decimal) -> None:
     if not amount_usd.is_finite() or not CENT <= amount_usd <= LARGEST_AMOUNT_USD:
-        refusal = _("A deposit is at least $%(least)s and at most $%(largest)s, not %(amount)s.")
         raise InvalidAmount(
-            refusal % {"least": CENT, "largest": f"{LARGEST_AMOUNT_USD:,}", "amount": amount_usd},
+            _("A deposit is at least $%(least)s and at most $%(largest)s, not %(amount)s.")
+            % {"least": CENT, "largest": f"{LARGEST_AMOUNT_USD:,}", "amount": amount_usd},
             code="out_of_range",
         )
     if amount_usd != amount_usd.quantize(CENT):
@@ -193,13 +194,15 @@ def offered_methods() -> dict[str, str]:
 
 
 def choose_method(*, worker: WorkerAccount, method: str, details: str) -> PayoutMethod:
-    values = {
-        "method": method,
-        "encrypted_details": encrypt(details.strip()),
-        "details_seal": seal_of(details),
-        "changed_at": clock.now(),
-    }
-    chosen, _ = PayoutMethod.objects.update_or_create(worker=worker, defaults=values)
+    chosen, _ = PayoutMethod.objects.update_or_create(
+        worker=worker,
+        defaults={
+            "method": method,
+            "encrypted_details": encrypt(details.strip()),
+            "details_seal": seal_of(details),
+            "changed_at": clock.now(),
+        },
+    )
     return chosen
 
 
@@ -244,8 +247,9 @@ def make_batch(*, user: User | None = None, minimum_usd: Decimal = CENT) -> Payo
     """Take all earnings of at least this amount; None if there are none."""
     now = clock.now()
     ledger.lock_payouts()
-    accounts = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS)
-    totals = accounts.annotate(total_usd=Round(Sum("entries__amount_usd"), 2))
+    totals = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS).annotate(
+        total_usd=Round(Sum("entries__amount_usd"), 2)
+    )
     earned = totals.filter(total_usd__gte=max(minimum_usd, CENT))
     due = [
         (account.worker, account.total_usd.quantize(CENT))
@@ -264,8 +268,9 @@ def make_batch(*, user: User | None = None, minimum_usd: Decimal = CENT) -> Payo
 
 def earned_and_not_taken() -> Decimal:
     """Earnings that are in no batch."""
-    accounts = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS)
-    total = accounts.aggregate(total=Sum("entries__amount_usd"))["total"]
+    total = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS).aggregate(
+        total=Sum("entries__amount_usd")
+    )["total"]
     return ledger.NOTHING if total is None else Decimal(total).quantize(CENT)
 
 
@@ -298,8 +303,7 @@ def _method(payout: Payout) -> tuple[str, str]:
 
 def note_export(batch: PayoutBatch, *, user: User | None = None) -> None:
     """Record the batch's first download."""
-    now = clock.now()
-    if PayoutBatch.objects.filter(pk=batch.pk, exported_at=None).update(exported_at=now):
+    if PayoutBatch.objects.filter(pk=batch.pk, exported_at=None).update(exported_at=clock.now()):
         note("payouts.export", subject=str(batch.pk), user=user, detail=_facts(batch))
 
 
@@ -307,9 +311,11 @@ def note_export(batch: PayoutBatch, *, user: User | None = None) -> None:
 def mark_paid(payouts: Iterable[Payout], *, user: User | None = None) -> int:
     """Mark these as paid; return how many were not yet."""
     now = clock.now()
-    keys = [payout.pk for payout in payouts]
-    rows = Payout.objects.select_for_update(no_key=True, of=("self",)).filter(pk__in=keys)
-    unpaid = list(rows.filter(paid_at=None).order_by("pk"))
+    unpaid = list(
+        Payout.objects.select_for_update(no_key=True, of=("self",))
+        .filter(pk__in=[payout.pk for payout in payouts], paid_at=None)
+        .order_by("pk")
+    )
     for payout in unpaid:
         ledger.pay_out(amount_usd=payout.amount_usd, at=now)
         payout.paid_at = now

@@ -48,8 +48,9 @@ def post(notification: Notification, *, now: datetime) -> None:
     path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
     body = notification.body.encode()
     headers = {"Content-Type": "application/json", "User-Agent": "Assay"}
-    secret = webhook_secret(notification.requester)
-    headers |= signed_headers(secret, notification.event_doc_id, body, now=now)
+    headers |= signed_headers(
+        webhook_secret(notification.requester), notification.event_doc_id, body, now=now
+    )
     connection = _Pinned(parts.hostname or "", parts.port or 443, timeout=CONNECT_SECONDS)
     try:
         connection.connect()
@@ -136,10 +137,9 @@ def send_due(now: datetime) -> int:
 
 
 def _send(notification: Notification, *, now: datetime) -> bool:
-    unclaimed = Notification.objects.filter(
+    if not Notification.objects.filter(
         pk=notification.pk, next_attempt_at=notification.next_attempt_at
-    )
-    if not unclaimed.update(next_attempt_at=now + CLAIMED_FOR):
+    ).update(next_attempt_at=now + CLAIMED_FOR):
         return False
     notification.attempts += 1
     try:

@@ -181,8 +181,7 @@ def send_test_event(
     undeliverable."""
     check_specification(requester, specification)
     require_deliverable(specification.transport)
-    now = clock.now()
-    event = _event(event_type, now, new_entity_id(), new_entity_id())
+    event = _event(event_type, clock.now(), new_entity_id(), new_entity_id())
     if event_type in ASSIGNMENT_EVENTS:
         event["AssignmentId"] = new_entity_id()
     _post(requester, specification, event_type, event)
@@ -201,10 +200,9 @@ def check_specification(requester: Requester, specification: NotificationSetting
 
 
 def _event(event_type: str, at: datetime, hit_id: str, hit_type_id: str) -> dict[str, str]:
-    stamp = f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     return {
         "EventType": event_type,
-        "EventTimestamp": stamp,
+        "EventTimestamp": f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
         "HITId": hit_id,
         "HITTypeId": hit_type_id,
     }

@@ -132,8 +132,9 @@ def _make(requester: Requester, *, renew: bool) -> str:
 
 @transaction.atomic
 def reencrypt_webhook_secrets() -> int:
-    rows = Requester.objects.exclude(encrypted_webhook_secret="")
-    return reencrypt_column(rows, "encrypted_webhook_secret")
+    return reencrypt_column(
+        Requester.objects.exclude(encrypted_webhook_secret=""), "encrypted_webhook_secret"
+    )
 
 
 # Letters and signs of which nothing is seen, though Python prints them.

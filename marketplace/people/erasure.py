@@ -57,8 +57,9 @@ def seal_submissions_of(worker: WorkerAccount) -> None:
     uncharged = {session.pk: _uncharged(session) for session in sessions}
     holding = set(sessions.holding_places().values_list("pk", flat=True))
     for session in sessions:
-        charges = RecruiterCharge.objects.filter(session=session)
-        for charge in charges.filter(external_id=session.submission_id[:100]):
+        for charge in RecruiterCharge.objects.filter(
+            session=session, external_id=session.submission_id[:100]
+        ):
             charge.external_id = f"erased:{charge.pk}"
             charge.save(update_fields=["external_id"])
         RecruiterEvent.objects.filter(

@@ -95,8 +95,7 @@ def block_worker(*, requester: Requester, worker_id: str, reason: str) -> None:
     """Accept no more work from this worker, who is informed once. Accepted work may be finished
     and is paid. The protocol promises that the worker does not read the reason."""
     worker = find_worker(worker_id)
-    blocks = WorkerBlock.objects.filter(requester=requester)
-    if blocks.count() >= MOST_BLOCKS:
+    if WorkerBlock.objects.filter(requester=requester).count() >= MOST_BLOCKS:
         raise InvalidParameter(f"A requester can block at most {MOST_BLOCKS:,} workers.")
     _, is_new = WorkerBlock.objects.update_or_create(
         requester=requester,

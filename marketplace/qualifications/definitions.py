@@ -84,8 +84,10 @@ def _values_of(row: QualificationRequirement) -> RequirementValues:
 def check_types(requirements: Sequence[RequirementValues]) -> dict[str, QualificationType]:
     """The required qualification types by id. Raises an error if one cannot be required."""
     ids = {each.type_id for each in requirements if find_system(each.type_id) is None}
-    rows = QualificationType.objects.filter(public_id__in=ids) if ids else ()
-    types = {row.public_id: row for row in rows}
+    types = {
+        row.public_id: row
+        for row in (QualificationType.objects.filter(public_id__in=ids) if ids else ())
+    }
     for public_id in sorted(ids):
         if public_id not in types or types[public_id].deleted_at:
             raise QualificationTypeDoesNotExist(public_id)
@@ -218,10 +220,9 @@ def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
             "This operation can be called with a status of: Active,Inactive"
         )
     now = clock.now()
-    open_requests = qualification_type.requests.filter(
+    for request in qualification_type.requests.filter(
         status__in=QualificationRequest.OPEN_STATUSES
-    )
-    for request in open_requests.select_for_update(no_key=True):  # one may be granted right now
+    ).select_for_update(no_key=True):  # one may be granted right now
         requests.refuse(request, reason="This qualification was withdrawn.", at=now)
     qualification_type.deleted_at = now
     qualification_type.save(update_fields=["deleted_at"])

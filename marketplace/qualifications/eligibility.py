@@ -267,8 +267,7 @@ def _compare(
 ) -> Unmet | None:
     is_held, value = _value(row, record, qualifications)
     locales = [Locale(*locale) for locale in row.locale_values]
-    required = locales or row.integer_values
-    if meets(row.comparator, is_held=is_held, value=value, required=required):
+    if meets(row.comparator, is_held=is_held, value=value, required=locales or row.integer_values):
         return None
     if is_earned and row.comparator != "DoesNotExist":
         return _unearned(row, is_held)
@@ -337,8 +336,7 @@ def _reason(row: QualificationRequirement, is_held: bool, value: int | Locale | 
     places = [Locale(*locale) for locale in row.locale_values]
     if row.system_id == LOCALE_ID and places:
         return place_reason(row.comparator, places, value if isinstance(value, Locale) else None)
-    values = ", ".join(map(str, places or row.integer_values))
-    phrase = str(PHRASES[row.comparator]).format(values)
+    phrase = str(PHRASES[row.comparator]).format(", ".join(map(str, places or row.integer_values)))
     if not is_held:
         reason = _("“%(name)s” must be %(phrase)s; you do not have it.")
     elif value is None:

@@ -73,8 +73,10 @@ def disassociate(
 
 
 def revocation_message(qualification_type: QualificationType, reason: str) -> tuple[str, str]:
-    text = f"You no longer have the qualification “{qualification_type.name}”: {reason}"
-    return "A qualification of yours was revoked", text
+    return (
+        "A qualification of yours was revoked",
+        f"You no longer have the qualification “{qualification_type.name}”: {reason}",
+    )
 
 
 def grant(
@@ -102,8 +104,9 @@ def find_qualification(
     qualification_type: QualificationType, worker: WorkerAccount, *, lock: bool = False
 ) -> Qualification:
     """The worker's qualification of this type. Raises an error if it is revoked."""
-    rows = Qualification.objects.filter(qualification_type=qualification_type, worker=worker)
-    rows = rows.select_related("worker")
+    rows = Qualification.objects.filter(
+        qualification_type=qualification_type, worker=worker
+    ).select_related("worker")
     qualification = (rows.select_for_update(no_key=True, of=("self",)) if lock else rows).first()
     if qualification is None:
         raise QualificationDoesNotExist
@@ -133,16 +136,19 @@ def why_not_request(
     if qualification_type.deleted_at or qualification_type.status != "Active":
         return CodedText(_("This qualification can't be requested."), "not_requestable")
     if is_earned(qualification_type):
-        text = _("This qualification can't be requested: it is given for work.")
-        return CodedText(text, "earned_by_work")
+        return CodedText(
+            _("This qualification can't be requested: it is given for work."), "earned_by_work"
+        )
     mine = QualificationRequest.objects.filter(qualification_type=qualification_type, worker=worker)
     expire_overdue(worker, now=now)
     if mine.filter(status=Status.STARTED).exists():
-        text = _("You are taking the test for this qualification already.")
-        return CodedText(text, "test_started")
+        return CodedText(
+            _("You are taking the test for this qualification already."), "test_started"
+        )
     if mine.filter(status=Status.SUBMITTED).exists():
-        text = _("Your request for this qualification is waiting for a decision.")
-        return CodedText(text, "request_waiting")
+        return CodedText(
+            _("Your request for this qualification is waiting for a decision."), "request_waiting"
+        )
     return _refusal_of_repetition(qualification_type, mine.order_by("-pk").first(), worker, now)
 
 
@@ -168,8 +174,7 @@ def request_qualification(
         submitted_at=None if qualification_type.test else now,
     )
     if qualification_type.test:
-        seconds = qualification_type.test_duration_seconds or 0
-        request.deadline = now + timedelta(seconds=seconds)
+        request.deadline = now + timedelta(seconds=qualification_type.test_duration_seconds or 0)
     try:
         with transaction.atomic():
             request.save(force_insert=True)
@@ -198,16 +203,14 @@ def submit_test(*, request: QualificationRequest, answer: str) -> QualificationR
 
 def expire_overdue(worker: WorkerAccount, *, now: datetime) -> None:
     """Expire the worker's overdue tests."""
-    overdue = QualificationRequest.objects.filter(
+    QualificationRequest.objects.filter(
         worker=worker, status=Status.STARTED, deadline__lte=now
-    )
-    overdue.update(status=Status.EXPIRED, decided_at=now)
+    ).update(status=Status.EXPIRED, decided_at=now)
 
 
 @transaction.atomic
 def accept_request(*, requester: Requester, public_id: str, value: int | None) -> None:
-    request = _find_pending(requester, public_id)
-    _grant(request, value=value, at=clock.now())
+    _grant(_find_pending(requester, public_id), value=value, at=clock.now())
 
 
 @transaction.atomic

@@ -117,8 +117,9 @@ def value_sentence(
         )
         phrases = "; ".join(mark.phrase for mark in marks)
         return CodedText(text % {**names, "mark": phrases}, "value_too_low")
-    text = _("You now have the qualification “%(name)s”, with the value %(value)s.")
-    return CodedText(text % names, "granted")
+    return CodedText(
+        _("You now have the qualification “%(name)s”, with the value %(value)s.") % names, "granted"
+    )
 
 
 def latest_result(
@@ -156,8 +157,10 @@ def _explained(request: QualificationRequest) -> tuple[ExplainedAnswer, ...]:
 
 
 def _chosen(question: FormQuestion, selections: Sequence[str]) -> str:
-    options = question.selection.options if question.selection else ()
-    texts = {option.identifier: option.text for option in options}
+    texts = {
+        option.identifier: option.text
+        for option in (question.selection.options if question.selection else ())
+    }
     return ", ".join(texts.get(each, each) for each in selections) or _("no answer")
 
 

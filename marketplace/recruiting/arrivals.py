@@ -273,9 +273,11 @@ def _ids(visit: Visit) -> dict[str, str]:
 
 
 def _not_sent(connection: RecruiterConnection, problem: NotVerified) -> ParticipantUnknown:
-    text = _("%(recruiter)s did not send this: %(problem)s Open the study from there again.")
-    text = text % {"recruiter": connection.name, "problem": problem}
-    return ParticipantUnknown(text, code="not_sent")
+    return ParticipantUnknown(
+        _("%(recruiter)s did not send this: %(problem)s Open the study from there again.")
+        % {"recruiter": connection.name, "problem": problem},
+        code="not_sent",
+    )
 
 
 def _not_asked(connection: RecruiterConnection) -> ParticipantUnknown:
@@ -334,8 +336,9 @@ def study_at(
     elif assignment_id:
         rows = RecruitedStudy.objects.filter(sessions__items__assignment__public_id=assignment_id)
     else:
-        rows = RecruitedStudy.objects.filter(hit_type__public_id=hit_type_id)
-        rows = rows.filter(hit_type__paid_by=PaidBy.RECRUITER)
+        rows = RecruitedStudy.objects.filter(
+            hit_type__public_id=hit_type_id, hit_type__paid_by=PaidBy.RECRUITER
+        )
     return rows.select_related("connection").order_by("-pk").first()
 
 

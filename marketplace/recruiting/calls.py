@@ -81,8 +81,10 @@ def price_bonus(*, study: RecruitedStudy, worker_id: str, bonus: Decimal) -> Cos
             session.study.external_id, [Bonus(session.submission_id, bonus)]
         )
     except (RecruiterProblem, ValueError) as problem:
-        text = _("What the bonus costs was not heard: {problem}")
-        raise InvalidParameter(text.format(problem=problem), code="unknown_price") from problem
+        raise InvalidParameter(
+            _("What the bonus costs was not heard: {problem}").format(problem=problem),
+            code="unknown_price",
+        ) from problem
     study.quoted_bonus, study.quoted_bonus_cost = bonus, prepared.total
     study.save(update_fields=["quoted_bonus", "quoted_bonus_cost"])
     return Cost(prepared.total, prepared.currency)
@@ -179,15 +181,15 @@ def request_action(
     held.action, held.action_values = wanted
     held.action_number, held.problem = held.action_number + 1, ""
     held.action_token = request_token
-    columns = ["action", "action_values", "action_number", "action_token", "problem"]
-    held.save(update_fields=columns)
+    held.save(update_fields=["action", "action_values", "action_number", "action_token", "problem"])
     request_job(kind=ACT, arguments={"study": held.pk, "number": held.action_number})
     return held
 
 
 def perform_connection(connection_id: int) -> None:
-    rows = RecruiterConnection.objects.select_related("requester")
-    connection = rows.filter(pk=connection_id).first()
+    connection = (
+        RecruiterConnection.objects.select_related("requester").filter(pk=connection_id).first()
+    )
     if connection is not None:
         try_offer(connection=connection)
 
@@ -229,8 +231,9 @@ def _held(study_id: int) -> RecruitedStudy:
 
 def _check(study: RecruitedStudy, action: str) -> None:
     if not study.connection.encrypted_token:
-        text = _("This connection has no token: connect it first.")
-        raise InvalidParameter(text, code="disconnected")
+        raise InvalidParameter(
+            _("This connection has no token: connect it first."), code="disconnected"
+        )
     if study.state not in POSSIBLE[Action(action)]:
         text = _("The study is not in a state for this: {state}.")
         raise InvalidParameter(text.format(state=study.get_state_display()), code="wrong_state")
@@ -239,8 +242,9 @@ def _check(study: RecruitedStudy, action: str) -> None:
 
 
 def _end(study: RecruitedStudy, problem: str) -> None:
-    rows = RecruitedStudy.objects.filter(pk=study.pk, action_number=study.action_number)
-    rows.update(action="", action_values={}, problem=problem)
+    RecruitedStudy.objects.filter(pk=study.pk, action_number=study.action_number).update(
+        action="", action_values={}, problem=problem
+    )
 
 
 # A recruiter's news: received, verified and written down once, followed later by asking.
@@ -353,9 +357,9 @@ def call_recruiters() -> Called:
                 _call(connection, recruiter, called)
         except Exception as error:
             logger.exception("recruiter '%s' (%s) cannot be called", connection, connection.pk)
-            name = type(error).__name__
-            text = _("{recruiter} cannot be called ({error}): the site's log has the rest.")
-            text = text.format(recruiter=connection, error=name)
+            text = _("{recruiter} cannot be called ({error}): the site's log has the rest.").format(
+                recruiter=connection, error=type(error).__name__
+            )
             called.problems += (CodedText(text, code="cannot_be_called"),)
     return called
 

@@ -138,12 +138,16 @@ def _charge_the_rest(study: RecruitedStudy, kind: RecruiterCharge.Kind, cost: Co
     if rest <= 0:
         charges.filter(external_id=_rest_of(study)).delete()
         return
-    facts = {"amount": rest, "currency": cost.currency, "created_at": clock.now()}
     RecruiterCharge.objects.update_or_create(
         connection=study.connection,
         kind=kind,
         external_id=_rest_of(study),
-        defaults=facts | {"study": study},
+        defaults={
+            "study": study,
+            "amount": rest,
+            "currency": cost.currency,
+            "created_at": clock.now(),
+        },
     )
 
 
@@ -193,5 +197,4 @@ def _approved(connection: RecruiterConnection) -> QuerySet[Session]:
     approvals = Intent.objects.filter(session=OuterRef("pk"), kind=Intent.Kind.APPROVE)
     open_ones = approvals.exclude(state__in=[Intent.State.DONE, Intent.State.REFUSED])
     approved = Session.objects.filter(connection=connection, state=Session.State.APPROVED)
-    posted = approved.exclude(study__external_id="")
-    return posted.filter(~Exists(open_ones))
+    return approved.exclude(study__external_id="").filter(~Exists(open_ones))

@@ -93,8 +93,9 @@ def keep_turn() -> None:
 
 
 def _busy(name: str) -> str:
-    text = _("Another process calls {recruiter} at the moment. Try again in a minute.")
-    return text.format(recruiter=name)
+    return _("Another process calls {recruiter} at the moment. Try again in a minute.").format(
+        recruiter=name
+    )
 
 
 # One thing after another at a recruiter: one that fails each time holds up no other, and a
@@ -234,8 +235,9 @@ def connect_prolific(
     name gets the new token."""
     _require_same_workspace(requester, name, workspace)
     if not token.isascii() or not token.isprintable() or " " in token:
-        text = _("A token is one word of letters, digits and signs: copy it anew.")
-        raise InvalidParameter(text, code="bad_token")
+        raise InvalidParameter(
+            _("A token is one word of letters, digits and signs: copy it anew."), code="bad_token"
+        )
     recruiter = _prolific(token, workspace)
     try:
         account = recruiter.check_credentials()
@@ -303,8 +305,9 @@ def try_offer(*, connection: RecruiterConnection) -> None:
 
 def _end_offer(connection: RecruiterConnection, offered: str, problem: str) -> None:
     # Only this offer: another that was made meanwhile is tried next.
-    rows = RecruiterConnection.objects.filter(pk=connection.pk, encrypted_offer=offered)
-    rows.update(encrypted_offer="", problem=problem)
+    RecruiterConnection.objects.filter(pk=connection.pk, encrypted_offer=offered).update(
+        encrypted_offer="", problem=problem
+    )
 
 
 def disconnect(*, connection: RecruiterConnection) -> None:
@@ -343,8 +346,9 @@ def refuse_waiting_bonuses(connection: RecruiterConnection) -> None:
 def required_recruiter(connection: RecruiterConnection) -> Prolific:
     recruiter = recruiter_of(connection)
     if recruiter is None:
-        text = _("This connection has no token: connect it first.")
-        raise InvalidParameter(text, code="disconnected")
+        raise InvalidParameter(
+            _("This connection has no token: connect it first."), code="disconnected"
+        )
     return recruiter
 
 
@@ -354,14 +358,16 @@ def recruiter_of(connection: RecruiterConnection, *, is_hurried: bool = False) -
         return None
     token, workspace = decrypt(connection.encrypted_token), connection.settings["workspace"]
     stored = connection.encrypted_webhook_secret
-    secret = decrypt(stored) if stored else ""
-    return _prolific(token, workspace, webhook_secret=secret, is_hurried=is_hurried)
+    return _prolific(
+        token, workspace, webhook_secret=decrypt(stored) if stored else "", is_hurried=is_hurried
+    )
 
 
 def _require_same_workspace(requester: Requester, name: str, workspace: str) -> None:
     # A connection's studies are in its workspace, and their decisions are sent there.
-    known = RecruiterConnection.objects.filter(requester=requester, kind=Kind.PROLIFIC, name=name)
-    connection = known.first()
+    connection = RecruiterConnection.objects.filter(
+        requester=requester, kind=Kind.PROLIFIC, name=name
+    ).first()
     if connection is None or connection.settings.get("workspace", workspace) == workspace:
         return
     if connection.studies.exclude(external_id="").exists():

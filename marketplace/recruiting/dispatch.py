@@ -158,16 +158,14 @@ def _decide(intent: Intent, found: Submission, recruiter: Prolific) -> None:
 def _refuse_rejection(intent: Intent, found: Submission, why: str) -> None:
     follow_submission(intent.session, found)
     if found.state == SubmissionState.TIMED_OUT:
-        basis = intent.basis | {TIMED_OUT: True}
-        Intent.objects.filter(pk=intent.pk).update(basis=basis)
+        Intent.objects.filter(pk=intent.pk).update(basis=intent.basis | {TIMED_OUT: True})
     note(intent, State.REFUSED, why)
 
 
 def _refuse_approval(intent: Intent, found: Submission, why: str) -> None:
     if found.state == SubmissionState.REJECTED:
         # Whoever sends it again after this knows that it was rejected there.
-        basis = intent.basis | {"was_rejected": True}
-        Intent.objects.filter(pk=intent.pk).update(basis=basis)
+        Intent.objects.filter(pk=intent.pk).update(basis=intent.basis | {"was_rejected": True})
     note_refused(intent, why)
 
 
@@ -186,8 +184,7 @@ def _has_come(intent: Intent) -> bool:
 def _withdraw_rejection(intent: Intent) -> None:
     # Whoever decides holds the session first, too.
     Session.objects.select_for_update(no_key=True).filter(pk=intent.session_id).first()
-    rows = Intent.objects.filter(pk=intent.pk, state=State.WRITTEN)
-    if rows.delete()[0]:
+    if Intent.objects.filter(pk=intent.pk, state=State.WRITTEN).delete()[0]:
         rejected = Session.objects.filter(pk=intent.session_id, state=Session.State.REJECTED)
         rejected.update(state=Session.State.FINISHED)
 
@@ -246,8 +243,7 @@ def _decided(intent: Intent) -> None:
 def _verdict(intent: Intent, found: Submission) -> Verdict:
     if intent.kind == Kind.REJECT:
         by_default = intent.session.connection.settings.get("rejection_category", "OTHER")
-        category = intent.basis.get("category", by_default)
-        return Rejection(intent.text, RejectionCategory(category))
+        return Rejection(intent.text, RejectionCategory(intent.basis.get("category", by_default)))
     return Reversal() if found.state == SubmissionState.REJECTED else Approval()
 
 
@@ -334,8 +330,7 @@ def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
         return
     _settle_as(held, was_done=was_done)
     held.refresh_from_db(fields=["basis"])
-    basis = held.basis | {"was_said_done": was_done}
-    Intent.objects.filter(pk=held.pk).update(basis=basis)
+    Intent.objects.filter(pk=held.pk).update(basis=held.basis | {"was_said_done": was_done})
 
 
 def _settle_as(held: Intent, *, was_done: bool) -> None:
@@ -343,16 +338,19 @@ def _settle_as(held: Intent, *, was_done: bool) -> None:
         _send_again(held)
         return
     if held.state != State.UNCERTAIN:
-        text = _("This is not uncertain: it is {state}.")
-        raise InvalidParameter(text.format(state=held.state), code="not_uncertain")
+        raise InvalidParameter(
+            _("This is not uncertain: it is {state}.").format(state=held.state),
+            code="not_uncertain",
+        )
     if held.kind == Kind.DOUBT:
         settle_doubt(doubt=held, is_left=was_done)
     elif not was_done:
         if held.kind == Kind.BONUS and may_still_show(held):
-            text = _("Whether it was paid shows within an hour: say so after {time} UTC.")
             shown_at = (held.sent_at or clock.now()) + SHOWN_WITHIN
-            at = f"{shown_at.astimezone(UTC):%H:%M}"
-            raise InvalidParameter(text.format(time=at), code="may_still_show")
+            text = _("Whether it was paid shows within an hour: say so after {time} UTC.")
+            raise InvalidParameter(
+                text.format(time=f"{shown_at.astimezone(UTC):%H:%M}"), code="may_still_show"
+            )
         note(held, State.WRITTEN)
     else:
         _note_done(held)
@@ -375,8 +373,7 @@ def _send_again(refused: Intent) -> None:
     finished.update(state=DECIDED[Kind(refused.kind)])
     rows = Intent.objects.filter(pk=refused.pk, state=State.REFUSED)
     # Of an approval that was refused for another reason nobody has said what else was done there.
-    overrides = {"overrides": True} if "was_rejected" in refused.basis else {}
-    basis = refused.basis | overrides
+    basis = refused.basis | ({"overrides": True} if "was_rejected" in refused.basis else {})
     rows.update(state=State.WRITTEN, problem="", done_at=None, sent_at=None, basis=basis)
 
 

@@ -71,11 +71,13 @@ def filters_of(lines: Iterable[str]) -> tuple[Filter, ...]:
     filters = tuple(map(filter_of, lines))
     names = [one.filter_id for one in filters]
     if len(names) > MOST_FILTERS:
-        text = _("A study has at most %(n)s filters.") % {"n": MOST_FILTERS}
-        raise InvalidParameter(text, code="too_many_filters")
+        raise InvalidParameter(
+            _("A study has at most %(n)s filters.") % {"n": MOST_FILTERS}, code="too_many_filters"
+        )
     if twice := next((name for name in names if names.count(name) > 1), None):
-        text = _("The filter %(name)s is there twice.") % {"name": twice}
-        raise InvalidParameter(text, code="repeated_filter")
+        raise InvalidParameter(
+            _("The filter %(name)s is there twice.") % {"name": twice}, code="repeated_filter"
+        )
     return filters
 
 
@@ -86,12 +88,16 @@ def filter_of(line: str) -> Filter:
         text = _("A filter is a name and its values, as in age = 18..65, not “%(line)s”.")
         raise InvalidParameter(text % {"line": line[:80]}, code="bad_filter")
     if name == EXCLUDING:
-        text = _("Whose participants may not come is said by naming those studies.")
-        raise InvalidParameter(text, code="excluding_filter")
+        raise InvalidParameter(
+            _("Whose participants may not come is said by naming those studies."),
+            code="excluding_filter",
+        )
     if name.startswith("custom_"):
         # They list participants, whose ids are kept with their sessions and nowhere else.
-        text = _("The filter %(name)s lists participants: set it at the recruiter.")
-        raise InvalidParameter(text % {"name": name}, code="listing_filter")
+        raise InvalidParameter(
+            _("The filter %(name)s lists participants: set it at the recruiter.") % {"name": name},
+            code="listing_filter",
+        )
     if ends := RANGE.fullmatch(right):
         return _range(name, *ends.groups())
     return Filter(name, values=tuple(one.strip() for one in right.split(",") if one.strip()))
@@ -100,8 +106,9 @@ def filter_of(line: str) -> Filter:
 def _range(name: str, lower: str | None, upper: str | None) -> Filter:
     low, high = (None if end is None else Decimal(end) for end in (lower, upper))
     if (low is None and high is None) or (low is not None and high is not None and low > high):
-        text = _("The range of the filter %(name)s is empty.") % {"name": name}
-        raise InvalidParameter(text, code="empty_range")
+        raise InvalidParameter(
+            _("The range of the filter %(name)s is empty.") % {"name": name}, code="empty_range"
+        )
     return Filter(name, lower=low, upper=high)
 
 
@@ -202,8 +209,7 @@ def send_draft(*, study: RecruitedStudy) -> Cost:
             posted = _posted(recruiter, study).id
             # Whoever disconnects and connects again meanwhile lets another process draft it.
             require_turn()
-            rows = RecruitedStudy.objects.filter(pk=study.pk, external_id="")
-            rows.update(external_id=posted)
+            RecruitedStudy.objects.filter(pk=study.pk, external_id="").update(external_id=posted)
             study.refresh_from_db(fields=["external_id"])
     except RecruiterProblem as problem:
         raise InvalidParameter(str(problem), code=problem.code) from problem
@@ -252,14 +258,17 @@ def _check(
     if not 0 <= places <= MOST_PLACES:
         raise InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"})
     if values.minutes < 1 or most_minutes(values.minutes) > MOST_MINUTES:
-        text = _("A participation takes from a minute to less than a day.")
-        raise InvalidParameter(text, code="bad_minutes")
+        raise InvalidParameter(
+            _("A participation takes from a minute to less than a day."), code="bad_minutes"
+        )
     if not 0 < values.reward <= MOST_REWARD or values.reward != values.reward.quantize(CENT):
-        text = _("The reward is an amount of whole pence or cents above 0.")
-        raise InvalidParameter(text, code="bad_reward")
+        raise InvalidParameter(
+            _("The reward is an amount of whole pence or cents above 0."), code="bad_reward"
+        )
     if not set(values.devices) <= set(DEVICES):
-        text = _("Devices are %(names)s.") % {"names": ", ".join(DEVICES)}
-        raise InvalidParameter(text, code="bad_devices")
+        raise InvalidParameter(
+            _("Devices are %(names)s.") % {"names": ", ".join(DEVICES)}, code="bad_devices"
+        )
     _check_invited(values)
     _check_screen_out(values)
     _check_excluded(connection, values)
@@ -274,9 +283,11 @@ def _check(
 def _check_invited(values: Posting) -> None:
     filters_of(values.filters)
     if unknown := sorted(set(values.labels) - set(LABELS)):
-        text = _("There is no label %(name)s; labels are %(names)s.")
-        text = text % {"name": unknown[0], "names": ", ".join(LABELS)}
-        raise InvalidParameter(text, code="unknown_label")
+        raise InvalidParameter(
+            _("There is no label %(name)s; labels are %(names)s.")
+            % {"name": unknown[0], "names": ", ".join(LABELS)},
+            code="unknown_label",
+        )
 
 
 def _check_screen_out(values: Posting) -> None:
@@ -284,17 +295,22 @@ def _check_screen_out(values: Posting) -> None:
     if pay is None and not places:
         return
     if pay is None or not 1 <= places <= MOST_PLACES:
-        text = _("Pay for who is screened out is an amount, and how many get it at most.")
-        raise InvalidParameter(text, code="incomplete_screen_out")
+        raise InvalidParameter(
+            _("Pay for who is screened out is an amount, and how many get it at most."),
+            code="incomplete_screen_out",
+        )
     if not 0 < pay < values.reward or pay != pay.quantize(CENT):
-        text = _("Pay for who is screened out is less than the reward, in whole pence or cents.")
-        raise InvalidParameter(text, code="bad_screen_out")
+        raise InvalidParameter(
+            _("Pay for who is screened out is less than the reward, in whole pence or cents."),
+            code="bad_screen_out",
+        )
 
 
 def _check_excluded(connection: RecruiterConnection, values: Posting) -> None:
     if len(values.excluded) > MOST_EXCLUDED:
-        text = _("A study excludes the participants of at most %(n)s others.")
-        raise InvalidParameter(text % {"n": MOST_EXCLUDED})
+        raise InvalidParameter(
+            _("A study excludes the participants of at most %(n)s others.") % {"n": MOST_EXCLUDED}
+        )
     if any(one.connection_id != connection.pk for one in values.excluded):
         raise InvalidParameter(_("Participants are known again at one recruiter's account only."))
 

@@ -90,12 +90,15 @@ def invitations_file(
 
 def _rows(study: RecruitedStudy) -> Iterator[tuple[str, ...]]:
     yield COLUMNS
-    sessions = (
-        Session.objects.filter(study=study).select_related("worker", "connection").order_by("pk")
-    )
-    for session in sessions.prefetch_related("items__assignment", "intents"):
-        texts = (*_facts(session), *_decisions(session), session.reported)
-        yield tuple(to_cell(text) for text in texts)
+    for session in (
+        Session.objects.filter(study=study)
+        .select_related("worker", "connection")
+        .order_by("pk")
+        .prefetch_related("items__assignment", "intents")
+    ):
+        yield tuple(
+            to_cell(text) for text in (*_facts(session), *_decisions(session), session.reported)
+        )
 
 
 def _facts(session: Session) -> tuple[str, ...]:
@@ -251,13 +254,13 @@ def _unquoted(cell: str) -> str:
 def _row(study: RecruitedStudy, number: int, cells: Mapping[str, str]) -> Row:
     status = cells.get(STATUS, "").lower().replace(" ", "_").replace("-", "_")
     if status not in CHANGES and status not in NO_NEWS:
-        known = ", ".join(sorted(CHANGES))
-        text = _("%(status)s is not a known status. Those that change something: %(known)s.")
-        text = text % {"status": repr(cells.get(STATUS, "")), "known": known}
-        raise InvalidValue(text, code="unknown_status")
+        raise InvalidValue(
+            _("%(status)s is not a known status. Those that change something: %(known)s.")
+            % {"status": repr(cells.get(STATUS, "")), "known": ", ".join(sorted(CHANGES))},
+            code="unknown_status",
+        )
     session = _session(study, cells.get(SUBMISSION, ""), cells.get(PARTICIPANT, ""))
-    reason = cells.get(REASON, "")[:LONGEST_REASON]
-    return Row(number, session, status, reason)
+    return Row(number, session, status, cells.get(REASON, "")[:LONGEST_REASON])
 
 
 def _session(study: RecruitedStudy, submission_id: str, participant_id: str) -> Session:
@@ -268,19 +271,22 @@ def _session(study: RecruitedStudy, submission_id: str, participant_id: str) -> 
     if submission_id:
         mine = mine.filter(submission_id=submission_id)
     elif not participant_id:
-        text = _("neither submission_id nor participant_id is given.")
-        raise InvalidValue(text, code="missing_id")
+        raise InvalidValue(
+            _("neither submission_id nor participant_id is given."), code="missing_id"
+        )
     matches = list(mine.order_by("pk")[:2])
     if len(matches) == 1:
         return matches[0]
     if matches:
-        text = _("this participant came more than once: say which one by submission_id.")
-        raise InvalidValue(text, code="ambiguous_participant")
-    given = {"submission": submission_id or "-", "participant": participant_id or "-"}
-    text = _(
-        "nobody came to this study as submission %(submission)s and participant %(participant)s."
+        raise InvalidValue(
+            _("this participant came more than once: say which one by submission_id."),
+            code="ambiguous_participant",
+        )
+    raise InvalidValue(
+        _("nobody came to this study as submission %(submission)s and participant %(participant)s.")
+        % {"submission": submission_id or "-", "participant": participant_id or "-"},
+        code="unknown_participation",
     )
-    raise InvalidValue(text % given, code="unknown_participation")
 
 
 def _returned(row: Row) -> bool:
@@ -352,8 +358,7 @@ def _locked(row: Row) -> Session:
 
 def _undecided(session: Session, *more: str) -> list[Assignment]:
     rows = Assignment.objects.filter(session_item__session=session)
-    statuses = (Assignment.Status.SUBMITTED, *more)
-    return list(rows.filter(status__in=statuses).order_by("hit_id"))
+    return list(rows.filter(status__in=(Assignment.Status.SUBMITTED, *more)).order_by("hit_id"))
 
 
 def _decided(session: Session, state: str, kind: str) -> bool:
@@ -417,13 +422,12 @@ def fetch_demographics(*, study: RecruitedStudy, user: User | None = None) -> in
                     "fetched_at": clock.now(),
                 },
             )
-        detail = {"participants": len(known)}
         note(
             "study.fetch_demographics",
             subject=study.name,
             user=user,
             requester=study.requester,
-            detail=detail,
+            detail={"participants": len(known)},
         )
     return len(known)
 
@@ -443,10 +447,11 @@ def demographics_file(
 
 
 def _demographics_rows(study: RecruitedStudy) -> Iterator[tuple[str, ...]]:
-    rows = SessionDemographics.objects.filter(session__study=study).order_by("session_id")
     answers = [
         (row.session.worker.worker_id, json.loads(decrypt(row.encrypted_answers)))
-        for row in rows.select_related("session__worker")
+        for row in SessionDemographics.objects.filter(session__study=study)
+        .order_by("session_id")
+        .select_related("session__worker")
     ]
     names = list(dict.fromkeys(name for _worker, one in answers for name in one))
     yield ("worker_id", *map(to_cell, names))

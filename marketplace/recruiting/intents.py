@@ -59,9 +59,11 @@ def note(intent: Intent, state: str, problem: str = "") -> bool:
     """Record a call's result; return whether it was new."""
     done_at = clock.now() if state in (State.DONE, State.REFUSED) else None
     # Of the call that this process knows: another may have been made since it looked.
-    rows = Intent.objects.filter(pk=intent.pk, sent_at=intent.sent_at)
-    rows = rows.exclude(state__in=[State.DONE, State.REFUSED])
-    return bool(rows.update(state=state, problem=problem, done_at=done_at))
+    return bool(
+        Intent.objects.filter(pk=intent.pk, sent_at=intent.sent_at)
+        .exclude(state__in=[State.DONE, State.REFUSED])
+        .update(state=state, problem=problem, done_at=done_at)
+    )
 
 
 @transaction.atomic
@@ -90,8 +92,9 @@ def note_refused(intent: Intent, problem: str) -> None:
     Session.objects.select_for_update(no_key=True).filter(pk=intent.session_id).first()
     if note(intent, State.REFUSED, problem) and intent.kind in DECISIONS:
         decided = {Kind.APPROVE: Session.State.APPROVED, Kind.REJECT: Session.State.REJECTED}
-        mine = Session.objects.filter(pk=intent.session_id, state=decided[Kind(intent.kind)])
-        mine.update(state=Session.State.FINISHED)
+        Session.objects.filter(pk=intent.session_id, state=decided[Kind(intent.kind)]).update(
+            state=Session.State.FINISHED
+        )
 
 
 def note_unsent(intent: Intent, before: tuple[dict[str, Any], datetime | None]) -> None:
@@ -100,8 +103,9 @@ def note_unsent(intent: Intent, before: tuple[dict[str, Any], datetime | None]) 
     claimed_at = intent.sent_at
     intent.basis, intent.sent_at = before
     if claimed_at != intent.sent_at:
-        rows = Intent.objects.filter(pk=intent.pk, state=State.SENT, sent_at=claimed_at)
-        rows.update(state=State.WRITTEN, basis=intent.basis, sent_at=intent.sent_at, problem="")
+        Intent.objects.filter(pk=intent.pk, state=State.SENT, sent_at=claimed_at).update(
+            state=State.WRITTEN, basis=intent.basis, sent_at=intent.sent_at, problem=""
+        )
 
 
 def may_still_show(bonus: Intent) -> bool:
@@ -214,8 +218,9 @@ def request_bonus_in(
     `participation_of`."""
     there = study.connection.settings.get("currency", "")
     if currency != there or not currency:
-        text = f"The account at {study.connection.name} is in {there}."
-        raise InvalidParameter(text, code="other_currency")
+        raise InvalidParameter(
+            f"The account at {study.connection.name} is in {there}.", code="other_currency"
+        )
     require_bonus_amount(bonus)
     name = f"bonus:{token}"
     known = Intent.objects.filter(connection=study.connection_id, key=name)
@@ -231,8 +236,9 @@ def request_bonus_in(
 
 def require_bonus_amount(bonus: Decimal) -> None:
     if not CENT <= bonus <= LARGEST_BONUS_USD or bonus != bonus.quantize(CENT):
-        text = f"A bonus is from {CENT} to {LARGEST_BONUS_USD:,}, in whole cents."
-        raise InvalidParameter(text, code="bad_amount")
+        raise InvalidParameter(
+            f"A bonus is from {CENT} to {LARGEST_BONUS_USD:,}, in whole cents.", code="bad_amount"
+        )
 
 
 def participation_of(study: RecruitedStudy, worker_id: str) -> Session:
@@ -256,8 +262,9 @@ def participation_of(study: RecruitedStudy, worker_id: str) -> Session:
 
 def _same_bonus(asked: Intent, worker_id: str, bonus: Decimal) -> Intent:
     if (asked.session.worker.worker_id, asked.amount) != (worker_id, bonus):
-        text = "This request_token was another bonus's: use one for each."
-        raise InvalidParameter(text, code="token_used")
+        raise InvalidParameter(
+            "This request_token was another bonus's: use one for each.", code="token_used"
+        )
     return asked
 
 
@@ -269,13 +276,13 @@ def request_messages(
     of the others. Those read messages here, or their recruiter is not called."""
     participants = WorkerAccount.objects.filter(
         paid_by=PaidBy.RECRUITER, worker_id__in=worker_ids, sessions__study__requester=requester
-    )
-    participants = participants.exclude(sessions__connection__encrypted_token="")
+    ).exclude(sessions__connection__encrypted_token="")
     written = set()
     for worker in participants.distinct():
         rows = Session.objects.of(requester).filter(worker=worker).select_related("connection")
-        key = f"message:{uuid4().hex}"
-        _write(rows.latest("pk"), Kind.MESSAGE, key, text=f"{subject}\n\n{text}")
+        _write(
+            rows.latest("pk"), Kind.MESSAGE, f"message:{uuid4().hex}", text=f"{subject}\n\n{text}"
+        )
         written.add(worker.worker_id)
     return [worker_id for worker_id in worker_ids if worker_id not in written]
 
@@ -298,9 +305,11 @@ def approve_overdue() -> int:
     written = Intent.objects.filter(session=OuterRef("pk"), kind=Kind.APPROVE)
     # Who ran out of time there has all of the work here, and may enter the code late.
     ended = (SessionState.FINISHED, SessionState.TIMED_OUT)
-    done = Session.objects.filter(state__in=ended, outcome=Outcome.COMPLETED)
-    done = done.filter(~Exists(others), ~Exists(written))
-    keys = list(done.values_list("pk", flat=True))
+    keys = list(
+        Session.objects.filter(state__in=ended, outcome=Outcome.COMPLETED)
+        .filter(~Exists(others), ~Exists(written))
+        .values_list("pk", flat=True)
+    )
     for key in keys:
         with transaction.atomic():
             _decide(_locked(key), Kind.APPROVE, "", SessionState.APPROVED)

@@ -169,8 +169,7 @@ def _follow_blocked_group(connection: RecruiterConnection, recruiter: Prolific) 
     known = sorted(one for worker, one in wanted.items() if worker in present)[:WITNESSES]
     if added:
         _add(recruiter, connection.blocked_group_id, [*added, *known])
-    rows = RecruiterConnection.objects.filter(pk=connection.pk)
-    rows.update(blocked_worker_ids=sorted(wanted))
+    RecruiterConnection.objects.filter(pk=connection.pk).update(blocked_worker_ids=sorted(wanted))
 
 
 def _look_for(recruiter: Prolific, group: str) -> None:
@@ -266,8 +265,10 @@ def erase_participant(*, study: RecruitedStudy, worker_id: str) -> None:
     rows = WorkerAccount.objects.filter(came, worker_id=worker_id, paid_by=PaidBy.RECRUITER)
     worker = rows.distinct().first()
     if worker is None:
-        text = _("%(id)s is no participant of this study.") % {"id": worker_id}
-        raise InvalidParameter(text, code="unknown_participant")
+        raise InvalidParameter(
+            _("%(id)s is no participant of this study.") % {"id": worker_id},
+            code="unknown_participant",
+        )
     # What is over by its time alone keeps nobody from it.
     lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=clock.now())
     erase_worker(worker)
@@ -290,9 +291,9 @@ def reencrypt_participants() -> int:
 
 
 def _seal_again(session: Session) -> list[str]:
-    known = Participant.objects.filter(connection=session.connection, worker=session.worker)
-    external_id = decrypt(session.encrypted_participant_id)
-    known.update(seal=_seals(session.connection, external_id)[0])
+    Participant.objects.filter(connection=session.connection, worker=session.worker).update(
+        seal=_seals(session.connection, decrypt(session.encrypted_participant_id))[0]
+    )
     return []
 
 

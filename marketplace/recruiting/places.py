@@ -118,8 +118,9 @@ def require_work(study: RecruitedStudy, n_more: int, *, n_present: int = 0) -> N
     n_free = max(0, n_present - demand.n_taken(study)) if n_present else 0
     if n_more > max(0, n_needed - n_free):
         n_in_all = places_needed(sum(wanted), max(wanted), study.items_per_session)
-        text = _too_many(sum(wanted), n_in_all, n_free, n_elsewhere)
-        raise InvalidParameter(text, code="too_many_places")
+        raise InvalidParameter(
+            _too_many(sum(wanted), n_in_all, n_free, n_elsewhere), code="too_many_places"
+        )
 
 
 def free_and_needed(study: RecruitedStudy) -> tuple[int, int]:
@@ -138,9 +139,8 @@ class Demand:
     queries."""
 
     def __init__(self, studies: Sequence[RecruitedStudy]) -> None:
-        types = {one.hit_type_id for one in studies}
         open_ones = RecruitedStudy.objects.filter(
-            hit_type__in=types, state=RecruitedStudy.State.ACTIVE
+            hit_type__in={one.hit_type_id for one in studies}, state=RecruitedStudy.State.ACTIVE
         )
         self._open = list(open_ones) if studies else []
         self._hits = _open_hits(studies) if studies else []
@@ -233,8 +233,7 @@ def _places_taken(studies: Iterable[RecruitedStudy]) -> Counter[int]:
     n_taken.update(dict(sessions.values_list("study").annotate(n=Count("pk"))))
     of_them = Q(study__in=connections) | Q(study=None, connection__in=set(connections.values()))
     erased = ErasedSubmission.objects.filter(of_them, holds_place=True).order_by()
-    groups = erased.values_list("study", "connection").annotate(n=Count("pk"))
-    for study, connection, n in groups:
+    for study, connection, n in erased.values_list("study", "connection").annotate(n=Count("pk")):
         for key in connections:
             is_of_it = study == key or (study is None and connection == connections[key])
             n_taken[key] += n if is_of_it else 0

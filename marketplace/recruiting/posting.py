@@ -108,8 +108,7 @@ def set_places(
     ones. Repeating it changes nothing."""
     recruiter = required_recruiter(study.connection)
     if study.state == State.STOPPED:  # whatever is heard of it, it is looked at in a minute
-        rows = RecruiterConnection.objects.filter(pk=study.connection_id)
-        rows.update(stopped_looked_at=None)
+        RecruiterConnection.objects.filter(pk=study.connection_id).update(stopped_looked_at=None)
     try:
         follow_study(study, recruiter)  # places that were added there, or before this was cut off
         _add_places(study, recruiter, total, confirmed)
@@ -126,8 +125,9 @@ def follow_studies(connection: RecruiterConnection, recruiter: Prolific) -> None
     states, now = [State.DRAFT, State.ACTIVE, State.PAUSED], clock.now()
     if is_hour_over := (connection.stopped_looked_at or now - HOUR) <= now - HOUR:
         states.append(State.STOPPED)
-    studies = RecruitedStudy.objects.filter(connection=connection, state__in=states)
-    studies = studies.select_related("connection", "hit_type", "requester")
+    studies = RecruitedStudy.objects.filter(connection=connection, state__in=states).select_related(
+        "connection", "hit_type", "requester"
+    )
     if is_hour_over:
         RecruiterConnection.objects.filter(pk=connection.pk).update(stopped_looked_at=now)
     with Patience() as patience:

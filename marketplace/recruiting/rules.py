@@ -94,13 +94,12 @@ def create_rule(
         most_cost=values.most_cost,
         created_at=clock.now(),
     )
-    detail = {"words": rule.words, "most_cost": str(rule.most_cost)}
     note(
         "recruiting_rule.create",
         subject=connection.name,
         user=user,
         requester=connection.requester,
-        detail=detail,
+        detail={"words": rule.words, "most_cost": str(rule.most_cost)},
     )
     return rule
 
@@ -108,8 +107,7 @@ def create_rule(
 @transaction.atomic
 def end_rule(*, rule: RecruitingRule, user: User | None = None) -> None:
     """Attach nothing more. Open studies continue and are not extended."""
-    rows = RecruitingRule.objects.filter(pk=rule.pk, ended_at=None)
-    if rows.update(ended_at=clock.now()):
+    if RecruitingRule.objects.filter(pk=rule.pk, ended_at=None).update(ended_at=clock.now()):
         note(
             "recruiting_rule.end",
             subject=rule.connection.name,
@@ -197,16 +195,18 @@ def _rule_for(requester: Requester, hit_type: HitType) -> RecruitingRule | None:
 
 def _check(connection: RecruiterConnection, values: RuleValues) -> None:
     if not connection.encrypted_token:
-        text = _("This connection has no token: connect it first.")
-        raise InvalidParameter(text, code="disconnected")
+        raise InvalidParameter(
+            _("This connection has no token: connect it first."), code="disconnected"
+        )
     if not 1 <= values.items_per_session <= MOST_ITEMS:
         raise InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS})
     if values.minutes < 1 or most_minutes(values.minutes) > MOST_MINUTES:
         raise InvalidParameter(_("A participation takes from a minute to less than a day."))
     amounts = [values.most_cost, *([] if values.reward is None else [values.reward])]
     if any(not 0 < one <= MOST_REWARD or one != one.quantize(CENT) for one in amounts):
-        text = _("The reward is an amount of whole pence or cents above 0.")
-        raise InvalidParameter(text, code="bad_amount")
+        raise InvalidParameter(
+            _("The reward is an amount of whole pence or cents above 0."), code="bad_amount"
+        )
     currency = connection.settings.get("currency", "")
     if values.reward is None and currency != "USD":
         text = _("The account is in {currency}, and HITs' rewards in dollars: say a reward.")
@@ -334,8 +334,9 @@ def _require_draft(study: RecruitedStudy | None) -> None:
     try:
         required_recruiter(study.connection).study(study.external_id)
     except NotFound as problem:
-        text = DRAFT_DELETED.format(recruiter=study.connection.name)
-        raise InvalidParameter(text, code="draft_deleted") from problem
+        raise InvalidParameter(
+            DRAFT_DELETED.format(recruiter=study.connection.name), code="draft_deleted"
+        ) from problem
 
 
 def _end(attached: AttachedHitType, study: RecruitedStudy | None, now: datetime) -> None:
@@ -403,13 +404,13 @@ def _note_pending(attached: AttachedHitType, cost: Decimal | None) -> None:
 
 
 def _require_affordable(rule: RecruitingRule, cost: Decimal) -> None:
-    studies = RecruitedStudy.objects.filter(attached__rule=rule)
-    spent = sum(map(committed_to, studies), Decimal(0))
+    spent = sum(map(committed_to, RecruitedStudy.objects.filter(attached__rule=rule)), Decimal(0))
     pending = rule.attached.aggregate(n=Sum("pending_cost"))["n"]
     left = rule.most_cost - spent - (pending or Decimal(0))
     if cost > left:
         text = _("It costs {cost} {currency}, and {left} of the rule's {most} are left.")
         currency = rule.connection.settings.get("currency", "")
         facts = {"cost": cost, "currency": currency, "most": rule.most_cost}
-        text = text.format(left=left.quantize(Decimal("0.01")), **facts)
-        raise InvalidParameter(text, code="over_budget")
+        raise InvalidParameter(
+            text.format(left=left.quantize(Decimal("0.01")), **facts), code="over_budget"
+        )

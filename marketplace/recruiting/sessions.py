@@ -84,8 +84,7 @@ def start_session(
             continue
         except _Settleable:
             # Time may have freed a HIT that is not written down yet.
-            group = hits_of(study)
-            lifecycle.settle_due(group, now=clock.now())
+            lifecycle.settle_due(hits_of(study), now=clock.now())
             has_settled = True
         except IntegrityError:
             if _find(study, submission_id) is None:
@@ -103,8 +102,11 @@ def latest_session(worker: WorkerAccount) -> Session | None:
 
 def next_assignment(session: Session) -> Assignment | None:
     """The participant's next assignment; None if all is handed in or time is over."""
-    rows = Assignment.objects.filter(session_item__session=session)
-    accepted = rows.filter(status=Assignment.Status.ACCEPTED, deadline__gt=clock.now())
+    accepted = Assignment.objects.filter(
+        session_item__session=session,
+        status=Assignment.Status.ACCEPTED,
+        deadline__gt=clock.now(),
+    )
     return accepted.order_by("session_item__position").first()
 
 
@@ -199,8 +201,7 @@ def n_withdrawn_by_stopping(session: Session) -> int:
     """How many answers are deleted if the participant stops. Of a worker paid here, decided ones
     stay: their money has moved."""
     mine = Assignment.objects.filter(session_item__session=session).handed_in()
-    is_undecided = Q(status=Assignment.Status.SUBMITTED)
-    return mine.filter(is_undecided | Q(paid_by=PaidBy.RECRUITER)).count()
+    return mine.filter(Q(status=Assignment.Status.SUBMITTED) | Q(paid_by=PaidBy.RECRUITER)).count()
 
 
 @transaction.atomic

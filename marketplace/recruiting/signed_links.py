@@ -109,8 +109,9 @@ def verify_signed_link(
     Expired, or Unreachable if the keys cannot be fetched."""
     parts = _parts(parameters.get(PARAMETER, ""))
     if parts.header.get("alg") != ALGORITHM:
-        text = f"The link's token must be signed by {ALGORITHM}."
-        raise NotVerified(text, code="other_algorithm")
+        raise NotVerified(
+            f"The link's token must be signed by {ALGORITHM}.", code="other_algorithm"
+        )
     key = keys.key(str(parts.header.get("kid", "")))
     try:
         key.verify(parts.signature, parts.signed, PKCS1v15(), SHA256())
@@ -178,8 +179,9 @@ def _arrival(claims: Mapping[str, Any], study: str, parameters: Mapping[str, str
         raise NotVerified("The link's token does not say who arrives.", code="missing_participant")
     for name in ("SESSION_ID", "PROLIFIC_PID", "STUDY_ID"):
         if name in parameters and parameters[name] != facts[name]:
-            text = f"The link's {name} is not the one that was signed."
-            raise NotVerified(text, code="changed_id")
+            raise NotVerified(
+                f"The link's {name} is not the one that was signed.", code="changed_id"
+            )
     return Arrival(study=study, submission=submission, participant=participant)
 
 
@@ -191,8 +193,9 @@ def _fetch(url: str) -> dict[str, RSAPublicKey]:
             content = next(response.iter_content(MOST_BYTES + 1), b"")
             if response.status_code != 200 or len(content) > MOST_BYTES:
                 raise Unreachable("The recruiter's public keys can't be had.", code="no_keys")
-            rows = json.loads(content)["keys"]
-            return {row["kid"]: _key(row) for row in rows if _is_for_signing(row)}
+            return {
+                row["kid"]: _key(row) for row in json.loads(content)["keys"] if _is_for_signing(row)
+            }
     except requests.RequestException:
         raise Unreachable("The recruiter's public keys can't be had.", code="no_keys") from None
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -214,8 +217,7 @@ def _key(row: Mapping[str, Any]) -> RSAPublicKey:
 
 def _decoded(text: str) -> bytes:
     try:
-        padded = text + "=" * (-len(text) % 4)
-        return base64.b64decode(padded, altchars=b"-_", validate=True)
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except binascii.Error as error:
         raise ValueError(str(error)) from error
 

@@ -51,14 +51,17 @@ LOOKED_AFTER = (Intent.State.UNCERTAIN, Intent.State.REFUSED)
 
 
 def recruiters_of(requester: Requester) -> list[dict[str, Any]]:
-    rows = RecruiterConnection.objects.filter(requester=requester).order_by("pk")
-    return [_recruiter(one) for one in rows]
+    return [
+        _recruiter(one)
+        for one in RecruiterConnection.objects.filter(requester=requester).order_by("pk")
+    ]
 
 
 def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
     """These studies with counts of their sessions."""
-    rows = studies.select_related("connection", "hit_type").prefetch_related("excluded")
-    listed = list(rows.order_by("pk"))
+    listed = list(
+        studies.select_related("connection", "hit_type").prefetch_related("excluded").order_by("pk")
+    )
     keys = [study.pk for study in listed]
     charges = charged_to(keys)
     unsent, entered, (sessions, waiting) = _unsent(keys), _entered(keys), _counted(keys)
@@ -81,8 +84,9 @@ def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[s
     """Uncertain calls, then refused ones, at most MOST_CALLS per study and kind. Uncertain ones
     are oldest first, since they expire first. Of refused ones bonuses are first: they count as
     paid unless listed."""
-    rows = Intent.objects.filter(session__study__in=studies, state__in=LOOKED_AFTER)
-    rows = rows.select_related("session__study", "session__worker")
+    rows = Intent.objects.filter(session__study__in=studies, state__in=LOOKED_AFTER).select_related(
+        "session__study", "session__worker"
+    )
     is_refused = Case(
         When(state=Intent.State.REFUSED, kind=Intent.Kind.BONUS, then=1),
         When(state=Intent.State.REFUSED, then=2),
@@ -100,11 +104,12 @@ def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[s
 
 def refused_bonuses_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]:
     """All refused bonuses, newest first: a bonus not listed here counts as paid."""
-    rows = Intent.objects.filter(
-        session__study__in=studies, kind=Intent.Kind.BONUS, state=Intent.State.REFUSED
-    )
-    facts = rows.order_by("-pk").values_list(
-        "session__study__token", "session__worker__worker_id", "key", "problem"
+    facts = (
+        Intent.objects.filter(
+            session__study__in=studies, kind=Intent.Kind.BONUS, state=Intent.State.REFUSED
+        )
+        .order_by("-pk")
+        .values_list("session__study__token", "session__worker__worker_id", "key", "problem")
     )
     return [
         {
@@ -156,9 +161,8 @@ def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]
 def decisions_of(requester: Requester, *, after: str) -> tuple[list[dict[str, str]], str]:
     """The next decisions on participants' work, in order, and the value of `after` for the next
     call."""
-    studies = RecruitedStudy.objects.filter(requester=requester)
     rows = Assignment.objects.filter(
-        hit__hit_type__in=studies.values("hit_type"),
+        hit__hit_type__in=RecruitedStudy.objects.filter(requester=requester).values("hit_type"),
         status__in=Assignment.DECIDED_STATUSES,
         closed_at__isnull=False,
     )
@@ -188,8 +192,9 @@ def sessions_of(study: RecruitedStudy, *, after: str = "") -> list[dict[str, Any
     rows = Session.objects.filter(study=study).select_related("worker").order_by("pk")
     rows = rows.annotate(n_items=Count("items"), n_handed_in=Count("items", filter=handed_in))
     if after:
-        first = Session.objects.filter(study=study, public_id=after).values("pk")[:1]
-        rows = rows.filter(pk__gt=first)
+        rows = rows.filter(
+            pk__gt=Session.objects.filter(study=study, public_id=after).values("pk")[:1]
+        )
     return [_session(one) for one in rows[:SESSIONS_AT_ONCE]]
 
 
@@ -236,8 +241,9 @@ def _unsent(keys: list[int]) -> dict[int, dict[str, int]]:
 def _entered(keys: list[int]) -> dict[int, int]:
     """By study, how many at work here have entered a code at the recruiter already."""
     at_work = Session.objects.filter(study__in=keys, state=Session.State.STARTED)
-    rows = at_work.exclude(reported="").order_by().values_list("study")
-    return dict(rows.annotate(n=Count("pk")))
+    return dict(
+        at_work.exclude(reported="").order_by().values_list("study").annotate(n=Count("pk"))
+    )
 
 
 def _study(

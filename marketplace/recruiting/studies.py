@@ -94,11 +94,10 @@ def panel_of(study: RecruitedStudy, session: Session | None = None) -> LinkPanel
     parameters = names if is_panel else Parameters()
     if session is None:
         return LinkPanel(name=study.connection.name, parameters=parameters)
-    codes = study.codes.filter(code=session.code)
     return LinkPanel(
         name=study.connection.name,
         parameters=parameters,
-        addresses=dict(codes.values_list("code", "redirect_url")),
+        addresses=dict(study.codes.filter(code=session.code).values_list("code", "redirect_url")),
         ids=_ids(session, is_panel=is_panel),
     )
 
@@ -154,8 +153,9 @@ def _ids(session: Session, *, is_panel: bool) -> dict[str, str]:
 def _read(parameters: Mapping[str, str], name: str) -> str:
     value = parameters.get(name, "").strip() if name else ""
     if len(value) > LONGEST_ID or not value.isprintable() or _is_unfilled(value):
-        text = _("What the link says for %(name)s is not an id.") % {"name": name}
-        raise NotVerified(text, code="bad_id")
+        raise NotVerified(
+            _("What the link says for %(name)s is not an id.") % {"name": name}, code="bad_id"
+        )
     return value
 
 
@@ -394,8 +394,9 @@ def _connection(requester: Requester, kind: str, name: str) -> RecruiterConnecti
 
 def _check(requester: Requester, hit_type: HitType, values: StudyValues) -> None:
     if hit_type.requester_id != requester.pk:
-        text = _("A study is of a HIT type of the requester's own.")
-        raise InvalidParameter(text, code="not_own_hit_type")
+        raise InvalidParameter(
+            _("A study is of a HIT type of the requester's own."), code="not_own_hit_type"
+        )
     if values.kind == Kind.LINK_PANEL and not (values.panel and values.worker_parameter):
         raise InvalidParameter(
             _("A panel needs a name, and the URL parameter in which it sends a participant's id.")

@@ -115,8 +115,9 @@ def follow_doubts(
     _note_paid(study, submissions, known)
     n_new = _note_screened_out(study, submissions, known)
     for key, submission in doubtful.items():
-        session = known.get(key) or _absent(study, submission)
-        n_new += _note(session, submission, codes.get(submission.code))
+        n_new += _note(
+            known.get(key) or _absent(study, submission), submission, codes.get(submission.code)
+        )
     return n_new
 
 
@@ -168,8 +169,10 @@ def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
     session = Session.objects.select_for_update(no_key=True).get(pk=doubt.session_id)
     is_late = is_done_by_others(session)
     if session.outcome == Outcome.COMPLETED and not is_left and not is_late:
-        text = _("All of its work has come since this was listed: decide on it as on any other's.")
-        raise InvalidParameter(text, code="work_has_come")
+        raise InvalidParameter(
+            _("All of its work has come since this was listed: decide on it as on any other's."),
+            code="work_has_come",
+        )
     Intent.objects.filter(pk=doubt.pk).update(state=State.DONE, done_at=clock.now())
     if is_left or _is_decided(doubt.session):
         return
@@ -314,11 +317,10 @@ def _problem(session: Session, submission: Submission, reported: Outcome | None)
     if session.intents.filter(kind=Kind.APPROVE, state__in=Intent.OPEN_STATES).exists():
         work = f"{work} {APPROVAL_WAITS}"
     day = (submission.completed_at or clock.now()) + APPROVED_AFTER
-    text = _(
+    return _(
         "The code entered there is that of: {outcome}. {work} Unless it is rejected or returned, "
         "{recruiter} approves and pays it on {day}."
-    )
-    return text.format(
+    ).format(
         outcome=reported.label if reported else _("none of this study"),
         work=work,
         recruiter=session.connection.name,
@@ -403,8 +405,10 @@ def _paid_late(
     keys = [key for key in approved if known.get(key) in REVERSIBLE]
     if not keys:
         return {}
-    rows = Session.objects.filter(study=study, submission_id__in=keys)
-    return {one.submission_id: one for one in rows}
+    return {
+        one.submission_id: one
+        for one in Session.objects.filter(study=study, submission_id__in=keys)
+    }
 
 
 def _keeping_turn(submissions: Iterable[Submission]) -> Iterator[Submission]:
@@ -430,8 +434,9 @@ def _to_be_approved(study: RecruitedStudy) -> set[str]:
 def _note_payable(study: RecruitedStudy, n_payable: int | None) -> None:
     # Only if nothing changed it meanwhile: more places or an approval reset it.
     if n_payable != study.n_payable_there:
-        rows = RecruitedStudy.objects.filter(pk=study.pk)
-        rows.filter(n_payable_there=study.n_payable_there).update(n_payable_there=n_payable)
+        RecruitedStudy.objects.filter(pk=study.pk, n_payable_there=study.n_payable_there).update(
+            n_payable_there=n_payable
+        )
 
 
 def _may_be_paid(there: Submission, now: datetime) -> bool:
@@ -479,8 +484,7 @@ def _reject_after_all(session: Session) -> bool:
     # sent before time approves it.
     # Whoever decides holds the session first, too.
     Session.objects.select_for_update(no_key=True).get(pk=session.pk)
-    decisions = Intent.objects.filter(session=session, kind__in=DECISIONS).order_by("-pk")
-    last = decisions.first()
+    last = Intent.objects.filter(session=session, kind__in=DECISIONS).order_by("-pk").first()
     if last is None or last.kind != Intent.Kind.REJECT or TIMED_OUT not in last.basis:
         return False
     rows = Intent.objects.filter(pk=last.pk, state=Intent.State.REFUSED)

@@ -53,5 +53,6 @@ def time_left(deadline: datetime, now: datetime) -> str:
     h, m, s = seconds // 3600, seconds % 3600 // 60, seconds % 60
     if not seconds:
         return _("none, the time is over")
-    text = _("{h} h {m} min") if h else _("{m} min {s} s") if m else _("{s} s")
-    return text.format(h=h, m=m, s=s)
+    return (_("{h} h {m} min") if h else _("{m} min {s} s") if m else _("{s} s")).format(
+        h=h, m=m, s=s
+    )

@@ -40,8 +40,9 @@ class AmountField(forms.CharField):
         except InvalidAmount as error:
             raise forms.ValidationError(str(error), code=error.code) from error
         if amount_usd < CENT:
-            text = _("At least $%(amount)s.") % {"amount": CENT}
-            raise forms.ValidationError(text, code="too_small")
+            raise forms.ValidationError(
+                _("At least $%(amount)s.") % {"amount": CENT}, code="too_small"
+            )
         return amount_usd
 
 
@@ -229,8 +230,7 @@ def make_payouts(request: HttpRequest, user: User) -> HttpResponse:
     Access: operators.
     """
     if transfers.make_batch(user=user) is None:
-        text = _("Nobody has anything to be paid out.")
-        messages.info(request, text, extra_tags="nothing_due")
+        messages.info(request, _("Nobody has anything to be paid out."), extra_tags="nothing_due")
     return redirect("marketplace:operator_payouts")
 
 

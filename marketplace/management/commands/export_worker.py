@@ -19,5 +19,4 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         exported = personal_data.export(find_worker(options["worker"]))
-        text = json.dumps(exported, cls=DjangoJSONEncoder, indent=1, ensure_ascii=False)
-        self.stdout.write(text)
+        self.stdout.write(json.dumps(exported, cls=DjangoJSONEncoder, indent=1, ensure_ascii=False))

@@ -75,8 +75,7 @@ def find_secret(api: Transport, workspace: str) -> str:
     mine = [row for row in there if row.get("workspace_id", workspace) == workspace]
     if mine:
         return secret_of(mine[0])
-    made = api.change("POST", "/hooks/secrets/", {"workspace_id": workspace})
-    return secret_of(mapping_of(made))
+    return secret_of(mapping_of(api.change("POST", "/hooks/secrets/", {"workspace_id": workspace})))
 
 
 def add_subscriptions(api: Transport, workspace: str, address: str) -> None:
@@ -111,8 +110,9 @@ def verify_event(secret: str, headers: Mapping[str, str], body: bytes, *, now: d
 
 
 def signed(secret: str, sent_at: str, body: bytes) -> str:
-    digest = hmac.digest(secret.encode(), sent_at.encode() + body, hashlib.sha256)
-    return base64.b64encode(digest).decode()
+    return base64.b64encode(
+        hmac.digest(secret.encode(), sent_at.encode() + body, hashlib.sha256)
+    ).decode()
 
 
 def _event(event_id: str, body: bytes) -> Event:
@@ -142,10 +142,9 @@ def _of_address(
         "limit": MOST_SUBSCRIPTIONS,
         "offset": 0,
     }
-    rows = rows_of(api.read("/hooks/subscriptions/", query))
     return [
         row
-        for row in rows
+        for row in rows_of(api.read("/hooks/subscriptions/", query))
         if (row.get("event_type"), row.get("target_url")) == (kind, address)
         and bool(row.get("is_enabled")) == is_enabled
     ]
@@ -155,8 +154,7 @@ def _make(api: Transport, workspace: str, kind: str, address: str) -> None:
     facts = {"workspace_id": workspace, "event_type": kind, "target_url": address}
     made, headers = api.change_with_headers("POST", "/hooks/subscriptions/", facts)
     # Their document promises a list, their own program reads an object.
-    row = made[0] if isinstance(made, list) and made else made
-    key = id_of(mapping_of(row))
+    key = id_of(mapping_of(made[0] if isinstance(made, list) and made else made))
     if not headers.get(CONFIRMATION):
         raise Refused("Prolific's answer to a subscription has nothing to confirm it with.")
     api.change("POST", f"/hooks/subscriptions/{key}/", {"secret": headers[CONFIRMATION]})
@@ -197,8 +195,10 @@ class Prolific:
         except NotFound as problem:
             text = _("Prolific has no workspace {workspace} that this token may use.")
             raise NotFound(text.format(workspace=self._workspace)) from problem
-        rows = self._api.pages(f"/workspaces/{_id(self._workspace)}/projects/", {})
-        projects = tuple(id_of(mapping_of(each)) for each in rows)
+        projects = tuple(
+            id_of(mapping_of(each))
+            for each in self._api.pages(f"/workspaces/{_id(self._workspace)}/projects/", {})
+        )
         name = mapping_of(user).get("name") or user.get("email") or ""
         return Account(
             name=name if isinstance(name, str) else "",
@@ -248,8 +248,7 @@ class Prolific:
         self._api.change("PATCH", f"/studies/{_id(study)}/", {"total_available_places": total})
 
     def submissions(self, study: str) -> Iterator[Submission]:
-        rows = self._api.pages("/submissions/", {"study": study})
-        for row in rows:
+        for row in self._api.pages("/submissions/", {"study": study}):
             try:
                 yield submission_of(row, study=study)
             except Unreadable:
@@ -259,14 +258,17 @@ class Prolific:
         return submission_of(self._api.read(f"/submissions/{_id(submission)}/"))
 
     def decide(self, submission: str, verdict: Verdict) -> None:
-        path = f"/submissions/{_id(submission)}/transition/"
-        self._api.change("POST", path, _transition(verdict))
+        self._api.change(
+            "POST", f"/submissions/{_id(submission)}/transition/", _transition(verdict)
+        )
 
     def bonus_prepare(self, study: str, bonuses: Sequence[Bonus]) -> PreparedBonus:
         if not 1 <= len(bonuses) <= MOST_BONUSES:
             raise ValueError(f"bonuses must be 1 to {MOST_BONUSES}, got {len(bonuses)}")
-        rows = "".join(f"{_id(one.submission)},{one.amount:.2f}\n" for one in bonuses)
-        asked = {"study_id": study, "csv_bonuses": rows}
+        asked = {
+            "study_id": study,
+            "csv_bonuses": "".join(f"{_id(one.submission)},{one.amount:.2f}\n" for one in bonuses),
+        }
         said = self._api.change("POST", "/submissions/bonus-payments/", asked)
         return PreparedBonus(id_of(said), price_of(said, "total_amount"), self._currency)
 
@@ -282,8 +284,9 @@ class Prolific:
             raise
 
     def message(self, study: str, participant: str, text: str) -> None:
-        facts = {"recipient_id": participant, "body": text, "study_id": study}
-        self._api.change("POST", "/messages/", facts)
+        self._api.change(
+            "POST", "/messages/", {"recipient_id": participant, "body": text, "study_id": study}
+        )
 
     def create_group(self, name: str, participants: Sequence[str] = ()) -> str:
         facts = {"workspace_id": self._workspace, "name": name}

@@ -66,8 +66,7 @@ class Transport:
             except Unreachable as problem:
                 if attempt == self._reads:
                     raise
-                wait = problem.retry_after or 0.2 * 2**attempt
-                self._sleep(min(wait, LONGEST_WAIT))
+                self._sleep(min(problem.retry_after or 0.2 * 2**attempt, LONGEST_WAIT))
             except Uncertain as problem:
                 if attempt == self._reads:
                     raise Unreachable(str(problem)) from problem

@@ -130,10 +130,9 @@ def _filter(one: Filter) -> dict[str, Any]:
 
 def study_of(body: Any) -> PostedStudy:
     facts = mapping_of(body)
-    status = facts.get("status")
     return PostedStudy(
         id=id_of(facts),
-        state=STUDY_STATES.get(_text(status), StudyState.UNKNOWN),
+        state=STUDY_STATES.get(_text(facts.get("status")), StudyState.UNKNOWN),
         places=_places(facts.get("total_available_places") or 0),
         token=_text(facts.get("internal_name")),
         reward=_reward(facts),
@@ -233,8 +232,7 @@ def _text(said: Any) -> str:
 
 
 def _places(said: Any) -> int:
-    is_number = isinstance(said, int) and not isinstance(said, bool)
-    if not is_number or not 0 <= said <= MOST_PLACES:
+    if not (isinstance(said, int) and not isinstance(said, bool)) or not 0 <= said <= MOST_PLACES:
         raise Unreadable(UNREADABLE)
     return int(said)
 

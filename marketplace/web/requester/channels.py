@@ -74,9 +74,8 @@ def channels(request: HttpRequest, requester: Requester) -> HttpResponse:
 
     Access: the requester's users.
     """
-    posted = request.POST if request.method == "POST" else None
     form = StudyForm(
-        posted,
+        request.POST if request.method == "POST" else None,
         requester=requester,
         is_owner=is_owner(requester, user_of(request)),
         initial=_suggestion(request),
@@ -89,11 +88,12 @@ def channels(request: HttpRequest, requester: Requester) -> HttpResponse:
             user=user_of(request),
         )
         return redirect("marketplace:channel", requester.public_id, study.token)
-    mine = RecruitedStudy.objects.filter(requester=requester)
-    listed = mine.select_related("hit_type", "connection").annotate(n_sessions=Count("sessions"))
     context = {
         "requester": requester,
-        "studies": listed.order_by("-pk"),
+        "studies": RecruitedStudy.objects.filter(requester=requester)
+        .select_related("hit_type", "connection")
+        .annotate(n_sessions=Count("sessions"))
+        .order_by("-pk"),
         "form": form,
         "presets": [(key, preset.panel) for key, preset in PRESETS.items()],
     }
@@ -166,8 +166,10 @@ def statuses(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
         return _show(request, row, InviteForm(), statuses_form=form)
     result = import_statuses(row, form.rows, user=user_of(request))
     n = result.n_changed
-    text = ngettext("%(n)d participation changed.", "%(n)d participations changed.", n)
-    messages.success(request, text % {"n": n})
+    messages.success(
+        request,
+        ngettext("%(n)d participation changed.", "%(n)d participations changed.", n) % {"n": n},
+    )
     for contradiction in result.contradictions[:MOST_ERRORS]:
         messages.warning(request, contradiction)
     return redirect("marketplace:channel", row.requester.public_id, row.token)
@@ -203,8 +205,9 @@ def links(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
 
     Access: the requester's owners.
     """
-    rows = invitations_file(row, partial(_link, request), user=user_of(request))
-    return _csv("invitations.csv", rows)
+    return _csv(
+        "invitations.csv", invitations_file(row, partial(_link, request), user=user_of(request))
+    )
 
 
 @require_POST

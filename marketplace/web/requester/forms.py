@@ -44,8 +44,9 @@ class RequesterSignUpForm(UserCreationForm[User]):
     def clean_requester_name(self) -> str:
         name: str = self.cleaned_data["requester_name"].strip()
         if Requester.objects.filter(name__iexact=name).exists():
-            text = _("There is a requester of this name already.")
-            raise forms.ValidationError(text, code="name_taken")
+            raise forms.ValidationError(
+                _("There is a requester of this name already."), code="name_taken"
+            )
         try:
             check_name(name)
         except MarketplaceError as error:
@@ -153,9 +154,8 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
     def __init__(self, *args: Any, requester: Requester, is_owner: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.is_owner = is_owner
-        mine = HitType.objects.filter(requester=requester).order_by("-pk")
         self.fields["hit_type"] = forms.ModelChoiceField(
-            mine,
+            HitType.objects.filter(requester=requester).order_by("-pk"),
             label=_("Leads to"),
             help_text=_("From now on nothing is held or paid here for it."),
         )

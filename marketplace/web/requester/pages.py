@@ -199,14 +199,15 @@ def statement(request: HttpRequest, requester: Requester) -> HttpResponse:
 
     Access: the requester's users.
     """
-    account = ledger.available_account(requester)
-    entries = LedgerEntry.objects.filter(account=account).order_by("-pk")
-    entries = entries.select_related(
-        "transaction__hit__hit_type", "transaction__assignment__hit__hit_type"
+    page = Paginator(
+        LedgerEntry.objects.filter(account=ledger.available_account(requester))
+        .order_by("-pk")
+        .select_related("transaction__hit__hit_type", "transaction__assignment__hit__hit_type"),
+        ENTRIES_PER_PAGE,
+    ).get_page(request.GET.get("page"))
+    return render(
+        request, "marketplace/requester/statement.html", {"requester": requester, "page": page}
     )
-    page = Paginator(entries, ENTRIES_PER_PAGE).get_page(request.GET.get("page"))
-    context = {"requester": requester, "page": page}
-    return render(request, "marketplace/requester/statement.html", context)
 
 
 def _overview(requester: Requester) -> dict[str, object]:

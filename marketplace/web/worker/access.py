@@ -141,8 +141,7 @@ def began_here(request: HttpRequest, *, session_id: str = "", assignment_id: str
         if is_participant and (unproven := rows.filter(worker=worker)).exists():
             unproven.update(is_proven=True)
         return True
-    unproven_id = rows.values_list("public_id", flat=True).first()
-    return bool(request.session[UNVERIFIED].get(unproven_id))
+    return bool(request.session[UNVERIFIED].get(rows.values_list("public_id", flat=True).first()))
 
 
 def in_own_browser(
@@ -164,8 +163,7 @@ def in_own_browser(
             "in. Open this page there, or write to who runs the study, with the id that you came "
             "with: your data can be sent to you, and erased, by letter, too."
         )
-        refused = NotYourBrowser(text)
-        return explain(request, refused, template="marketplace/not_your_browser.html")
+        return explain(request, NotYourBrowser(text), template="marketplace/not_your_browser.html")
 
     return guarded
 
@@ -180,8 +178,9 @@ def worker_data(
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> JsonResponse:
         worker = worker_of(request)
         if worker is None:
-            text = _("You are signed out.")
-            return JsonResponse({"error": text, "code": "signed_out"}, status=401)
+            return JsonResponse(
+                {"error": _("You are signed out."), "code": "signed_out"}, status=401
+            )
         try:
             return view(request, worker, *args, **kwargs)
         except (Missing, WorkRefused) as error:

@@ -103,8 +103,9 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         for name in ("country", "subdivision") if self.is_located else ():
             self.fields[name].disabled = True
             self.fields[name].help_text = _("Settled. If it is wrong, ask the operator.")
-        names = [language_name(code) for code in self.instance.languages]
-        self.fields["language_names"].initial = ", ".join(names)
+        self.fields["language_names"].initial = ", ".join(
+            [language_name(code) for code in self.instance.languages]
+        )
         self.fields["is_adult"].initial = self.instance.adult_confirmed_at is not None
 
     def clean_language_names(self) -> list[str]:
@@ -324,8 +325,9 @@ def as_json(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     Access: workers, each their own.
     """
     options = {"indent": 2, "ensure_ascii": False}
-    response = JsonResponse(personal_data.export(worker), json_dumps_params=options)
-    return _as_file(response, worker, "json")
+    return _as_file(
+        JsonResponse(personal_data.export(worker), json_dumps_params=options), worker, "json"
+    )
 
 
 @require_safe
@@ -338,8 +340,9 @@ def as_page(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     Access: workers, each their own.
     """
     exported: dict[str, Any] = personal_data.export(worker)
-    response = render(request, "marketplace/your_data_file.html", {"export": exported})
-    return _as_file(response, worker, "html")
+    return _as_file(
+        render(request, "marketplace/your_data_file.html", {"export": exported}), worker, "html"
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

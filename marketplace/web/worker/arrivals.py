@@ -140,8 +140,7 @@ def your_study(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 def way_on(worker: WorkerAccount, hit_type: HitType) -> HttpResponse | None:
     """A participant's next reserved HIT, or the page of their study. None for other workers of the
     group."""
-    rows = Session.objects.filter(worker=worker, study__hit_type=hit_type).order_by("-pk")
-    row = rows.first()
+    row = Session.objects.filter(worker=worker, study__hit_type=hit_type).order_by("-pk").first()
     if row is None:
         return None
     following = sessions.next_assignment(row) if row.state == State.STARTED else None

@@ -59,8 +59,7 @@ def accept_next(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -
     Access: workers.
     """
     remember_choice(request)
-    hit_type = writes.find_group(hit_type_id)
-    assignment = writes.accept_next(worker=worker, hit_type=hit_type)
+    assignment = writes.accept_next(worker=worker, hit_type=writes.find_group(hit_type_id))
     return redirect("marketplace:assignment", assignment.public_id)
 
 
@@ -92,8 +91,7 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
 def _is_last(assignment: Assignment) -> bool:
     item = SessionItem.objects.filter(assignment=assignment).first()
     if item is None:
-        group = assignment.hit.hit_type
-        return writes.find_next(worker=assignment.worker, hit_type=group) is None
+        return writes.find_next(worker=assignment.worker, hit_type=assignment.hit.hit_type) is None
     others = SessionItem.objects.filter(session=item.session_id).exclude(pk=item.pk)
     return not others.filter(assignment__status=Assignment.Status.ACCEPTED).exists()
 
@@ -115,8 +113,7 @@ def return_assignment(
         return render(request, "marketplace/return.html", context)
     writes.return_assignment(assignment=worker_assignment)
     title = worker_assignment.hit.hit_type.title
-    text = _("You returned “%(title)s”.") % {"title": title}
-    messages.info(request, text, extra_tags="returned")
+    messages.info(request, _("You returned “%(title)s”.") % {"title": title}, extra_tags="returned")
     return redirect("marketplace:groups")
 
 

@@ -51,9 +51,13 @@ SORTS = {
 
 def assignments_at_hand(worker: WorkerAccount, now: datetime) -> list[tuple[Assignment, int]]:
     """Accepted, open assignments with their remaining seconds, the most urgent first."""
-    mine = Assignment.objects.by(worker).filter(status=Assignment.Status.ACCEPTED, deadline__gt=now)
-    rows = mine.select_related("hit__hit_type", "draft").order_by("deadline")
-    return [(one, int((one.deadline - now).total_seconds())) for one in rows]
+    return [
+        (one, int((one.deadline - now).total_seconds()))
+        for one in Assignment.objects.by(worker)
+        .filter(status=Assignment.Status.ACCEPTED, deadline__gt=now)
+        .select_related("hit__hit_type", "draft")
+        .order_by("deadline")
+    ]
 
 
 @dataclass(frozen=True)
@@ -104,8 +108,7 @@ def _beyond(worker: WorkerAccount, groups: QuerySet[HitType]) -> list[int]:
     required = QualificationRequirement.objects.filter(hit_type=OuterRef("pk"))
     blocked = WorkerBlock.objects.filter(worker=worker).values("requester")
     guarded = groups.filter(Exists(required) | Q(requester__in=blocked))
-    unmet = unmet_by_hit_type(worker, guarded)
-    return [key for key, reasons in unmet.items() if reasons]
+    return [key for key, reasons in unmet_by_hit_type(worker, guarded).items() if reasons]
 
 
 def _dollars(text: str) -> tuple[Decimal | None, str]:
@@ -175,8 +178,7 @@ def hit(request: HttpRequest, worker: WorkerAccount, hit_id: str) -> HttpRespons
     row, assignment = find_hit_for(worker, hit_id)
     if assignment is not None:
         return redirect("marketplace:assignment", assignment.public_id)
-    accept = reverse("marketplace:accept_hit", args=[row.public_id])
-    return _preview(request, worker, row, accept)
+    return _preview(request, worker, row, reverse("marketplace:accept_hit", args=[row.public_id]))
 
 
 def _preview(

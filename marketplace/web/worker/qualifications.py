@@ -67,13 +67,12 @@ def qualifications(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
 
 def _offered(search: str) -> QuerySet[QualificationType]:
-    matches = (
+    rows = not_earned(QualificationType.objects.requestable()).filter(
         Q(name__icontains=search)
         | Q(description__icontains=search)
         | Q(keywords__icontains=search)
         | Q(requester__name__icontains=search)
     )
-    rows = not_earned(QualificationType.objects.requestable()).filter(matches)
     return rows.select_related("requester").order_by("-pk")
 
 
@@ -165,8 +164,10 @@ def _ask(
 def _news(qualification_request: QualificationRequest, worker: WorkerAccount) -> CodedText:
     name = qualification_request.qualification_type.name
     if qualification_request.status != Status.GRANTED:
-        text = _("Your request for “%(name)s” waits for its requester's decision.")
-        return CodedText(text % {"name": name}, "request_waits")
+        return CodedText(
+            _("Your request for “%(name)s” waits for its requester's decision.") % {"name": name},
+            "request_waits",
+        )
     owned = Qualification.objects.get(
         worker=worker, qualification_type=qualification_request.qualification_type
     )
@@ -186,8 +187,7 @@ def _graded(name: str, result: GradedTest) -> CodedText:
         text = _(
             "Your score in “%(name)s” is %(score)s. Work on offer asks for %(mark)s: not passed."
         )
-    values = {"name": name, "score": result.grade, "mark": result.phrase}
-    return CodedText(text % values, code)
+    return CodedText(text % {"name": name, "score": result.grade, "mark": result.phrase}, code)
 
 
 def _find_type(public_id: str) -> QualificationType:
@@ -211,5 +211,6 @@ def _find_test(worker: WorkerAccount, public_id: str) -> QualificationRequest:
 
 
 def _mine(worker: WorkerAccount) -> QuerySet[QualificationRequest]:
-    rows = QualificationRequest.objects.filter(worker=worker)
-    return rows.select_related("qualification_type__requester")
+    return QualificationRequest.objects.filter(worker=worker).select_related(
+        "qualification_type__requester"
+    )

@@ -172,9 +172,8 @@ def _totals_usd(account: LedgerAccount) -> dict[str, Decimal]:
 
 
 def _by_day(handed_in: AssignmentQuerySet) -> list[Any]:
-    since = clock.now() - timedelta(days=DAYS_LISTED)
     days = (
-        handed_in.filter(submitted_at__gte=since)
+        handed_in.filter(submitted_at__gte=clock.now() - timedelta(days=DAYS_LISTED))
         .annotate(day=TruncDate("submitted_at"))
         .values("day")
     )
@@ -198,8 +197,10 @@ def appeal(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> H
 
     Access: the worker whose assignment it is.
     """
-    rows = Assignment.objects.by(worker).select_related("hit__hit_type__requester", "appeal")
-    assignment = get_object_or_404(rows, public_id=assignment_id)
+    assignment = get_object_or_404(
+        Assignment.objects.by(worker).select_related("hit__hit_type__requester", "appeal"),
+        public_id=assignment_id,
+    )
     reason, problem = request.POST.get("reason", ""), ""
     if request.method == "POST":
         try:

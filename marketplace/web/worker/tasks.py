@@ -85,8 +85,7 @@ def more_time(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -
 
     Access: the worker whose assignment it is.
     """
-    assignment = find_assignment_of(worker, assignment_id)
-    return JsonResponse(work_state(add_time(assignment=assignment)))
+    return JsonResponse(work_state(add_time(assignment=find_assignment_of(worker, assignment_id))))
 
 
 @require_POST
@@ -180,8 +179,7 @@ def frame_for(
     parameters["assayPage"] = "1"
     if assignment is not None and assignment.slot is not None:
         parameters["assaySlot"] = str(assignment.slot)
-    source = f"{path}?{urlencode(parameters)}"
-    return Frame(source, SANDBOX, question.frame_height, storage)
+    return Frame(f"{path}?{urlencode(parameters)}", SANDBOX, question.frame_height, storage)
 
 
 def _parameters(request: HttpRequest, hit: Hit, assignment: Assignment | None) -> dict[str, str]:
@@ -192,12 +190,11 @@ def _parameters(request: HttpRequest, hit: Hit, assignment: Assignment | None) -
     from it. It is the pseudonym that the requester has of the worker in each answer anyway; what a
     recruiter calls a participant is never in it, nor anything else that says who somebody is.
     """
-    parameters = {
+    return {
         "assignmentId": assignment.public_id if assignment else PREVIEW_ID,
         "hitId": hit.public_id,
         "turkSubmitTo": _origin(request),
-    }
-    return parameters | ({"workerId": assignment.worker.worker_id} if assignment else {})
+    } | ({"workerId": assignment.worker.worker_id} if assignment else {})
 
 
 @login_not_required
