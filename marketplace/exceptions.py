@@ -59,11 +59,19 @@ MarketplaceError
     +-- ParticipantUnknown       a panel's link that doesn't say who comes
 """
 
+from __future__ import annotations
+
 from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.utils.translation import gettext as _
 
 from error_codes import CodedError
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+Row = TypeVar("Row")
 
 
 class MarketplaceError(CodedError):
@@ -334,3 +342,10 @@ class BridgeUnfit(MarketplaceError): ...
 
 
 class RecruiterBusy(MarketplaceError): ...
+
+
+def first_or_raise(rows: QuerySet[Any, Row], error: Exception) -> Row:
+    row = rows.first()
+    if row is None:
+        raise error
+    return row

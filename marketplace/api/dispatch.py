@@ -120,7 +120,7 @@ def _perform(request: HttpRequest) -> HttpResponse:
     function = _find_operation(name)
     parameters = read_request(INPUTS[name], _payload(body))
     fault_injection.before_operation(name)
-    content = function(key.requester, parameters)
+    content = function(key.requester, parameters) or {}
     return disconnect(request) if fault_injection.must_drop(name) else _answer(200, content)
 
 

@@ -19,7 +19,12 @@ from marketplace.api.outputs import (
     review_result_output,
     with_output_fields,
 )
-from marketplace.exceptions import HitDoesNotExist, InvalidAssignmentState, InvalidParameter
+from marketplace.exceptions import (
+    HitDoesNotExist,
+    InvalidAssignmentState,
+    InvalidParameter,
+    first_or_raise,
+)
 from marketplace.hits import creation, lifecycle, review
 from marketplace.hits.creation import HitTypeValues, create_hit_type as publish_hit_type
 from marketplace.models import Assignment, BonusPayment, Hit, HitQuerySet, Requester, ReviewPolicy
@@ -101,53 +106,45 @@ def list_hits_for_qualification_type(
 
 
 @operation("UpdateExpirationForHIT")
-def update_expiration_for_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def update_expiration_for_hit(requester: Requester, parameters: Parameters) -> None:
     creation.update_expiration(
         requester=requester, public_id=parameters["HITId"], expire_at=parameters["ExpireAt"]
     )
-    return {}
 
 
 @operation("DeleteHIT")
-def delete_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def delete_hit(requester: Requester, parameters: Parameters) -> None:
     creation.delete_hit(requester=requester, public_id=parameters["HITId"])
-    return {}
 
 
 @operation("UpdateHITTypeOfHIT")
-def update_hit_type_of_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def update_hit_type_of_hit(requester: Requester, parameters: Parameters) -> None:
     hit_type = creation.find_hit_type(requester, parameters["HITTypeId"])
     creation.change_type(requester=requester, public_id=parameters["HITId"], hit_type=hit_type)
-    return {}
 
 
 @operation("CreateAdditionalAssignmentsForHIT")
-def create_additional_assignments(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def create_additional_assignments(requester: Requester, parameters: Parameters) -> None:
     creation.add_assignments(
         requester=requester,
         public_id=parameters["HITId"],
         additional=parameters["NumberOfAdditionalAssignments"],
         token=parameters["UniqueRequestToken"],
     )
-    return {}
 
 
 @operation("UpdateHITReviewStatus")
-def update_hit_review_status(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def update_hit_review_status(requester: Requester, parameters: Parameters) -> None:
     creation.set_reviewing(
         requester=requester, public_id=parameters["HITId"], revert=parameters["Revert"]
     )
-    return {}
 
 
 def find_hit(requester: Requester, public_id: str) -> Hit:
     """The requester's HIT, settled and with its counts."""
     rows = Hit.objects.of(requester).filter(public_id=public_id)
     lifecycle.settle_due(rows, now=clock.now())
-    hit = with_output_fields(rows).first()
-    if hit is None:
-        raise HitDoesNotExist(public_id)
-    return hit
+    return first_or_raise(with_output_fields(rows), HitDoesNotExist(public_id))
 
 
 def _hit_values(parameters: Parameters) -> creation.HitValues:
@@ -218,24 +215,22 @@ def get_assignment(requester: Requester, parameters: Parameters) -> dict[str, An
 
 
 @operation("ApproveAssignment")
-def approve_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def approve_assignment(requester: Requester, parameters: Parameters) -> None:
     intents.approve_assignment(
         requester=requester,
         public_id=parameters["AssignmentId"],
         feedback=_feedback(parameters),
         override_rejection=parameters["OverrideRejection"],
     )
-    return {}
 
 
 @operation("RejectAssignment")
-def reject_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def reject_assignment(requester: Requester, parameters: Parameters) -> None:
     intents.reject_assignment(
         requester=requester,
         public_id=parameters["AssignmentId"],
         feedback=_feedback(parameters),
     )
-    return {}
 
 
 @operation("GetFileUploadURL")
@@ -264,7 +259,7 @@ def _position(assignment: Assignment) -> list[Any]:
 
 
 @operation("SendBonus")
-def send_bonus(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def send_bonus(requester: Requester, parameters: Parameters) -> None:
     bonus = review.Bonus(
         assignment_id=parameters["AssignmentId"],
         worker_id=parameters["WorkerId"],
@@ -274,7 +269,6 @@ def send_bonus(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     )
     if not intents.request_bonus(requester=requester, bonus=bonus):
         review.send_bonus(requester=requester, bonus=bonus)
-    return {}
 
 
 @operation("ListBonusPayments")

@@ -419,7 +419,8 @@ INPUTS: dict[str, dict[str, Member]] = {
 # marketplace.api.inputs.
 
 Parameters = dict[str, Any]
-Operation = Callable[[Requester, Parameters], dict[str, Any]]
+# None is an answer without members.
+Operation = Callable[[Requester, Parameters], dict[str, Any] | None]
 OPERATIONS: dict[str, Operation] = {}
 
 

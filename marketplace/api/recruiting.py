@@ -38,7 +38,12 @@ from django.views.decorators.http import require_POST, require_safe
 from marketplace.api import authentication
 from marketplace.api.authentication import is_owners_request, read_body, requester_signed
 from marketplace.api.request_bodies import Body, hit_type_of, posting_of, recruiter_of, study_of
-from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter, ProtocolError
+from marketplace.exceptions import (
+    ChannelDoesNotExist,
+    InvalidParameter,
+    ProtocolError,
+    first_or_raise,
+)
 from marketplace.models import AccessKey, Intent, RecruitedStudy, Requester
 from marketplace.people.enrolment import find_active_key, is_owners, note_use, secret_of
 from marketplace.recruiting.calls import (
@@ -256,9 +261,10 @@ def settle(request: HttpRequest, requester: Requester) -> JsonResponse:
     """
     body = Body(request)
     key, was_done = body.integer("call", least=1, most=2**62), body.boolean("was_done")
-    intent = Intent.objects.filter(pk=key, session__study__requester=requester).first()
-    if intent is None:
-        raise InvalidParameter(f"There is no call {key}.", code="unknown_call")
+    intent = first_or_raise(
+        Intent.objects.filter(pk=key, session__study__requester=requester),
+        InvalidParameter(f"There is no call {key}.", code="unknown_call"),
+    )
     decide_uncertain(intent=intent, was_done=was_done)
     intent.refresh_from_db()
     return JsonResponse({"call": intent.pk, "state": intent.state})

@@ -9,7 +9,12 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from marketplace.exceptions import ChannelDoesNotExist, HitTypeDoesNotExist, InvalidParameter
+from marketplace.exceptions import (
+    ChannelDoesNotExist,
+    HitTypeDoesNotExist,
+    InvalidParameter,
+    first_or_raise,
+)
 from marketplace.models import Hit, HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.recruiting.drafts import LABELS, LONGEST_LINE, MOST_EXCLUDED, MOST_FILTERS, Posting
 from marketplace.recruiting.studies import MOST_ITEMS, find_study
@@ -121,10 +126,10 @@ class Body:
 def recruiter_of(requester: Requester, body: Body) -> RecruiterConnection:
     key = body.text("recruiter", most=LONGEST_ID)
     rows = RecruiterConnection.objects.filter(requester=requester, public_id=key)
-    connection = rows.select_related("requester").first()
-    if connection is None:
-        raise InvalidParameter(f"There is no recruiter {key}.", code="unknown_recruiter")
-    return connection
+    return first_or_raise(
+        rows.select_related("requester"),
+        InvalidParameter(f"There is no recruiter {key}.", code="unknown_recruiter"),
+    )
 
 
 def study_of(requester: Requester, body: Body) -> RecruitedStudy:
@@ -137,10 +142,10 @@ def hit_type_of(requester: Requester, body: Body) -> HitType:
     key = body.text("hit_type_id", most=LONGEST_ID, default="")
     group = body.text("hit_group_id", most=LONGEST_ID, default="")
     if key or group:
-        hit_type = (mine.filter(public_id=key) if key else mine.filter(group_id=group)).first()
-        if hit_type is None:
-            raise HitTypeDoesNotExist(key or group)
-        return hit_type
+        return first_or_raise(
+            mine.filter(public_id=key) if key else mine.filter(group_id=group),
+            HitTypeDoesNotExist(key or group),
+        )
     return _hit_type_of_annotations(requester, body.text("annotation_prefix", most=255))
 
 

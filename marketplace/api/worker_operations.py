@@ -38,17 +38,15 @@ from marketplace.recruiting.intents import message_participant
 
 
 @operation("CreateWorkerBlock")
-def create_worker_block(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def create_worker_block(requester: Requester, parameters: Parameters) -> None:
     messages.block_worker(
         requester=requester, worker_id=parameters["WorkerId"], reason=parameters["Reason"]
     )
-    return {}
 
 
 @operation("DeleteWorkerBlock")
-def delete_worker_block(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def delete_worker_block(requester: Requester, parameters: Parameters) -> None:
     messages.unblock_worker(requester=requester, worker_id=parameters["WorkerId"])
-    return {}
 
 
 @operation("ListWorkerBlocks")
@@ -81,24 +79,22 @@ def notify_workers(requester: Requester, parameters: Parameters) -> dict[str, An
 
 
 @operation("UpdateNotificationSettings")
-def update_notification_settings(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def update_notification_settings(requester: Requester, parameters: Parameters) -> None:
     notification = parameters["Notification"]
     events.update_settings(
         hit_type=find_hit_type(requester, parameters["HITTypeId"]),
         specification=_specification(notification) if notification else None,
         is_active=parameters["Active"],
     )
-    return {}
 
 
 @operation("SendTestEventNotification")
-def send_test_event_notification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def send_test_event_notification(requester: Requester, parameters: Parameters) -> None:
     events.send_test_event(
         requester=requester,
         specification=_specification(parameters["Notification"]),
         event_type=parameters["TestEventType"],
     )
-    return {}
 
 
 def _specification(notification: dict[str, Any]) -> NotificationSetting:
@@ -120,7 +116,7 @@ def get_account_balance(requester: Requester, parameters: Parameters) -> dict[st
 
 
 @operation("AssociateQualificationWithWorker")
-def associate_qualification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def associate_qualification(requester: Requester, parameters: Parameters) -> None:
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
     worker, value = find_worker(parameters["WorkerId"]), parameters["IntegerValue"]
     notify = parameters["SendNotification"]
@@ -129,11 +125,10 @@ def associate_qualification(requester: Requester, parameters: Parameters) -> dic
     )
     if notify:
         message_participant(requester, worker, *requests.value_message(qualification_type, value))
-    return {}
 
 
 @operation("DisassociateQualificationFromWorker")
-def disassociate_qualification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def disassociate_qualification(requester: Requester, parameters: Parameters) -> None:
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
     worker, reason = find_worker(parameters["WorkerId"]), parameters["Reason"]
     requests.disassociate(qualification_type=qualification_type, worker=worker, reason=reason)
@@ -141,7 +136,6 @@ def disassociate_qualification(requester: Requester, parameters: Parameters) -> 
         message_participant(
             requester, worker, *requests.revocation_message(qualification_type, reason)
         )
-    return {}
 
 
 @operation("GetQualificationScore")
@@ -187,23 +181,21 @@ def list_qualification_requests(requester: Requester, parameters: Parameters) ->
 
 
 @operation("AcceptQualificationRequest")
-def accept_qualification_request(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def accept_qualification_request(requester: Requester, parameters: Parameters) -> None:
     requests.accept_request(
         requester=requester,
         public_id=parameters["QualificationRequestId"],
         value=parameters["IntegerValue"],
     )
-    return {}
 
 
 @operation("RejectQualificationRequest")
-def reject_qualification_request(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def reject_qualification_request(requester: Requester, parameters: Parameters) -> None:
     requests.reject_request(
         requester=requester,
         public_id=parameters["QualificationRequestId"],
         reason=parameters["Reason"],
     )
-    return {}
 
 
 # Of all that is searched: a description's length.
@@ -242,11 +234,10 @@ def get_qualification_type(requester: Requester, parameters: Parameters) -> dict
 
 
 @operation("DeleteQualificationType")
-def delete_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+def delete_qualification_type(requester: Requester, parameters: Parameters) -> None:
     definitions.delete_qualification_type(
         requester=requester, public_id=parameters["QualificationTypeId"]
     )
-    return {}
 
 
 @operation("ListQualificationTypes")

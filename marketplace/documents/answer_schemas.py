@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from operator import gt, lt
+from operator import ge, gt, le, lt
 from typing import Any
 
 from marketplace.exceptions import InvalidQuestion
@@ -160,8 +160,11 @@ class _Check:
         self.step()
         if isinstance(schema, bool):
             return schema or self.fail(path, "is not expected")
-        keywords = [_KEYWORDS[key] for key in schema if key in _KEYWORDS]
-        return all(check(self, value, schema, path) for check in keywords)
+        return all(
+            check(self, value, schema, path)
+            for kind, check in (_KEYWORDS[key] for key in schema if key in _KEYWORDS)
+            if kind is None or TYPES[kind](value)
+        )
 
     def fits(self, value: Any, schema: Any) -> bool:
         """Whether the value meets an optional schema; errors are dropped."""
@@ -179,24 +182,17 @@ class _Check:
 Keyword = Callable[[_Check, Any, Any, str], bool]
 
 
-def _least(keyword: str, problem: str, size: Callable[[Any], Any], kind: str) -> Keyword:
-    return _bound(keyword, problem, kind, lambda bound, value: bool(bound <= size(value)))
-
-
-def _most(keyword: str, problem: str, size: Callable[[Any], Any], kind: str) -> Keyword:
-    return _bound(keyword, problem, kind, lambda bound, value: bool(size(value) <= bound))
-
-
-def _bound(keyword: str, problem: str, kind: str, is_within: Callable[[Any, Any], bool]) -> Keyword:
+def _bound(
+    keyword: str,
+    problem: str,
+    is_within: Callable[[Any, Any], bool],
+    size: Callable[[Any], Any] = lambda value: value,
+) -> Keyword:
     def check(run: _Check, value: Any, schema: Any, path: str) -> bool:
-        right = not TYPES[kind](value) or is_within(schema[keyword], value)
+        right = is_within(size(value), schema[keyword])
         return right or run.fail(path, problem.format(schema[keyword]))
 
     return check
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 def _type(run: _Check, value: Any, schema: Any, path: str) -> bool:
@@ -219,24 +215,18 @@ def _const(run: _Check, value: Any, schema: Any, path: str) -> bool:
 
 
 def _required(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    if not isinstance(value, dict):
-        return True
     run.step(len(schema["required"]))
     missing = [key for key in schema["required"] if key not in value]
     return not missing or run.fail(path, f"lacks {', '.join(map(str, missing))}")
 
 
 def _properties(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    if not isinstance(value, dict):
-        return True
     run.step(len(schema["properties"]))
     known = [(key, each) for key, each in schema["properties"].items() if key in value]
     return all(run.run(value[key], each, f"{path}.{key}".lstrip(".")) for key, each in known)
 
 
 def _additional(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    if not isinstance(value, dict):
-        return True
     run.step(len(value))
     others = [key for key in value if key not in schema.get("properties", {})]
     rest = schema["additionalProperties"]
@@ -244,30 +234,24 @@ def _additional(run: _Check, value: Any, schema: Any, path: str) -> bool:
 
 
 def _prefix_items(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    if not isinstance(value, list):
-        return True
     pairs = enumerate(zip(value, schema["prefixItems"], strict=False))
     return all(run.run(item, each, f"{path}[{number}]") for number, (item, each) in pairs)
 
 
 def _items(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    if not isinstance(value, list):
-        return True
     start = len(schema.get("prefixItems", []))
     rest = enumerate(value[start:], start)
     return all(run.run(item, schema["items"], f"{path}[{number}]") for number, item in rest)
 
 
 def _contains(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    if not isinstance(value, list):
-        return True
     count = sum(run.fits(item, schema["contains"]) for item in value)
     least, most = schema.get("minContains", 1), schema.get("maxContains", count)
     return least <= count <= most or run.fail(path, "lacks a part, or has it too often")
 
 
 def _unique(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    if not schema["uniqueItems"] or not isinstance(value, list):
+    if not schema["uniqueItems"]:
         return True
     canonical = {run.canonical(item) for item in value}
     return len(canonical) == len(value) or run.fail(path, "has the same part twice")
@@ -300,22 +284,25 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-_KEYWORDS: dict[str, Keyword] = {
-    "type": _type, "enum": _enum, "const": _const, "required": _required,
-    "properties": _properties, "additionalProperties": _additional,
-    "prefixItems": _prefix_items, "items": _items, "contains": _contains,
-    "uniqueItems": _unique, "allOf": _all_of, "anyOf": _any_of, "oneOf": _one_of, "not": _not,
-    "if": _if,
-    "minimum": _least("minimum", "is less than {}", _itself, "number"),
-    "maximum": _most("maximum", "is more than {}", _itself, "number"),
-    "exclusiveMinimum": _bound("exclusiveMinimum", "is not more than {}", "number", lt),
-    "exclusiveMaximum": _bound("exclusiveMaximum", "is not less than {}", "number", gt),
-    "minLength": _least("minLength", "has fewer than {} characters", len, "string"),
-    "maxLength": _most("maxLength", "has more than {} characters", len, "string"),
-    "minItems": _least("minItems", "has fewer than {} parts", len, "array"),
-    "maxItems": _most("maxItems", "has more than {} parts", len, "array"),
-    "minProperties": _least("minProperties", "has fewer than {} fields", len, "object"),
-    "maxProperties": _most("maxProperties", "has more than {} fields", len, "object"),
+# By keyword: the type of the values that it is about, None for all, and the check.
+_KEYWORDS: dict[str, tuple[str | None, Keyword]] = {
+    "type": (None, _type), "enum": (None, _enum), "const": (None, _const),
+    "allOf": (None, _all_of), "anyOf": (None, _any_of), "oneOf": (None, _one_of),
+    "not": (None, _not), "if": (None, _if),
+    "required": ("object", _required), "properties": ("object", _properties),
+    "additionalProperties": ("object", _additional),
+    "prefixItems": ("array", _prefix_items), "items": ("array", _items),
+    "contains": ("array", _contains), "uniqueItems": ("array", _unique),
+    "minimum": ("number", _bound("minimum", "is less than {}", ge)),
+    "maximum": ("number", _bound("maximum", "is more than {}", le)),
+    "exclusiveMinimum": ("number", _bound("exclusiveMinimum", "is not more than {}", gt)),
+    "exclusiveMaximum": ("number", _bound("exclusiveMaximum", "is not less than {}", lt)),
+    "minLength": ("string", _bound("minLength", "has fewer than {} characters", ge, len)),
+    "maxLength": ("string", _bound("maxLength", "has more than {} characters", le, len)),
+    "minItems": ("array", _bound("minItems", "has fewer than {} parts", ge, len)),
+    "maxItems": ("array", _bound("maxItems", "has more than {} parts", le, len)),
+    "minProperties": ("object", _bound("minProperties", "has fewer than {} fields", ge, len)),
+    "maxProperties": ("object", _bound("maxProperties", "has more than {} fields", le, len)),
 }  # fmt: skip
 _KNOWN = _KEYWORDS.keys() | ANNOTATIONS | {"then", "else", "minContains", "maxContains"}
 

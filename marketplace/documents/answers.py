@@ -41,38 +41,11 @@ class KeyQuestion:
 
 
 @dataclass(frozen=True)
-class Percentage:
-    maximum: Decimal
-
-    def value(self, score: Decimal) -> Decimal:
-        return 100 * score / self.maximum
-
-
-@dataclass(frozen=True)
-class Scale:
-    multiplier: Decimal
-
-    def value(self, score: Decimal) -> Decimal:
-        return score * self.multiplier
-
-
-@dataclass(frozen=True)
-class Ranges:
-    ranges: tuple[tuple[Decimal, Decimal, Decimal], ...]
-    otherwise: Decimal
-
-    def value(self, score: Decimal) -> Decimal:
-        return next(
-            (value for low, high, value in self.ranges if low <= score <= high), self.otherwise
-        )
-
-
-@dataclass(frozen=True)
 class AnswerKey:
     """Scored questions, and how their sum becomes a qualification's value."""
 
     questions: tuple[KeyQuestion, ...]
-    mapping: Percentage | Scale | Ranges
+    mapping: Callable[[Decimal], Decimal]
 
     def grade(self, answers: Mapping[str, Sequence[str]]) -> int:
         """The qualification's value for these selections, rounded half up."""
@@ -83,7 +56,7 @@ class AnswerKey:
             ),
             Decimal(0),
         )
-        value = int(self.mapping.value(score).to_integral_value(rounding=ROUND_HALF_UP))
+        value = int(self.mapping(score).to_integral_value(rounding=ROUND_HALF_UP))
         return max(-LARGEST_VALUE, min(LARGEST_VALUE, value))
 
 
@@ -102,7 +75,7 @@ def parse_answer_key(xml: str) -> AnswerKey:
     identifiers = [question.identifier for question in questions]
     if not questions or len(set(identifiers)) != len(identifiers):
         raise InvalidQuestion("An AnswerKey must have Questions, each with its own identifier.")
-    return AnswerKey(questions, Scale(Decimal(1)) if mapping is None else _mapping(mapping))
+    return AnswerKey(questions, Decimal if mapping is None else _mapping(mapping))
 
 
 def _question(element: Element) -> KeyQuestion:
@@ -128,24 +101,38 @@ def _option(element: Element) -> AnswerOption:
     return AnswerOption(selections, score)
 
 
-def _mapping(element: Element) -> Percentage | Scale | Ranges:
-    kinds = ("PercentageMapping", "ScaleMapping", "RangeMapping")
+def _mapping(element: Element) -> Callable[[Decimal], Decimal]:
     outer = Children(element)
-    inner = outer.one(*kinds)
+    inner = outer.one(*MAPPINGS)
     outer.finish()
     children = Children(inner)
-    mapping: Percentage | Scale | Ranges
-    if name_of(inner) == "PercentageMapping":
-        mapping = Percentage(_number(children, "MaximumSummedScore"))
-        if mapping.maximum <= 0:
-            raise InvalidQuestion("MaximumSummedScore must be more than 0.")
-    elif name_of(inner) == "ScaleMapping":
-        mapping = Scale(_number(children, "SummedScoreMultiplier"))
-    else:
-        ranges = tuple(_range(each) for each in children.all("SummedScoreRange"))
-        mapping = Ranges(ranges, _number(children, "OutOfRangeQualificationValue"))
+    mapping = MAPPINGS[name_of(inner)](children)
     children.finish()
     return mapping
+
+
+def _percentage(children: Children) -> Callable[[Decimal], Decimal]:
+    maximum = _number(children, "MaximumSummedScore")
+    if maximum <= 0:
+        raise InvalidQuestion("MaximumSummedScore must be more than 0.")
+    return lambda score: 100 * score / maximum
+
+
+def _scale(children: Children) -> Callable[[Decimal], Decimal]:
+    multiplier = _number(children, "SummedScoreMultiplier")
+    return lambda score: score * multiplier
+
+
+def _ranges(children: Children) -> Callable[[Decimal], Decimal]:
+    """A value for each range of scores, ends included."""
+    ranges = tuple(_range(each) for each in children.all("SummedScoreRange"))
+    otherwise = _number(children, "OutOfRangeQualificationValue")
+    return lambda score: next(
+        (value for low, high, value in ranges if low <= score <= high), otherwise
+    )
+
+
+MAPPINGS = {"PercentageMapping": _percentage, "ScaleMapping": _scale, "RangeMapping": _ranges}
 
 
 def _range(element: Element) -> tuple[Decimal, Decimal, Decimal]:

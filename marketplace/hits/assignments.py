@@ -26,6 +26,7 @@ from marketplace.exceptions import (
     NothingAnswered,
     PreviewOnly,
     WorkRefused,
+    first_or_raise,
 )
 from marketplace.hits import lifecycle
 from marketplace.hits.review_policies import review_assignment
@@ -145,9 +146,7 @@ def find_assignment_of(worker: WorkerAccount, public_id: str) -> Assignment:
     """The worker's own assignment, settled. Others' assignments do not exist for this worker."""
     mine = Assignment.objects.by(worker).filter(public_id=public_id)
     mine = mine.select_related("hit__hit_type__requester")
-    assignment = mine.first()
-    if assignment is None:
-        raise AssignmentDoesNotExist(public_id)
+    assignment = first_or_raise(mine, AssignmentDoesNotExist(public_id))
     if lifecycle.is_due(assignment.hit, now=clock.now()):
         lifecycle.settle_due(Hit.objects.filter(pk=assignment.hit_id), now=clock.now())
         assignment = mine.get()
@@ -163,9 +162,9 @@ def find_hit_for(worker: WorkerAccount, public_id: str) -> tuple[Hit, Assignment
     now = clock.now()
     rows = Hit.objects.filter(public_id=public_id)
     lifecycle.settle_due(rows, now=now)
-    hit = rows.listed().select_related("hit_type__requester").first()
-    if hit is None:
-        raise HitDoesNotExist(public_id)
+    hit = first_or_raise(
+        rows.listed().select_related("hit_type__requester"), HitDoesNotExist(public_id)
+    )
     assignment = Assignment.objects.on(hit).by(worker).filter(status=Status.ACCEPTED).first()
     if assignment is None:
         own_statuses = Assignment.objects.on(hit).live().by(worker).values_list("status", flat=True)
@@ -179,10 +178,10 @@ def find_group(public_id: str) -> HitType:
     if not is_entity_id(public_id):
         raise HitTypeDoesNotExist(public_id)
     hit_types = HitType.objects.filter(Q(public_id=public_id) | Q(group_id=public_id))
-    hit_type = hit_types.select_related("requester", "notification_setting").first()
-    if hit_type is None:
-        raise HitTypeDoesNotExist(public_id)
-    return hit_type
+    return first_or_raise(
+        hit_types.select_related("requester", "notification_setting"),
+        HitTypeDoesNotExist(public_id),
+    )
 
 
 @transaction.atomic
@@ -258,9 +257,10 @@ def lock_assignment(public_id: str, *, now: datetime) -> tuple[Assignment, Hit]:
     """The assignment and its HIT, locked and settled."""
     if not is_entity_id(public_id):
         raise AssignmentDoesNotExist(public_id)
-    hit = Hit.objects.filter(assignments__public_id=public_id).locked().first()
-    if hit is None:
-        raise AssignmentDoesNotExist(public_id)
+    hit = first_or_raise(
+        Hit.objects.filter(assignments__public_id=public_id).locked(),
+        AssignmentDoesNotExist(public_id),
+    )
     lifecycle.apply_time(hit, now=now)
     assignment = Assignment.objects.get(public_id=public_id)
     assignment.hit = hit

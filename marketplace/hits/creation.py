@@ -22,6 +22,7 @@ from marketplace.exceptions import (
     InvalidHitState,
     InvalidParameter,
     MarketplaceError,
+    first_or_raise,
 )
 from marketplace.hits import lifecycle, settlement
 from marketplace.hits.policy_scores import SCORE_MY_KNOWN_ANSWERS, SIMPLE_PLURALITY, read_parameters
@@ -96,10 +97,7 @@ def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitV
 
 def find_hit_type(requester: Requester, public_id: str) -> HitType:
     own = HitType.objects.filter(requester=requester).select_related("notification_setting")
-    hit_type = own.filter(public_id=public_id).first()
-    if hit_type is None:
-        raise HitTypeDoesNotExist(public_id)
-    return hit_type
+    return first_or_raise(own.filter(public_id=public_id), HitTypeDoesNotExist(public_id))
 
 
 def create_hit_with_hit_type(*, requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
@@ -271,9 +269,9 @@ def delete_hit(*, requester: Requester, public_id: str) -> None:
 
 
 def _lock_hit(requester: Requester, public_id: str, *, now: datetime) -> Hit:
-    hit = Hit.objects.of(requester).filter(public_id=public_id).locked().first()
-    if hit is None:
-        raise HitDoesNotExist(public_id)
+    hit = first_or_raise(
+        Hit.objects.of(requester).filter(public_id=public_id).locked(), HitDoesNotExist(public_id)
+    )
     lifecycle.apply_time(hit, now=now)
     return hit
 

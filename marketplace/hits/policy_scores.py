@@ -1,7 +1,7 @@
 """ScoreMyKnownAnswers: how many of the answers that are known a worker got right."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,75 +55,67 @@ LONGEST_QUESTION_ID = 128
 LENGTH = f"each of at most {LONGEST_QUESTION_ID} characters"
 
 
-@dataclass(frozen=True)
-class Number:
-    minimum: int
-    maximum: int
+Reader = Callable[[str, Sequence[str]], Any]
 
-    def read(self, name: str, values: Sequence[str]) -> int:
+
+def _number(minimum: int, maximum: int) -> Reader:
+    def read(name: str, values: Sequence[str]) -> int:
         text = values[0].strip() if len(values) == 1 else ""
         number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
-        if not self.minimum <= number <= self.maximum:
-            raise InvalidParameter(
-                f"{name} must be one whole number from {self.minimum} to {self.maximum}."
-            )
+        if not minimum <= number <= maximum:
+            raise InvalidParameter(f"{name} must be one whole number from {minimum} to {maximum}.")
         return number
 
-
-@dataclass(frozen=True)
-class Words:
-    def read(self, name: str, values: Sequence[str]) -> str:
-        if len(values) != 1 or len(values[0]) > LONGEST_REASON:
-            raise InvalidParameter(
-                f"{name} must be one text of at most {LONGEST_REASON} characters."
-            )
-        return values[0]
+    return read
 
 
-@dataclass(frozen=True)
-class Names:
-    def read(self, name: str, values: Sequence[str]) -> tuple[str, ...]:
-        names = tuple(part.strip() for value in values for part in value.split(","))
-        if not _are_question_ids(names):
-            raise InvalidParameter(f"{name} must be one or more different question ids, {LENGTH}.")
-        return names
+def _read_words(name: str, values: Sequence[str]) -> str:
+    if len(values) != 1 or len(values[0]) > LONGEST_REASON:
+        raise InvalidParameter(f"{name} must be one text of at most {LONGEST_REASON} characters.")
+    return values[0]
 
 
-@dataclass(frozen=True)
-class YesOrNo:
-    def read(self, name: str, values: Sequence[str]) -> bool:
-        word = values[0].strip().lower() if len(values) == 1 else ""
-        if word not in ("true", "t", "false", "f"):
-            raise InvalidParameter(f"{name} must be true or false.")
-        return word.startswith("t")
+def _read_names(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    # Each is a value of its own, or they are separated by commas.
+    names = tuple(part.strip() for value in values for part in value.split(","))
+    if not _are_question_ids(names):
+        raise InvalidParameter(f"{name} must be one or more different question ids, {LENGTH}.")
+    return names
 
 
-PERCENT = Number(0, 101)  # 0 is always reached, 101 never
+def _read_yes_or_no(name: str, values: Sequence[str]) -> bool:
+    word = values[0].strip().lower() if len(values) == 1 else ""
+    if word not in ("true", "t", "false", "f"):
+        raise InvalidParameter(f"{name} must be true or false.")
+    return word.startswith("t")
+
+
+PERCENT = _number(0, 101)  # 0 is always reached, 101 never
 SCORE_MY_KNOWN_ANSWERS = "ScoreMyKnownAnswers/2011-09-01"
 SIMPLE_PLURALITY = "SimplePlurality/2011-09-01"
 ANSWER_KEY = "AnswerKey"
 
-PARAMETERS: dict[str, dict[str, Number | Words | Names | YesOrNo]] = {
+PARAMETERS: dict[str, dict[str, Reader]] = {
     SCORE_MY_KNOWN_ANSWERS: {
         "ApproveIfKnownAnswerScoreIsAtLeast": PERCENT,
-        "ApproveReason": Words(),
+        "ApproveReason": _read_words,
         "RejectIfKnownAnswerScoreIsLessThan": PERCENT,
-        "RejectReason": Words(),
+        "RejectReason": _read_words,
         "ExtendIfKnownAnswerScoreIsLessThan": PERCENT,
-        "ExtendMaximumAssignments": Number(2, 25),
-        "ExtendMinimumTimeInSeconds": Number(60, YEAR_SECONDS),
+        "ExtendMaximumAssignments": _number(2, 25),
+        "ExtendMinimumTimeInSeconds": _number(60, YEAR_SECONDS),
     },
     SIMPLE_PLURALITY: {
-        "QuestionIds": Names(),
-        "QuestionAgreementThreshold": Number(0, 100),
-        "DisregardAssignmentIfRejected": YesOrNo(),
+        "QuestionIds": _read_names,
+        "QuestionAgreementThreshold": _number(0, 100),
+        "DisregardAssignmentIfRejected": _read_yes_or_no,
         "DisregardAssignmentIfKnownAnswerScoreIsLessThan": PERCENT,
-        "ExtendIfHITAgreementScoreIsLessThan": Number(1, 100),
-        "ExtendMaximumAssignments": Number(1, 1_000_000_000),
-        "ExtendMinimumTimeInSeconds": Number(3600, YEAR_SECONDS),
+        "ExtendIfHITAgreementScoreIsLessThan": _number(1, 100),
+        "ExtendMaximumAssignments": _number(1, 1_000_000_000),
+        "ExtendMinimumTimeInSeconds": _number(3600, YEAR_SECONDS),
         "ApproveIfWorkerAgreementScoreIsAtLeast": PERCENT,
         "RejectIfWorkerAgreementScoreIsLessThan": PERCENT,
-        "RejectReason": Words(),
+        "RejectReason": _read_words,
     },
 }
 REQUIRED = {
@@ -170,7 +162,7 @@ def read_parameters(policy: str, parameters: Sequence[Mapping[str, Any]]) -> Pol
     _check_complete(policy, by_name)
     return PolicyParameters(
         {
-            name: PARAMETERS[policy][name].read(name, parameter["Values"] or [])
+            name: PARAMETERS[policy][name](name, parameter["Values"] or [])
             for name, parameter in by_name.items()
             if name != ANSWER_KEY
         },

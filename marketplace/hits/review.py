@@ -14,6 +14,7 @@ from marketplace.exceptions import (
     InvalidAssignmentState,
     InvalidParameter,
     RequestRefused,
+    first_or_raise,
 )
 from marketplace.hits import lifecycle
 from marketplace.hits.settlement import (
@@ -76,19 +77,14 @@ def find_assignment(requester: Requester, public_id: str) -> Assignment:
         Hit.objects.of(requester).filter(assignments__public_id=public_id), now=clock.now()
     )
     rows = Assignment.objects.of(requester).filter(public_id=public_id)
-    assignment = rows.select_related("worker", "hit").first()
-    if assignment is None:
-        raise AssignmentDoesNotExist(public_id)
-    return assignment
+    return first_or_raise(rows.select_related("worker", "hit"), AssignmentDoesNotExist(public_id))
 
 
 def _lock_assignment(
     requester: Requester, public_id: str, *, now: datetime
 ) -> tuple[Assignment, Hit]:
     rows = Assignment.objects.of(requester).filter(public_id=public_id)
-    key = rows.values_list("hit_id", flat=True).first()
-    if key is None:
-        raise AssignmentDoesNotExist(public_id)
+    key = first_or_raise(rows.values_list("hit_id", flat=True), AssignmentDoesNotExist(public_id))
     hit = Hit.objects.locked().get(pk=key)
     lifecycle.apply_time(hit, now=now)
     return Assignment.objects.on(hit).select_related("worker").get(public_id=public_id), hit
@@ -147,9 +143,9 @@ def appeal(*, worker: WorkerAccount, assignment: Assignment, reason: str) -> App
 def answer_appeal(*, requester: Requester, assignment_id: str, answer: str) -> Appeal:
     """Answer an appeal and write to the worker; the same answer again changes nothing."""
     rows = Appeal.objects.filter(assignment__hit__requester=requester)
-    stored = rows.filter(assignment__public_id=assignment_id).first()
-    if stored is None:
-        raise AssignmentDoesNotExist(assignment_id)
+    stored = first_or_raise(
+        rows.filter(assignment__public_id=assignment_id), AssignmentDoesNotExist(assignment_id)
+    )
     if not 0 < len(answer.strip()) <= LONGEST_TEXT:
         raise InvalidParameter(f"'answer' must be a text of 1 to {LONGEST_TEXT} characters.")
     unanswered = Appeal.objects.filter(pk=stored.pk, answer="")
@@ -228,9 +224,10 @@ def _pay(requester: Requester, bonus: Bonus) -> BonusPayment:
 
 def _find_assignment(requester: Requester, bonus: Bonus) -> Assignment:
     rows = Assignment.objects.of(requester).filter(public_id=bonus.assignment_id)
-    assignment = rows.select_related("worker", "hit__requester", "hit__hit_type").first()
-    if assignment is None:
-        raise AssignmentDoesNotExist(bonus.assignment_id)
+    assignment = first_or_raise(
+        rows.select_related("worker", "hit__requester", "hit__hit_type"),
+        AssignmentDoesNotExist(bonus.assignment_id),
+    )
     if assignment.worker.worker_id != bonus.worker_id:
         raise InvalidParameter(
             f"The assignment {bonus.assignment_id} is not one of the worker {bonus.worker_id}."

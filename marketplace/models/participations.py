@@ -50,6 +50,10 @@ class SessionQuerySet(models.QuerySet["Session"]):
     def of(self, requester: Requester) -> Self:
         return self.filter(study__requester=requester)
 
+    def locked(self) -> Self:
+        """Locked until the transaction ends, without rows joined to them."""
+        return self.select_for_update(no_key=True, of=("self",))
+
     def overdue(self, now: object) -> Self:
         """Expired and not known to have ended."""
         return self.filter(state=Session.State.STARTED, expires_at__lte=now)

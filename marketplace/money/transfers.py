@@ -34,6 +34,7 @@ from marketplace.exceptions import (
     InvalidAmount,
     InvalidPayoutFile,
     RequesterDoesNotExist,
+    first_or_raise,
 )
 from marketplace.models import (
     Deposit,
@@ -121,17 +122,13 @@ def find_deposit(public_id: str, *, requester: Requester | None = None) -> Depos
     deposits = Deposit.objects.select_related("requester").filter(public_id=public_id)
     if requester is not None:
         deposits = deposits.filter(requester=requester)
-    deposit = deposits.first()
-    if deposit is None:
-        raise DepositDoesNotExist(public_id)
-    return deposit
+    return first_or_raise(deposits, DepositDoesNotExist(public_id))
 
 
 def find_requester(public_id: str) -> Requester:
-    requester = Requester.objects.filter(public_id=public_id).first()
-    if requester is None:
-        raise RequesterDoesNotExist(public_id)
-    return requester
+    return first_or_raise(
+        Requester.objects.filter(public_id=public_id), RequesterDoesNotExist(public_id)
+    )
 
 
 def _check_amount(amount_usd: Decimal) -> None:

@@ -16,6 +16,7 @@ from marketplace.exceptions import (
     MarketplaceError,
     NameTaken,
     TooManyKeys,
+    first_or_raise,
 )
 from marketplace.models import AccessKey, AuditEntry, PaidBy, Requester, WorkerAccount
 from marketplace.money import ledger
@@ -180,9 +181,10 @@ def enrol_requester(*, user: User, name: str) -> Requester:
 @transaction.atomic
 def let_act_for(*, requester: Requester, username: str, is_owner: bool = False) -> None:
     """Let a user act for the requester. The first one is an owner, too."""
-    user = User.objects.filter(username=username).first()
-    if user is None:
-        raise MarketplaceError(f"There is no user named {username!r}.")
+    user = first_or_raise(
+        User.objects.filter(username=username),
+        MarketplaceError(f"There is no user named {username!r}."),
+    )
     requester.users.add(user)
     is_owner = is_owner or not requester.owners.exists()
     if is_owner:
@@ -223,10 +225,10 @@ def open_worker_account(*, user: User, paid_by: str = PaidBy.LEDGER) -> WorkerAc
 
 
 def find_worker(worker_id: str) -> WorkerAccount:
-    worker = WorkerAccount.objects.filter(worker_id=worker_id).first()
-    if worker is None:
-        raise InvalidParameter(f"WorkerId is invalid: there is no worker {worker_id}.")
-    return worker
+    return first_or_raise(
+        WorkerAccount.objects.filter(worker_id=worker_id),
+        InvalidParameter(f"WorkerId is invalid: there is no worker {worker_id}."),
+    )
 
 
 def check_name(name: str) -> None:

@@ -13,6 +13,7 @@ from marketplace.exceptions import (
     InvalidQualificationTypeState,
     QualificationTypeAlreadyExists,
     QualificationTypeDoesNotExist,
+    first_or_raise,
 )
 from marketplace.models import (
     HitType,
@@ -212,9 +213,9 @@ def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
     """Reject open requests, refuse new HITs that require it, and free its name. Existing HITs
     still require it, and workers keep it."""
     own = QualificationType.objects.of(requester).select_for_update(no_key=True)
-    qualification_type = own.filter(public_id=public_id).first()
-    if qualification_type is None:
-        raise QualificationTypeDoesNotExist(public_id)
+    qualification_type = first_or_raise(
+        own.filter(public_id=public_id), QualificationTypeDoesNotExist(public_id)
+    )
     if qualification_type.deleted_at:
         raise InvalidQualificationTypeState(
             "This operation can be called with a status of: Active,Inactive"
@@ -230,19 +231,19 @@ def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
 
 def find_type(public_id: str) -> QualificationType:
     """A qualification type of any requester."""
-    qualification_type = QualificationType.objects.existing().filter(public_id=public_id).first()
-    if qualification_type is None:
-        raise QualificationTypeDoesNotExist(public_id)
-    return qualification_type
+    return first_or_raise(
+        QualificationType.objects.existing().filter(public_id=public_id),
+        QualificationTypeDoesNotExist(public_id),
+    )
 
 
 def find_own_type(requester: Requester, public_id: str, *, lock: bool = False) -> QualificationType:
     """A qualification type of this requester; others' do not exist for it."""
     own = QualificationType.objects.of(requester).existing().filter(public_id=public_id)
-    qualification_type = (own.select_for_update(no_key=True) if lock else own).first()
-    if qualification_type is None:
-        raise QualificationTypeDoesNotExist(public_id)
-    return qualification_type
+    return first_or_raise(
+        own.select_for_update(no_key=True) if lock else own,
+        QualificationTypeDoesNotExist(public_id),
+    )
 
 
 def _apply(row: QualificationType, values: TypeValues) -> None:

@@ -17,6 +17,7 @@ from marketplace.exceptions import (
     QualificationDoesNotExist,
     QualificationRequestDoesNotExist,
     RequestRefused,
+    first_or_raise,
 )
 from marketplace.models import (
     Qualification,
@@ -107,9 +108,10 @@ def find_qualification(
     rows = Qualification.objects.filter(
         qualification_type=qualification_type, worker=worker
     ).select_related("worker")
-    qualification = (rows.select_for_update(no_key=True, of=("self",)) if lock else rows).first()
-    if qualification is None:
-        raise QualificationDoesNotExist
+    qualification = first_or_raise(
+        rows.select_for_update(no_key=True, of=("self",)) if lock else rows,
+        QualificationDoesNotExist(),
+    )
     if qualification.status != QualificationStatus.GRANTED:
         raise InvalidQualificationState("This operation can be called with a status of: Granted")
     return qualification
@@ -253,9 +255,7 @@ def _find_pending(requester: Requester, public_id: str) -> QualificationRequest:
     own = QualificationRequest.objects.filter(
         public_id=public_id, qualification_type__requester=requester
     ).exclude(status=Status.STARTED)
-    request = own.first()
-    if request is None:
-        raise QualificationRequestDoesNotExist(public_id)
+    request = first_or_raise(own, QualificationRequestDoesNotExist(public_id))
     request = _locked(request)
     if request.status != Status.SUBMITTED:
         raise InvalidQualificationRequestState(

@@ -59,7 +59,7 @@ from marketplace.recruiting.posting import (
     stop_study,
 )
 from marketplace.recruiting.prolific import Prolific
-from marketplace.recruiting.records import Bonus, Cost, NotFound, NotVerified, RecruiterProblem
+from marketplace.recruiting.records import Cost, NotFound, NotVerified, RecruiterProblem
 from marketplace.recruiting.rules import follow_attached
 from marketplace.recruiting.submissions import follow_submission, follow_submissions, is_followed
 from work.models import Job
@@ -77,9 +77,7 @@ def price_bonus(*, study: RecruitedStudy, worker_id: str, bonus: Decimal) -> Cos
     require_bonus_amount(bonus)
     session = participation_of(study, worker_id)
     try:
-        prepared = recruiter.bonus_prepare(
-            session.study.external_id, [Bonus(session.submission_id, bonus)]
-        )
+        prepared = recruiter.bonus_prepare(session.study.external_id, session.submission_id, bonus)
     except (RecruiterProblem, ValueError) as problem:
         raise InvalidParameter(
             _("What the bonus costs was not heard: {problem}").format(problem=problem),

@@ -35,18 +35,13 @@ from marketplace.recruiting.intents import (
 )
 from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import (
-    Approval,
-    Bonus,
     NotAuthorized,
     Refused,
-    Rejection,
     RejectionCategory,
-    Reversal,
     Submission,
     SubmissionState,
     Uncertain,
     Unreachable,
-    Verdict,
     paid_bonuses_of,
 )
 from marketplace.recruiting.sessions import leave_session
@@ -151,7 +146,7 @@ def _decide(intent: Intent, found: Submission, recruiter: Prolific) -> None:
     if intent.kind == Kind.APPROVE and is_to_be_looked_at(intent.session):
         return  # it is among the doubts
     if claim(intent, intent.basis):
-        recruiter.decide(found.id, _verdict(intent, found))
+        _send_verdict(intent, found, recruiter)
         _decided(intent)
 
 
@@ -183,7 +178,7 @@ def _has_come(intent: Intent) -> bool:
 @transaction.atomic
 def _withdraw_rejection(intent: Intent) -> None:
     # Whoever decides holds the session first, too.
-    Session.objects.select_for_update(no_key=True).filter(pk=intent.session_id).first()
+    Session.objects.locked().filter(pk=intent.session_id).first()
     if Intent.objects.filter(pk=intent.pk, state=State.WRITTEN).delete()[0]:
         rejected = Session.objects.filter(pk=intent.session_id, state=Session.State.REJECTED)
         rejected.update(state=Session.State.FINISHED)
@@ -240,11 +235,15 @@ def _decided(intent: Intent) -> None:
     note(intent, State.DONE)
 
 
-def _verdict(intent: Intent, found: Submission) -> Verdict:
+def _send_verdict(intent: Intent, found: Submission, recruiter: Prolific) -> None:
     if intent.kind == Kind.REJECT:
         by_default = intent.session.connection.settings.get("rejection_category", "OTHER")
-        return Rejection(intent.text, RejectionCategory(intent.basis.get("category", by_default)))
-    return Reversal() if found.state == SubmissionState.REJECTED else Approval()
+        category = RejectionCategory(intent.basis.get("category", by_default))
+        recruiter.reject(found.id, intent.text, category)
+    elif found.state == SubmissionState.REJECTED:
+        recruiter.take_rejection_back(found.id)
+    else:
+        recruiter.approve(found.id)
 
 
 def _pay(intent: Intent, found: Submission, recruiter: Prolific) -> None:
@@ -268,7 +267,7 @@ def _pay(intent: Intent, found: Submission, recruiter: Prolific) -> None:
         return
     study = intent.session.study.external_id
     try:
-        prepared = recruiter.bonus_prepare(study, [Bonus(found.id, intent.amount)])
+        prepared = recruiter.bonus_prepare(study, found.id, intent.amount)
     except Uncertain as problem:  # nothing is paid by a set-up, which may be made again
         raise Unreachable(str(problem)) from problem
     basis = {
@@ -323,7 +322,7 @@ def decide_uncertain(*, intent: Intent, was_done: bool) -> None:
     """Record what a person found at the recruiter: an unanswered call was done, or it was not and
     is sent again; a refused decision can be sent again, too. Repeating it changes nothing."""
     # Whoever decides holds the session first, too.
-    Session.objects.select_for_update(no_key=True).get(pk=intent.session_id)
+    Session.objects.locked().get(pk=intent.session_id)
     held = Intent.objects.select_for_update().get(pk=intent.pk)
     is_open = held.state in (State.UNCERTAIN, State.REFUSED)
     if not is_open and held.basis.get("was_said_done") == was_done:

@@ -8,6 +8,7 @@ import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TextIO
 
 from django.db import transaction
@@ -289,19 +290,8 @@ def _session(study: RecruitedStudy, submission_id: str, participant_id: str) -> 
     )
 
 
-def _returned(row: Row) -> bool:
-    return return_session(session=row.session).state != row.session.state
-
-
-def _timed_out(row: Row) -> bool:
-    return time_out_session(session=row.session).state != row.session.state
-
-
-def _ended(outcome: Outcome) -> Callable[[Row], bool]:
-    def end(row: Row) -> bool:
-        return end_session(session=row.session, outcome=outcome).outcome != row.session.outcome
-
-    return end
+def _end(outcome: Outcome, row: Row) -> bool:
+    return end_session(session=row.session, outcome=outcome).outcome != row.session.outcome
 
 
 def _approved(row: Row) -> bool:
@@ -352,8 +342,8 @@ def _rejected(row: Row) -> bool:
 
 
 def _locked(row: Row) -> Session:
-    locked = Session.objects.select_for_update(no_key=True, of=("self",))
-    return locked.select_related("study__requester", "connection").get(pk=row.session.pk)
+    rows = Session.objects.locked().select_related("study__requester", "connection")
+    return rows.get(pk=row.session.pk)
 
 
 def _undecided(session: Session, *more: str) -> list[Assignment]:
@@ -376,10 +366,10 @@ def _decided(session: Session, state: str, kind: str) -> bool:
 CHANGES: dict[str, Callable[[Row], bool]] = {
     "approved": _approved,
     "rejected": _rejected,
-    "returned": _returned,
-    "timed_out": _timed_out,
-    "screened_out": _ended(Outcome.SCREENED_OUT),
-    "no_consent": _ended(Outcome.NO_CONSENT),
+    "returned": lambda row: return_session(session=row.session).state != row.session.state,
+    "timed_out": lambda row: time_out_session(session=row.session).state != row.session.state,
+    "screened_out": partial(_end, Outcome.SCREENED_OUT),
+    "no_consent": partial(_end, Outcome.NO_CONSENT),
 }
 
 
@@ -407,7 +397,7 @@ def fetch_demographics(*, study: RecruitedStudy, user: User | None = None) -> in
     mine = mine.exclude(state=Session.State.RETURNED).exclude(outcome=Outcome.NO_CONSENT)
     sessions = {one.submission_id: one for one in mine}
     try:
-        told = {one.submission: one.answers for one in recruiter.demographics(study.external_id)}
+        told = recruiter.demographics(study.external_id)
     except RecruiterProblem as problem:
         raise InvalidParameter(str(problem)) from problem
     known = {key: answers for key, answers in told.items() if key in sessions}

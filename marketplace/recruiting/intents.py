@@ -17,7 +17,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import Case, Exists, OuterRef, When
 
 from marketplace import clock
-from marketplace.exceptions import DuplicateRequest, InvalidAssignmentState, InvalidParameter
+from marketplace.exceptions import (
+    DuplicateRequest,
+    InvalidAssignmentState,
+    InvalidParameter,
+    first_or_raise,
+)
 from marketplace.hits import review
 from marketplace.hits.review import LARGEST_BONUS_USD, Bonus
 from marketplace.models import (
@@ -89,7 +94,7 @@ def note_refused(intent: Intent, problem: str) -> None:
     """Record a refusal. A refused decision is no decision: its session is followed until somebody
     decides at the recruiter, or time does."""
     # Whoever decides holds the session first, too.
-    Session.objects.select_for_update(no_key=True).filter(pk=intent.session_id).first()
+    Session.objects.locked().filter(pk=intent.session_id).first()
     if note(intent, State.REFUSED, problem) and intent.kind in DECISIONS:
         decided = {Kind.APPROVE: Session.State.APPROVED, Kind.REJECT: Session.State.REJECTED}
         Session.objects.filter(pk=intent.session_id, state=decided[Kind(intent.kind)]).update(
@@ -250,14 +255,14 @@ def participation_of(study: RecruitedStudy, worker_id: str) -> Session:
         worker__worker_id=worker_id,
     )
     in_it_first = Case(When(study=study.pk, then=0), default=1)
-    session = sessions.select_related("study").order_by(in_it_first, "-pk").first()
-    if session is None:
-        raise InvalidParameter(
+    return first_or_raise(
+        sessions.select_related("study").order_by(in_it_first, "-pk"),
+        InvalidParameter(
             f"{worker_id} is no participant of this study, nor of another of its HITs at "
             f"{study.connection.name}, which pays nobody else a bonus.",
             code="unknown_participant",
-        )
-    return session
+        ),
+    )
 
 
 def _same_bonus(asked: Intent, worker_id: str, bonus: Decimal) -> Intent:
@@ -324,8 +329,7 @@ def _session(requester: Requester, public_id: str) -> Session | None:
 
 
 def _locked(key: int) -> Session:
-    locked = Session.objects.select_for_update(no_key=True, of=("self",))
-    return locked.select_related("connection", "worker").get(pk=key)
+    return Session.objects.locked().select_related("connection", "worker").get(pk=key)
 
 
 def _is_decided(session: Session, kind: str) -> bool:

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from encryption import decrypt, encrypt, reencrypt_column, seals
 from marketplace import clock
-from marketplace.exceptions import InvalidParameter, ParticipantUnknown
+from marketplace.exceptions import InvalidParameter, ParticipantUnknown, first_or_raise
 from marketplace.hits import lifecycle
 from marketplace.identifiers import new_person_id
 from marketplace.models import (
@@ -263,12 +263,13 @@ def erase_participant(*, study: RecruitedStudy, worker_id: str) -> None:
         assignments__hit__hit_type=study.hit_type_id
     )
     rows = WorkerAccount.objects.filter(came, worker_id=worker_id, paid_by=PaidBy.RECRUITER)
-    worker = rows.distinct().first()
-    if worker is None:
-        raise InvalidParameter(
+    worker = first_or_raise(
+        rows.distinct(),
+        InvalidParameter(
             _("%(id)s is no participant of this study.") % {"id": worker_id},
             code="unknown_participant",
-        )
+        ),
+    )
     # What is over by its time alone keeps nobody from it.
     lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=clock.now())
     erase_worker(worker)

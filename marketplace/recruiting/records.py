@@ -1,6 +1,5 @@
 """What is said between the marketplace and its recruiters, whichever recruiter it is."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
@@ -200,33 +199,6 @@ class RejectionCategory(Enum):
 
 
 @dataclass(frozen=True)
-class Approval:
-    """All items of a submission are accepted."""
-
-
-@dataclass(frozen=True)
-class Rejection:
-    """All items of a submission are refused; the participant reads the message."""
-
-    message: str
-    category: RejectionCategory
-
-
-@dataclass(frozen=True)
-class Reversal:
-    """A rejection is taken back."""
-
-
-Verdict = Approval | Rejection | Reversal
-
-
-@dataclass(frozen=True)
-class Bonus:
-    submission: str
-    amount: Decimal
-
-
-@dataclass(frozen=True)
 class PreparedBonus:
     """A payment set up and not paid: `total` is what it will take, with fees, to type back."""
 
@@ -252,9 +224,3 @@ class Event:
     kind: str
     submission: str = ""
     study: str = ""
-
-
-@dataclass(frozen=True)
-class Demographics:
-    submission: str
-    answers: Mapping[str, str]

@@ -351,5 +351,4 @@ def _assignments(session: Session, *statuses: str) -> list[Assignment]:
 
 
 def _locked(session_id: int) -> Session:
-    rows = Session.objects.select_for_update(no_key=True, of=("self",))
-    return rows.select_related("study__hit_type").get(pk=session_id)
+    return Session.objects.locked().select_related("study__hit_type").get(pk=session_id)

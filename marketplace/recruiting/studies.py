@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from encryption import decrypt
 from marketplace import clock
 from marketplace.audit_log import note
-from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
+from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter, first_or_raise
 from marketplace.hits.assignments import let_recruiter_pay
 from marketplace.models import (
     HitType,
@@ -379,10 +379,9 @@ def close_study(*, study: RecruitedStudy, user: User | None = None) -> None:
 
 def find_study(requester: Requester, token: str) -> RecruitedStudy:
     mine = RecruitedStudy.objects.filter(requester=requester, token=token)
-    study = mine.select_related("hit_type", "requester", "connection").first()
-    if study is None:
-        raise ChannelDoesNotExist(token)
-    return study
+    return first_or_raise(
+        mine.select_related("hit_type", "requester", "connection"), ChannelDoesNotExist(token)
+    )
 
 
 def _connection(requester: Requester, kind: str, name: str) -> RecruiterConnection:

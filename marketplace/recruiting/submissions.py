@@ -166,7 +166,7 @@ def _note_screened_out(
 def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
     """Leave the submission as it is, or have it rejected, unless all of its work has come since."""
     # Whatever else is decided on it meanwhile waits, or was before.
-    session = Session.objects.select_for_update(no_key=True).get(pk=doubt.session_id)
+    session = Session.objects.locked().get(pk=doubt.session_id)
     is_late = is_done_by_others(session)
     if session.outcome == Outcome.COMPLETED and not is_left and not is_late:
         raise InvalidParameter(
@@ -483,7 +483,7 @@ def _reject_after_all(session: Session) -> bool:
     # The code came long after the time. The rejection from here could not be made then, and must be
     # sent before time approves it.
     # Whoever decides holds the session first, too.
-    Session.objects.select_for_update(no_key=True).get(pk=session.pk)
+    Session.objects.locked().get(pk=session.pk)
     last = Intent.objects.filter(session=session, kind__in=DECISIONS).order_by("-pk").first()
     if last is None or last.kind != Intent.Kind.REJECT or TIMED_OUT not in last.basis:
         return False
@@ -495,8 +495,7 @@ def _reject_after_all(session: Session) -> bool:
 @transaction.atomic
 def take_over(session: Session, state: str) -> str:
     """Approve or reject what was handed in, as the submission was; no money moves here."""
-    rows = Session.objects.select_for_update(no_key=True, of=("self",))
-    locked = rows.select_related("study__requester").get(pk=session.pk)
+    locked = Session.objects.locked().select_related("study__requester").get(pk=session.pk)
     is_approved = state == SessionState.APPROVED
     # Whoever is approved there is approved here, though a rejection was on its way.
     open_statuses = [Assignment.Status.SUBMITTED]

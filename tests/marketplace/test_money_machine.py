@@ -301,7 +301,7 @@ class Marketplace(RuleBasedStateMachine):
     def _call(self, lab, operation, **payload):
         """Call an operation the way the API does; None where it was refused."""
         members, function = INPUTS[operation], OPERATIONS[operation]
-        return self._try(operation, lambda: function(lab, read_request(members, payload)))
+        return self._try(operation, lambda: function(lab, read_request(members, payload)) or {})
 
     def _try(self, what, act):
         """The result; None where it was refused, and then it has moved no money (but time

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from marketplace.exceptions import first_or_raise
 from marketplace.models import Intent
 from marketplace.recruiting.calls import Called, call_recruiters
 from marketplace.recruiting.dispatch import decide_uncertain
@@ -44,9 +45,9 @@ def _uncertain(intent: Intent) -> str:
 
 
 def _decide(key: int, *, was_done: bool) -> None:
-    intent = Intent.objects.filter(pk=key).first()
-    if intent is None:
-        raise CommandError(f"There is no intent {key}.")
+    intent = first_or_raise(
+        Intent.objects.filter(pk=key), CommandError(f"There is no intent {key}.")
+    )
     decide_uncertain(intent=intent, was_done=was_done)
 
 

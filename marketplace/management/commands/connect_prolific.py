@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from marketplace.exceptions import first_or_raise
 from marketplace.models import Requester
 from marketplace.recruiting.connections import connect_prolific
 
@@ -25,9 +26,10 @@ class Command(BaseCommand):
         token = os.environ.get("PROLIFIC_TOKEN", "")
         if not token:
             raise CommandError("Put Prolific's API token into the environment as PROLIFIC_TOKEN.")
-        requester = Requester.objects.filter(name=options["requester"]).first()
-        if requester is None:
-            raise CommandError(f"There is no requester {options['requester']}.")
+        requester = first_or_raise(
+            Requester.objects.filter(name=options["requester"]),
+            CommandError(f"There is no requester {options['requester']}."),
+        )
         connection, account = connect_prolific(
             requester=requester,
             name=options["name"],

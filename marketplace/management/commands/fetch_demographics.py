@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from marketplace.exceptions import first_or_raise
 from marketplace.models import RecruitedStudy
 from marketplace.recruiting.files import demographics_file, fetch_demographics
 
@@ -21,9 +22,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         rows = RecruitedStudy.objects.select_related("connection", "requester")
-        study = rows.filter(token=options["study"]).first()
-        if study is None:
-            raise CommandError(f"There is no study {options['study']}.")
+        study = first_or_raise(
+            rows.filter(token=options["study"]),
+            CommandError(f"There is no study {options['study']}."),
+        )
         n = fetch_demographics(study=study)
         if options["csv"]:
             with open(options["csv"], "w", encoding="utf-8", newline="") as file:

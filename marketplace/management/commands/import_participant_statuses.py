@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from marketplace.exceptions import first_or_raise
 from marketplace.models import RecruitedStudy
 from marketplace.recruiting.files import Imported, import_statuses, read_statuses
 
@@ -21,9 +22,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
         studies = RecruitedStudy.objects.select_related("requester", "connection")
-        study = studies.filter(token=options["study"]).first()
-        if study is None:
-            raise CommandError(f"There is no study with the link {options['study']!r}.")
+        study = first_or_raise(
+            studies.filter(token=options["study"]),
+            CommandError(f"There is no study with the link {options['study']!r}."),
+        )
         try:
             with path.open(newline="", encoding="utf-8-sig") as file:
                 rows = read_statuses(study, file, name=path.name)

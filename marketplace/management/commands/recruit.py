@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from marketplace.exceptions import first_or_raise
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection
 from marketplace.recruiting.connections import turn_at
 from marketplace.recruiting.drafts import LABELS, Posting, discard_draft, draft_study
@@ -85,9 +86,10 @@ class Command(BaseCommand):
 def _draft(options: dict[str, Any]) -> dict[str, Any]:
     if options["reward"] is None or options["minutes"] is None:
         raise CommandError("Say --reward and --minutes.")
-    hit_type = HitType.objects.filter(public_id=options["hit_type"]).first()
-    if hit_type is None:
-        raise CommandError(f"There is no HIT type {options['hit_type']}.")
+    hit_type = first_or_raise(
+        HitType.objects.filter(public_id=options["hit_type"]),
+        CommandError(f"There is no HIT type {options['hit_type']}."),
+    )
     study, cost = draft_study(
         connection=_connection(hit_type, options["connection"]),
         hit_type=hit_type,
@@ -112,17 +114,18 @@ def _draft(options: dict[str, Any]) -> dict[str, Any]:
 
 def _connection(hit_type: HitType, name: str) -> RecruiterConnection:
     rows = RecruiterConnection.objects.filter(requester=hit_type.requester, name=name)
-    connection = rows.exclude(encrypted_token="").first()
-    if connection is None:
-        raise CommandError(f"{hit_type.requester} has no connection {name}: see connect_prolific.")
-    return connection
+    return first_or_raise(
+        rows.exclude(encrypted_token=""),
+        CommandError(f"{hit_type.requester} has no connection {name}: see connect_prolific."),
+    )
 
 
 def _change(options: dict[str, Any]) -> dict[str, str]:
     rows = RecruitedStudy.objects.select_related("connection", "hit_type", "requester")
-    study = rows.filter(token=options["study"] or "").exclude(external_id="").first()
-    if study is None:
-        raise CommandError("Say --hit-type to draft a study, or --study TOKEN of one.")
+    study = first_or_raise(
+        rows.filter(token=options["study"] or "").exclude(external_id=""),
+        CommandError("Say --hit-type to draft a study, or --study TOKEN of one."),
+    )
     with turn_at(study.connection):
         if options["confirm"] is not None:
             publish_study(study=study, confirmed=options["confirm"])

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from marketplace.exceptions import first_or_raise
 from marketplace.management.commands.recruit import amount
 from marketplace.models import RecruiterConnection, RecruitingRule, Requester
 from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
@@ -28,9 +29,10 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print one JSON object.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        requester = Requester.objects.filter(name=options["requester"]).first()
-        if requester is None:
-            raise CommandError(f"There is no requester {options['requester']}.")
+        requester = first_or_raise(
+            Requester.objects.filter(name=options["requester"]),
+            CommandError(f"There is no requester {options['requester']}."),
+        )
         if options["end"] is not None:
             _end(requester, options["end"])
         elif options["most_cost"] is not None:
@@ -42,9 +44,10 @@ class Command(BaseCommand):
 
 def _create(requester: Requester, options: dict[str, Any]) -> None:
     rows = RecruiterConnection.objects.filter(requester=requester, name=options["connection"])
-    connection = rows.exclude(encrypted_token="").first()
-    if connection is None:
-        raise CommandError(f"{requester} has no connection {options['connection']}.")
+    connection = first_or_raise(
+        rows.exclude(encrypted_token=""),
+        CommandError(f"{requester} has no connection {options['connection']}."),
+    )
     if options["minutes"] is None:
         raise CommandError("Say --minutes.")
     values = RuleValues(
@@ -58,9 +61,9 @@ def _create(requester: Requester, options: dict[str, Any]) -> None:
 
 
 def _end(requester: Requester, key: int) -> None:
-    rule = requester.recruiting_rules.filter(pk=key).first()
-    if rule is None:
-        raise CommandError(f"{requester} has no rule {key}.")
+    rule = first_or_raise(
+        requester.recruiting_rules.filter(pk=key), CommandError(f"{requester} has no rule {key}.")
+    )
     end_rule(rule=rule)
 
 

@@ -34,24 +34,20 @@ from marketplace.recruiting.prolific.words import (
 from marketplace.recruiting.records import (
     UNREADABLE_SUBMISSION,
     Account,
-    Approval,
-    Bonus,
     Cost,
-    Demographics,
     Event,
     NotFound,
     NotVerified,
     PostedStudy,
     PreparedBonus,
     Refused,
-    Rejection,
+    RejectionCategory,
     StudyDraft,
     Submission,
     SubmissionState,
     Uncertain,
     Unreachable,
     Unreadable,
-    Verdict,
 )
 
 # Prolific's webhooks: subscriptions of a workspace, and the signature of what is sent.
@@ -68,45 +64,6 @@ CONFIRMATION = "X-Hook-Secret"
 OLDEST, NEWEST = timedelta(days=2), timedelta(minutes=5)
 LONGEST_KIND = 100
 MOST_SUBSCRIPTIONS = 100
-
-
-def find_secret(api: Transport, workspace: str) -> str:
-    there = rows_of(api.read("/hooks/secrets/", {"workspace_id": workspace}))
-    mine = [row for row in there if row.get("workspace_id", workspace) == workspace]
-    if mine:
-        return secret_of(mine[0])
-    return secret_of(mapping_of(api.change("POST", "/hooks/secrets/", {"workspace_id": workspace})))
-
-
-def add_subscriptions(api: Transport, workspace: str, address: str) -> None:
-    for kind in (SUBMISSION, STUDY):
-        if _of_address(api, workspace, kind, address, is_enabled=True):
-            continue
-        for row in _of_address(api, workspace, kind, address, is_enabled=False):
-            _delete(api, id_of(row))
-        _make(api, workspace, kind, address)
-
-
-def remove_subscriptions(api: Transport, workspace: str, address: str) -> None:
-    for kind in (SUBMISSION, STUDY):
-        for is_enabled in (True, False):
-            for row in _of_address(api, workspace, kind, address, is_enabled=is_enabled):
-                _delete(api, id_of(row))
-
-
-def verify_event(secret: str, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
-    """Read the event if its signature is right and recent. Raises NotVerified."""
-    sent_at, signature = headers.get(SENT_AT, ""), headers.get(SIGNATURE, "")
-    if not secret or not hmac.compare_digest(
-        signature.encode(), signed(secret, sent_at, body).encode()
-    ):
-        raise NotVerified("The signature is not Prolific's.")
-    if not sent_at.isascii() or not sent_at.isdigit() or len(sent_at) > 11:
-        raise NotVerified("The time of sending is not a number of seconds.")
-    if not now - OLDEST <= datetime.fromtimestamp(int(sent_at), UTC) <= now + NEWEST:
-        raise NotVerified("It was sent too long ago.")
-    # What a sender of it again cannot choose: the header's id of the event is not signed.
-    return _event(hashlib.sha256(sent_at.encode() + body).hexdigest(), body)
 
 
 def signed(secret: str, sent_at: str, body: bytes) -> str:
@@ -133,42 +90,7 @@ def _event(event_id: str, body: bytes) -> Event:
     return Event(event_id, kind, study=resource)
 
 
-def _of_address(
-    api: Transport, workspace: str, kind: str, address: str, *, is_enabled: bool
-) -> list[Mapping[str, Any]]:
-    query = {
-        "workspace_id": workspace,
-        "enabled": str(is_enabled).lower(),
-        "limit": MOST_SUBSCRIPTIONS,
-        "offset": 0,
-    }
-    return [
-        row
-        for row in rows_of(api.read("/hooks/subscriptions/", query))
-        if (row.get("event_type"), row.get("target_url")) == (kind, address)
-        and bool(row.get("is_enabled")) == is_enabled
-    ]
-
-
-def _make(api: Transport, workspace: str, kind: str, address: str) -> None:
-    facts = {"workspace_id": workspace, "event_type": kind, "target_url": address}
-    made, headers = api.change_with_headers("POST", "/hooks/subscriptions/", facts)
-    # Their document promises a list, their own program reads an object.
-    key = id_of(mapping_of(made[0] if isinstance(made, list) and made else made))
-    if not headers.get(CONFIRMATION):
-        raise Refused("Prolific's answer to a subscription has nothing to confirm it with.")
-    api.change("POST", f"/hooks/subscriptions/{key}/", {"secret": headers[CONFIRMATION]})
-
-
-def _delete(api: Transport, key: str) -> None:
-    try:
-        api.change("DELETE", f"/hooks/subscriptions/{key}/")
-    except NotFound:
-        return
-
-
 Row = TypeVar("Row")
-MOST_BONUSES = 200
 HERE = (SubmissionState.RESERVED, SubmissionState.ACTIVE)
 
 
@@ -257,18 +179,19 @@ class Prolific:
     def submission(self, submission: str) -> Submission:
         return submission_of(self._api.read(f"/submissions/{_id(submission)}/"))
 
-    def decide(self, submission: str, verdict: Verdict) -> None:
-        self._api.change(
-            "POST", f"/submissions/{_id(submission)}/transition/", _transition(verdict)
-        )
+    def approve(self, submission: str) -> None:
+        self._decide(submission, {"action": "APPROVE"})
 
-    def bonus_prepare(self, study: str, bonuses: Sequence[Bonus]) -> PreparedBonus:
-        if not 1 <= len(bonuses) <= MOST_BONUSES:
-            raise ValueError(f"bonuses must be 1 to {MOST_BONUSES}, got {len(bonuses)}")
-        asked = {
-            "study_id": study,
-            "csv_bonuses": "".join(f"{_id(one.submission)},{one.amount:.2f}\n" for one in bonuses),
-        }
+    def reject(self, submission: str, message: str, category: RejectionCategory) -> None:
+        """The participant reads the message."""
+        rejection = {"message": message, "rejection_category": category.value}
+        self._decide(submission, {"action": "REJECT", **rejection})
+
+    def take_rejection_back(self, submission: str) -> None:
+        self._decide(submission, {"action": "UNREJECT"})
+
+    def bonus_prepare(self, study: str, submission: str, amount: Decimal) -> PreparedBonus:
+        asked = {"study_id": study, "csv_bonuses": f"{_id(submission)},{amount:.2f}\n"}
         said = self._api.change("POST", "/submissions/bonus-payments/", asked)
         return PreparedBonus(id_of(said), price_of(said, "total_amount"), self._currency)
 
@@ -288,10 +211,9 @@ class Prolific:
             "POST", "/messages/", {"recipient_id": participant, "body": text, "study_id": study}
         )
 
-    def create_group(self, name: str, participants: Sequence[str] = ()) -> str:
+    def create_group(self, name: str) -> str:
         facts = {"workspace_id": self._workspace, "name": name}
-        members = {"participant_ids": list(participants)} if participants else {}
-        made = self._api.change("POST", "/participant-groups/", facts | members)
+        made = self._api.change("POST", "/participant-groups/", facts)
         try:
             return id_of(mapping_of(made))
         except Unreadable as problem:
@@ -322,22 +244,46 @@ class Prolific:
             raise NotVerified(f"The submission is {found.state.value.replace('_', ' ')}.")
 
     def webhook_secret(self) -> str:
-        return find_secret(self._api, self._workspace)
+        workspace = {"workspace_id": self._workspace}
+        for row in rows_of(self._api.read("/hooks/secrets/", workspace)):
+            if row.get("workspace_id", self._workspace) == self._workspace:
+                return secret_of(row)
+        return secret_of(mapping_of(self._api.change("POST", "/hooks/secrets/", workspace)))
 
     def subscribe(self, address: str) -> None:
-        add_subscriptions(self._api, self._workspace, address)
+        for kind in (SUBMISSION, STUDY):
+            if self._subscriptions(kind, address, is_enabled=True):
+                continue
+            for row in self._subscriptions(kind, address, is_enabled=False):
+                self._unsubscribe(id_of(row))
+            self._subscribe(kind, address)
 
     def unsubscribe(self, address: str) -> None:
-        remove_subscriptions(self._api, self._workspace, address)
+        for kind in (SUBMISSION, STUDY):
+            for is_enabled in (True, False):
+                for row in self._subscriptions(kind, address, is_enabled=is_enabled):
+                    self._unsubscribe(id_of(row))
 
     def verify_webhook(self, headers: Mapping[str, str], body: bytes, *, now: datetime) -> Event:
-        return verify_event(self._webhook_secret, headers, body, now=now)
+        """Read the event if its signature is right and recent. Raises NotVerified."""
+        sent_at, signature = headers.get(SENT_AT, ""), headers.get(SIGNATURE, "")
+        if not self._webhook_secret or not hmac.compare_digest(
+            signature.encode(), signed(self._webhook_secret, sent_at, body).encode()
+        ):
+            raise NotVerified("The signature is not Prolific's.")
+        if not sent_at.isascii() or not sent_at.isdigit() or len(sent_at) > 11:
+            raise NotVerified("The time of sending is not a number of seconds.")
+        if not now - OLDEST <= datetime.fromtimestamp(int(sent_at), UTC) <= now + NEWEST:
+            raise NotVerified("It was sent too long ago.")
+        # What a sender of it again cannot choose: the header's id of the event is not signed.
+        return _event(hashlib.sha256(sent_at.encode() + body).hexdigest(), body)
 
-    def demographics(self, study: str) -> Iterable[Demographics]:
+    def demographics(self, study: str) -> dict[str, dict[str, str]]:
+        """Answers by submission."""
         content = self._api.change("POST", f"/studies/{_id(study)}/demographic-export/", {})
         if not isinstance(content, str):
             raise Refused("Prolific's answer holds no demographics.")
-        return demographics_of(content)
+        return dict(demographics_of(content))
 
     @cached_property
     def _currency(self) -> str:
@@ -348,6 +294,39 @@ class Prolific:
 
     def _move(self, study: str, action: str) -> None:
         self._api.change("POST", f"/studies/{_id(study)}/transition/", {"action": action})
+
+    def _decide(self, submission: str, transition: Mapping[str, str]) -> None:
+        self._api.change("POST", f"/submissions/{_id(submission)}/transition/", transition)
+
+    def _subscriptions(
+        self, kind: str, address: str, *, is_enabled: bool
+    ) -> list[Mapping[str, Any]]:
+        query = {
+            "workspace_id": self._workspace,
+            "enabled": str(is_enabled).lower(),
+            "limit": MOST_SUBSCRIPTIONS,
+            "offset": 0,
+        }
+        return [
+            row
+            for row in rows_of(self._api.read("/hooks/subscriptions/", query))
+            if (row.get("event_type"), row.get("target_url")) == (kind, address)
+            and bool(row.get("is_enabled")) == is_enabled
+        ]
+
+    def _subscribe(self, kind: str, address: str) -> None:
+        facts = {"workspace_id": self._workspace, "event_type": kind, "target_url": address}
+        made, headers = self._api.change_with_headers("POST", "/hooks/subscriptions/", facts)
+        # Their document promises a list, their own program reads an object.
+        key = id_of(mapping_of(made[0] if isinstance(made, list) and made else made))
+        if not headers.get(CONFIRMATION):
+            raise Refused("Prolific's answer to a subscription has nothing to confirm it with.")
+        confirmation = {"secret": headers[CONFIRMATION]}
+        self._api.change("POST", f"/hooks/subscriptions/{key}/", confirmation)
+
+    def _unsubscribe(self, key: str) -> None:
+        with suppress(NotFound):
+            self._api.change("DELETE", f"/hooks/subscriptions/{key}/")
 
     def _change_group(self, method: str, group: str, participants: Sequence[str]) -> None:
         path = f"/participant-groups/{_id(group)}/participants/"
@@ -365,10 +344,3 @@ def _id(said: str) -> str:
     if not is_id(said):
         raise ValueError(f"an id has letters, digits and dashes alone, got {said!r}")
     return said
-
-
-def _transition(verdict: Verdict) -> dict[str, str]:
-    if isinstance(verdict, Rejection):
-        category = verdict.category.value
-        return {"action": "REJECT", "message": verdict.message, "rejection_category": category}
-    return {"action": "APPROVE" if isinstance(verdict, Approval) else "UNREJECT"}

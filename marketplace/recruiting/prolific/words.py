@@ -13,7 +13,6 @@ from typing import Any
 from marketplace.models.recruiting import Outcome
 from marketplace.recruiting.records import (
     Code,
-    Demographics,
     Filter,
     PostedStudy,
     Refused,
@@ -256,7 +255,7 @@ OTHERS = re.compile(
 )
 
 
-def demographics_of(content: str) -> Iterator[Demographics]:
+def demographics_of(content: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Each submission's answers, without columns that identify somebody."""
     try:
         rows = list(csv.DictReader(io.StringIO(content)))
@@ -273,4 +272,4 @@ def demographics_of(content: str) -> Iterator[Demographics]:
             for name, value in cells.items()
             if not OTHERS.search(name.replace("_", " ")) and value not in ids
         }
-        yield Demographics(plain[SUBMISSION], answers)
+        yield plain[SUBMISSION], answers

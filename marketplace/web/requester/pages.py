@@ -22,7 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from marketplace.exceptions import AccessKeyDoesNotExist, TooManyKeys
+from marketplace.exceptions import AccessKeyDoesNotExist, TooManyKeys, first_or_raise
 from marketplace.models import AccessKey, LedgerEntry, ProblemReport, Requester
 from marketplace.money import ledger
 from marketplace.people import enrolment
@@ -57,9 +57,10 @@ def requester_required(
     @login_required(login_url="marketplace:requester_login")
     @wraps(view)
     def guarded(request: HttpRequest, requester_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        requester = requesters_of(user_of(request)).filter(public_id=requester_id).first()
-        if requester is None:
-            raise Http404(_("There is no such requester."))
+        requester = first_or_raise(
+            requesters_of(user_of(request)).filter(public_id=requester_id),
+            Http404(_("There is no such requester.")),
+        )
         return view(request, requester, *args, **kwargs)
 
     return guarded

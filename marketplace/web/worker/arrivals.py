@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace import clock
-from marketplace.exceptions import ChannelClosed, NoAssignmentsLeft, WorkRefused
+from marketplace.exceptions import ChannelClosed, NoAssignmentsLeft, WorkRefused, first_or_raise
 from marketplace.hits.assignments import accept_next, find_group, find_hit_for
 from marketplace.models import Assignment, HitType, Outcome, Session, WorkerAccount
 from marketplace.recruiting import arrivals, sessions
@@ -155,9 +155,10 @@ def _user_agent(request: HttpRequest) -> str:
 
 def _find(worker: WorkerAccount, session_id: str) -> Session:
     rows = Session.objects.filter(worker=worker, public_id=session_id)
-    row = rows.select_related("study__hit_type__requester", "connection").first()
-    if row is None:
-        raise ChannelClosed(_("There is no such study for you here."))
+    row = first_or_raise(
+        rows.select_related("study__hit_type__requester", "connection"),
+        ChannelClosed(_("There is no such study for you here.")),
+    )
     sessions.complete_if_done(row.pk)
     row.refresh_from_db(fields=["state", "outcome", "code"])
     return row

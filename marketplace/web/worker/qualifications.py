@@ -18,6 +18,7 @@ from marketplace.exceptions import (
     QualificationRequestDoesNotExist,
     QualificationTypeDoesNotExist,
     RequestRefused,
+    first_or_raise,
 )
 from marketplace.models import Qualification, QualificationRequest, QualificationType, WorkerAccount
 from marketplace.qualifications.eligibility import is_earned, not_earned, work_towards
@@ -192,17 +193,17 @@ def _graded(name: str, result: GradedTest) -> CodedText:
 
 def _find_type(public_id: str) -> QualificationType:
     rows = QualificationType.objects.existing().select_related("requester")
-    qualification_type = rows.filter(public_id=public_id).first()
-    if qualification_type is None:
-        raise QualificationTypeDoesNotExist(public_id)
-    return qualification_type
+    return first_or_raise(
+        rows.filter(public_id=public_id), QualificationTypeDoesNotExist(public_id)
+    )
 
 
 def _find_test(worker: WorkerAccount, public_id: str) -> QualificationRequest:
     expire_overdue(worker, now=clock.now())
-    test_request = _mine(worker).filter(public_id=public_id).exclude(test="").first()
-    if test_request is None:
-        raise QualificationRequestDoesNotExist(public_id)
+    test_request = first_or_raise(
+        _mine(worker).filter(public_id=public_id).exclude(test=""),
+        QualificationRequestDoesNotExist(public_id),
+    )
     if test_request.status == Status.EXPIRED:
         raise RequestRefused(_("The time for this test is over."), code="test_over")
     if test_request.status != Status.STARTED:

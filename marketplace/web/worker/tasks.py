@@ -31,6 +31,7 @@ from marketplace.exceptions import (
     HitDoesNotExist,
     NotYourBrowser,
     RequestRefused,
+    first_or_raise,
 )
 from marketplace.hits.assignments import PREVIEW_ID, find_assignment_of, require_accepted
 from marketplace.hits.drafts import (
@@ -221,9 +222,9 @@ def preview_frame(request: HttpRequest, hit_id: str) -> HttpResponse:
 
     Access: whoever knows the HIT's id.
     """
-    hit = Hit.objects.listed().filter(public_id=hit_id).first()
-    if hit is None:
-        raise Http404(_("There is no such HIT."))
+    hit = first_or_raise(
+        Hit.objects.listed().filter(public_id=hit_id), Http404(_("There is no such HIT."))
+    )
     return _sandboxed(request, hit)
 
 
