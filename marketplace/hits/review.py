@@ -142,9 +142,11 @@ def appeal(*, worker: WorkerAccount, assignment: Assignment, reason: str) -> App
 @transaction.atomic
 def answer_appeal(*, requester: Requester, assignment_id: str, answer: str) -> Appeal:
     """Answer an appeal and write to the worker; the same answer again changes nothing."""
-    rows = Appeal.objects.filter(assignment__hit__requester=requester)
     stored = first_or_raise(
-        rows.filter(assignment__public_id=assignment_id), AssignmentDoesNotExist(assignment_id)
+        Appeal.objects.filter(
+            assignment__hit__requester=requester, assignment__public_id=assignment_id
+        ),
+        AssignmentDoesNotExist(assignment_id),
     )
     if not 0 < len(answer.strip()) <= LONGEST_TEXT:
         raise InvalidParameter(f"'answer' must be a text of 1 to {LONGEST_TEXT} characters.")

@@ -88,8 +88,9 @@ class RequesterRecord:
 def requester_record(requester: Requester) -> RequesterRecord | None:
     """A record of the newest decided assignments; None with fewer than ten workers. Participants
     are decided on and paid elsewhere, so they are left out."""
-    decided = Assignment.objects.of(requester).filter(status__in=Assignment.DECIDED_STATUSES)
-    here = decided.filter(paid_by=PaidBy.LEDGER, submitted_at__isnull=False)
+    here = Assignment.objects.of(requester).filter(
+        status__in=Assignment.DECIDED_STATUSES, paid_by=PaidBy.LEDGER, submitted_at__isnull=False
+    )
     rows = here.order_by("-pk").values_list(
         "worker_id",
         "status",

@@ -87,8 +87,9 @@ def _check_email(requester: Requester, destination: str) -> None:
     _require("@" in destination, "an e-mail address")
     if settings.OWN_MACHINE:
         return
-    addresses = EmailAddress.objects.filter(user__in=requester.users.all(), verified=True)
-    if not addresses.filter(email__iexact=destination).exists():
+    if not EmailAddress.objects.filter(
+        user__in=requester.users.all(), verified=True, email__iexact=destination
+    ).exists():
         raise InvalidParameter(
             "Destination must be an e-mail address that a user who acts for this requester has "
             "confirmed."

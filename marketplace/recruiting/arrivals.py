@@ -303,8 +303,9 @@ def has_begun(visit: Visit, known: WorkerAccount | None = None) -> bool:
     worker = _account_of(visit, known)
     if worker is None:
         return False
-    mine = Session.objects.filter(study=visit.study, worker=worker)
-    return mine.filter(submission_id=_submission_id(visit, worker)).exists()
+    return Session.objects.filter(
+        study=visit.study, worker=worker, submission_id=_submission_id(visit, worker)
+    ).exists()
 
 
 def _account_of(visit: Visit, known: WorkerAccount | None) -> WorkerAccount | None:

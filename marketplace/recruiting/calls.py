@@ -143,8 +143,9 @@ def request_draft(
     """Write a study and request its draft. The same token returns the same study, whose failed
     draft is requested again."""
     Requester.objects.select_for_update(no_key=True).get(pk=hit_type.requester_id)
-    mine = RecruitedStudy.objects.filter(requester=hit_type.requester_id)
-    known = mine.filter(request_token=request_token).first()
+    known = RecruitedStudy.objects.filter(
+        requester=hit_type.requester_id, request_token=request_token
+    ).first()
     if known is not None:
         is_undrafted = known.state == State.DRAFT and not known.external_id
         if is_undrafted and not known.action and known.problem:
@@ -217,8 +218,11 @@ def end_abandoned_actions(connection: RecruiterConnection) -> None:
     """End actions whose job was killed at each try: otherwise the study is blocked forever."""
     # In this order: a job is there before its action is seen.
     for study in list(connection.studies.exclude(action="")):
-        of_study = Job.objects.unfinished().filter(kind=ACT, arguments__study=study.pk)
-        if not of_study.filter(arguments__number=study.action_number).exists():
+        if (
+            not Job.objects.unfinished()
+            .filter(kind=ACT, arguments__study=study.pk, arguments__number=study.action_number)
+            .exists()
+        ):
             _end(study, CUT_OFF.format(action=study.get_action_display()))
 
 
@@ -270,8 +274,9 @@ def receive_event(public_id: str, headers: Mapping[str, str], body: bytes) -> bo
         # The workspace may have a new secret: it is asked for at the next call, but not at each
         # for as long as somebody sends what is not signed.
         recently = clock.now() - ASKED_AGAIN_AFTER
-        old = RecruiterConnection.objects.filter(webhooks_checked_at__lt=recently)
-        old.filter(pk=connection.pk).update(webhooks_checked_at=None)
+        RecruiterConnection.objects.filter(
+            webhooks_checked_at__lt=recently, pk=connection.pk
+        ).update(webhooks_checked_at=None)
         raise
     if event.submission and erased_among(connection, [event.submission]):
         return False  # nothing of it is kept
@@ -323,8 +328,9 @@ def delete_old_events(now: datetime) -> int:
 
 def _follow(event: RecruiterEvent, connection: RecruiterConnection, recruiter: Prolific) -> bool:
     if event.submission_id:
-        sessions = Session.objects.filter(connection=connection)
-        session = sessions.filter(submission_id=event.submission_id).first()
+        session = Session.objects.filter(
+            connection=connection, submission_id=event.submission_id
+        ).first()
         if session is None or not is_followed(session, clock.now()):
             return False
         return follow_submission(session, recruiter.submission(event.submission_id))

@@ -166,8 +166,9 @@ def _refuse_approval(intent: Intent, found: Submission, why: str) -> None:
 
 def _is_decided_again(decision: Intent) -> bool:
     """Whether a later decision replaced this one."""
-    later = Intent.objects.filter(session=decision.session_id, kind__in=DECISIONS)
-    return later.filter(pk__gt=decision.pk).exists()
+    return Intent.objects.filter(
+        session=decision.session_id, kind__in=DECISIONS, pk__gt=decision.pk
+    ).exists()
 
 
 def _has_come(intent: Intent) -> bool:
@@ -299,8 +300,9 @@ def _shows(bonus: Intent, found: Submission) -> bool:
     """Whether an earlier call has paid this bonus; others may have been paid since."""
     if "prepared" not in bonus.basis or bonus.sent_at is None:
         return False
-    others = Intent.objects.filter(session=bonus.session_id, kind=Kind.BONUS, state=State.DONE)
-    later = others.filter(sent_at__gt=bonus.sent_at).values_list("amount", flat=True)
+    later = Intent.objects.filter(
+        session=bonus.session_id, kind=Kind.BONUS, state=State.DONE, sent_at__gt=bonus.sent_at
+    ).values_list("amount", flat=True)
     since = Counter(amount for amount in later if amount is not None)
     new = Counter(paid_bonuses_of(found)) - Counter(map(Decimal, bonus.basis["before"])) - since
     return bonus.amount in new

@@ -347,8 +347,11 @@ def _locked(row: Row) -> Session:
 
 
 def _undecided(session: Session, *more: str) -> list[Assignment]:
-    rows = Assignment.objects.filter(session_item__session=session)
-    return list(rows.filter(status__in=(Assignment.Status.SUBMITTED, *more)).order_by("hit_id"))
+    return list(
+        Assignment.objects.filter(
+            session_item__session=session, status__in=(Assignment.Status.SUBMITTED, *more)
+        ).order_by("hit_id")
+    )
 
 
 def _decided(session: Session, state: str, kind: str) -> bool:

@@ -349,8 +349,11 @@ def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
         return
     is_unsent = False
     if kind == Kind.APPROVE:  # a rejection that was taken back before it was sent is none
-        unsent = Intent.objects.filter(session=session, kind=Kind.REJECT)
-        is_unsent = bool(unsent.filter(state=Intent.State.WRITTEN).delete()[0])
+        is_unsent = bool(
+            Intent.objects.filter(
+                session=session, kind=Kind.REJECT, state=Intent.State.WRITTEN
+            ).delete()[0]
+        )
         # Until it is sent, a study that is over is looked at again.
         study = RecruitedStudy.objects.filter(pk=session.study_id, n_payable_there__isnull=False)
         study.update(n_payable_there=None)

@@ -244,8 +244,11 @@ def account_of(study: RecruitedStudy, external_id: str) -> WorkerAccount:
 
 
 def find_participant(connection: RecruiterConnection, external_id: str) -> Participant | None:
-    rows = Participant.objects.select_related("worker__user").filter(connection=connection)
-    return rows.filter(seal__in=_seals(connection, external_id)).first()
+    return (
+        Participant.objects.select_related("worker__user")
+        .filter(connection=connection, seal__in=_seals(connection, external_id))
+        .first()
+    )
 
 
 def new_participant(paid_by: str) -> WorkerAccount:

@@ -143,8 +143,11 @@ def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]
         state=Session.State.TIMED_OUT, reported=Outcome.COMPLETED, outcome=Outcome.COMPLETED
     )
     is_given_up = Q(state__in=GIVEN_UP) & ~is_late
-    rows = Session.objects.filter(is_given_up | is_other_code, study__in=studies)
-    rows = rows.filter(Exists(undecided)).select_related("study", "worker").order_by("-pk")
+    rows = (
+        Session.objects.filter(is_given_up | is_other_code, Exists(undecided), study__in=studies)
+        .select_related("study", "worker")
+        .order_by("-pk")
+    )
     return [
         {
             "study": one.study.token,

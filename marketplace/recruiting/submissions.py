@@ -221,8 +221,9 @@ def is_done_by_others(session: Session) -> bool:
 
 def _done_by_others() -> QuerySet[Session]:
     items = Assignment.objects.filter(session_item__session=OuterRef("pk"))
-    complete = Session.objects.filter(Exists(items), outcome=Outcome.COMPLETED)
-    return complete.filter(~Exists(items.handed_in()))
+    return Session.objects.filter(
+        Exists(items), ~Exists(items.handed_in()), outcome=Outcome.COMPLETED
+    )
 
 
 def is_to_be_looked_at(session: Session) -> bool:
@@ -426,8 +427,9 @@ def _note_code(session: Session, submission: Submission, codes: Mapping[str, str
 
 
 def _to_be_approved(study: RecruitedStudy) -> set[str]:
-    approvals = Intent.objects.filter(session__study=study, kind=Intent.Kind.APPROVE)
-    waiting = approvals.filter(state__in=Intent.OPEN_STATES)
+    waiting = Intent.objects.filter(
+        session__study=study, kind=Intent.Kind.APPROVE, state__in=Intent.OPEN_STATES
+    )
     return set(waiting.values_list("session__submission_id", flat=True))
 
 
