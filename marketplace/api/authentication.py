@@ -248,13 +248,10 @@ RequesterView = Callable[[HttpRequest, Requester], HttpResponse]
 
 
 def is_owners_request(request: HttpRequest) -> bool:
-    """Whether a signed request may read who participants are at their recruiter."""
     return is_owners(request.META[SIGNING_KEY])
 
 
 def requester_signed(view: RequesterView) -> Callable[[HttpRequest], HttpResponse]:
-    """A POST next to the Requester API, signed in the same way."""
-
     @csrf_exempt
     @login_not_required
     @require_POST

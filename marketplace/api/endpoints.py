@@ -293,7 +293,6 @@ def workers(request: HttpRequest) -> JsonResponse:
 
 
 def _texts(request: HttpRequest, *names: str, optional: Sequence[str] = ()) -> list[Any]:
-    """These members of the body, a JSON object of texts without others."""
     body = read_object(request)
     if not all(isinstance(value, str) for value in body.values()):
         raise InvalidParameter("The body is not a JSON object of texts.")

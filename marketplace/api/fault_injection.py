@@ -169,7 +169,7 @@ def disconnect(request: HttpRequest) -> HttpResponse:
 
 
 def _socket_of(environ: dict[str, Any]) -> socket.socket | None:
-    """Gunicorn names the socket; Django's own server reads the input from it."""
+    # Gunicorn names the socket; Django's own server reads the input from it.
     named = environ.get("gunicorn.socket")
     if isinstance(named, socket.socket):
         return named

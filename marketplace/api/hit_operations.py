@@ -72,7 +72,7 @@ def create_hit_with_hit_type(requester: Requester, parameters: Parameters) -> di
 
 @operation("GetHIT")
 def get_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """A deleted HIT has the status Disposed."""
+    # A deleted HIT has the status Disposed.
     return {"HIT": hit_output(find_hit(requester, parameters["HITId"]))}
 
 
@@ -182,7 +182,7 @@ CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 @operation("ListAssignmentsForHIT")
 def list_assignments_for_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """In the order of submission, so that work submitted between two pages is on a later one."""
+    # In the order of submission, so that work submitted between two pages is on a later one.
     hit = find_hit(requester, parameters["HITId"])
     statuses = sorted(set(parameters["AssignmentStatuses"] or Assignment.HANDED_IN_STATUSES))
     scope = f"ListAssignmentsForHIT:{hit.pk}:{''.join(status[0] for status in statuses)}"
@@ -295,7 +295,7 @@ Part = tuple[str, str, dict[str, Any]]
 
 @operation("ListReviewPolicyResultsForHIT")
 def list_review_policy_results(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """A page counts results and actions together, those of assignments first."""
+    # A page counts results and actions together, those of assignments first.
     hit = find_hit(requester, parameters["HITId"])
     levels = sorted(set(parameters["PolicyLevels"] or ReviewPolicy.Level.values))
     kinds = [name for name in ("Results", "Actions") if parameters[f"Retrieve{name}"]]

@@ -127,7 +127,7 @@ def bonus_output(bonus: BonusPayment) -> dict[str, Any]:
 
 
 def qualification_type_output(row: QualificationType, requester: Requester) -> dict[str, Any]:
-    """Only the owner reads a test and its answers."""
+    # Only the owner reads a test and its answers.
     output: dict[str, Any] = {
         "QualificationTypeId": row.public_id,
         "CreationTime": epoch(row.created_at),
@@ -236,7 +236,6 @@ def next_token(scope: str, position: Any) -> str:
 
 
 def position_of(token: str | None, scope: str) -> Any:
-    """The position of a token of the same list; None without a token."""
     if token is None:
         return None
     try:

@@ -137,7 +137,6 @@ def study_of(requester: Requester, body: Body) -> RecruitedStudy:
 
 
 def hit_type_of(requester: Requester, body: Body) -> HitType:
-    """The HIT type that the body names by its id, its HIT group, or an annotation prefix."""
     mine = HitType.objects.filter(requester=requester).select_related("requester")
     key = body.text("hit_type_id", most=LONGEST_ID, default="")
     group = body.text("hit_group_id", most=LONGEST_ID, default="")

@@ -242,7 +242,7 @@ def delete_qualification_type(requester: Requester, parameters: Parameters) -> N
 
 @operation("ListQualificationTypes")
 def list_qualification_types(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """The marketplace's own types are first, unless only requestable or own ones are requested."""
+    # The marketplace's own types are first, unless only requestable or own ones are requested.
     query = parameters["Query"] or ""
     requestable, owned = parameters["MustBeRequestable"], parameters["MustBeOwnedByCaller"]
     scope = f"ListQualificationTypes:{requester.pk}:{query}:{requestable}:{owned}"

@@ -58,7 +58,6 @@ def prepare_authority(folder: Path) -> tuple[Authority, Path]:
 
 
 def server_context(authority: Authority) -> ssl.SSLContext:
-    """TLS under Amazon's two names; the key lives as long as this process."""
     key = ec.generate_private_key(ec.SECP256R1())
     pem = Authority(key, issue_certificate(authority, key, list(AMAZON_HOSTS))).pem()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -62,7 +62,7 @@ class Marketplace:
     def forward(
         self, *, signed_host: str, headers: Iterable[tuple[str, str]], body: bytes
     ) -> Answer:
-        """Send a signed request once, unchanged, with a header that names the signed host."""
+        # What was signed stays as it is; a header names the signed host.
         forwarded = {
             name: value for name, value in headers if name.lower() not in NOT_FORWARDED
         } | {SIGNED_HOST: signed_host}
@@ -112,7 +112,6 @@ def find_marketplace(url: str) -> Marketplace:
 
 
 def _problem(marketplace: Marketplace) -> CodedText | None:
-    """Why this is not a marketplace; None if it is one."""
     try:
         answer = marketplace.forward(signed_host="", headers=[], body=b"{}")
     except MarketplaceLost as error:
@@ -267,7 +266,6 @@ class _Tunnel(BaseHTTPRequestHandler):
             self.connection.close()
 
     def _read_body(self) -> bytes | None:
-        """The body; None if it was refused."""
         length = self.headers.get("Content-Length", "")
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdecimal()):
             self._refuse(411, "SerializationException", "The request needs a Content-Length.")

@@ -318,14 +318,12 @@ LARGEST_ANSWER = 500_000
 
 
 def answer_schemas(html: str) -> dict[str, Any]:
-    """The schema by field name. Raises InvalidQuestion."""
     scripts = [(attributes, text) for attributes, text in _scripts(html) if TYPE.search(attributes)]
     named = [(FIELD.search(attributes), text) for attributes, text in scripts]
     return {field[1]: _schema(text) for field, text in named if field}
 
 
 def _scripts(html: str) -> Iterator[tuple[str, str]]:
-    """Attributes and text of each closed script, in one pass."""
     position = 0
     while start := SCRIPT.search(html, position):
         end = END.search(html, start.end())
@@ -336,7 +334,6 @@ def _scripts(html: str) -> Iterator[tuple[str, str]]:
 
 
 def answer_errors(html: str, fields: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """What the page's own schemas forbid of these form fields."""
     values = dict(fields)
     budget = Budget()
     return [

@@ -124,7 +124,7 @@ def _scale(children: Children) -> Callable[[Decimal], Decimal]:
 
 
 def _ranges(children: Children) -> Callable[[Decimal], Decimal]:
-    """A value for each range of scores, ends included."""
+    # Ends are included.
     ranges = tuple(_range(each) for each in children.all("SummedScoreRange"))
     otherwise = _number(children, "OutOfRangeQualificationValue")
     return lambda score: next(
@@ -224,7 +224,6 @@ def escaped(value: str) -> str:
 
 
 def read_answers(xml: str) -> list[tuple[str, str]]:
-    """Name and readable text of each answer in a document of ours."""
     answers = [[part.text or "" for part in answer] for answer in fromstring(xml, forbid_dtd=True)]
     return [(parts[0], ", ".join(parts[1:])) for parts in answers if parts]
 
@@ -298,7 +297,6 @@ class FilledForm:
 
 
 def blank(form: QuestionForm) -> FilledForm:
-    """The untouched form with the requester's default texts."""
     answers = {}
     for question in form.questions:
         default = question.free_text.default if question.free_text else ""
@@ -307,7 +305,6 @@ def blank(form: QuestionForm) -> FilledForm:
 
 
 def fill_in(form: QuestionForm, values_of: ValuesOf) -> FilledForm:
-    """The form with posted values; `values_of` returns all values of a field."""
     budget = PatternBudget()
     return FilledForm(
         form, {question.number: _fill(question, values_of, budget) for question in form.questions}

@@ -40,7 +40,6 @@ class FreeText:
     patterns: tuple["Pattern", ...] = ()
 
     def complaint(self, text: str, budget: "PatternBudget") -> CodedText | None:
-        """What is wrong, in a sentence for the worker, or None."""
         if len(text) < self.minimum_length:
             sentence = _("Write at least %(minimum_length)s characters; there are %(n_text)s.")
             return CodedText(
@@ -83,7 +82,7 @@ class Pattern:
     ignores_case: bool
 
     def matches(self, text: str, budget: PatternBudget) -> bool:
-        """A pattern that runs out of time refuses no answer."""
+        # A pattern that runs out of time refuses no answer.
         if budget.seconds <= 0:
             return True
         began = time.thread_time()
@@ -96,7 +95,6 @@ class Pattern:
             budget.seconds -= time.thread_time() - began
 
     def check(self) -> None:
-        """Refuse an expression that is invalid or nested too deeply."""
         try:
             _ = self.compiled
         except (regex.error, ValueError, RecursionError) as error:
@@ -113,7 +111,6 @@ class Pattern:
 
 
 def check_patterns(elements: Iterable[Element]) -> None:
-    """Refuse too many patterns, or patterns too large once compiled."""
     patterns = [each.get("regex", "") for each in elements if name_of(each) == "AnswerFormatRegex"]
     if len(patterns) > MOST_PATTERNS:
         raise InvalidQuestion(

@@ -143,7 +143,6 @@ def sanitise(html: str) -> str:
 
 
 def plain(html: str) -> str:
-    """Only the text, where no markup can be shown."""
     return " ".join(unescape(nh3.clean(html, tags=set(), attributes={})).split())
 
 

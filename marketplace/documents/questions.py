@@ -60,8 +60,8 @@ class Selection:
 
     @property
     def control(self) -> Control:
-        """A native list of many is hard to use without a mouse, so it becomes checkboxes; a
-        combobox is a dropdown with a text field."""
+        # A native list of many is hard to use without a mouse, so it becomes checkboxes; a combobox
+        # is a dropdown with a text field.
         if self.maximum > 1:
             return "checkbox"
         if self.style in ("dropdown", "combobox"):
@@ -94,7 +94,6 @@ class FormQuestion:
 
     @property
     def title(self) -> str:
-        """A few words that refer to the question."""
         words = next((content.text for content in self.content if content.text), "")
         return shorten(words, 60, placeholder="…") or _("Question %(number)s") % {
             "number": self.number
@@ -297,7 +296,7 @@ def parse_question(xml: str, *, allow_http: bool) -> Question:
 
 
 def is_form(xml: str) -> bool:
-    """Whether this checked XML is a QuestionForm, without reading all of it."""
+    # Without reading all of it.
     return FORM_ROOT.match(xml) is not None
 
 
@@ -352,14 +351,13 @@ BEGINNING = re.compile(
 
 
 def send_here(html: str, *, external_hit: str, crowd_elements: str, external_submit: str) -> str:
-    """Replace Mechanical Turk's two scripts and its submit address."""
     html = EXTERNAL_HIT.sub(lambda _: external_hit, html)
     html = CROWD_ELEMENTS.sub(lambda _: crowd_elements, html)
     return EXTERNAL_SUBMIT.sub(lambda _: external_submit, html)
 
 
 def begin_with(html: str, *, script: str) -> str:
-    """Run our script before the page's own; the page stays in standards mode."""
+    # After the document type, so that the page stays in standards mode.
     match = BEGINNING.match(html)
     end = match.end() if match else 0
     return f'{html[:end]}<script src="{escape(script)}"></script>{html[end:]}'

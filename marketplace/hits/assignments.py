@@ -52,8 +52,7 @@ Status = Assignment.Status
 
 @transaction.atomic
 def accept_hit(*, worker: WorkerAccount, hit: Hit) -> Assignment:
-    """Accept one of the HIT's assignments. They are counted under the HIT's lock, so the last one
-    goes to exactly one worker."""
+    # Assignments are counted under the HIT's lock, so the last one goes to exactly one worker.
     return create_assignment(Hit.objects.locked().get(pk=hit.pk), worker, is_qualified=False)
 
 
@@ -108,7 +107,6 @@ def submit_assignment(*, public_id: str, fields: Sequence[tuple[str, list[str]]]
 
 
 def answer_document(fields: Sequence[tuple[str, list[str]]]) -> str | None:
-    """The posted fields as QuestionFormAnswers; None without an answer."""
     answers = [field for field in fields if field[0] not in RESERVED_FIELDS]
     return render_answers(answers) if answers else None
 
@@ -143,7 +141,6 @@ def submit_answer(
 
 
 def find_assignment_of(worker: WorkerAccount, public_id: str) -> Assignment:
-    """The worker's own assignment, settled. Others' assignments do not exist for this worker."""
     mine = Assignment.objects.by(worker).filter(public_id=public_id)
     mine = mine.select_related("hit__hit_type__requester")
     assignment = first_or_raise(mine, AssignmentDoesNotExist(public_id))
@@ -254,7 +251,6 @@ def hand_in_locked(assignment: Assignment, hit: Hit, answer: str, *, now: dateti
 
 
 def lock_assignment(public_id: str, *, now: datetime) -> tuple[Assignment, Hit]:
-    """The assignment and its HIT, locked and settled."""
     if not is_entity_id(public_id):
         raise AssignmentDoesNotExist(public_id)
     hit = first_or_raise(
@@ -302,7 +298,6 @@ EVENTS = {Status.RETURNED: "AssignmentReturned", Status.ABANDONED: "AssignmentAb
 
 @transaction.atomic
 def give_up(*, public_id: str, status: str) -> None:
-    """Free an accepted assignment. One that ran out of time keeps its draft."""
     now = clock.now()
     assignment, hit = lock_assignment(public_id, now=now)
     if assignment.status != Status.ACCEPTED:

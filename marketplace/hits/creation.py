@@ -55,7 +55,6 @@ class HitTypeValues:
     requirements: tuple[RequirementValues, ...] = ()
 
     def digest(self) -> str:
-        """A hash of all values; without requirements as before there were any."""
         values = asdict(self) | {"reward_usd": f"{self.reward_usd:.2f}"}
         if not self.requirements:
             del values["requirements"]
@@ -256,7 +255,6 @@ def set_reviewing(*, requester: Requester, public_id: str, revert: bool) -> None
 
 @transaction.atomic
 def delete_hit(*, requester: Requester, public_id: str) -> None:
-    """Dispose of a HIT whose assignments are all decided."""
     now = clock.now()
     hit = _lock_hit(requester, public_id, now=now)
     if hit.status not in (Hit.Status.REVIEWABLE, Hit.Status.REVIEWING):

@@ -65,7 +65,6 @@ def is_due(hit: Hit, *, now: datetime) -> bool:
 
 
 def apply_time(hit: Hit, *, now: datetime) -> None:
-    """Settle a locked HIT."""
     if not is_due(hit, now=now):
         return
     _abandon_overdue(hit, now=now)

@@ -20,12 +20,10 @@ class KnownAnswerScore:
 
     @property
     def percent(self) -> int:
-        """Rounded down."""
         return 100 * self.correct_count // len(self.is_correct)
 
 
 def normalized(values: Mapping[str, tuple[str, ...]]) -> dict[str, Values]:
-    """Each question's values as a set, stripped; empty values are dropped."""
     return {
         question: frozenset(value.strip() for value in values_of_question if value.strip())
         for question, values_of_question in values.items()
@@ -229,7 +227,6 @@ class Plurality:
 
     @property
     def percent(self) -> int:
-        """Share of questions with an agreed answer."""
         agreed = sum(question.agreed is not None for question in self.questions.values())
         return 100 * agreed // len(self.questions)
 

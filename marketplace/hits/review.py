@@ -63,7 +63,6 @@ def approve_assignment(
 
 @transaction.atomic
 def reject_assignment(*, requester: Requester, public_id: str, feedback: str) -> None:
-    """Reject submitted work and release its hold."""
     now = clock.now()
     assignment, hit = _lock_assignment(requester, public_id, now=now)
     _require(assignment, Status.SUBMITTED)
@@ -72,7 +71,6 @@ def reject_assignment(*, requester: Requester, public_id: str, feedback: str) ->
 
 
 def find_assignment(requester: Requester, public_id: str) -> Assignment:
-    """The requester's assignment, settled, whatever its status."""
     lifecycle.settle_due(
         Hit.objects.of(requester).filter(assignments__public_id=public_id), now=clock.now()
     )
@@ -116,7 +114,6 @@ LONGEST_TEXT = 4096
 
 
 def is_appealable(assignment: Assignment, *, now: datetime) -> bool:
-    """Whether a rejection can still be overridden and was not appealed."""
     if assignment.status != Assignment.Status.REJECTED or hasattr(assignment, "appeal"):
         return False
     return assignment.submitted_at is not None and assignment.submitted_at > now - OVERRIDE_WITHIN

@@ -53,7 +53,6 @@ ERROR_CODES: dict[type[MarketplaceError], str] = {
 
 
 def review_assignment(assignment: Assignment, hit: Hit, *, now: datetime) -> None:
-    """Score a submitted assignment's known answers and apply the HIT's policy."""
     policy = _policy_of(hit, Level.ASSIGNMENT)
     if policy is None:
         return

@@ -46,7 +46,6 @@ class SharedTrait:
 
 
 def note_device(assignment: Assignment, *, address: str, browser: str) -> None:
-    """Store the print of a submitted assignment; only the first is kept."""
     requester = assignment.hit.requester_id
     salt = f"marketplace.devices.{requester}"
     digest = salted_hmac(salt, f"{address}\n{browser}", algorithm="sha256").hexdigest()
@@ -132,7 +131,6 @@ def _texts(assignments: Any) -> Iterator[SharedTrait]:
 
 
 def _long_texts(answer: str) -> Iterator[str]:
-    """The worker's own long texts, without case and spacing."""
     try:
         values = [value for given in read_given_answers(answer).values() for value in given]
     except (ParseError, DefusedXmlException):

@@ -103,7 +103,6 @@ def hold_what_is_promised(hit: Hit, *, now: datetime, tally: Tally | None = None
 
 
 def hold_for_new(hit: Hit, *, now: datetime) -> None:
-    """Hold the cost of a HIT created in this transaction: nothing is held yet."""
     ledger.hold_more(hit=hit, more_usd=_promised(hit, Tally(), now=now), at=now)
 
 
@@ -127,7 +126,6 @@ MOST_ASSIGNMENTS = 1_000_000_000
 
 
 def add_assignments(hit: Hit, *, additional: int, now: datetime) -> None:
-    """Add assignments, and hold the money for them."""
     total = hit.max_assignments + additional
     if hit.max_assignments < LARGE <= total:
         raise InvalidMaximumAssignmentsIncrease(
@@ -143,7 +141,6 @@ def add_assignments(hit: Hit, *, additional: int, now: datetime) -> None:
 
 
 def put_off(hit: Hit, *, until: datetime, now: datetime) -> None:
-    """Extend the HIT; money is held for assignments that open again."""
     hit.expiration = until
     hit.expired_at = None
     hit.save(update_fields=["expiration", "expired_at"])

@@ -26,8 +26,6 @@ class ReviewPolicy(models.Model):
 
 
 class SubjectType(models.TextChoices):
-    """The subject of a review policy's result or action."""
-
     ASSIGNMENT = "Assignment"
     HIT = "HIT"
 

@@ -80,7 +80,6 @@ class HitQuerySet(models.QuerySet["Hit"]):
         return with_type.select_for_update(no_key=True, of=("self",))
 
     def not_locked_by_others(self) -> Self:
-        """Lock them, without those that another transaction holds."""
         return self.select_for_update(no_key=True, of=("self",), skip_locked=True)
 
     def workable_by(self, worker: WorkerAccount, now: datetime) -> Self:
@@ -163,7 +162,6 @@ class Hit(models.Model):
 
     @property
     def price_usd(self) -> Decimal:
-        """What the requester pays here for an assignment accepted now."""
         if self.hit_type.paid_by == PaidBy.RECRUITER:
             return Decimal("0.00")
         return self.hit_type.reward_usd + self.fee_usd
@@ -274,7 +272,6 @@ class Assignment(models.Model):
 
     @property
     def receipt(self) -> str:
-        """The end of the id, which a worker can tell the requester."""
         return self.public_id[-4:]
 
     @property
@@ -335,7 +332,6 @@ class NotificationQuerySet(models.QuerySet["Notification"]):
         return self.filter(next_attempt_at__isnull=False)
 
     def given_up(self) -> Self:
-        """Undelivered, and not tried again."""
         return self.filter(next_attempt_at=None, sent_at=None)
 
 

@@ -201,8 +201,6 @@ class BonusPayment(models.Model):
 
 
 class PayoutBatch(models.Model):
-    """Earnings that an operator exports together and pays outside the marketplace."""
-
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"

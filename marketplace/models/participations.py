@@ -11,8 +11,6 @@ from marketplace.models.recruiting import Outcome, RecruitedStudy, RecruiterConn
 
 
 class Invitation(models.Model):
-    """A participant's own link to a study of an own lab."""
-
     study = models.ForeignKey(RecruitedStudy, on_delete=models.CASCADE, related_name="invitations")
     token = models.CharField(max_length=32, unique=True, default=new_token)
     label = models.CharField(max_length=100, blank=True)
@@ -55,7 +53,6 @@ class SessionQuerySet(models.QuerySet["Session"]):
         return self.select_for_update(no_key=True, of=("self",))
 
     def overdue(self, now: object) -> Self:
-        """Expired and not known to have ended."""
         return self.filter(state=Session.State.STARTED, expires_at__lte=now)
 
     def holding_places(self) -> Self:

@@ -128,8 +128,7 @@ class LocationStatement(models.Model):
 
 
 class WorkerBlock(models.Model):
-    """The worker never reads the reason."""
-
+    # The worker never reads the reason.
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="worker_blocks")
     worker = models.ForeignKey(WorkerAccount, on_delete=models.CASCADE, related_name="blocks")
     reason = models.TextField()

@@ -117,8 +117,6 @@ class QualificationRequest(models.Model):
 
 
 class Qualification(models.Model):
-    """A qualification that a requester granted or revoked."""
-
     class Status(models.TextChoices):
         GRANTED = "Granted"
         REVOKED = "Revoked"

@@ -182,7 +182,6 @@ class RecruitedStudy(models.Model):
 
     @property
     def reward_paid(self) -> Decimal | None:
-        """The reward at the recruiter, if known."""
         return self.reward if self.reward_there is None else self.reward_there
 
     @property
@@ -192,8 +191,7 @@ class RecruitedStudy(models.Model):
 
 
 class OutcomeCode(models.Model):
-    """Stored before any participant sees it."""
-
+    # Stored before any participant sees it.
     study = models.ForeignKey(RecruitedStudy, on_delete=models.CASCADE, related_name="codes")
     outcome = models.CharField(max_length=20, choices=Outcome)
     code = models.CharField(max_length=64)

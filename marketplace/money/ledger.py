@@ -47,7 +47,6 @@ SHARED_KINDS = (AccountKind.OUTSIDE, AccountKind.FEES, AccountKind.PAYOUTS)
 
 @transaction.atomic
 def deposit(*, requester: Requester, amount_usd: Decimal, at: datetime) -> LedgerTransaction:
-    """Called by marketplace.money.transfers only."""
     available = lock_accounts(requester)[AccountKind.AVAILABLE]
     moves = {shared_account(AccountKind.OUTSIDE): -amount_usd, available: amount_usd}
     return _post(Kind.DEPOSIT, moves, at=at)
@@ -64,7 +63,6 @@ def reverse_deposit(
 
 @transaction.atomic
 def hold(*, hit: Hit, amount_usd: Decimal, at: datetime) -> None:
-    """Set the amount held for a HIT."""
     hold_more(hit=hit, more_usd=amount_usd - held_for(hit), at=at)
 
 

@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 
 
 def audit() -> list[CodedText]:
-    """The ledger's problems, a sentence each."""
     return [
         *_unbalanced_transactions(),
         *_unrecorded_deposits(),
@@ -64,7 +63,6 @@ def _unbalanced_transactions() -> Iterator[CodedText]:
 
 
 def _unrecorded_deposits() -> Iterator[CodedText]:
-    """Money that moved past marketplace.money.transfers and the audit log."""
     kinds = LedgerTransaction.Kind
     deposits = LedgerTransaction.objects.filter(kind=kinds.DEPOSIT, deposit=None)
     reversals = LedgerTransaction.objects.filter(kind=kinds.REVERSAL, reversed_deposit=None)
@@ -156,8 +154,6 @@ CENTS = Decimal("0.01")
 
 @dataclass(frozen=True)
 class Totals:
-    """Balances by kind of account, all earnings ever, and what of them was paid out."""
-
     balances_usd: dict[str, Decimal]
     earned_usd: Decimal
     paid_out_usd: Decimal

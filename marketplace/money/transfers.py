@@ -186,7 +186,6 @@ PURPOSE = "payout details"
 
 
 def offered_methods() -> dict[str, str]:
-    """The operator's methods by name, with a description of their details."""
     return dict(settings.MARKETPLACE_PAYOUT_METHODS)
 
 
@@ -214,7 +213,6 @@ def seal_of(details: str) -> str:
 
 
 def next_payout_date(now: datetime) -> date | None:
-    """None without a schedule."""
     day = settings.MARKETPLACE_PAYOUT_DAY
     if not day:
         return None
@@ -264,7 +262,6 @@ def make_batch(*, user: User | None = None, minimum_usd: Decimal = CENT) -> Payo
 
 
 def earned_and_not_taken() -> Decimal:
-    """Earnings that are in no batch."""
     total = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS).aggregate(
         total=Sum("entries__amount_usd")
     )["total"]
@@ -272,7 +269,6 @@ def earned_and_not_taken() -> Decimal:
 
 
 def export(batches: Iterable[PayoutBatch]) -> Iterator[tuple[str, ...]]:
-    """The rows of the file; the header is first."""
     yield COLUMNS
     payouts = Payout.objects.filter(batch__in=list(batches)).select_related(
         "batch", "worker__user", "worker__payout_method"
@@ -291,7 +287,6 @@ def export(batches: Iterable[PayoutBatch]) -> Iterator[tuple[str, ...]]:
 
 
 def _method(payout: Payout) -> tuple[str, str]:
-    """Empty for a paid payout, and for a worker without a method."""
     method: PayoutMethod | None = getattr(payout.worker, "payout_method", None)
     if method is None or payout.paid_at is not None:
         return "", ""
@@ -299,7 +294,6 @@ def _method(payout: Payout) -> tuple[str, str]:
 
 
 def note_export(batch: PayoutBatch, *, user: User | None = None) -> None:
-    """Record the batch's first download."""
     if PayoutBatch.objects.filter(pk=batch.pk, exported_at=None).update(exported_at=clock.now()):
         note("payouts.export", subject=str(batch.pk), user=user, detail=_facts(batch))
 

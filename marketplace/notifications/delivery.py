@@ -66,7 +66,6 @@ def post(notification: Notification, *, now: datetime) -> None:
 
 
 def signed_headers(secret: str, event_id: str, body: bytes, *, now: datetime) -> dict[str, str]:
-    """The id stays the same when it is sent again."""
     timestamp = str(int(now.timestamp()))
     key = base64.b64decode(secret.removeprefix(PREFIX))
     digest = hmac.digest(key, f"{event_id}.{timestamp}.".encode() + body, hashlib.sha256)
@@ -78,8 +77,7 @@ def signed_headers(secret: str, event_id: str, body: bytes, *, now: datetime) ->
 
 
 class _Pinned(HTTPSConnection):
-    """Connects to an address that was checked."""
-
+    # The checked address is used, so that another look-up cannot lead elsewhere.
     def connect(self) -> None:
         addresses = checked_addresses(self.host)
         if addresses is None:

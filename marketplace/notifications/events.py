@@ -39,7 +39,6 @@ TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256
 
 
 def check_destination(*, requester: Requester, transport: str, destination: str) -> None:
-    """Raise InvalidParameter if the requester may not send anything there."""
     match Transport(transport):
         case Transport.SQS:
             _require(_is_queue(destination), "an SQS queue's URL")
@@ -52,7 +51,6 @@ def check_destination(*, requester: Requester, transport: str, destination: str)
 
 
 def require_deliverable(transport: str) -> None:
-    """Raise NotificationUndeliverable if this marketplace cannot send that way."""
     import boto3
 
     match Transport(transport):
@@ -72,7 +70,6 @@ def require_deliverable(transport: str) -> None:
 
 
 def _is_queue(destination: str) -> bool:
-    """At Amazon, or at the operator's own endpoint."""
     endpoint_url = getattr(settings, "AWS_ENDPOINT_URL_SQS", None) or _configured_endpoint()
     is_operators = bool(endpoint_url) and destination.startswith(f"{endpoint_url.rstrip('/')}/")
     return is_operators or bool(AMAZON_QUEUE.fullmatch(destination))
@@ -112,7 +109,7 @@ def _check_address(destination: str) -> None:
 
 
 def _is_inside(host: str) -> bool:
-    """By its form only; names are looked up when something is sent."""
+    # By its form only; names are looked up when something is sent.
     name = host.rstrip(".").lower()
     if name == "localhost" or name.endswith((".localhost", ".local", ".internal")):
         return True
@@ -143,7 +140,6 @@ VERSIONS = ("2006-05-05", "2014-08-15")
 def announce(
     event_type: str, *, hit: Hit, at: datetime, assignment: Assignment | None = None
 ) -> None:
-    """Put an event into the outbox if the HIT type's requester subscribed to it."""
     setting = getattr(hit.hit_type, "notification_setting", None)
     if setting is None or not setting.is_active or event_type not in setting.event_types:
         return

@@ -49,7 +49,6 @@ def create_key(*, requester: Requester, label: str = "", at: datetime) -> Issued
 
 
 def find_active_key(access_key_id: str) -> AccessKey | None:
-    """The active key with its requester, or None."""
     if "\x00" in access_key_id:  # which no database text has
         return None
     keys = AccessKey.objects.select_related("requester")
@@ -66,7 +65,7 @@ def reencrypt_secrets() -> int:
 
 
 def note_use(key: AccessKey, *, now: datetime) -> None:
-    """Record the last use, to the minute."""
+    # To the minute, so that not every call writes.
     if key.last_used_at is None or key.last_used_at < now - NOTED_EVERY:
         AccessKey.objects.filter(pk=key.pk).update(last_used_at=now)
 
@@ -114,7 +113,6 @@ SECRET_BYTES = 32
 
 
 def webhook_secret(requester: Requester, *, renew: bool = False) -> str:
-    """The requester's secret; `renew` replaces it."""
     if requester.encrypted_webhook_secret and not renew:
         return decrypt(requester.encrypted_webhook_secret)
     return _make(requester, renew=renew)
@@ -146,7 +144,6 @@ BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 def issue_access_key(
     *, name: str, display_name: str = "", deposit_usd: Decimal | None = None
 ) -> IssuedKey:
-    """A key for the requester of this name, who is enrolled if unknown."""
     now = clock.now()
     check_name(name)
     requester, _ = Requester.objects.get_or_create(name=name, defaults={"created_at": now})
@@ -232,7 +229,6 @@ def find_worker(worker_id: str) -> WorkerAccount:
 
 
 def check_name(name: str) -> None:
-    """Raise MarketplaceError if no requester can have this name."""
     is_visible = name.isprintable() and not BLANK & set(name)
     if not name.strip() or len(name) > 150 or not is_visible:
         raise MarketplaceError(

@@ -94,7 +94,6 @@ def _uncharged(session: Session) -> str:
 
 
 def _is_unpaid(session: Session) -> bool:
-    """Whether the recruiter may still pay for it."""
     is_paid = session.state == Session.State.SCREENED_OUT or _is_approved_there(session)
     return bool(session.study.external_id) and not is_paid
 
@@ -130,7 +129,6 @@ def note_places_since(study: RecruitedStudy, places: Mapping[str, bool]) -> None
 
 
 def erased_among(connection: RecruiterConnection, submission_ids: Collection[str]) -> set[str]:
-    """Which of these are erased participations."""
     if not submission_ids:
         return set()
     sealed = {seal: one for one in submission_ids for seal in _seals(connection, one)}

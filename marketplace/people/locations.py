@@ -29,7 +29,6 @@ def country_choices() -> tuple[tuple[str, str], ...]:
 
 
 def locale_error(country: str, subdivision: str = "") -> str | None:
-    """What is wrong with a country's or subdivision's code, or None."""
     if country not in _country_codes():
         meant = MISTAKEN.get(country.upper(), country.upper())
         refusal = _("Country '%(country)s' is not an ISO 3166-1 alpha-2 code.")
@@ -83,7 +82,7 @@ Source = LocationStatement.Source
 def state_location(
     *, worker: WorkerAccount, country: str, subdivision: str, network_country: str = ""
 ) -> None:
-    """The worker's own statement, accepted once: HITs are offered by it."""
+    # Accepted once: HITs are offered by it.
     locked = WorkerAccount.objects.select_for_update().get(pk=worker.pk)
     if (locked.country, locked.subdivision) == (country, subdivision):
         return
@@ -159,7 +158,6 @@ def language_name(code: str) -> str:
 
 @lru_cache(1000)
 def code_of_three_letters(letters: str) -> str | None:
-    """The code for three capital letters, such as DEU."""
     is_code = len(letters) == 3 and letters.isupper()
     language = _of_code(letters.lower()) if is_code else None
     return _code(language) if language else None

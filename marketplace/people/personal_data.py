@@ -250,7 +250,6 @@ TABLES = (
 
 
 def export(worker: WorkerAccount) -> dict[str, Any]:
-    """Everything stored about a worker, ready for JSON; empty tables are included."""
     return {
         "format": "assay-worker-data-1",
         "worker_id": worker.worker_id,

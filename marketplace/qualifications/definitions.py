@@ -49,7 +49,6 @@ def read_requirements(members: Sequence[Mapping[str, Any]]) -> tuple[Requirement
 
 
 def asks_for_masters(requirements: Sequence[RequirementValues]) -> bool:
-    """Masters cost more."""
     return any(
         requirement.type_id in MASTERS_IDS and requirement.comparator != Comparator.DOES_NOT_EXIST
         for requirement in requirements
@@ -230,7 +229,6 @@ def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
 
 
 def find_type(public_id: str) -> QualificationType:
-    """A qualification type of any requester."""
     return first_or_raise(
         QualificationType.objects.existing().filter(public_id=public_id),
         QualificationTypeDoesNotExist(public_id),

@@ -59,7 +59,6 @@ def is_earned(qualification_type: QualificationType) -> bool:
 
 
 def not_earned(types: QuerySet[QualificationType]) -> QuerySet[QualificationType]:
-    """Those that a worker may request."""
     return types.exclude(pk__in=_entrances().order_by().values("qualification_type"))
 
 
@@ -73,7 +72,6 @@ def with_earned(
 def work_towards(
     worker: WorkerAccount, types: Iterable[int], now: datetime
 ) -> Mapping[int, list[HitType]]:
-    """HIT types on offer that lead to a qualification, by qualification type."""
     rows = _entrances().filter(qualification_type__in=types).order_by()
     types_by_hit_type: dict[int, set[int]] = defaultdict(set)
     for hit_type, each in rows.values_list("hit_type", "qualification_type"):
@@ -101,7 +99,6 @@ def _entrances() -> QuerySet[QualificationRequirement]:
 
 
 def place_reason(comparator: str, places: Sequence[Locale], own: Locale | None) -> CodedText:
-    """What a place requirement asks of a worker; `own` is the stated place, or None."""
     if comparator in NEGATIONS:
         reason, code = _("You must not be in %(places)s."), "excluded_place"
     elif own is None:

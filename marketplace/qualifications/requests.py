@@ -59,7 +59,6 @@ def value_message(qualification_type: QualificationType, value: int) -> tuple[st
 def disassociate(
     *, qualification_type: QualificationType, worker: WorkerAccount, reason: str
 ) -> None:
-    """Revoke a qualification; the worker reads the reason."""
     now = clock.now()
     qualification = find_qualification(qualification_type, worker, lock=True)
     qualification.status = QualificationStatus.REVOKED
@@ -133,7 +132,6 @@ Status = QualificationRequest.Status
 def why_not_request(
     worker: WorkerAccount, qualification_type: QualificationType
 ) -> CodedText | None:
-    """Why the worker cannot request this qualification now, or None."""
     now = clock.now()
     if qualification_type.deleted_at or qualification_type.status != "Active":
         return CodedText(_("This qualification can't be requested."), "not_requestable")
@@ -204,7 +202,6 @@ def submit_test(*, request: QualificationRequest, answer: str) -> QualificationR
 
 
 def expire_overdue(worker: WorkerAccount, *, now: datetime) -> None:
-    """Expire the worker's overdue tests."""
     QualificationRequest.objects.filter(
         worker=worker, status=Status.STARTED, deadline__lte=now
     ).update(status=Status.EXPIRED, decided_at=now)

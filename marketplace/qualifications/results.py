@@ -39,8 +39,6 @@ PASSING = (
 
 @dataclass(frozen=True)
 class PassMark:
-    """What HITs on offer require of the grade."""
-
     comparator: str
     values: tuple[int, ...]
 
@@ -71,7 +69,6 @@ class GradedTest:
 
     @property
     def phrase(self) -> str:
-        """What work on offer requires, or ""."""
         return "; ".join(mark.phrase for mark in self.marks)
 
     @property
@@ -165,6 +162,5 @@ def _chosen(question: FormQuestion, selections: Sequence[str]) -> str:
 
 
 def _is_right(key: KeyQuestion, selections: Sequence[str]) -> bool:
-    """Whether the answer has the highest score there is, and more than 0."""
     best = max(key.default_score, *(option.score for option in key.options))
     return best > Decimal(0) and key.score(frozenset(selections)) == best

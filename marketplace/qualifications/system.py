@@ -24,7 +24,6 @@ class Locale(NamedTuple):
     subdivision: str = ""
 
     def includes(self, other: "Locale") -> bool:
-        """A country includes its subdivisions."""
         return self.country == other.country and self.subdivision in ("", other.subdivision)
 
     def __str__(self) -> str:
@@ -85,8 +84,6 @@ SINCE = datetime(2017, 1, 17, tzinfo=UTC)
 
 
 class Record:
-    """A worker's history, counted at first use."""
-
     def __init__(self, worker: WorkerAccount) -> None:
         self.worker = worker
 
@@ -171,7 +168,6 @@ LANGUAGE_PREFIX = "ASSAYLANGUAGE"
 
 
 def find_system(public_id: str) -> SystemQualification | None:
-    """The marketplace's own qualification of this id, also one of a language."""
     if not public_id.startswith(LANGUAGE_PREFIX):
         return SYSTEM_QUALIFICATIONS.get(public_id)
     code = code_of_three_letters(public_id.removeprefix(LANGUAGE_PREFIX))

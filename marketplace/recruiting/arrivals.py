@@ -217,7 +217,6 @@ def _is_open_there(study: RecruitedStudy) -> bool:
 
 
 def _holds_place(visit: Visit) -> bool:
-    """Whether the visitor had a place before the study was paused or stopped."""
     study = visit.study
     recruiter = recruiter_of(study.connection, is_hurried=True) if study.external_id else None
     if recruiter is None or study.state == RecruitedStudy.State.DRAFT:

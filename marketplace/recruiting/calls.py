@@ -194,7 +194,6 @@ def perform_connection(connection_id: int) -> None:
 
 
 def perform_action(study_id: int, number: int, *, is_last_try: bool = True) -> None:
-    """Do the action requested under this number, and store why if it was not done."""
     rows = RecruitedStudy.objects.select_related("connection", "hit_type", "requester")
     study = rows.filter(pk=study_id, action_number=number).exclude(action="").first()
     if study is None:

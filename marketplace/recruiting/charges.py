@@ -193,7 +193,6 @@ def _screened_out(connection: RecruiterConnection) -> QuerySet[Session]:
 
 
 def _approved(connection: RecruiterConnection) -> QuerySet[Session]:
-    """Those approved there, by time or by hand or because it was said from here."""
     approvals = Intent.objects.filter(session=OuterRef("pk"), kind=Intent.Kind.APPROVE)
     open_ones = approvals.exclude(state__in=[Intent.State.DONE, Intent.State.REFUSED])
     approved = Session.objects.filter(connection=connection, state=Session.State.APPROVED)

@@ -45,8 +45,6 @@ _turn: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 
 class Turn:
-    """The right to call an account, as a lease."""
-
     def __init__(self, connection: RecruiterConnection, token: str) -> None:
         self._rows = RecruiterConnection.objects.filter(pk=connection.pk, turn_token=token)
         self._name, self._kept_at = connection.name, time.monotonic()
@@ -67,7 +65,6 @@ class Turn:
 
 @contextmanager
 def turn_at(connection: RecruiterConnection) -> Iterator[Turn]:
-    """A turn; RecruiterBusy if another process has one."""
     now, token = timezone.now(), uuid4().hex
     free = RecruiterConnection.objects.filter(Q(turn_until=None) | Q(turn_until__lte=now))
     if not free.filter(pk=connection.pk).update(turn_until=now + LASTS, turn_token=token):
@@ -274,7 +271,6 @@ def connect_prolific(
 def offer_prolific(
     *, requester: Requester, name: str, token: str, workspace: str, project: str = ""
 ) -> RecruiterConnection:
-    """Store a token, encrypted, until `try_offer` has tried it."""
     _require_same_workspace(requester, name, workspace)
     connection = _connection(requester, name)
     offer = {"token": token, "workspace": workspace, "project": project}

@@ -165,7 +165,6 @@ def _refuse_approval(intent: Intent, found: Submission, why: str) -> None:
 
 
 def _is_decided_again(decision: Intent) -> bool:
-    """Whether a later decision replaced this one."""
     return Intent.objects.filter(
         session=decision.session_id, kind__in=DECISIONS, pk__gt=decision.pk
     ).exists()
@@ -211,7 +210,6 @@ def _is_taken_back(approval: Intent) -> bool:
 
 
 def _may_be_late(session: Session, found: Submission) -> bool:
-    """Whether all of the work is here and its code may still be entered after the time there."""
     is_late = found.state == SubmissionState.TIMED_OUT and session.outcome == Outcome.COMPLETED
     ended_at = session.ended_at or session.arrived_at
     return is_late and ended_at > clock.now() - LATE_CODE_WITHIN
@@ -297,7 +295,7 @@ def _is_overtaken(bonus: Intent) -> bool:
 
 
 def _shows(bonus: Intent, found: Submission) -> bool:
-    """Whether an earlier call has paid this bonus; others may have been paid since."""
+    # Others may have been paid since.
     if "prepared" not in bonus.basis or bonus.sent_at is None:
         return False
     later = Intent.objects.filter(
@@ -367,7 +365,6 @@ def _note_done(held: Intent) -> None:
 
 
 def _send_again(refused: Intent) -> None:
-    """Make a refused decision again, for example after the account got money."""
     if _is_decided_again(refused):
         raise InvalidParameter(_("It was decided again since."), code="decided_again")
     finished = Session.objects.filter(pk=refused.session_id, state=Session.State.FINISHED)

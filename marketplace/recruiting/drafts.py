@@ -165,7 +165,6 @@ def write_draft(
     user: User | None = None,
     request_token: str = "",
 ) -> RecruitedStudy:
-    """Store the study here, before the recruiter is called."""
     places = values.places
     if not places and 1 <= values.items_per_session <= MOST_ITEMS:
         places = places_for(hit_type, values.items_per_session, values.annotation_prefix)
@@ -219,7 +218,6 @@ def send_draft(*, study: RecruitedStudy) -> Cost:
 
 
 def with_screen_outs(study: RecruitedStudy, recruiter: Prolific, cost: Cost) -> Cost:
-    """Add the most that can be paid to screened-out participants."""
     if study.screen_out_reward is None:
         return cost
     most = recruiter.cost(study.screen_out_reward, study.screen_out_places)
@@ -227,7 +225,6 @@ def with_screen_outs(study: RecruitedStudy, recruiter: Prolific, cost: Cost) -> 
 
 
 def discard_draft(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Delete the draft at the recruiter, and stop the study here."""
     recruiter = required_recruiter(study.connection)
     try:
         if study.external_id:

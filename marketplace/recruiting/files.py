@@ -66,7 +66,6 @@ def note_export(study: RecruitedStudy, name: str, *, user: User | None, reader: 
 def participants_file(
     study: RecruitedStudy, *, user: User | None, reader: str = ""
 ) -> Iterator[tuple[str, ...]]:
-    """Rows by Worker ID; the header is first."""
     note_export(study, "participants", user=user, reader=reader)
     return (row[len(THEIRS) :] for row in _rows(study))
 
@@ -74,7 +73,6 @@ def participants_file(
 def join_file(
     study: RecruitedStudy, *, user: User | None, reader: str = ""
 ) -> Iterator[tuple[str, ...]]:
-    """The same rows with the recruiter's ids, for owners."""
     note_export(study, "join", user=user, reader=reader)
     return _rows(study)
 
@@ -82,7 +80,6 @@ def join_file(
 def invitations_file(
     study: RecruitedStudy, address: Callable[[str], str], *, user: User | None
 ) -> Iterator[tuple[str, ...]]:
-    """Each invited participant's link and Worker ID, for owners."""
     note_export(study, "invitations", user=user)
     yield ("participant", "link", "worker_id")
     for one in study.invitations.select_related("worker").order_by("pk"):
@@ -203,7 +200,6 @@ def read_statuses(study: RecruitedStudy, file: TextIO, *, name: str) -> list[Row
 def import_statuses(
     study: RecruitedStudy, rows: Iterable[Row], *, user: User | None = None
 ) -> Imported:
-    """Apply what the recruiter says; sessions that are in that state already stay."""
     n_changed = n_unchanged = 0
     contradictions = []
     for row in rows:
@@ -241,7 +237,6 @@ def _lines(study: RecruitedStudy, file: TextIO, name: str) -> Iterator[tuple[int
 
 
 def _column(study: RecruitedStudy, cell: str) -> str:
-    """The column's name; the study's own parameter names are understood, too."""
     text = cell.strip().lstrip("\ufeff").lower().replace(" ", "_")
     own = {study.session_parameter.lower(): SUBMISSION, study.worker_parameter.lower(): PARTICIPANT}
     own.pop("", None)
@@ -434,7 +429,6 @@ def request_demographics(*, study: RecruitedStudy, user: User | None = None) -> 
 def demographics_file(
     study: RecruitedStudy, *, user: User | None, reader: str = ""
 ) -> Iterator[tuple[str, ...]]:
-    """Rows by Worker ID, one per participation; the header is first."""
     note_export(study, "demographics", user=user, reader=reader)
     return _demographics_rows(study)
 

@@ -113,7 +113,6 @@ def require_named_groups(connection: RecruiterConnection) -> None:
 
 
 def _names(studies: QuerySet[RecruitedStudy], before: datetime) -> str:
-    """Quoted names of the studies drafted before."""
     names = studies.filter(created_at__lt=before).order_by("pk").values_list("name", flat=True)
     return ", ".join(f"“{name}”" for name in dict.fromkeys(names))
 

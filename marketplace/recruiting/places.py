@@ -82,7 +82,6 @@ def _waited_for(hits: HitQuerySet, wanted: int) -> list[Hit]:
 
 
 def judgments_wanted(hit_type: HitType, annotation_prefix: str = "") -> list[int]:
-    """Open judgments of each open HIT that wants any."""
     study = RecruitedStudy(hit_type=hit_type, annotation_prefix=annotation_prefix)
     return Demand([study]).judgments_of(study)
 
@@ -155,7 +154,6 @@ class Demand:
         ]
 
     def n_taken(self, study: RecruitedStudy) -> int:
-        """Places that somebody has or had and that are not free again."""
         return self._n_taken.get(study.pk, 0)
 
     def n_free(self, study: RecruitedStudy) -> int:

@@ -76,7 +76,6 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
 
 
 def pause_study(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Admit only participants who hold a place already, here and at the recruiter."""
     _move(study, "pause", StudyState.PAUSED, user)
 
 
@@ -89,7 +88,6 @@ def stop_study(*, study: RecruitedStudy, user: User | None = None) -> None:
 
 
 def price_places(*, study: RecruitedStudy, total: int) -> Cost:
-    """The cost of the places beyond those that the study has."""
     recruiter = required_recruiter(study.connection)
     try:
         return _quote(study, recruiter, total, _n_more(study, recruiter, total))
@@ -175,7 +173,6 @@ def _n_more(study: RecruitedStudy, recruiter: Prolific, total: int) -> int:
 
 
 def _quote(study: RecruitedStudy, recruiter: Prolific, total: int, n_places: int) -> Cost:
-    """The cost of these places, stored next to the total that they make."""
     if study.reward is None:
         raise InvalidParameter(_("This draft is of before rewards were kept: draft it anew."))
     nothing = Cost(Decimal("0.00"), study.connection.settings.get("currency", ""))

@@ -123,8 +123,6 @@ class StudyDraft:
 
 @dataclass(frozen=True)
 class PostedStudy:
-    """A study as it stands over there."""
-
     id: str
     state: StudyState
     places: int
@@ -177,7 +175,7 @@ UNREADABLE_SUBMISSION = Submission("", "", "", SubmissionState.UNKNOWN)
 
 
 def paid_bonuses_of(submission: Submission) -> tuple[Decimal, ...]:
-    """Those that were paid; without knowing them no other is."""
+    # Without knowing them, no other bonus is paid.
     if submission.bonuses is None:
         raise Unreadable("The bonuses of a submission cannot be read.")
     return submission.bonuses
@@ -209,8 +207,6 @@ class PreparedBonus:
 
 @dataclass(frozen=True)
 class Arrival:
-    """Somebody at our door, verified as sent by the recruiter."""
-
     study: str
     submission: str
     participant: str = field(repr=False)

@@ -106,7 +106,6 @@ def create_rule(
 
 @transaction.atomic
 def end_rule(*, rule: RecruitingRule, user: User | None = None) -> None:
-    """Attach nothing more. Open studies continue and are not extended."""
     if RecruitingRule.objects.filter(pk=rule.pk, ended_at=None).update(ended_at=clock.now()):
         note(
             "recruiting_rule.end",
@@ -117,7 +116,6 @@ def end_rule(*, rule: RecruitingRule, user: User | None = None) -> None:
 
 
 def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitValues) -> Hit:
-    """Publish a HIT, and its HIT type if it is new, attached if a rule says so."""
     if not _has_rules(requester):
         return creation.create_hit(requester=requester, type_values=type_values, values=values)
     with transaction.atomic():
@@ -126,7 +124,6 @@ def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitV
 
 
 def create_hit_with_hit_type(*, requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
-    """Publish a HIT of this type, attached if a rule says so."""
     # Without rules it is one statement more than publishing alone, and no savepoint.
     if hit_type.paid_by != PaidBy.RECRUITER and not _has_rules(requester):
         return creation.create_hit_with_hit_type(
@@ -235,7 +232,6 @@ DISCARDED = gettext_lazy("The draft was discarded, so that nobody is asked for."
 
 
 def follow_attached(connection: RecruiterConnection) -> None:
-    """Do what is due for each attached HIT type. A problem is stored with it."""
     now = clock.now()
     rows = AttachedHitType.objects.filter(rule__connection=connection)
     open_hits = Hit.objects.filter(hit_type=OuterRef("hit_type"), expiration__gt=now)

@@ -101,7 +101,6 @@ def latest_session(worker: WorkerAccount) -> Session | None:
 
 
 def next_assignment(session: Session) -> Assignment | None:
-    """The participant's next assignment; None if all is handed in or time is over."""
     accepted = Assignment.objects.filter(
         session_item__session=session,
         status=Assignment.Status.ACCEPTED,
@@ -115,14 +114,11 @@ def due_at(session: Session) -> datetime:
 
 
 def due_at_of(assignment: Assignment) -> datetime | None:
-    """The participant's deadline; None if the assignment belongs to no session."""
     item = SessionItem.objects.filter(assignment=assignment).select_related("session").first()
     return due_at(item.session) if item else None
 
 
 def place_of(assignment: Assignment) -> tuple[int, int] | None:
-    """The assignment's position and the number of assignments in its session; None without a
-    session."""
     item = SessionItem.objects.filter(assignment=assignment).first()
     if item is None:
         return None
@@ -216,7 +212,6 @@ def return_session(*, session: Session) -> Session:
 
 @transaction.atomic
 def time_out_session(*, session: Session) -> Session:
-    """The session's time is over; what is handed in stays."""
     locked = _locked(session.pk)
     # Of who was to give the place back, too: it is free by that.
     is_lapsed = locked.state == State.FINISHED and locked.outcome != Outcome.COMPLETED

@@ -72,7 +72,6 @@ class PublishedKeys:
             )
 
     def _must_ask(self, kid: str) -> bool:
-        """Whether this thread asks: one does, once in a while, and no other waits for it."""
         with self._lock:
             now = self._monotonic()
             is_old = self._had_at is None or now - self._had_at > KEPT_SECONDS

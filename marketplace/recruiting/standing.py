@@ -58,7 +58,6 @@ def recruiters_of(requester: Requester) -> list[dict[str, Any]]:
 
 
 def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
-    """These studies with counts of their sessions."""
     listed = list(
         studies.select_related("connection", "hit_type").prefetch_related("excluded").order_by("pk")
     )
@@ -190,7 +189,6 @@ def decisions_of(requester: Requester, *, after: str) -> tuple[list[dict[str, st
 
 
 def sessions_of(study: RecruitedStudy, *, after: str = "") -> list[dict[str, Any]]:
-    """The study's next sessions by start, after the one named."""
     handed_in = Q(items__assignment__status__in=Assignment.HANDED_IN_STATUSES)
     rows = Session.objects.filter(study=study).select_related("worker").order_by("pk")
     rows = rows.annotate(n_items=Count("items"), n_handed_in=Count("items", filter=handed_in))
@@ -215,7 +213,6 @@ def _recruiter(connection: RecruiterConnection) -> dict[str, Any]:
 
 
 def _counted(keys: list[int]) -> tuple[dict[int, list[tuple[str, str, int]]], dict[int, int]]:
-    """The sessions of each study by state and outcome, and its number of waiting calls."""
     sessions = Session.objects.filter(study__in=keys).order_by()
     groups = sessions.values_list("study", "state", "outcome").annotate(n=Count("pk"))
     by_study: dict[int, list[tuple[str, str, int]]] = {key: [] for key in keys}
@@ -227,7 +224,6 @@ def _counted(keys: list[int]) -> tuple[dict[int, list[tuple[str, str, int]]], di
 
 
 def _unsent(keys: list[int]) -> dict[int, dict[str, int]]:
-    """By study and state, how many are decided here and not yet at the recruiter."""
     decided = Session.objects.filter(
         study__in=keys, state__in=[Session.State.APPROVED, Session.State.REJECTED]
     )
@@ -242,7 +238,6 @@ def _unsent(keys: list[int]) -> dict[int, dict[str, int]]:
 
 
 def _entered(keys: list[int]) -> dict[int, int]:
-    """By study, how many at work here have entered a code at the recruiter already."""
     at_work = Session.objects.filter(study__in=keys, state=Session.State.STARTED)
     return dict(
         at_work.exclude(reported="").order_by().values_list("study").annotate(n=Count("pk"))
@@ -320,7 +315,6 @@ def _call(intent: Intent, *, has_ids: bool) -> dict[str, Any]:
 
 
 def _shows_by(bonus: Intent) -> str | None:
-    """Deadline for an uncertain bonus to show that it was paid."""
     is_open = bonus.kind == Intent.Kind.BONUS and bonus.state == Intent.State.UNCERTAIN
     if not is_open or bonus.sent_at is None:
         return None

@@ -66,7 +66,6 @@ class LinkPanel:
         return Arrival(study=study_id, submission=submission, participant=participant)
 
     def way_back(self, code: str) -> str:
-        """The requester's address for this code, with the visitor's ids quoted."""
         address = self.addresses.get(code, "")
         for name, value in ({"code": code} | dict(self.ids)).items():
             address = address.replace(f"{{{name}}}", quote(value, safe=""))
@@ -116,7 +115,6 @@ def is_address(text: str, *, allow_http: bool) -> bool:
 
 
 def address_error(text: str) -> str:
-    """What is wrong with an address to return to, or ""."""
     if not text:
         return ""
     if not is_address(text, allow_http=not settings.HTTPS):
@@ -335,7 +333,6 @@ def let_participants_work(*, hit_type: HitType) -> None:
 def invite(
     *, study: RecruitedStudy, labels: Sequence[str], user: User | None = None
 ) -> list[Invitation]:
-    """A link for each new label; a label that was invited before gets none."""
     if study.connection.kind != Kind.OWN_LAB:
         raise InvalidParameter(_("Only a study of your own lab has links for participants."))
     if not 1 <= len(labels) <= MOST_INVITATIONS:
@@ -359,7 +356,6 @@ def invite(
 def set_ways_back(
     *, study: RecruitedStudy, addresses: Mapping[str, str], user: User | None = None
 ) -> None:
-    """Set the return addresses by outcome; without one participants see the code."""
     for address in addresses.values():
         if error := address_error(address):
             raise InvalidParameter(error)
@@ -371,7 +367,7 @@ def set_ways_back(
 
 @transaction.atomic
 def close_study(*, study: RecruitedStudy, user: User | None = None) -> None:
-    """Admit no new participants. Those who came can come back by their link."""
+    # Those who came can come back by their link.
     rows = RecruitedStudy.objects.filter(pk=study.pk).exclude(state=State.STOPPED)
     if rows.update(state=State.STOPPED):
         note("study.close", subject=study.name, user=user, requester=study.requester)

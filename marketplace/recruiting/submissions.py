@@ -227,7 +227,6 @@ def _done_by_others() -> QuerySet[Session]:
 
 
 def is_to_be_looked_at(session: Session) -> bool:
-    """Whether an approval waits for a person, since the work is not all here."""
     if session.outcome == Outcome.COMPLETED:
         return False
     return not session.intents.filter(kind=Kind.DOUBT, state=State.DONE).exists()
@@ -261,7 +260,6 @@ def _absent(
     submission: Submission,
     state: Session.State = Session.State.FINISHED,
 ) -> Session:
-    """The session of somebody who never opened the link, so that it can be decided on."""
     now = clock.now()
     session, _is_new = Session.objects.get_or_create(
         connection=study.connection,
@@ -442,7 +440,7 @@ def _note_payable(study: RecruitedStudy, n_payable: int | None) -> None:
 
 
 def _may_be_paid(there: Submission, now: datetime) -> bool:
-    """Whether it is under way or time may approve it; a code may come late."""
+    # A code may come late.
     if there.state == There.TIMED_OUT:
         return there.started_at is not None and there.started_at > now - REVERSIBLE_FOR
     return there.state in UNDECIDED
@@ -458,7 +456,6 @@ def _followed(now: datetime) -> Q:
 
 
 def follow_submission(session: Session, there: Submission) -> bool:
-    """Apply the recruiter's state here; return whether anything changed."""
     before = session.state
     if SAME.get(there.state) == before:
         return False

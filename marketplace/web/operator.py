@@ -100,7 +100,6 @@ class ReversalForm(forms.Form):
     problem: DepositSpent | None = None
 
     def reverse(self, *, deposit: Deposit, user: User) -> bool:
-        """Reverse the deposit. False if that is refused; `problem` says why."""
         try:
             transfers.reverse_deposit(
                 deposit=deposit, reason=self.cleaned_data["reason"], user=user

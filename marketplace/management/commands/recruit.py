@@ -153,7 +153,6 @@ def _said(facts: dict[str, Any]) -> str:
 
 
 def _shares(facts: dict[str, Any]) -> str:
-    """Explains places if the judgments are no multiple of a participant's."""
     rest = facts["judgments"] - facts["items"] * (facts["places"] - 1)
     text = "Places: {places} for the {judgments} judgments that are wanted, {items} each."
     if rest > facts["items"]:

@@ -183,7 +183,6 @@ class Prolific:
         self._decide(submission, {"action": "APPROVE"})
 
     def reject(self, submission: str, message: str, category: RejectionCategory) -> None:
-        """The participant reads the message."""
         rejection = {"message": message, "rejection_category": category.value}
         self._decide(submission, {"action": "REJECT", **rejection})
 
@@ -220,7 +219,6 @@ class Prolific:
             raise Uncertain(str(problem)) from problem
 
     def find_group(self, group: str) -> None:
-        """NotFound if it was deleted."""
         self._api.read(f"/participant-groups/{_id(group)}/participants/")
 
     def add_to_group(self, group: str, participants: Sequence[str]) -> None:
@@ -279,7 +277,6 @@ class Prolific:
         return _event(hashlib.sha256(sent_at.encode() + body).hexdigest(), body)
 
     def demographics(self, study: str) -> dict[str, dict[str, str]]:
-        """Answers by submission."""
         content = self._api.change("POST", f"/studies/{_id(study)}/demographic-export/", {})
         if not isinstance(content, str):
             raise Refused("Prolific's answer holds no demographics.")

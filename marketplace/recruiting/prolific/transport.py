@@ -170,7 +170,7 @@ def _first(error: BaseException | None) -> Any:
 
 
 def _problem(response: requests.Response, content: bytes, path: str) -> RecruiterProblem:
-    """What a refusal means. Pages show the text, so it names no participant."""
+    # Pages show the text, so it names no participant.
     status, (text, code) = response.status_code, _said(content)
     if not path.startswith(OF_STUDIES):
         text = AN_ID.sub("…", text)
@@ -190,7 +190,6 @@ def _seconds(response: requests.Response) -> float:
 
 
 def _said(content: bytes) -> tuple[str, str]:
-    """The text and the code of an error's body. Its detail is a text, a list or lists by field."""
     try:
         body = json.loads(content)
     except ValueError:

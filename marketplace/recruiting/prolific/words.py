@@ -63,7 +63,6 @@ CODE_TYPES = {
 
 
 def minor(amount: Decimal) -> int:
-    """Whole pence; a fraction is refused."""
     units = amount * MINOR
     if units != units.to_integral_value():
         raise ValueError(f"amount must be whole in minor units, got {amount}")
@@ -184,7 +183,6 @@ def mapping_of(body: Any) -> Mapping[str, Any]:
 
 
 def rows_of(body: Any) -> list[Mapping[str, Any]]:
-    """The fields of each row of a list without pages."""
     rows = mapping_of(body).get("results")
     if not isinstance(rows, list):
         raise Unreadable(UNREADABLE)
@@ -192,7 +190,6 @@ def rows_of(body: Any) -> list[Mapping[str, Any]]:
 
 
 def is_id(said: str) -> bool:
-    """Whether it is safe in an address and names no other place there."""
     return said.isascii() and said.replace("-", "").isalnum() and len(said) <= LONGEST_ID
 
 
@@ -225,7 +222,6 @@ def currency_of(facts: Mapping[str, Any]) -> str:
 
 
 def _text(said: Any) -> str:
-    """The text, or "" if it is none or too long to keep."""
     is_kept = isinstance(said, str) and len(said) <= LONGEST_TEXT and "\x00" not in said
     return str(said) if is_kept else ""
 

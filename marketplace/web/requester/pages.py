@@ -45,15 +45,13 @@ def requesters_of(user: User) -> QuerySet[Requester]:
 
 
 def is_owner(requester: Requester, user: User) -> bool:
-    """Owners may see who participants are at their recruiter."""
+    # Owners may see who participants are at their recruiter.
     return requester.owners.filter(pk=user.pk).exists()
 
 
 def requester_required(
     view: Callable[Concatenate[HttpRequest, Requester, P], HttpResponse],
 ) -> Callable[..., HttpResponse]:
-    """A view for the requester's own users; others get 404."""
-
     @login_required(login_url="marketplace:requester_login")
     @wraps(view)
     def guarded(request: HttpRequest, requester_id: str, *args: Any, **kwargs: Any) -> HttpResponse:

@@ -94,7 +94,6 @@ def for_participants(view: View) -> View:
 
 
 def for_participants_alone(view: View) -> View:
-    """A page only for recruiters' participants."""
     PARTICIPANTS_ALONE.add(view)
     return for_participants(view)
 
@@ -221,7 +220,6 @@ def address_of(request: HttpRequest) -> str:
 
 
 def country_of(request: HttpRequest) -> str:
-    """The country that the proxy in front of the site reports, or ""."""
     name = settings.MARKETPLACE_COUNTRY_HEADER
     said = request.headers.get(name, "").strip().upper() if name else ""
     return said if len(said) == 2 and said.isascii() and said.isalpha() else ""

@@ -158,7 +158,6 @@ def _receipt(request: HttpRequest, submitted: Assignment, answer: str | None) ->
 
 
 def _form(request: HttpRequest) -> QueryDict:
-    """The posted form, without files. Raises SubmissionTooLarge."""
     largest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     if largest and int(request.META.get("CONTENT_LENGTH") or 0) > largest:
         raise SubmissionTooLarge

@@ -50,7 +50,6 @@ SORTS = {
 
 
 def assignments_at_hand(worker: WorkerAccount, now: datetime) -> list[tuple[Assignment, int]]:
-    """Accepted, open assignments with their remaining seconds, the most urgent first."""
     return [
         (one, int((one.deadline - now).total_seconds()))
         for one in Assignment.objects.by(worker)

@@ -147,7 +147,6 @@ def mark_read(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
 
 def _readable(text: str) -> str:
-    """Indented JSON; other text unchanged."""
     try:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
