@@ -33,7 +33,6 @@ def bridge_to(marketplace: Marketplace, authority: Trust) -> Iterator[proxy.Brid
 def lead_programs(
     monkeypatch: pytest.MonkeyPatch, *, proxy_url: str, bundle: str, keys: Mapping[str, str]
 ) -> None:
-    """Set what the command prints, and the marketplace's key."""
     monkeypatch.setenv("HTTPS_PROXY", proxy_url)
     monkeypatch.setenv("AWS_CA_BUNDLE", bundle)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", keys["access_key_id"])

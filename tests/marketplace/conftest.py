@@ -52,7 +52,6 @@ HIT = HIT_TYPE | {"LifetimeInSeconds": 86_400, "Question": HTML_QUESTION}
 
 @pytest.fixture(autouse=True)
 def marketplace_clock() -> Iterator[None]:
-    """Every test starts at the machine's own time."""
     clock.reset()
     yield
     clock.reset()
@@ -87,7 +86,6 @@ def requester(keys: dict[str, str]) -> Requester:
 
 @pytest.fixture
 def other_lab(make_keys: Callable[..., dict[str, str]]) -> Any:
-    """A boto3 client of another requester."""
     return in_process_client(make_keys("Other lab"))
 
 
@@ -104,7 +102,6 @@ def hit(hit_id: str) -> Hit:
 
 @pytest.fixture
 def olga(db: None) -> Client:
-    """An operator's browser."""
     browser = Client()
     browser.force_login(User.objects.create_user("olga", is_staff=True))
     return browser
@@ -112,7 +109,6 @@ def olga(db: None) -> Client:
 
 @pytest.fixture
 def rita(requester: Requester) -> Client:
-    """The browser of a user who acts for the requester."""
     user = User.objects.create_user("rita", password=PASSWORD)
     requester.users.add(user)
     browser = Client()
@@ -149,7 +145,6 @@ def ada(worker: WorkerAccount, browser_of: Callable[[WorkerAccount], Client]) ->
 
 @contextmanager
 def watched_page(browser: Browser, **options: Any) -> Iterator[Page]:
-    """A page in whose log the content policy must not complain."""
     with opened_page(browser, **options) as page:
         lines: list[str] = []
         page.on("console", lambda line: lines.append(line.text))
@@ -171,7 +166,6 @@ def check_accessible(page: Page, *, frames: bool = False) -> None:
 def worker_page(
     chromium: Browser, live_server: LiveServer, worker: WorkerAccount
 ) -> Iterator[Page]:
-    """A page in which Ada is signed in."""
     with watched_page(chromium, base_url=live_server.url) as page:
         sign_in(page, "/worker/login/", "ada", PASSWORD)
         yield page
@@ -184,7 +178,6 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Trust:
 
 @pytest.fixture
 def bridge(live_server: LiveServer, authority: Trust) -> Iterator[Bridge]:
-    """A bridge that leads Amazon's names to this test's own site."""
     with bridge_to(find_marketplace(live_server.url), authority) as started:
         yield started
 
@@ -193,19 +186,16 @@ def bridge(live_server: LiveServer, authority: Trust) -> Iterator[Bridge]:
 def led_to_the_bridge(
     bridge: Bridge, authority: Trust, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The environment of a program that was written for Amazon."""
     lead_programs(monkeypatch, proxy_url=bridge.url, bundle=str(authority[1]), keys=keys)
 
 
 def run(command: str, *arguments: Any, **options: Any) -> str:
-    """What a command prints."""
     out = io.StringIO()
     call_command(command, *arguments, stdout=out, **options)
     return out.getvalue().strip()
 
 
 def question_with(html: str) -> str:
-    """The HTMLQuestion with another page in it."""
     start, end = HTML_QUESTION.index("<!doctype"), HTML_QUESTION.index("]]>")
     return HTML_QUESTION[:start] + html + HTML_QUESTION[end:]
 
@@ -222,7 +212,6 @@ def submit(worker: WorkerAccount, hit_id: str, *, worked_seconds: float = 0, **a
 
 
 def let_time_pass(worker: WorkerAccount, seconds: float) -> None:
-    """Move what a worker accepted and submitted so many seconds into the past."""
     step = timedelta(seconds=seconds)
     times = {name: F(name) - step for name in ("accepted_at", "submitted_at")}
     Assignment.objects.filter(worker=worker).update(**times)

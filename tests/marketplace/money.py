@@ -20,7 +20,6 @@ ASSIGNMENT_MAY_BECOME = {
 
 
 def check_transactions():
-    """Every movement of money sums to zero."""
     sums = defaultdict(Decimal)
     for key, amount_usd in LedgerEntry.objects.values_list("transaction", "amount_usd"):
         sums[key] += amount_usd
@@ -29,8 +28,6 @@ def check_transactions():
 
 
 def check_accounts(*, deposited_usd, paid_out_usd):
-    """Each account has what the history of the work says, and only the world outside is
-    below zero."""
     earned, spent = defaultdict(Decimal), defaultdict(Decimal)
     for each in Assignment.objects.filter(status="Approved").select_related("hit"):
         earned[each.worker_id] += each.reward_usd
@@ -56,7 +53,6 @@ def check_accounts(*, deposited_usd, paid_out_usd):
 
 
 def check_payments():
-    """Every approved assignment is paid once, no other is paid; every bonus is one payment."""
     payments = LedgerTransaction.objects.filter(kind="payment")
     paid = Counter(payments.values_list("assignment__public_id", flat=True))
     due = Assignment.objects.filter(status="Approved").exclude(reward_usd=0, fee_usd=0)
@@ -66,7 +62,6 @@ def check_payments():
 
 
 def check_holds():
-    """What is held for a HIT is what its open work can still cost, to the cent."""
     held_usd = defaultdict(Decimal)
     entries = LedgerEntry.objects.filter(account__kind="held")
     for key, amount_usd in entries.values_list("transaction__hit", "amount_usd"):
@@ -78,7 +73,6 @@ def check_holds():
 
 
 def check_hits():
-    """No place is taken twice, and each HIT is in the state its assignments put it in."""
     for hit in Hit.objects.prefetch_related("assignments"):
         counts = Counter(each.status for each in hit.assignments.all())
         live = [each.worker_id for each in hit.assignments.all() if _counts(each)]
@@ -88,13 +82,11 @@ def check_hits():
 
 
 def statuses():
-    """The status of everything, by its id."""
     stored = dict(Assignment.objects.values_list("public_id", "status"))
     return stored | dict(Hit.objects.values_list("public_id", "status"))
 
 
 def check_changes(before, after):
-    """Nothing is decided twice, comes back from disposal, or is under review out of the blue."""
     for public_id, status in before.items():
         if status in ASSIGNMENT_MAY_BECOME:
             assert after[public_id] in ASSIGNMENT_MAY_BECOME[status]
@@ -105,9 +97,8 @@ def check_changes(before, after):
 
 def _balances():
     balances = defaultdict(Decimal)
-    owner = ("account__requester", "account__worker")
     for kind, requester, worker, amount_usd in LedgerEntry.objects.values_list(
-        "account__kind", *owner, "amount_usd"
+        "account__kind", "account__requester", "account__worker", "amount_usd"
     ):
         balances[kind, requester or worker] += amount_usd
     return balances

@@ -43,14 +43,12 @@ def connect(fake, requester, **changed):
 
 
 def create_hits(mturk, n=4, max_assignments=2, **changed):
-    """HITs of one type, which is returned."""
     for _ in range(n):
         created = mturk.create_hit(**HIT | changed, MaxAssignments=max_assignments)["HIT"]
     return HitType.objects.get(public_id=created["HITTypeId"])
 
 
 def open_panel(hit_type, **changed):
-    """A study to which a panel sends participants by link."""
     values = StudyValues(**{"name": "Panel", "kind": "panel"} | PROLIFIC | changed)
     return open_study(requester=hit_type.requester, hit_type=hit_type, values=values)
 
@@ -60,7 +58,6 @@ def posting(**changed):
 
 
 def draft(connection, hit_type, **changed):
-    """A drafted study and its cost."""
     return draft_study(connection=connection, hit_type=hit_type, values=posting(**changed))
 
 
@@ -71,18 +68,15 @@ def publish(connection, hit_type, **changed):
 
 
 def minutes(n=3):
-    """Call the recruiters n times, as a worker does each minute; return what the last one did."""
     return [call_recruiters() for _minute in range(n)][-1]
 
 
 def settle(n=1):
-    """Wait until a rule assumes that a program has made all its HITs, and call the recruiters."""
     clock.advance(timedelta(minutes=2))
     return minutes(n)
 
 
 def join(study, submission, browser=None, **changed):
-    """Open the study's link as Prolific sends this submission's participant to it."""
     facts = {
         "PROLIFIC_PID": submission.participant,
         "STUDY_ID": study.external_id,
@@ -93,7 +87,6 @@ def join(study, submission, browser=None, **changed):
 
 
 def arrive(fake, study, **changed):
-    """A participant takes a place there, and opens the link."""
     submission, browser = fake.world.arrive(fake.world.studies[study.external_id]), Client()
     return submission, browser, join(study, submission, browser, **changed)
 
@@ -105,18 +98,14 @@ def enter(token, query="", browser=None):
 
 
 def came(study, pid, submission, browser=None):
-    """Somebody comes to a panel's study by its link."""
-    query = f"?PROLIFIC_PID={pid}&STUDY_ID=S1&SESSION_ID={submission}"
-    return enter(study.token, query, browser)
+    return enter(study.token, f"?PROLIFIC_PID={pid}&STUDY_ID=S1&SESSION_ID={submission}", browser)
 
 
 def submit_page(public_id):
-    """Hand in an assignment, as a page in a frame does."""
     return Client().post("/mturk/externalSubmit", {"assignmentId": public_id, "rating": "4"})
 
 
 def work(browser, *, times=1):
-    """Hand in what is next, and go where it leads; return the last assignment's id."""
     held = ""
     for _ in range(times):
         page = browser.get("/worker/study/", follow=True)
@@ -127,21 +116,17 @@ def work(browser, *, times=1):
 
 
 def begun(fake, study, n_done=1):
-    """A participant at work, who has submitted so many pages."""
     submission, browser, _answer = arrive(fake, study)
     work(browser, times=n_done)
     return submission, browser
 
 
 def leave(browser, session=None):
-    """Stop taking part."""
-    session = session or Session.objects.get()
-    return browser.post(f"/worker/studies/{session.public_id}/leave/")
+    return browser.post(f"/worker/studies/{(session or Session.objects.get()).public_id}/leave/")
 
 
 def block(mturk, submission):
-    worker_id = session_of(submission).worker.worker_id
-    mturk.create_worker_block(WorkerId=worker_id, Reason="Careless")
+    mturk.create_worker_block(WorkerId=session_of(submission).worker.worker_id, Reason="Careless")
 
 
 def completion_code(study, outcome="completed"):
@@ -149,7 +134,6 @@ def completion_code(study, outcome="completed"):
 
 
 def run_out_of_time(study):
-    """Let the time of all participations pass that have begun."""
     clock.advance(timedelta(seconds=study.maximum_seconds) + GRACE + timedelta(seconds=1))
     settle_sessions(clock.now())
 
@@ -159,7 +143,6 @@ def session_of(submission):
 
 
 def hand_in(fake, study):
-    """A participant does all HITs and goes back with the code."""
     submission, _browser, _answer = arrive(fake, study)
     for public_id in assignments(submission):
         assert submit_page(public_id).status_code == 200
@@ -168,7 +151,6 @@ def hand_in(fake, study):
 
 
 def ask_for_more(mturk, hit_type, n=1):
-    """Every HIT of the type wants so many judgments more."""
     for hit in hit_type.hits.all():
         mturk.create_additional_assignments_for_hit(
             HITId=hit.public_id, NumberOfAdditionalAssignments=n
@@ -192,7 +174,6 @@ def reject(mturk, submission):
 
 
 def approve_submitted(mturk):
-    """Approve the only assignment that waits for review."""
     done = Assignment.objects.get(status="Submitted")
     mturk.approve_assignment(AssignmentId=done.public_id)
     return done
@@ -227,17 +208,14 @@ def charges(kind="study"):
 
 
 def reload(study):
-    """The study as it is stored."""
     return RecruitedStudy.objects.get(pk=study.pk)
 
 
 def numbers(text):
-    """The numbers in a text."""
     return re.findall(r"\d+(?:[.,]\d+)*", str(text))
 
 
 def broken(monkeypatch, name, is_wanted=lambda *_given: True, status=500):
-    """Let an operation of the fake refuse the requests for which `is_wanted` is true."""
     real = getattr(operations, name)
 
     def answer(*given):
@@ -249,13 +227,10 @@ def broken(monkeypatch, name, is_wanted=lambda *_given: True, status=500):
 
 
 def take_over(study, text):
-    """Import a panel's file of statuses."""
-    rows = read_statuses(study, StringIO(text), name="panel.csv")
-    return import_statuses(study, rows)
+    return import_statuses(study, read_statuses(study, StringIO(text), name="panel.csv"))
 
 
 def caller(keys):
-    """Asks as whoever has these keys; returns the status and what was answered."""
     key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
 
     def ask(path, **content):

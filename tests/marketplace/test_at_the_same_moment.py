@@ -33,7 +33,6 @@ WORKERS, HITS, MAX_ASSIGNMENTS = 50, 15, 3
 
 
 def all_at_once(*calls):
-    """What each call returned or raised."""
     barrier = threading.Barrier(len(calls))
 
     def run(call):
@@ -95,8 +94,7 @@ def test_two_submissions_at_once_are_one(workers, lab):
 
 
 def test_approvals_at_once_pay_once(workers, lab):
-    hit_id = lab.create_hit(**HIT)["HIT"]["HITId"]
-    assignment_id = submit(workers[0], hit_id)
+    assignment_id = submit(workers[0], lab.create_hit(**HIT)["HIT"]["HITId"])
     call = lambda: lab.approve_assignment(AssignmentId=assignment_id)  # noqa: E731
     results = all_at_once(*[call] * 4)
     assert sum(isinstance(result, ClientError) for result in results) == 3
@@ -114,8 +112,7 @@ def test_one_token_at_once_is_one_hit(lab):
 def test_money_is_not_spent_twice_at_once(lab):
     values = HIT | {"Reward": "40.00"}
     calls = [lambda n=n: lab.create_hit(**values | {"Title": f"T{n}"}) for n in range(5)]
-    results = all_at_once(*calls)
-    codes = [e.response["TurkErrorCode"] for e in results if isinstance(e, ClientError)]
+    codes = [e.response["TurkErrorCode"] for e in all_at_once(*calls) if isinstance(e, ClientError)]
     assert codes == ["AWS.MechanicalTurk.InsufficientFunds"] * 3
     assert lab.get_account_balance()["AvailableBalance"] == "20.00"
 
@@ -148,8 +145,7 @@ def test_what_may_be_requested_only_once_is_granted_once_to_all_tabs_of_a_worker
     made = lab.create_qualification_type(
         Name="Reads", Description="d", QualificationTypeStatus="Active", AutoGranted=True
     )
-    key = made["QualificationType"]["QualificationTypeId"]
-    kind = QualificationType.objects.get(public_id=key)
+    kind = QualificationType.objects.get(public_id=made["QualificationType"]["QualificationTypeId"])
     ask = partial(request_qualification, worker=workers[0], qualification_type=kind)
     results = all_at_once(*[ask] * THREADS)
     assert sum(isinstance(result, QualificationRequest) for result in results) == 1

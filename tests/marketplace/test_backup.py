@@ -61,7 +61,6 @@ def rewrite(source, target, change):
 
 
 def contents():
-    """Every row that a backup should hold, as it is read."""
     return {model._meta.label: sorted(read_lines(model)) for model in stored_models()}
 
 
@@ -77,7 +76,6 @@ def check_that_no_session_is_in(file):
 
 @pytest.fixture
 def used_site(mturk, worker, requester, researcher_with_a_study):
-    """A site with money, answers, a study, a job, and a session."""
     paid, held = (mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(2))
     mturk.approve_assignment(AssignmentId=submit(worker, paid, reason='Grüße, 你好 \\ " \n 👩🏽'))
     submit(worker, held)
@@ -97,14 +95,12 @@ def used_site(mturk, worker, requester, researcher_with_a_study):
 
 @pytest.fixture
 def researcher_with_a_study(db):
-    owner = User.objects.create_user("rosa", password="a long password")
-    create_team(name="Lab", owner=owner)
+    create_team(name="Lab", owner=User.objects.create_user("rosa", password="a long password"))
     return rated_study()
 
 
 @pytest.mark.slow
 def test_the_drill_a_site_is_backed_up_lost_and_restored(used_site, mturk, tmp_path, keys):
-    """Equal rows, a ledger that balances, keys that work; and numbers to the last digit."""
     file = tmp_path / "site.backup.zip"
     before = contents()
     study = Study.objects.get()
@@ -315,7 +311,6 @@ def test_every_column_that_is_encrypted_is_tried():
 
 
 def test_the_site_may_be_written_to_while_it_is_backed_up(used_site, tmp_path, monkeypatch):
-    """And the backup is of one state, whatever is written meanwhile."""
     import threading
 
     from config.backups import creation

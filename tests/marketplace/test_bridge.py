@@ -34,8 +34,6 @@ HOST = AMAZON_HOSTS[0]
 
 
 def amazon_client(host=HOST, **options):
-    """A client as programs make it: with Amazon's address in the code."""
-
     import boto3
 
     config = Config(retries={"total_max_attempts": 1}, read_timeout=20, **options)
@@ -46,7 +44,6 @@ def amazon_client(host=HOST, **options):
 
 @contextmanager
 def tunnel(bridge, authority, target=f"{HOST}:443", server_hostname=HOST):
-    """A TLS connection through the bridge, by hand."""
     host, port = bridge.server_address[:2]
     with socket.create_connection((host, port), timeout=20) as plain:
         plain.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
@@ -164,8 +161,6 @@ def test_a_silent_connection_is_let_go(live_server, authority, monkeypatch):
 
 
 class Strange(BaseHTTPRequestHandler):
-    """A server that answers as its test wants."""
-
     protocol_version = "HTTP/1.1"
     answer = b""
 
@@ -180,7 +175,6 @@ class Strange(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def strange():
-    """A server whose next answers are bytes of the test's own."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Strange) as server:
         server.seen = []
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -288,7 +282,6 @@ def test_clients_refuse_what_the_authority_signs_for_other_names(authority, name
 
 
 def handshake(server, bundle, host) -> str:
-    """Why a client refuses a server that shows this certificate; nothing where it accepts it."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = ssl.create_default_context(cafile=str(bundle)).wrap_bio(
         incoming, outgoing, server_hostname=host

@@ -80,7 +80,6 @@ def read(xml):
 
 
 def test_fields_become_answers_in_their_order():
-    """Several values of a name are joined; characters that XML cannot carry are marked."""
     fields = [
         ("rating", ["4"]),
         ("reason", ['<b> & "so"']),
@@ -206,7 +205,6 @@ QUESTION = question("q", free_text())
 
 
 def with_content(content):
-    """A question with this to read, see or hear."""
     return question("q", free_text(), content=content)
 
 
@@ -241,8 +239,7 @@ def test_another_schema_is_refused():
     ],
 )
 def test_formatted_content_is_made_safe(dangerous, left):
-    content = f"<FormattedContent><![CDATA[{dangerous}]]></FormattedContent>"
-    xml = form(with_content(content))
+    xml = form(with_content(f"<FormattedContent><![CDATA[{dangerous}]]></FormattedContent>"))
     assert parse_question_form(xml).questions[0].content[0].html == left
 
 
@@ -251,8 +248,7 @@ def test_links_and_pictures_lead_elsewhere_or_nowhere(url):
     content = (
         f'<FormattedContent><![CDATA[<a href="{url}">x</a><img src="{url}">]]></FormattedContent>'
     )
-    xml = form(with_content(content))
-    html = parse_question_form(xml).questions[0].content[0].html
+    html = parse_question_form(form(with_content(content))).questions[0].content[0].html
     assert "href" not in html
     assert "src" not in html
     link = content.replace(url, "https://x.example")

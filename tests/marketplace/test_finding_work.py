@@ -19,7 +19,6 @@ def titles(ada, **query):
 
 
 def unmet(ada):
-    """What the worker lacks for the groups that the list shows."""
     return [each for _, lacking, _ in ada.get("/worker/").context["rows"] for each in lacking]
 
 
@@ -37,7 +36,6 @@ FROM_CANADA = {"LocaleValues": [{"Country": "CA"}]}
 
 @pytest.fixture
 def groups(mturk):
-    """Lamps for 0.10, chairs for 0.50 with two HITs, tables for 2.00 that expire soon."""
     mturk.create_hit(**HIT | {"Title": "Lamps", "Reward": "0.10"})
     for _ in range(2):
         mturk.create_hit(

@@ -61,8 +61,6 @@ def submit_path(assignment):
 
 
 class Tags(HTMLParser):
-    """All start tags of a page, with their attributes."""
-
     def __init__(self, page):
         super().__init__()
         self.tags = []
@@ -200,7 +198,6 @@ ANSWERS = {
 
 
 def fill(xml, **answers):
-    """Answers by the questions' identifiers, as a browser would send them."""
     parsed = parse_question_form(xml)
     names = {
         parsed_question.identifier: parsed_question.name for parsed_question in parsed.questions
@@ -213,7 +210,6 @@ def fill(xml, **answers):
 
 
 def complaints(xml, **answers):
-    """The codes of the complaints, by the questions' identifiers."""
     wrong = fill(xml, **answers).complaints
     return {filled.question.identifier: filled.complaint.code for filled in wrong}
 
@@ -358,7 +354,6 @@ def test_the_largest_patterns_compile_within_a_few_megabytes():
 
 
 def measure(program):
-    """The largest size in MiB of a process of its own, which a crash ends."""
     program = f"{program}\n{PRINT_SIZE}"
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

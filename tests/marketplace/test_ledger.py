@@ -81,8 +81,7 @@ def test_an_account_that_is_overdrawn_shows_in_the_audit(mturk, worker):
     mturk.approve_assignment(AssignmentId=submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"]))
     paid = LedgerEntry.objects.get(account=ledger.earnings_account(worker))
     LedgerEntry.objects.filter(pk=paid.pk).update(amount_usd=-paid.amount_usd)
-    problems = audit()
-    by_code = {problem.code: problem for problem in problems}
+    by_code = {problem.code: problem for problem in audit()}
     assert "-1.26" in by_code["unbalanced"]
     assert str(worker) in by_code["overdrawn"]
     assert "0.63" in by_code["overdrawn"]
@@ -106,8 +105,7 @@ def test_the_audit_asks_no_question_per_row(requester, django_assert_num_queries
 
 
 def test_the_database_refuses_a_second_payment_of_an_assignment(mturk, worker):
-    assignment_id = submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"])
-    mturk.approve_assignment(AssignmentId=assignment_id)
+    mturk.approve_assignment(AssignmentId=submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"]))
     paid = LedgerTransaction.objects.get(kind="payment")
     with pytest.raises(IntegrityError), transaction.atomic():
         LedgerTransaction.objects.create(
@@ -173,7 +171,6 @@ def address_of(requester):
 
 @pytest.fixture
 def filled_in(olga, requester):
-    """The form as its page sends it."""
     page = text_of(olga.get(address_of(requester)))
     token = re.search(r'name="form_token" value="([^"]+)"', page)[1]
     values = {"amount_usd": "7.00", "reference": "Invoice 7", "name": "Dialogue lab"}
@@ -372,7 +369,6 @@ def participant(db):
 
 @pytest.fixture
 def recruited(mturk):
-    """A HIT of two assignments whose type a recruiter pays for."""
     created = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]
     hit = Hit.objects.select_related("hit_type").get(public_id=created["HITId"])
     let_recruiter_pay(hit.hit_type)
@@ -381,8 +377,7 @@ def recruited(mturk):
 
 def take(hit, worker):
     with transaction.atomic():
-        locked = Hit.objects.locked().get(pk=hit.pk)
-        return create_assignment(locked, worker, is_qualified=False)
+        return create_assignment(Hit.objects.locked().get(pk=hit.pk), worker, is_qualified=False)
 
 
 def test_what_was_held_is_the_requesters_again(mturk, recruited, requester):
@@ -453,7 +448,6 @@ def test_the_ledger_refuses_every_movement(recruited, participant, worker):
 
 
 def insert(payee_id, worker):
-    """An account of earnings past the ledger's code."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO marketplace_ledgeraccount (kind, worker_id, payee_id) "
@@ -486,8 +480,7 @@ def test_the_database_refuses_a_recruiters_assignment_that_promises_money(recrui
 
 
 def test_the_audit_finds_what_got_past(make_keys, worker, participant):
-    lab = in_process_client(make_keys())
-    created = lab.create_hit(**HIT, MaxAssignments=2)["HIT"]
+    created = in_process_client(make_keys()).create_hit(**HIT, MaxAssignments=2)["HIT"]
     hit = Hit.objects.select_related("hit_type").get(public_id=created["HITId"])
     type(hit.hit_type).objects.filter(pk=hit.hit_type.pk).update(paid_by="recruiter")
     [held] = [problem for problem in audit() if problem.code == "recruiter_hold"]

@@ -82,8 +82,7 @@ def test_work_is_approved_at_the_end_of_its_delay_and_not_before(mturk, hit_id, 
 
 def test_a_hit_that_is_worked_on_is_not_due_for_disposal(mturk, worker):
     """Else every read would settle it again, from the 120th day on until the deadline."""
-    values = {"AssignmentDurationInSeconds": 300 * 86_400}
-    mturk.create_hit(**HIT | values)
+    mturk.create_hit(**HIT | {"AssignmentDurationInSeconds": 300 * 86_400})
     assignment = accept_hit(worker=worker, hit=Hit.objects.get())
     clock.advance(130 * DAY)
     assert lifecycle.sweep(clock.now()) == 1  # it expired on the first day

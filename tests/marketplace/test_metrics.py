@@ -30,7 +30,6 @@ HOST = {"host": "localhost"}
 
 @pytest.fixture
 def read(settings):
-    """The samples that /metrics shows now, by name and labels."""
     settings.METRICS_TOKEN = TOKEN
 
     def samples():
@@ -127,8 +126,7 @@ def test_hits_and_money_are_those_of_the_ledger(read, mturk, worker):
     assert of(samples, "assay_balance_usd", account="earnings") == 0.63
     assert of(samples, "assay_earned_usd_total") == 0.63
     assert of(samples, "assay_paid_out_usd_total") == 0
-    batch = transfers.make_batch()
-    transfers.mark_paid(batch.payouts.all())
+    transfers.mark_paid(transfers.make_batch().payouts.all())
     samples = read()
     assert of(samples, "assay_balance_usd", account="earnings") == 0
     assert of(samples, "assay_earned_usd_total") == of(samples, "assay_paid_out_usd_total") == 0.63

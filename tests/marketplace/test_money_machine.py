@@ -235,8 +235,7 @@ class Marketplace(RuleBasedStateMachine):
 
     @rule(minimum=st.sampled_from(["0.01", "1.00"]))
     def take_earnings_to_be_paid_out(self, minimum):
-        batch = transfers.make_batch(minimum_usd=Decimal(minimum))
-        self.done["payout"] += batch is not None
+        self.done["payout"] += transfers.make_batch(minimum_usd=Decimal(minimum)) is not None
 
     @rule(pick=PICKS)
     def mark_a_batch_paid(self, pick):
@@ -280,7 +279,6 @@ class Marketplace(RuleBasedStateMachine):
         money.check_changes(before, self.statuses)
 
     def _finish_everything(self):
-        """Let everything come to its end: then nothing is held any more."""
         clock.advance(400 * DAY)
         lifecycle.sweep(clock.now())
         self.all_is_right()
@@ -299,7 +297,6 @@ class Marketplace(RuleBasedStateMachine):
         self.done["override"] += output is not None
 
     def _call(self, lab, operation, **payload):
-        """Call an operation the way the API does; None where it was refused."""
         members, function = INPUTS[operation], OPERATIONS[operation]
         return self._try(operation, lambda: function(lab, read_request(members, payload)) or {})
 
@@ -325,12 +322,10 @@ class Marketplace(RuleBasedStateMachine):
         return _pick(Hit.objects.select_related("hit_type", "requester"), pick, status)
 
     def _assignment(self, pick, status):
-        assignments = Assignment.objects.select_related("hit__requester", "worker")
-        return _pick(assignments, pick, status)
+        return _pick(Assignment.objects.select_related("hit__requester", "worker"), pick, status)
 
 
 def _pick(rows, pick, status):
-    """One of this status nine times out of ten; else any, if there is any."""
     number, whim = divmod(pick, 10)
     pool = list(rows.filter(status=status).order_by("pk")) if whim else []
     pool = pool or list(rows.order_by("pk"))

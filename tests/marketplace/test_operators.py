@@ -37,7 +37,6 @@ HOME = "/marketplace-operator/"
 
 @pytest.fixture
 def earned(mturk, worker, make_worker):
-    """Two workers who have earned $1.26 and $0.63."""
     ben = make_worker("ben")
     for person in (worker, worker, ben):
         hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
@@ -163,8 +162,7 @@ def test_a_file_that_does_not_agree_with_the_ledger_marks_nothing(
 def test_a_part_of_a_batch_can_be_paid_first(earned, tmp_path):
     file = tmp_path / "payouts.csv"
     run("export_payouts", file)
-    lines = file.read_text().splitlines()
-    file.write_text("\n".join(lines[:2]))
+    file.write_text("\n".join(file.read_text().splitlines()[:2]))
     run("mark_payouts_paid", file)
     assert PayoutBatch.objects.get().paid_at is None
     assert balance(ledger.shared_account(ledger.AccountKind.PAYOUTS)) == Decimal("0.63")
@@ -268,13 +266,11 @@ STATUS = "/marketplace-operator/status/"
 
 @pytest.fixture
 def immediate_tasks(settings):
-    """What a worker would do at once is done at once."""
     backend = "django_tasks.backends.immediate.ImmediateBackend"
     settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": []}}
 
 
 def audit():
-    """As the periodic job does it."""
     request_job(kind="audit_ledger")
 
 

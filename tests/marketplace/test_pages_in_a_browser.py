@@ -48,7 +48,6 @@ def hit_type(mturk):
 
 
 def look(page, path):
-    """No accessibility fault in light and dark, and nothing wider than the window."""
     page.goto(path)
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
@@ -64,7 +63,6 @@ def look(page, path):
 
 @pytest.fixture
 def busy_worker(mturk, worker, requester):
-    """Ada, with work in every state, a bonus, a message and qualifications."""
     hits = [mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(4)]
     first, second, _ = (submit(worker, hit) for hit in hits[:3])
     mturk.approve_assignment(AssignmentId=first, RequesterFeedback="Very well done.")
@@ -223,8 +221,7 @@ def test_the_requesters_pages(page, requester, hit_type, settings):
 @pytest.mark.flow
 def test_the_operators_pages(page, mturk, worker, requester):
     User.objects.create_user("olga", password=PASSWORD, is_staff=True)
-    hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
-    mturk.approve_assignment(AssignmentId=submit(worker, hit))
+    mturk.approve_assignment(AssignmentId=submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"]))
     sign_in(page, "/requester-console/login/?next=/marketplace-operator/", "olga", PASSWORD)
     look(page, "/marketplace-operator/")
     look(page, f"/marketplace-operator/requesters/{requester.public_id}/")
@@ -244,7 +241,6 @@ def test_the_operators_pages(page, mturk, worker, requester):
 
 
 def add_failures(requester):
-    """A job that failed, an event that nobody could be told of, and a ledger that is wrong."""
     now = timezone.now()
     Job.objects.create(
         kind="score",

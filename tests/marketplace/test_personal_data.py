@@ -62,7 +62,6 @@ TABLES_OF_THEIRS = {"auth.Group", "auth.Permission"}
 
 
 def undecided() -> set[str]:
-    """Tables with a relation to a worker's that nobody has decided on."""
     decided = {table.model for table in TABLES}
     personal, missing = set(decided), set()
     for model in apps.get_models():
@@ -116,7 +115,6 @@ def test_a_worker_downloads_all_of_their_own_and_nothing_of_others(
 
 
 def days_kept(row):
-    """The numbers in the row of the privacy page, which are of days."""
     page = text_of(Client().get("/worker/privacy/"))
     return re.findall("[0-9]+", page.split(f'data-kept="{row}"')[1].split("</tr>")[0])
 
@@ -145,7 +143,6 @@ ERASE = "/worker/your-data/erase/"
 
 @pytest.fixture
 def browser(worker):
-    """Ada's, signed in with her password."""
     client = Client()
     client.post("/worker/login/", {"username": "ada", "password": PASSWORD})
     return client
@@ -153,7 +150,6 @@ def browser(worker):
 
 @pytest.fixture
 def work(mturk, worker):
-    """Ada, with a profile, an address and a second factor: work approved and rejected."""
     user = worker.user
     EmailAddress.objects.create(user=user, email="ada@post.example", primary=True, verified=True)
     Authenticator.objects.create(user=user, type="totp", data={"secret": "x"})
@@ -172,7 +168,6 @@ def pay_out():
 
 
 def all_rows():
-    """The rows of all personal tables, as one text."""
     rows = [list(table.model._default_manager.values()) for table in TABLES]
     return json.dumps(rows, cls=DjangoJSONEncoder)
 
@@ -287,7 +282,6 @@ def days(n):
 
 @pytest.fixture
 def rows(requester, worker):
-    """Of each kind one that is young, one that is old, and one that is old and still of use."""
     event = {"requester": requester, "destination": "https://x.example", "transport": "HTTPS"}
     event |= {"event_type": "Ping", "body": "{}"}
     for name, age, waits in (("young", 89, False), ("old", 91, False), ("unsent", 91, True)):
@@ -315,7 +309,6 @@ def rows(requester, worker):
 
 
 def counts(printed):
-    """How many rows each rule is about."""
     return [line.split()[0] for line in printed.splitlines()]
 
 

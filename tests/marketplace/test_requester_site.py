@@ -113,8 +113,7 @@ OF_A_CHANNEL = ["", "invite/", "close/", "ways-back/", "statuses/", "links.csv"]
 
 @pytest.fixture
 def channel(requester, mturk):
-    created = mturk.create_hit(**HIT)["HIT"]
-    hit_type = HitType.objects.get(public_id=created["HITTypeId"])
+    hit_type = HitType.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITTypeId"])
     values = StudyValues(name="Lab", kind="invite")
     return open_study(requester=requester, hit_type=hit_type, values=values)
 
@@ -293,6 +292,5 @@ def test_sona_gives_credit_to_those_who_have_finished(owner, home, channel):
     assert Client().get(f"/join/{study.token}/?survey_code=%25SURVEY_CODE%25").status_code == 400
     browser = Client()
     browser.post(f"/join/{study.token}/?survey_code=4711")
-    session = Session.objects.get(study=study)
-    end_session(session=session, outcome="no_consent")
+    end_session(session=Session.objects.get(study=study), outcome="no_consent")
     assert "sona-systems.com" not in text_of(browser.get("/worker/", follow=True))

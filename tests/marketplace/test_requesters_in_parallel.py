@@ -28,7 +28,6 @@ row_locks = pytest.mark.skipif(
 
 @pytest.fixture
 def labs(transactional_db, make_keys, settings):
-    """Clients of four requesters with $100 each, at a marketplace that takes fees."""
     settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
     yield [in_process_client(make_keys(f"Lab {number}")) for number in range(4)]
     assert_ledger_balances()
@@ -41,7 +40,6 @@ def workers(transactional_db):
 
 @contextmanager
 def elsewhere():
-    """Calls on a connection of their own, while this one's transaction is open."""
     with ThreadPoolExecutor(1) as pool:
 
         def call(function):
@@ -64,8 +62,7 @@ def test_money_moves_while_another_requesters_transaction_is_open(labs, workers)
     def everything():
         theirs.create_hit(**HIT)
         theirs.approve_assignment(AssignmentId=free)
-        worker_id = workers[0].worker_id
-        bonus = {"WorkerId": worker_id, "AssignmentId": free, "BonusAmount": "1.00"}
+        bonus = {"WorkerId": workers[0].worker_id, "AssignmentId": free, "BonusAmount": "1.00"}
         theirs.send_bonus(**bonus, Reason="Good work.")
         deposit(requester=Requester.objects.get(name="Lab 1"), amount_usd=Decimal(5))
         assert transfers.make_batch() is not None

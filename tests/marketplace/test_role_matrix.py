@@ -33,13 +33,11 @@ SIGN_IN = "login"
 
 @pytest.fixture
 def hit(mturk):
-    created = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]
-    return Hit.objects.get(public_id=created["HITId"])
+    return Hit.objects.get(public_id=mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]["HITId"])
 
 
 @pytest.fixture
 def people(hit):
-    """Browsers: a worker who holds an assignment, another, two requesters, an operator, nobody."""
     ada, bob = (create_worker(username=name, password=PASSWORD) for name in ("ada", "bob"))
     accept_hit(hit=hit, worker=ada)
     users = {"worker": ada.user, "other_worker": bob.user}
@@ -55,7 +53,6 @@ def people(hit):
 
 
 def parts_of(route: str, hit: Hit) -> dict[str, object]:
-    """What the parts of an address are about: the HIT, its requester, the assignment held."""
     known = {
         "requester_id": hit.requester.public_id,
         "hit_id": hit.public_id,
@@ -70,11 +67,9 @@ def parts_of(route: str, hit: Hit) -> dict[str, object]:
 
 
 def addresses(names: set[str], hit: Hit) -> Iterator[tuple[str, str]]:
-    resolver = get_resolver()
-    _, urls = resolver.namespace_dict["marketplace"]
+    _, urls = get_resolver().namespace_dict["marketplace"]
     for name in sorted(names):
-        possibilities = urls.reverse_dict.getlist(name)
-        for pattern in possibilities:
+        for pattern in urls.reverse_dict.getlist(name):
             for _route, parts in pattern[0]:
                 try:
                     yield name, reverse(f"marketplace:{name}", kwargs=parts_of(parts, hit))
@@ -83,7 +78,6 @@ def addresses(names: set[str], hit: Hit) -> Iterator[tuple[str, str]]:
 
 
 def statuses(browser: Client, where: str) -> set[int | str]:
-    """What GET and POST are answered; to be led to sign in is `login`. Nothing is kept."""
     answers: set[int | str] = set()
     for method in (browser.get, browser.post):
         with transaction.atomic():
@@ -95,7 +89,6 @@ def statuses(browser: Client, where: str) -> set[int | str]:
 
 
 def allowed(browser: Client, names: set[str], hit: Hit, refusals: set[int | str]) -> dict[str, set]:
-    """The addresses at which something else happened than a refusal."""
     opened = {}
     for name, where in addresses(names, hit):
         others = statuses(browser, where) - refusals
@@ -175,7 +168,6 @@ def test_a_post_that_accepts_a_hit_is_seen_to_change_data(people, hit):
 
 
 def changes_by_get(browser: Client, places) -> dict[str, set[str]]:
-    """The tables that a browser with auto-accept on changes, by address."""
     session = browser.session
     session[AUTO_ACCEPT] = True
     session.save()

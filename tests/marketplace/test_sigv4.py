@@ -34,8 +34,7 @@ def signed(
         | (headers or {}),
     )
     SigV4Auth(Credentials(KEY_ID, secret), service, "us-east-1").add_auth(request)
-    prepared = request.prepare()
-    received = {name.lower(): value for name, value in prepared.headers.items()}
+    received = {name.lower(): value for name, value in request.prepare().headers.items()}
     path, _, query = path.partition("?")
     return ReceivedRequest("POST", path, query, received | {"host": "127.0.0.1:8000"}, body)
 
@@ -175,7 +174,6 @@ def client_at(url, keys):
 
 
 def signed_headers(keys, url, *, service="mturk-requester", target=BALANCE, body=b"{}"):
-    """What boto3 sends to that address, less what names the host it goes to."""
     headers = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": target}
     request = AWSRequest("POST", url, headers, body)
     credentials = Credentials(keys["access_key_id"], keys["secret_access_key"])
@@ -249,8 +247,7 @@ def test_other_names_have_the_pages_and_no_api_at_the_root(keys):
 
 @pytest.mark.parametrize("host", AMAZON_HOSTS)
 def test_what_was_signed_for_amazons_name_is_accepted_where_the_request_says_so(keys, host):
-    headers = signed_headers(keys, f"https://{host}/") | {SIGNED_HOST: host}
-    answer = post("/requester", headers)
+    answer = post("/requester", signed_headers(keys, f"https://{host}/") | {SIGNED_HOST: host})
     assert answer.status_code == 200
     assert json.loads(answer.content)["AvailableBalance"] == "100.00"
 

@@ -51,7 +51,6 @@ def requests_waiting(mturk):
 
 
 def needing(mturk, type_id, comparator, *values):
-    """A HIT on offer that asks for this of the qualification."""
     needs = {"QualificationTypeId": type_id, "Comparator": comparator}
     needs |= {"IntegerValues": list(values)} if values else {}
     terms = HIT | {"Title": f"{comparator} {values}"}
@@ -59,7 +58,6 @@ def needing(mturk, type_id, comparator, *values):
 
 
 def take(browser, type_id, *choices):
-    """Take the test and hand it in: the page that follows."""
     answers = {f"question-{n}": choice for n, choice in enumerate(choices, start=1)}
     return browser.post(start(browser, type_id) + "hand-in/", answers, follow=True)
 
@@ -200,7 +198,6 @@ def make_type(mturk, name, description="d"):
 
 @pytest.fixture
 def trial(mturk):
-    """A qualification's id and the HIT that leads to it; another HIT asks for it."""
     type_id = make_type(mturk, "Trial passed", DESCRIPTION)
     wants = [require(type_id, "DoesNotExist", "DiscoverPreviewAndAccept")]
     hit = mturk.create_hit(**HIT | {"Title": "Trial"}, QualificationRequirements=wants)["HIT"]
@@ -252,7 +249,6 @@ def test_work_for_those_without_it_at_another_requester_is_no_way_to_it(mturk, o
 
 
 def test_what_cannot_be_mended_by_asking_offers_no_asking(mturk, ada, worker):
-    """A qualification that keeps its holders out, and one that was decided."""
     ids = [make_type(mturk, name) for name in ("Done enough", "Grade")]
     wants = [
         require(ids[0], "NotEqualTo", IntegerValues=[7]),

@@ -117,7 +117,6 @@ def message(page, code):
 
 
 def rate(page):
-    """Fill in and submit the requester's own form in the frame."""
     frame = page.frame_locator("iframe#task")
     frame.get_by_label("Rating").fill("4")
     frame.get_by_label("Rating").press("Enter")
@@ -290,7 +289,6 @@ def sign_up(page, *values):
 
 
 def test_a_worker_signs_up_works_and_is_led_on(chromium, live_server, publish):
-    """Who may not sign up so is led to what to mend. The page has no origin and no cookies."""
     publish(TASK, times=2)
     with watched_page(chromium, base_url=live_server.url) as page:
         sign_up(page, "ada", "123", "123")
@@ -402,7 +400,6 @@ def accept_notes(page, hit_id):
 
 
 def in_frame(page, script):
-    """What the script gives in the frame there is now, once its page is there."""
     return page.frame_locator("iframe#task").get_by_label("Notes").evaluate(script)
 
 

@@ -26,8 +26,7 @@ from tests.marketplace.test_worker_site import text_of
 
 
 def sign_up(**fields):
-    values = {"password1": PASSWORD, "password2": PASSWORD} | fields
-    return Client().post("/worker/signup/", values)
+    return Client().post("/worker/signup/", {"password1": PASSWORD, "password2": PASSWORD} | fields)
 
 
 def test_signing_up_leads_where_the_link_did(db):
@@ -149,7 +148,6 @@ def test_messages_are_new_until_they_are_read(mturk, ada, worker):
 
 
 def check_messages(*expected):
-    """Each message has these parts in its subject and in its text."""
     written = WorkerMessage.objects.order_by("pk").values_list("subject", "text")
     for message, parts in zip(written, expected, strict=True):
         for text, needed in zip(message, parts, strict=True):

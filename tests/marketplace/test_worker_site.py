@@ -161,8 +161,7 @@ def test_there_is_no_frame_of_ours_for_a_page_elsewhere_or_a_hit_that_is_gone(mt
 
 
 def test_returning_leads_back_to_the_list(ada, worker, hit):
-    assignment = accept_hit(worker=worker, hit=hit)
-    path = f"/worker/assignments/{assignment.public_id}/"
+    path = f"/worker/assignments/{accept_hit(worker=worker, hit=hit).public_id}/"
     response = ada.post(path + "return/", follow=True)
     assert response.redirect_chain == [("/worker/", 302)]
     assert message_codes(response) == ["returned"]

@@ -87,14 +87,12 @@ def test_participants_need_no_address(mturk, requester, settings):
     settings.MARKETPLACE_CONFIRMED_MAIL = True
     hit_type = HitType.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITTypeId"])
     values = StudyValues(name="Panel", kind="panel", **PROLIFIC)
-    study = open_study(requester=requester, hit_type=hit_type, values=values)
-    came(study, "p1", "x1")
+    came(open_study(requester=requester, hit_type=hit_type, values=values), "p1", "x1")
     assert Assignment.objects.filter(status=Assignment.Status.ACCEPTED).count() == 1
 
 
 @pytest.fixture
 def three(mturk, make_worker):
-    """Who did one HIT, each with a text of their own but for the first two."""
     hit = mturk.create_hit(**HIT | {"RequesterAnnotation": "a:1"}, MaxAssignments=3)["HIT"]
     workers = [make_worker(name) for name in ("ann", "bob", "cleo")]
     texts = (LONG, LONG.upper().replace(" ", "  "), LONG.replace("person", "woman"))
@@ -114,8 +112,7 @@ def test_the_same_long_text_and_the_same_device_of_two_are_found(requester, thre
     assert found(requester, "texts") == {ann: (bob,), bob: (ann,)}
     assert found(requester, "device") == found(requester, "payout") == {}
     for worker in three[:2]:
-        made = Assignment.objects.get(worker=worker)
-        note_device(made, address="192.0.2.1", browser="Firefox")
+        note_device(Assignment.objects.get(worker=worker), address="192.0.2.1", browser="Firefox")
     assert found(requester, "device") == {ann: (bob,), bob: (ann,)}
     Assignment.objects.update(answer="<a><b")  # no document
     assert found(requester, "texts") == {}
@@ -144,7 +141,6 @@ def test_the_same_payout_is_found_however_it_is_written(requester, three, make_w
 
 
 def decide(mturk, requester, make_worker, n):
-    """So many workers did a HIT in 90 seconds, and read two hours later what came of it."""
     hit = mturk.create_hit(**HIT, MaxAssignments=n)["HIT"]
     for number in range(n):
         submit(make_worker(f"w{number}"), hit["HITId"])
@@ -173,8 +169,7 @@ def test_ten_workers_make_a_record(mturk, requester, make_worker, browser_of):
     assert 7200 <= record.median_review_seconds < 7260
     assert str(record.usd_per_hour) == "25.20"  # 0.63 for 90 seconds
     other = mturk.create_hit(**HIT | {"Title": "Another"})["HIT"]
-    visitor = browser_of(make_worker("visitor"))
-    page = visitor.get(f"/worker/hits/{other['HITId']}/")
+    page = browser_of(make_worker("visitor")).get(f"/worker/hits/{other['HITId']}/")
     assert page.context["record"] == record
     assert "$25.20" in text_of(page)
 

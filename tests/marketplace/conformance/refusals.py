@@ -26,7 +26,6 @@ ANSWER_KEY = """<AnswerKey xmlns="http://mechanicalturk.amazonaws.com/AWSMechani
 
 
 def error_of(call: Callable[..., Any], **parameters: Any) -> dict[str, Any]:
-    """The response to a call that must be refused."""
     with pytest.raises(ClientError) as caught:
         call(**parameters)
     response: dict[str, Any] = caught.value.response
@@ -35,13 +34,11 @@ def error_of(call: Callable[..., Any], **parameters: Any) -> dict[str, Any]:
 
 
 def error_code(call: Callable[..., Any], **parameters: Any) -> str:
-    """The AWS code of a refused call, such as InvalidSignatureException."""
     code: str = error_of(call, **parameters)["Error"]["Code"]
     return code
 
 
 def turk_code(call: Callable[..., Any], **parameters: Any) -> str:
-    """The TurkErrorCode of a refused call, whose message must have the epoch suffix."""
     response = error_of(call, **parameters)
     assert response["Error"]["Code"] == "RequestError"
     assert re.search(r" \(\d{13}\)$", response["Error"]["Message"])
@@ -51,30 +48,25 @@ def turk_code(call: Callable[..., Any], **parameters: Any) -> str:
 
 
 def publish(mturk: Any, **changes: Any) -> str:
-    """A new HIT's id."""
     hit_id: str = mturk.create_hit(**HIT | changes)["HIT"]["HITId"]
     return hit_id
 
 
 def accept(worker: WorkerAccount, hit_id: str) -> str:
-    """Let a worker accept a HIT, and return the assignment's id."""
     return accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit_id)).public_id
 
 
 def hand_in(assignment_id: str, **answers: str) -> None:
-    """Hand in what a worker has accepted."""
     fields = [(name, [value]) for name, value in (answers or {"rating": "4"}).items()]
     submit_assignment(public_id=assignment_id, fields=fields)
 
 
 def status_of(mturk: Any, hit_id: str) -> str:
-    """A HIT's status."""
     status: str = mturk.get_hit(HITId=hit_id)["HIT"]["HITStatus"]
     return status
 
 
 def balances(mturk: Any) -> tuple[str, str]:
-    """What is available and what is held."""
     balance = mturk.get_account_balance()
     return balance["AvailableBalance"], balance["OnHoldBalance"]
 

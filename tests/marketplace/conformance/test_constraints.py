@@ -50,8 +50,6 @@ WRONG_TYPES = {
 
 
 class Break(NamedTuple):
-    """One member of one operation with a value it must not have, and what is said of it."""
-
     operation: str
     path: tuple[str | int, ...]
     value: Any
@@ -61,7 +59,6 @@ class Break(NamedTuple):
         return f"{self.operation} {'.'.join(map(str, self.path))} {self.message[-40:]}"
 
     def request(self) -> dict[str, Any]:
-        """The operation's valid request, broken there."""
         request = copy.deepcopy(REQUESTS[self.operation])
         inner: Any = request
         for step in self.path[:-1]:
@@ -71,7 +68,6 @@ class Break(NamedTuple):
 
     @property
     def wire_path(self) -> str:
-        """The path as AWS writes it."""
         parts = [
             f"{step + 1}.member" if isinstance(step, int) else step[0].lower() + step[1:]
             for step in self.path
@@ -144,8 +140,6 @@ BREAKS = list(breaks())
 
 @pytest.fixture
 def unchecked(keys):
-    """A client that checks nothing itself, as other languages' don't."""
-
     import boto3
 
     client = boto3.client(
@@ -173,7 +167,6 @@ def test_the_valid_requests_break_nothing(operation):
 
 @pytest.mark.parametrize("operation", [name for name, members in INPUTS.items() if members])
 def test_a_request_that_breaks_a_constraint_says_which_and_where(unchecked, operation):
-    """One of the operation's constraints stands for the others on the wire."""
     of_operation = [broken for broken in BREAKS if broken.operation == operation]
     for broken in of_operation:
         with refused(ProtocolError, "ValidationException") as caught:
@@ -203,8 +196,7 @@ OURS = {"HTTPS"}
 
 @pytest.mark.parametrize("operation", INPUTS)
 def test_our_table_has_all_that_the_service_model_has(operation):
-    shape = MODEL["operations"][operation]["input"]["shape"]
-    _compare(Structure(INPUTS[operation]), shape)
+    _compare(Structure(INPUTS[operation]), MODEL["operations"][operation]["input"]["shape"])
 
 
 def _compare(kind: Kind, shape_name: str) -> None:
@@ -367,7 +359,6 @@ OF_WORKERS = [
 
 @pytest.fixture
 def ids(mturk, worker):
-    """One of everything that a requester has."""
     hit = mturk.create_hit(**HIT)["HIT"]
     chess = mturk.create_qualification_type(
         Name="Chess", Description="d", QualificationTypeStatus="Active"
@@ -386,7 +377,6 @@ def ids(mturk, worker):
 
 
 def codes(client, rows, ids, own):
-    """The codes with which the operations refuse these ids."""
     found = []
     for operation, name, others, _code in rows:
         filled = {key: own.get((key, value), value) for key, value in others.items()}

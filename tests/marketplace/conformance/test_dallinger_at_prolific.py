@@ -55,7 +55,6 @@ def fake(monkeypatch):
 
 @pytest.fixture
 def prolific(foreign):  # noqa: F811
-    """Its module `dallinger.prolific`."""
     package = types.ModuleType("dallinger")
     package.__path__ = [str(foreign / "dallinger")]
     others = {name: types.ModuleType(f"dallinger.{name}") for name in ("db", "models", "utils")}

@@ -19,8 +19,6 @@ from tests.marketplace.conftest import HIT
 
 
 def retrying_client(url, keys):
-    """A client as people have it, which tries again by itself."""
-
     import boto3
 
     return boto3.client(
@@ -34,7 +32,6 @@ def retrying_client(url, keys):
 
 
 def ask(url, method="GET", **body):
-    """What a page at /testing/ answers to a program."""
     data = json.dumps(body).encode() if body else None
     request = urllib.request.Request(url, data=data, method=method)
     with urllib.request.urlopen(request, timeout=10) as response:
@@ -43,10 +40,8 @@ def ask(url, method="GET", **body):
 
 @pytest.fixture
 def fault_injection(settings, live_server, keys):
-    """A live server on which MARKETPLACE_TESTING is on, with a client of it."""
     settings.MARKETPLACE_TESTING = True
-    client = retrying_client(f"{live_server.url}/requester", keys)
-    return client, f"{live_server.url}/testing"
+    return retrying_client(f"{live_server.url}/requester", keys), f"{live_server.url}/testing"
 
 
 # Rate limits
@@ -68,7 +63,6 @@ def test_a_bucket_fills_with_time_up_to_the_burst(requester, settings):
     key, now = AccessKey.objects.get(), datetime(2026, 1, 1, tzinfo=UTC)
 
     def calls(at):
-        """How many calls go through at this moment."""
         for count in range(10):
             try:
                 authentication.take_token(key, now=at)

@@ -25,7 +25,6 @@ FOREIGN = Path(sys.prefix) / "foreign"
 
 @pytest.fixture
 def foreign(monkeypatch):
-    """The folder that `make` installs those programs into."""
     if not FOREIGN.is_dir():
         message = f"{FOREIGN} is missing: `make {Path(sys.prefix).name}/.installed-dev` makes it"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
@@ -40,7 +39,6 @@ def foreign(monkeypatch):
 
 @pytest.fixture
 def dallinger(foreign):
-    """Its module `dallinger.mturk`."""
     package = types.ModuleType("dallinger")
     package.__path__ = [str(foreign / "dallinger")]
     recruiters = types.ModuleType("dallinger.recruiters")
@@ -160,7 +158,6 @@ def test_dallingers_requirements_keep_workers_out(dallinger, service, dallinger_
 
 @pytest.fixture
 def psiturk(foreign, led_to_the_bridge, keys):
-    """Makes its MTurkServices, in one of its modes."""
     module = importlib.import_module("psiturk.amt_services")
 
     def connect(mode):

@@ -178,8 +178,7 @@ def test_reviewable_hits_are_listed_by_status_and_type(mturk, make_worker):
     expire(mturk, expired)
     listed = all_pages(mturk.list_reviewable_hits, "HITs", MaxResults=1)
     assert {hit["HITId"] for hit in listed} == {done, expired}
-    hit_type = stored_hit(mturk, done)["HITTypeId"]
-    of_type = mturk.list_reviewable_hits(HITTypeId=hit_type)["HITs"]
+    of_type = mturk.list_reviewable_hits(HITTypeId=stored_hit(mturk, done)["HITTypeId"])["HITs"]
     assert [hit["HITId"] for hit in of_type] == [done]
     assert mturk.list_reviewable_hits(Status="Reviewing")["HITs"] == []
     assert status_of(mturk, reviewable) == "Assignable"
@@ -250,8 +249,7 @@ def test_only_a_hit_that_is_over_and_decided_is_deleted(mturk, worker):
 
 def test_assignments_are_added_and_paid_for(mturk, worker):
     hit = publish(mturk)
-    assignment = submit(worker, hit)
-    photo = {"AssignmentId": assignment, "QuestionIdentifier": "photo"}  # never uploaded
+    photo = {"AssignmentId": submit(worker, hit), "QuestionIdentifier": "photo"}  # never uploaded
     assert turk_code(mturk.get_file_upload_url, **photo) == "InvalidParameterValue"
     assert status_of(mturk, hit) == "Reviewable"
     mturk.create_additional_assignments_for_hit(HITId=hit, NumberOfAdditionalAssignments=2)
@@ -398,7 +396,6 @@ def test_boto3s_own_paginators_come_to_an_end(mturk, worker):
 
 
 def test_a_hit_is_expired_with_whatever_moment_of_the_past(mturk):
-    """Scripts send 0, datetime(2015, 1, 1) or a string."""
     for at in (0, datetime(2015, 1, 1, tzinfo=UTC), "2015-01-01"):
         hit = publish(mturk)
         mturk.update_expiration_for_hit(HITId=hit, ExpireAt=at)

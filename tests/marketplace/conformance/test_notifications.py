@@ -46,7 +46,6 @@ EVENTS = [
 
 @pytest.fixture(autouse=True)
 def credentials(monkeypatch):
-    """The marketplace's own at Amazon."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "marketplace")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "marketplace")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
@@ -64,7 +63,6 @@ def hit_type(mturk):
 
 @pytest.fixture
 def events(mturk, hit_type):
-    """The event types in the outbox so far, of HITs of a type whose events are all wanted."""
     mturk.update_notification_settings(HITTypeId=hit_type, Notification=specification())
     return lambda: list(
         Notification.objects.order_by("created_at", "pk").values_list("event_type", flat=True)
@@ -73,8 +71,6 @@ def events(mturk, hit_type):
 
 @pytest.fixture(scope="module")
 def aws() -> Iterator[str]:
-    """A server that answers as SQS and SNS do."""
-
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(port=0, verbose=False)
@@ -94,7 +90,6 @@ def aws_client(aws, monkeypatch):
 
 
 def receive(sqs, queue_url):
-    """Every message of a queue, parsed."""
     bodies = []
     while messages := sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10).get(
         "Messages", []
@@ -351,8 +346,6 @@ NAMES = ["localhost", "hooks.lab.example"]
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Keeps what comes, and answers as the test wants."""
-
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.received.append((self.path, dict(self.headers), body))
@@ -364,7 +357,6 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
     def drip(self) -> None:
-        """A byte of a header at a time, for ever."""
         try:
             while True:
                 self.wfile.write(b"X")
@@ -416,8 +408,6 @@ def receiver(certificate, monkeypatch):
 
 @pytest.fixture
 def subscribe(mturk, receiver):
-    """Have the events of a HIT type sent there."""
-
     def subscribe(host="localhost", path="/hook?study=7"):
         hit_type = mturk.create_hit_type(**HIT_TYPE)["HITTypeId"]
         mturk.update_notification_settings(
@@ -450,8 +440,7 @@ def is_signed(secret: str, headers: dict[str, str], body: bytes) -> bool:
     """As Standard Webhooks says, written anew from its text."""
     version, _, signature = headers["webhook-signature"].partition(",")
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
-    key = base64.b64decode(secret.split("_", 1)[1])
-    digest = hmac.new(key, signed, hashlib.sha256).digest()
+    digest = hmac.new(base64.b64decode(secret.split("_", 1)[1]), signed, hashlib.sha256).digest()
     return version == "v1" and base64.b64decode(signature) == digest
 
 
@@ -520,7 +509,6 @@ def test_a_certificate_for_another_name_is_not_believed(mturk, subscribe, receiv
 
 @pytest.fixture
 def lookup(settings, monkeypatch):
-    """Every name leads to this machine, on a site that others can reach."""
     settings.OWN_MACHINE = False
     answer = [(AF_INET, SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
     monkeypatch.setattr("work.addresses.getaddrinfo", lambda *args, **options: answer)
@@ -538,7 +526,6 @@ def test_what_is_inside_is_refused_when_it_is_named(mturk, subscribe, lookup):
 def test_a_name_is_called_at_the_address_that_was_checked_and_not_inside(
     mturk, subscribe, receiver, lookup, monkeypatch, caplog
 ):
-    """The name leads nowhere but in that look-up, and the certificate is for the name."""
     subscribe(host="hooks.lab.example")
     publish(mturk)
     assert delivery.send_due(clock.now()) == 0

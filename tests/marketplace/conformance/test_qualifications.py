@@ -232,7 +232,6 @@ def test_a_requirement_that_compares_wrongly_or_with_nothing_is_refused(mturk):
 
 @pytest.mark.parametrize("comparator", ["EqualTo", "NotEqualTo", "In"])
 def test_a_locale_where_no_worker_can_be_is_refused_before_money_is_held(mturk, comparator):
-    """The message names the wrong code and, if there is one, the code that was meant."""
     for place, named in (
         ("UK", ["'UK'", "GB"]),
         ("us", ["'us'", "US"]),
@@ -346,8 +345,7 @@ def test_the_number_approved_is_counted_from_the_workers_own_history(mturk, work
 def test_the_approval_rate_is_100_until_100_are_submitted(mturk, worker):
     """Of 99 decided assignments 90 are approved: 90 in a hundred, rounded down."""
     hit_type = type_of(mturk, requirement(PERCENT, "GreaterThanOrEqualTo", 95))
-    hit = publish(mturk)
-    template = Assignment.objects.get(public_id=submit(worker, hit))
+    template = Assignment.objects.get(public_id=submit(worker, publish(mturk)))
     mturk.approve_assignment(AssignmentId=template.public_id)
     template.refresh_from_db()
     _hand_in_more(template, approved=89, rejected=9)
@@ -360,7 +358,6 @@ def test_the_approval_rate_is_100_until_100_are_submitted(mturk, worker):
 
 
 def _hand_in_more(template, **counts):
-    """So many assignments like this one on HITs of their own, decided so."""
     for status, count in counts.items():
         for _ in range(count):
             hit = Hit.objects.get(pk=template.hit_id)

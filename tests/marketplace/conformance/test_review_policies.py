@@ -241,8 +241,7 @@ def test_an_assignment_is_decided_by_its_known_answers(mturk, worker, answer, st
         RejectReason="Wrong",
     )
     hit = publish(mturk, AssignmentReviewPolicy=policy)
-    assignment = submit(worker, hit, rating=answer)
-    stored = mturk.get_assignment(AssignmentId=assignment)["Assignment"]
+    stored = mturk.get_assignment(AssignmentId=submit(worker, hit, rating=answer))["Assignment"]
     assert stored["AssignmentStatus"] == status
     assert stored["RequesterFeedback"] == {"Approved": "Right", "Rejected": "Wrong"}[status]
     answer = mturk.list_review_policy_results_for_hit(HITId=hit)

@@ -29,7 +29,6 @@ HIT_HERE = HIT | {"Title": "Rate eight responses of a dialogue"}
 
 @pytest.fixture(autouse=True)
 def retry_at_once(monkeypatch):
-    """Do not wait before a request is repeated."""
     monkeypatch.setitem(Transport.__init__.__kwdefaults__, "sleep", lambda _seconds: None)
 
 
@@ -61,19 +60,16 @@ def posted(connection, hit_type):
 
 @pytest.fixture
 def handed_in(fake, posted):
-    """The submission of a participant who has done both HITs, and entered the code."""
     return hand_in(fake, posted)
 
 
 @pytest.fixture
 def panel(mturk):
-    """A study of which each participant does both HITs."""
     return open_panel(create_hits(mturk, n=2, max_assignments=3), name="Two", items_per_session=2)
 
 
 @pytest.fixture
 def done(panel):
-    """The panel's study, with a participant who has finished, and one who holds two HITs."""
     work(came(panel, PID, "x1"), times=2)
     came(panel, OTHER_PID, "x2")
     return panel
@@ -86,18 +82,15 @@ def rule(connection):
 
 @pytest.fixture
 def created(mturk, rule):
-    """What a program makes: four HITs for two workers each."""
     return create_hits(mturk, **HIT_HERE)
 
 
 @pytest.fixture
 def ruled(created):
-    """The study of a rule."""
     settle()
     return created.recruited_studies.get()
 
 
 @pytest.fixture
 def ask(keys):
-    """Ask the API for recruiting with the requester's key."""
     return caller(keys)

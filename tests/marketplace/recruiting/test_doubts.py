@@ -41,7 +41,6 @@ from tests.marketplace.prolific import (
 
 
 def claim(fake, posted, submission):
-    """Enter the code of completion."""
     fake.world.enter(submission, completion_code(posted))
 
 
@@ -54,7 +53,6 @@ def settle_doubt(*, is_left):
 
 
 def claimed(fake, posted, *, opens=True, n_done=0):
-    """Somebody enters the code of completion, which another has passed on."""
     if opens:
         submission, _browser = begun(fake, posted, n_done)
     else:
@@ -140,7 +138,6 @@ def test_one_approved_hit_pays_no_participation(fake, posted, mturk, code, is_le
 @pytest.mark.slow
 @pytest.mark.parametrize("is_approved", [True, False])
 def test_who_finishes_after_all_is_doubted_no_more(fake, posted, mturk, is_approved):
-    """An approval of the first page waits for the rest."""
     submission, browser = begun(fake, posted)
     if is_approved:
         approve_submitted(mturk)

@@ -49,7 +49,6 @@ from tests.marketplace.recruiting.test_recruiters_faults import answer_wrongly
 
 @pytest.fixture
 def erased(fake, posted):
-    """Somebody whose submission waits for review there though nothing of them is left here."""
     submission = hand_in(fake, posted)
     RecruiterEvent.objects.create(
         connection=posted.connection,
@@ -153,8 +152,7 @@ def test_neither_news_that_come_later_nor_charges_name_the_submission(fake, post
     call_recruiters()
     charge = RecruiterCharge.objects.get(kind="reward")
     assert charge.external_id == handed_in.id
-    session = Session.objects.get()
-    erase_worker(session.worker)
+    erase_worker(Session.objects.get().worker)
     body = {"event_type": "submission.status.change", "resource_id": handed_in.id}
     assert send_by_hand(posted.connection, fake.world.hooks.secret, body).status_code == 200
     assert not RecruiterEvent.objects.exclude(submission_id="").exists()

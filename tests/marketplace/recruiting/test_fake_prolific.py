@@ -49,8 +49,7 @@ def handed_in(call, study):
 
 
 def balance(call, fake):
-    path = f"/workspaces/{fake.world.workspace}/balance/"
-    return call("GET", path).json()["available_balance"]
+    return call("GET", f"/workspaces/{fake.world.workspace}/balance/").json()["available_balance"]
 
 
 def test_every_operation_is_there():
@@ -75,8 +74,7 @@ def test_places_cost_what_is_set_aside_and_work_is_approved_after_21_days(
     refused = call("POST", f"/submissions/{late}/transition/", verdict)
     assert refused.status_code == 400
     assert "$.message" in refused.json()["error"]["detail"][0]
-    long = verdict | {"message": "x" * 100}
-    rejected = call("POST", f"/submissions/{late}/transition/", long)
+    rejected = call("POST", f"/submissions/{late}/transition/", verdict | {"message": "x" * 100})
     assert rejected.json()["status"] == "REJECTED"
     call("POST", "/time/", {"seconds": 21 * 86_400}, root="/driver")
     assert call("GET", waiting).json()["status"] == "APPROVED"

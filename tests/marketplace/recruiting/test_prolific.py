@@ -281,8 +281,7 @@ def test_a_text_for_an_id_is_not_repeated(posted):
 def test_a_submission_of_another_study_is_not_let_in(fake, posted, mturk, connection, hit_type):
     ask_for_more(mturk, hit_type, n=2)
     other = publish(connection, hit_type, items_per_session=1)
-    submission = fake.world.arrive(fake.world.studies[other.external_id])
-    answer = join(posted, submission)
+    answer = join(posted, fake.world.arrive(fake.world.studies[other.external_id]))
     assert answer.context["code"] == "not_sent"
     assert not Session.objects.exists()
 
@@ -480,20 +479,16 @@ def test_what_time_approved_there_before_our_rejection_is_approved_here(fake, mt
 
 @pytest.fixture
 def bonus(fake, mturk, posted, connection):
-    """A bonus that waits, of a participant who has handed in."""
-    submission = hand_in(fake, posted)
-    pay_in_pounds(mturk, connection, submission)
+    pay_in_pounds(mturk, connection, hand_in(fake, posted))
     return Intent.objects.get()
 
 
 @pytest.fixture
 def earner(fake, bonus):
-    """Whose bonus it is, there."""
     return fake.world.submissions[bonus.session.submission_id]
 
 
 def test_a_refusal_names_no_participant(bonus, earner):
-    """Whoever may read the study reads it."""
     earner.study = replace(earner.study)
     call_recruiters()
     bonus.refresh_from_db()
@@ -516,7 +511,6 @@ BEFORE_PAYING = ("submission", "prepare_bonuses", "submissions", "balance")
     ],
 )
 def test_a_bonus_is_paid_once_though_answers_are_lost(fake, bonus, operation, fault, n):
-    """Before it is paid it may be asked for again."""
     fake.fail_next(operation, *[fault] * n)
     minutes(6 if n > 1 else 3)
     assert (paid(fake, "bonus"), fake.calls.count("pay_bonuses")) == ([200], 1)
@@ -679,7 +673,6 @@ def sum_of(*kinds):
 
 @pytest.mark.slow
 def test_a_reward_that_is_raised_there_is_charged_as_it_is_there(posted, mturk, fake, connection):
-    """More is set aside for each place, and whoever was approved before is paid the rest."""
     there = fake.world.studies[posted.external_id]
     first, second = hand_in(fake, posted), hand_in(fake, posted)
     approve(mturk, first)
@@ -723,8 +716,7 @@ def test_pay_of_who_is_screened_out_is_charged_as_it_is_there(connection, hit_ty
         for action in code["actions"]:
             if action["action"] == "FIXED_SCREEN_OUT_PAYMENT":
                 action["fixed_screen_out_reward"] = 60
-    submission = fake.world.arrive(there)
-    fake.world.enter(submission, completion_code(study, "screened_out"))
+    fake.world.enter(fake.world.arrive(there), completion_code(study, "screened_out"))
     minutes(2)
     assert sum_of("screen_out") == (Decimal("0.8"),)
 
@@ -746,7 +738,6 @@ CALLED = (
 
 
 def pressed(act):
-    """A person presses the button again where it said that it could not be done."""
     for _ in range(3):
         try:
             return act()
@@ -764,7 +755,6 @@ def open_link(study, submission):
 
 
 def opened(fake, requester, hit_type):
-    """A published study, and the account that it is of."""
     connection, _account = pressed(lambda: connect(fake, requester))
     study, cost = pressed(lambda: draft(connection, hit_type))
     pressed(lambda: publish_study(study=study, confirmed=cost.total))
@@ -772,7 +762,6 @@ def opened(fake, requester, hit_type):
 
 
 def participated(fake, study):
-    """Two hand in, one is late with the last HIT and the code, one leaves."""
     there = fake.world.studies[study.external_id]
     good, bad, late, left = came = [fake.world.arrive(there) for _ in range(4)]
     browsers = {one.id: open_link(study, one) for one in came}
@@ -790,7 +779,6 @@ def participated(fake, study):
 
 
 def decided(mturk, connection, good, bad, late):
-    """What a program says of them."""
     approve(mturk, good, late)
     mturk.reject_assignment(AssignmentId=assignments(bad)[0], RequesterFeedback=REASON)
     pay_in_pounds(mturk, connection, good)

@@ -31,7 +31,6 @@ from tests.marketplace.test_worker_site import text_of
 
 @pytest.fixture
 def done(panel):
-    """The assignments of a participant who has finished."""
     work(came(panel, PID, "x1"), times=2)
     return list(Assignment.objects.order_by("pk").values_list("public_id", flat=True))
 
@@ -123,8 +122,7 @@ def test_messages_go_by_the_recruiter_that_is_called(mturk, done, panel, worker)
 
 
 def test_who_is_blocked_is_screened_out_at_the_door(mturk, done, panel):
-    worker_id = Session.objects.get().worker.worker_id
-    mturk.create_worker_block(WorkerId=worker_id, Reason="Careless")
+    mturk.create_worker_block(WorkerId=Session.objects.get().worker.worker_id, Reason="Careless")
     page = text_of(came(panel, PID, "x2").get("/worker/study/", follow=True))
     assert completion_code(panel, "screened_out") in page
 
@@ -151,10 +149,9 @@ def test_the_participants_file_is_the_requesters_and_audited(mturk, done, panel,
 
 
 def test_of_a_panel_that_is_not_called_messages_are_not_said_to_be_sent(mturk, done):
-    ids = [Session.objects.get().worker.worker_id]
-    [failure] = mturk.notify_workers(Subject="Hello", MessageText="More.", WorkerIds=ids)[
-        "NotifyWorkersFailureStatuses"
-    ]
+    [failure] = mturk.notify_workers(
+        Subject="Hello", MessageText="More.", WorkerIds=[Session.objects.get().worker.worker_id]
+    )["NotifyWorkersFailureStatuses"]
     assert failure["NotifyWorkersFailureMessage"]
     assert not Intent.objects.exists()
     assert not WorkerMessage.objects.exists()

@@ -89,12 +89,10 @@ def invitation(lab):
 
 
 def own_page(browser):
-    """The page of the participant's study, whose context is data."""
     return browser.get("/worker/study/", follow=True)
 
 
 def outcome_of(browser):
-    """How the participation ended, and whether the page shows the code for that."""
     page = own_page(browser)
     session = page.context["session"]
     assert session.code in text_of(page)
@@ -102,7 +100,6 @@ def outcome_of(browser):
 
 
 def held_by(browser):
-    """The assignment that the participant's page leads to."""
     return re.search("/worker/assignments/([A-Z0-9]+)/", text_of(own_page(browser)))[1]
 
 
@@ -146,8 +143,7 @@ def test_letting_in_needs_the_button_on_our_page(lab):
 
 
 def test_the_open_link_gives_each_browser_a_number_of_its_own(lab):
-    first = enter(lab.token)
-    enter(lab.token, browser=first)
+    enter(lab.token, browser=enter(lab.token))
     assert WorkerAccount.objects.count() == 1
     enter(lab.token)
     assert WorkerAccount.objects.count() == 2
@@ -156,8 +152,7 @@ def test_the_open_link_gives_each_browser_a_number_of_its_own(lab):
 def test_a_panel_id_is_one_account_of_a_requesters(prolific, hit_type, make_keys):
     for _ in range(2):
         enter(prolific.token, FROM_PROLIFIC)
-    again = open_panel(hit_type, name="Again")
-    enter(again.token, FROM_PROLIFIC.replace("X1", "X2"))
+    enter(open_panel(hit_type, name="Again").token, FROM_PROLIFIC.replace("X1", "X2"))
     assert Participant.objects.get().connection.name == "Prolific"
     assert (Session.objects.count(), WorkerAccount.objects.count()) == (2, 1)
     other = create_hits(in_process_client(make_keys("Other lab")), n=1)
@@ -218,7 +213,6 @@ def test_a_participant_cannot_sign_in_with_a_password(invitation):
 
 
 def test_who_is_not_in_the_study_here_is_led_back_to_its_link(prolific, hit_type, worker):
-    """Participants have no account to sign in with."""
     browser = enter(prolific.token, FROM_PROLIFIC)
     session = Session.objects.get()
     assignment = Assignment.objects.get()
@@ -321,7 +315,6 @@ def test_requirements_hold_for_participants_too(mturk):
 
 @pytest.fixture
 def three(mturk):
-    """A study of which each participant does three of four HITs."""
     return open_panel(create_hits(mturk), name="Three", items_per_session=3)
 
 
@@ -488,7 +481,6 @@ def test_what_is_promised_least_is_given_first_and_nothing_twice(three):
 
 
 def test_time_frees_what_is_not_handed_in(three):
-    """Who comes when fewer are left gets first what time has freed."""
     work(came(three, "p0", "x0"))
     came(three, "p1", "x1")
     run_out_of_time(three)
@@ -505,8 +497,7 @@ def test_participants_see_their_study_only(three, mturk):
         assert page.redirect_chain[-1][0].startswith("/worker/studies/"), path
         assert "$" not in text_of(page)
         assert "Another" not in text_of(page)
-    held = Assignment.objects.first()
-    page = text_of(browser.get(f"/worker/assignments/{held.public_id}/"))
+    page = text_of(browser.get(f"/worker/assignments/{Assignment.objects.first().public_id}/"))
     assert "$" not in page
     assert "/return/" not in page
     browser.post(f"/worker/groups/{three.hit_type.public_id}/accept/")
@@ -617,7 +608,6 @@ def test_on_return_the_study_says_whether_work_is_kept(three, discards):
 
 @pytest.mark.parametrize("is_returned", [False, True])
 def test_late_work_is_kept_and_no_item_over_assigned(three, is_returned):
-    """Unless the participation is returned, in a study that takes work back then."""
     browser = came(three, "p1", "x1")
     first, second, _third = held = list(Assignment.objects.order_by("pk"))
     AssignmentDraft.objects.create(assignment=second, content="{}", saved_at=clock.now())
@@ -646,8 +636,7 @@ def test_late_work_is_kept_and_no_item_over_assigned(three, is_returned):
 
 def test_participants_are_recognised_after_the_keys_were_changed(three, settings):
     came(three, "p1", "x1")
-    old = settings.ENCRYPTION_KEYS
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *old]
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
     came(three, "p1", "x2")
     assert Participant.objects.count() == 1
     assert reencrypt_participants() == 1

@@ -28,8 +28,6 @@ BODY = {"event_type": "submission.status.change", "resource_id": "a" * 24, "stat
 
 @pytest.fixture
 def sends(fake, settings):
-    """Let the fake send its news to this site, as its clock says."""
-
     def send(url, headers, body):
         path = url.removeprefix(settings.SITE_URL)
         return (
@@ -43,7 +41,6 @@ def sends(fake, settings):
 
 @pytest.fixture
 def arrived(fake, posted, sends):
-    """Somebody who has come, of which the news were sent."""
     submission, _browser, _answer = arrive(fake, posted)
     sends()
     return submission

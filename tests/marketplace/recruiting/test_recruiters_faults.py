@@ -79,13 +79,11 @@ from tests.marketplace.recruiting.conftest import HIT_HERE
 
 
 def another_study(connection, hit_type, mturk, **facts):
-    """A second study of the HITs, with work for its participants."""
     ask_for_more(mturk, hit_type, 2)
     return publish(connection, hit_type, places=2, **facts)
 
 
 def answer_wrongly(monkeypatch, is_wanted, content):
-    """Have the recruiter answer this, or what a function makes of its answer."""
     real = Transport._call
 
     def call(self, method, path, *, query=None, body=None):
@@ -118,7 +116,6 @@ def third_price_is_lost(monkeypatch):
 
 
 def row_of(made, study):
-    """The first row of a file of participants."""
     header, row, *_others = made(study, user=None)
     return dict(zip(header, row, strict=True))
 
@@ -229,7 +226,6 @@ def test_who_arrives_on_an_unreadable_answer_tries_again(fake, posted, monkeypat
 def test_a_study_that_always_fails_and_a_slow_account_hold_up_no_decision(
     fake, mturk, connection, hit_type, posted, monkeypatch
 ):
-    """Time that is spent on what succeeds is no time for what fails."""
     other = hand_in(fake, another_study(connection, hit_type, mturk))
     approve(mturk, other)
     monkeypatch.setattr(connections, "MOST_SECONDS", 0.3)
@@ -351,7 +347,6 @@ def test_who_stops_after_a_page_was_decided_on_has_that_deleted_too(fake, mturk,
 
 @pytest.mark.slow
 def test_a_place_that_lapsed_is_free_and_holds_up_no_erasure(fake, posted):
-    """Somebody does not consent, and lets the place run out instead of returning it."""
     fake.world.now = clock.now()
     one, browser, _answer = arrive(fake, posted)
     leave(browser)
@@ -376,8 +371,6 @@ def test_a_place_that_lapsed_is_free_and_holds_up_no_erasure(fake, posted):
 
 @pytest.mark.slow
 def test_many_studies_cost_as_many_queries_as_one(fake, mturk, connection, hit_type, posted):
-    """Each has its own places that are free and needed, of the same HITs and of parts of them."""
-
     def looked_up(n):
         with CaptureQueriesContext(db_connection) as queries:
             rows = studies_of(RecruitedStudy.objects.all())
@@ -402,7 +395,6 @@ def test_many_studies_cost_as_many_queries_as_one(fake, mturk, connection, hit_t
 def test_nothing_more_is_paid_after_a_disconnection(
     fake, mturk, posted, connection, monkeypatch, operation, n_paid
 ):
-    """Within a round, between two steps or within one."""
     for n in range(3):
         pay_in_pounds(mturk, connection, hand_in(fake, posted), token=f"t{n}")
     real = getattr(Prolific, operation)
@@ -433,7 +425,6 @@ def test_a_study_that_was_deleted_there_holds_no_money(fake, mturk, rule, monkey
 
 
 def test_a_refused_publication_holds_no_money(fake, mturk, created, monkeypatch):
-    """A draft that is refused its publication costs nothing, whatever else is to be bought."""
     clock.advance(timedelta(minutes=2))
     broken(monkeypatch, "move_study", status=400)
     call_recruiters()
@@ -483,7 +474,6 @@ def connect_again(fake, connection):
 
 @pytest.mark.slow
 def test_a_bonus_at_a_disconnected_account_is_refused(fake, mturk, connection, posted, handed_in):
-    """One that waited is paid once it is requested again."""
     pay_in_pounds(mturk, connection, handed_in)
     disconnect(connection=RecruiterConnection.objects.get())
     for token in ("t1", "t2"):  # the one that waited, and another
@@ -559,7 +549,6 @@ def test_a_rejection_taken_back_is_not_sent_again(fake, mturk, posted, monkeypat
 
 @pytest.fixture
 def offered(fake, requester):
-    """A token that waits to be tried."""
     return offer_prolific(
         requester=requester, name="Prolific", token="token", workspace=fake.world.workspace
     )
@@ -695,7 +684,6 @@ def test_a_token_of_a_refused_bonus_pays_nobody_else(fake, mturk, connection, po
 
 
 def test_a_bonus_is_of_the_study_that_it_is_paid_in(fake, mturk, connection, hit_type, posted):
-    """The participant came to a later study of the HITs, too; in a third one the latest counts."""
     first = Session.objects.get(submission_id=hand_in(fake, posted).id)
     second, third = (another_study(connection, hit_type, mturk) for _ in range(2))
     later = Session.objects.create(
@@ -721,8 +709,7 @@ def test_a_bonus_is_of_the_study_that_it_is_paid_in(fake, mturk, connection, hit
 @pytest.mark.slow
 def test_a_deleted_group_of_blocked_workers_is_remade(fake, mturk, hit_type, posted, handed_in):
     fake.world.groups.clear()  # somebody tidies up: it is empty
-    worker = Session.objects.get().worker.worker_id
-    mturk.create_worker_block(WorkerId=worker, Reason="Careless")
+    mturk.create_worker_block(WorkerId=Session.objects.get().worker.worker_id, Reason="Careless")
     assert codes_of(call_recruiters().problems) == ["group_deleted"]
     assert list(fake.world.groups.values()) == [{handed_in.participant}]
     made = RecruiterConnection.objects.get().blocked_group_id

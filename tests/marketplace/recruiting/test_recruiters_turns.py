@@ -200,7 +200,6 @@ def test_who_holds_a_place_of_a_study_that_was_closed_since_is_let_in(fake, post
 def test_unreadable_rows_stop_nothing(
     fake, posted, mturk, connection, hit_type, monkeypatch, status
 ):
-    """However many fail each time, the rest has its turn."""
     ask_for_more(mturk, hit_type, n=4)
     set_places(study=posted, total=8)
     bad = [hand_in(fake, posted) for _ in range(4)]

@@ -54,7 +54,6 @@ def connected(fake, ask):
 
 @pytest.fixture
 def hit_type(mturk):
-    """HITs of two batches, by their annotations."""
     for number in range(4):
         annotation = f"assay:{'one' if number < 3 else 'two'}:{number}"
         created = create_hits(mturk, n=1, Reward="0.00", RequesterAnnotation=annotation)
@@ -63,7 +62,6 @@ def hit_type(mturk):
 
 @pytest.fixture
 def drafted(ask, connected, hit_type, fake):
-    """A study of the HITs of one batch, of those of its type."""
     facts = {"recruiter": connected, "hit_type_id": hit_type, "reward": "1.50", "minutes": 10}
     for _press in range(2):
         status, answer = ask("/draft", request_token="r1", items=2, **facts, **HITS)
@@ -79,13 +77,11 @@ def do_jobs():
 
 
 def study_there(ask):
-    """The study as the standing describes it."""
     [study] = ask("", **HITS)[1]["studies"]
     return study
 
 
 def reason(answer):
-    """The status and the code of a refusal."""
     status, content = answer
     assert content["error"]
     return status, content["code"]
@@ -98,7 +94,6 @@ def published(ask, drafted):
 
 
 def caller_of_a_colleague(requester):
-    """Asks with a key of somebody who is no owner."""
     nora = User.objects.create_user("nora")
     requester.users.add(nora)
     key = issue_key(requester=requester, label="", user=nora)
@@ -213,11 +208,9 @@ def test_decisions_show_in_the_status_and_move_nothing(ask, fake, drafted, mturk
     movements = LedgerTransaction.objects.count()
     done, returned = hand_in(fake, study), arrive(fake, study)[0]
     fake.world.leave(returned)
-    session = session_of(done)
-    for item in session.items.all():
+    for item in session_of(done).items.all():
         mturk.approve_assignment(AssignmentId=item.assignment.public_id)
-    entered = arrive(fake, study)[0]
-    fake.world.enter(entered, completion_code(study))
+    fake.world.enter(arrive(fake, study)[0], completion_code(study))
     study_now = study_there(ask)
     assert (study_now["n_waiting"], study_now["unsent"]) == (1, {"approved": 1})
     call_recruiters()
@@ -399,7 +392,6 @@ def test_another_requester_reaches_none_of_it(ask, drafted, connected, hit_type,
 
 @pytest.fixture
 def facts(fake, published):
-    """A bonus for somebody who has finished and is approved."""
     submission = hand_in(fake, published)
     fake.world.approve(submission)
     call_recruiters()

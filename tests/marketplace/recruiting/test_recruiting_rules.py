@@ -57,7 +57,6 @@ def expire_all():
 
 
 def studies_there(fake):
-    """The state and places of each study there."""
     return [(one.status, one.places) for one in fake.world.studies.values()]
 
 
@@ -66,14 +65,12 @@ def places_there(fake):
 
 
 def over_budget(expected):
-    """Whether a rule lacks money: the cost, what is left, and the rule's amount."""
     found = numbers(AttachedHitType.objects.exclude(problem="").get().problem)
     return [Decimal(number) for number in found] == [Decimal(number) for number in expected]
 
 
 @pytest.mark.slow
 def test_what_matches_is_recruited_without_the_programs_doing(fake, mturk, created):
-    """Nothing is held, and a study is published once the program has made all of its HITs."""
     assert created.paid_by == "recruiter"
     assert mturk.get_account_balance()["AvailableBalance"] == "100.00"
     call_recruiters()
@@ -187,7 +184,6 @@ def too_dear(fake, mturk, rule):
 
 @pytest.mark.parametrize("is_over", [True, False])
 def test_a_draft_that_was_too_dear_is_drafted_anew_for_what_is_left(fake, mturk, too_dear, is_over):
-    """It keeps none of the places of HITs that come after its own are over."""
     if is_over:
         expire_all()
         call_recruiters()
@@ -200,7 +196,6 @@ def test_a_draft_that_was_too_dear_is_drafted_anew_for_what_is_left(fake, mturk,
 
 
 def test_a_draft_deleted_there_is_not_drafted_again_for_its_hits(fake, mturk, too_dear):
-    """What is left of its HITs would not be too dear."""
     fake.world.studies.clear()
     Hit.objects.filter(pk=too_dear.pk).update(expiration=clock.now())
     minutes(2)

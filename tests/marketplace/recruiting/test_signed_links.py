@@ -32,8 +32,6 @@ IDS = {"PROLIFIC_PID": "a" * 24, "STUDY_ID": "b" * 24, "SESSION_ID": "c" * 24}
 
 
 class Publisher:
-    """A recruiter's server with its keys; counts how often it was asked."""
-
     def __init__(self):
         self.keys = {"one": generate_private_key(65537, 2048)}
         self.n_asked, self.content = 0, None
@@ -113,7 +111,6 @@ def verify(keys, token, *, study=IDS["STUDY_ID"], url=URL, now=NOW, **parameters
 
 @pytest.mark.parametrize("ids", [IDS, {}])
 def test_who_was_sent(known_keys, publisher, ids):
-    """The ids of the token are enough."""
     given = {**ids, "prolific_token": publisher.token()}
     now = NOW + timedelta(minutes=1)
     arrival = verify_signed_link(known_keys, IDS["STUDY_ID"], given, url=URL, now=now)
@@ -251,7 +248,6 @@ def test_nobody_there():
 
 @pytest.fixture
 def arrived(fake, posted):
-    """Somebody who has a place there."""
     return fake.world.arrive(fake.world.studies[posted.external_id])
 
 

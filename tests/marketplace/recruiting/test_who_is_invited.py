@@ -62,7 +62,6 @@ def test_filters_and_labels_are_in_the_draft_beside_who_is_excluded(connection, 
 
 @pytest.fixture
 def screened(connection, mturk):
-    """A study that wants a qualification, and pays 20 pence to up to two who lack it."""
     made = mturk.create_qualification_type(
         Name="Careful", Description="By hand.", QualificationTypeStatus="Active"
     )
@@ -121,7 +120,6 @@ def test_who_is_screened_out_is_paid_there_once_and_charged_once(screened, fake)
 
 @pytest.mark.parametrize("opens", [True, False])
 def test_who_enters_that_code_unasked_is_charged_for_and_noted(connection, hit_type, fake, opens):
-    """The study lets everybody in; its code of who may not take part has been passed on."""
     study = publish(connection, hit_type, **PAY)
     if opens:
         submission, _browser, _answer = arrive(fake, study)
