@@ -3,12 +3,16 @@
 `benchmarks.mutants` moves the limits.
 """
 
+import json
 import re
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.test import Client
 
+from hits.endpoints import AccessKey
+from hits.requester_api import signed_headers
 from marketplace import clock
 from marketplace.exceptions import AlreadyWorkedOn, AssignmentClosed, HitExpired, NoAssignmentsLeft
 from marketplace.hits import lifecycle
@@ -226,3 +230,30 @@ def test_the_next_hit_is_the_oldest_the_worker_has_not_done(mturk, worker, make_
     assert accept_next(worker=worker, hit_type=hit_type).hit.public_id == second
     with pytest.raises(NoAssignmentsLeft):
         accept_next(worker=worker, hit_type=hit_type)
+
+
+# Texts that not every database keeps, in requests to what Assay has beside the Requester API.
+PREFIX = {"annotation_prefix": "{text}"}
+REQUESTS = [
+    ("statement", PREFIX),
+    ("devices", PREFIX),
+    ("shared-traits", PREFIX),
+    ("recruiting", PREFIX),
+    ("appeals/answer", {"assignment_id": "{text}", "answer": "Yes."}),
+    ("appeals/answer", {"assignment_id": "3A", "answer": "{text}"}),
+    ("recruiting/draft", {"excluded": ["{text}"]}),
+    ("webhook-secret", {"{text}": True}),
+]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("text", ["a\x00b", "a\ud800b"], ids=["nul", "half a pair"])
+def test_a_text_that_no_database_keeps_is_refused(keys, text):
+    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    for path, content in REQUESTS:
+        address = f"/marketplace-api/v1/{path}"
+        body = json.dumps(content).replace("{text}", json.dumps(text)[1:-1]).encode()
+        signed = signed_headers(key, f"http://testserver{address}", body) | {"host": "testserver"}
+        answer = Client().post(address, body, content_type="application/json", headers=signed)
+        assert answer.status_code == 400, path
+        assert answer.json()["error"]

@@ -1,4 +1,4 @@
-"""Requesters' secrets at rest."""
+"""Requesters' secrets at rest, and what `check --deploy` says of a site that others can reach."""
 
 import re
 
@@ -8,6 +8,13 @@ from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 
 from encryption import UndecryptableSecret, decrypt, encrypt
+from marketplace.apps import (
+    check_crowd,
+    check_hosts,
+    check_play_money,
+    check_recruiter,
+    check_secrets,
+)
 from marketplace.models import AccessKey
 from tests.boto_clients import in_process_client
 
@@ -61,3 +68,55 @@ def test_nothing_changes_where_a_key_is_missing(keys, make_keys, settings):
     with pytest.raises(CommandError):
         call_command("reencrypt_secrets")
     assert list(AccessKey.objects.values_list("encrypted_secret")) == before
+
+
+SECRETS = ("MARKETPLACE_OPERATOR_SECRET", "METRICS_TOKEN")
+
+
+def ids(messages):
+    return [message.id for message in messages]
+
+
+@pytest.mark.parametrize(
+    ("check", "name", "risky", "safe", "warning"),
+    [
+        (check_play_money, "MARKETPLACE_TESTING", True, False, "marketplace.W001"),
+        (check_play_money, "MARKETPLACE_TEST_FUNDS", True, False, "marketplace.W002"),
+        (
+            check_recruiter,
+            "PROLIFIC_URL",
+            "http://prolific.example",
+            "https://api.prolific.com",
+            "marketplace.W005",
+        ),
+        (check_crowd, "SIMULATED_CROWD", True, False, "marketplace.W006"),
+    ],
+)
+def test_what_is_for_ones_own_machine_is_named_elsewhere(
+    settings, check, name, risky, safe, warning
+):
+    settings.MARKETPLACE_TESTING = settings.MARKETPLACE_TEST_FUNDS = False
+    for value, is_own, expected in (
+        (risky, True, []),
+        (risky, False, [warning]),
+        (safe, False, []),
+    ):
+        setattr(settings, name, value)
+        settings.OWN_MACHINE = is_own
+        assert ids(check(None)) == expected
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_short_secret_is_named(monkeypatch, name):
+    for each in SECRETS:
+        monkeypatch.delenv(each, raising=False)
+    for length, expected in ((0, []), (19, [True]), (20, [])):
+        if length:
+            monkeypatch.setenv(name, "x" * length)
+        assert [name in message.msg for message in check_secrets(None)] == expected
+
+
+def test_any_host_is_named(settings):
+    for hosts, expected in ((["assay.example.org"], []), (["*"], ["marketplace.W004"])):
+        settings.ALLOWED_HOSTS = hosts
+        assert ids(check_hosts(None)) == expected
