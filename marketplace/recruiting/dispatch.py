@@ -21,6 +21,7 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.models import Intent, Outcome, RecruiterConnection, Session
 from marketplace.recruiting.connections import Patience
 from marketplace.recruiting.intents import (
+    DECIDED,
     DECISIONS,
     SHOWN_WITHIN,
     Kind,
@@ -314,7 +315,6 @@ CLAIM_LASTS = timedelta(minutes=10)
 PERHAPS_SENT = gettext_lazy("It may have been sent: no answer came.")
 MAY_SHOW = gettext_lazy("No answer came. Whether it was paid shows in an hour.")
 NOT_SHOWN = gettext_lazy("It was not paid within an hour, as far as can be seen.")
-DECIDED = {Kind.APPROVE: Session.State.APPROVED, Kind.REJECT: Session.State.REJECTED}
 
 
 @transaction.atomic

@@ -32,6 +32,7 @@ from marketplace.models import (
     SessionDemographics,
 )
 from marketplace.recruiting.connections import required_recruiter
+from marketplace.recruiting.intents import last_decision
 from marketplace.recruiting.participants import find_participant
 from marketplace.recruiting.records import RecruiterProblem
 from marketplace.recruiting.sessions import end_session, return_session, time_out_session
@@ -308,8 +309,7 @@ def _approved(row: Row) -> bool:
 
 def _note_reversal(session: Session) -> None:
     # After a sent rejection, or files would go on saying that it was rejected.
-    decisions = session.intents.filter(kind__in=[Intent.Kind.APPROVE, Intent.Kind.REJECT])
-    last = decisions.order_by("-pk").first()
+    last = last_decision(session)
     if last is not None and last.kind == Intent.Kind.REJECT:
         n_before = session.intents.filter(kind=Intent.Kind.APPROVE).count()
         Intent.objects.create(

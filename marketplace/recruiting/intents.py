@@ -44,7 +44,9 @@ from marketplace.recruiting.connections import require_turn
 # A bonus that has not shown itself by then is a person's to decide.
 SHOWN_WITHIN = timedelta(hours=1)
 Kind, State = Intent.Kind, Intent.State
-DECISIONS = (Kind.APPROVE, Kind.REJECT)
+# The state of a session after each decision.
+DECIDED = {Kind.APPROVE: Session.State.APPROVED, Kind.REJECT: Session.State.REJECTED}
+DECISIONS = tuple(DECIDED)
 
 
 def intents_of(connection: RecruiterConnection, *states: str) -> list[Intent]:
@@ -96,8 +98,7 @@ def note_refused(intent: Intent, problem: str) -> None:
     # Whoever decides holds the session first, too.
     Session.objects.locked().filter(pk=intent.session_id).first()
     if note(intent, State.REFUSED, problem) and intent.kind in DECISIONS:
-        decided = {Kind.APPROVE: Session.State.APPROVED, Kind.REJECT: Session.State.REJECTED}
-        Session.objects.filter(pk=intent.session_id, state=decided[Kind(intent.kind)]).update(
+        Session.objects.filter(pk=intent.session_id, state=DECIDED[Kind(intent.kind)]).update(
             state=Session.State.FINISHED
         )
 
@@ -333,17 +334,17 @@ def _locked(key: int) -> Session:
 
 
 def _is_decided(session: Session, kind: str) -> bool:
-    last = _last_decision(session)
+    last = last_decision(session)
     return last is not None and last.kind == kind
 
 
-def _last_decision(session: Session) -> Intent | None:
-    decisions = Intent.objects.filter(session=session, kind__in=[Kind.APPROVE, Kind.REJECT])
+def last_decision(session: Session) -> Intent | None:
+    decisions = Intent.objects.filter(session=session, kind__in=DECISIONS)
     return decisions.order_by("-pk").first()
 
 
 def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
-    last = _last_decision(session)
+    last = last_decision(session)
     # One that its recruiter refused, as for want of money, is made again by the next.
     if last is not None and last.kind == kind and last.state != Intent.State.REFUSED:
         return

@@ -37,7 +37,7 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.qualifications.eligibility import require_acceptance
-from marketplace.recruiting.intents import DECISIONS
+from marketplace.recruiting.intents import DECIDED, DECISIONS
 from marketplace.recruiting.places import Contended, hits_of, reserve_items
 from marketplace.recruiting.studies import code_of
 
@@ -303,11 +303,9 @@ def _decide(session: Session, outcome: str) -> None:
 
 def _decided_state(session: Session) -> str:
     # A decision on its first HITs holds for the whole session.
-    kinds = {Intent.Kind.APPROVE: State.APPROVED, Intent.Kind.REJECT: State.REJECTED}
-    decisions = Intent.objects.filter(session=session, kind__in=kinds).order_by("-pk")
-    decisions = decisions.exclude(state=Intent.State.REFUSED)
-    last = decisions.values_list("kind", flat=True).first()
-    return kinds[Intent.Kind(last)] if last else State.FINISHED
+    decisions = Intent.objects.filter(session=session, kind__in=DECISIONS).order_by("-pk")
+    last = decisions.exclude(state=Intent.State.REFUSED).first()
+    return DECIDED[Intent.Kind(last.kind)] if last else State.FINISHED
 
 
 def _set_state(session: Session, state: str) -> None:

@@ -26,7 +26,7 @@ from marketplace.models import (
 )
 from marketplace.people.erasure import erased_among, note_paid_since, note_places_since
 from marketplace.recruiting.connections import Patience, keep_turn
-from marketplace.recruiting.intents import DECISIONS
+from marketplace.recruiting.intents import last_decision
 from marketplace.recruiting.participants import account_of, encrypted
 from marketplace.recruiting.prolific import Prolific
 from marketplace.recruiting.records import (
@@ -235,11 +235,11 @@ def is_to_be_looked_at(session: Session) -> bool:
 def _is_decided(session: Session) -> bool:
     """Whether a decision reached the recruiter or a rejection is on its way. A decision refused
     there does not count."""
-    approved = Q(kind=Kind.APPROVE, state=State.DONE)
-    rejected = Q(kind=Kind.REJECT, state__in=[State.DONE, *Intent.OPEN_STATES])
-    decisions = session.intents.filter(kind__in=[Kind.APPROVE, Kind.REJECT])
-    last = decisions.order_by("-pk").values_list("pk", flat=True).first()
-    return last is not None and decisions.filter(approved | rejected, pk=last).exists()
+    last = last_decision(session)
+    if last is None:
+        return False
+    is_rejected = last.kind == Kind.REJECT and last.state in Intent.OPEN_STATES
+    return is_rejected or last.state == State.DONE
 
 
 def _approved_here(study: RecruitedStudy) -> set[str]:
@@ -388,7 +388,7 @@ def _follow_those_of(
         changed[study.pk] += session is not None and follow_submission(session, submission)
     follow_doubts(study, there, is_whole=is_whole)
     is_stopped = study.state == RecruitedStudy.State.STOPPED and not study.action
-    payable = {one.id for one in there if _may_be_paid(one, now)} | _to_be_approved(study)
+    payable = {one.id for one in there if _may_be_paid(one, now)} | _approved_here(study)
     _note_payable(study, len(payable) if is_stopped and is_whole else None)
 
 
@@ -422,13 +422,6 @@ def _note_code(session: Session, submission: Submission, codes: Mapping[str, str
     if reported != session.reported:
         Session.objects.filter(pk=session.pk).update(reported=reported)
         session.reported = reported
-
-
-def _to_be_approved(study: RecruitedStudy) -> set[str]:
-    waiting = Intent.objects.filter(
-        session__study=study, kind=Intent.Kind.APPROVE, state__in=Intent.OPEN_STATES
-    )
-    return set(waiting.values_list("session__submission_id", flat=True))
 
 
 def _note_payable(study: RecruitedStudy, n_payable: int | None) -> None:
@@ -483,7 +476,7 @@ def _reject_after_all(session: Session) -> bool:
     # sent before time approves it.
     # Whoever decides holds the session first, too.
     Session.objects.locked().get(pk=session.pk)
-    last = Intent.objects.filter(session=session, kind__in=DECISIONS).order_by("-pk").first()
+    last = last_decision(session)
     if last is None or last.kind != Intent.Kind.REJECT or TIMED_OUT not in last.basis:
         return False
     rows = Intent.objects.filter(pk=last.pk, state=Intent.State.REFUSED)

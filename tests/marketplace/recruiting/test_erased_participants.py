@@ -208,7 +208,7 @@ def test_an_erasure_and_a_decision_do_not_wait_for_each_other(posted, monkeypatc
         RecruitedStudy.objects.update(n_payable_there=0)
         clock.advance(timedelta(days=4))
         lifecycle.settle_due(Hit.objects.all(), now=clock.now())
-        module, name, decide = intents, "_last_decision", intents.approve_overdue
+        module, name, decide = intents, "last_decision", intents.approve_overdue
     else:
         WorkerAccount.objects.update(paid_by="ledger", payee_id=F("pk"))
         Assignment.objects.update(paid_by="ledger")
