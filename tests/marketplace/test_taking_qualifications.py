@@ -11,8 +11,7 @@ from marketplace.models import Qualification, QualificationRequest, WorkerAccoun
 from tests.codes import codes_on, message_codes
 from tests.marketplace.conftest import HIT, submit
 from tests.marketplace.forms import form, question, selection
-from tests.marketplace.test_finding_work import require, unmet
-from tests.marketplace.test_worker_site import text_of
+from tests.marketplace.test_worker_site import require, text_of, unmet
 
 TEST = form(
     question("capital", selection("bern", "zurich")), question("river", selection("rhine", "aare"))

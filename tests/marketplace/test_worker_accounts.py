@@ -43,8 +43,7 @@ from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.codes import field_codes, refused
 from tests.marketplace.conftest import HIT, PASSWORD, submit
 from tests.marketplace.prolific import came
-from tests.marketplace.test_finding_work import unmet
-from tests.marketplace.test_worker_site import text_of
+from tests.marketplace.test_worker_site import text_of, unmet
 
 
 def sign_up(**fields):
