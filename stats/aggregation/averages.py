@@ -42,6 +42,14 @@ def few_label_reasons(undefined: NDArray[np.bool_], size: Integers) -> list[Reas
     ]
 
 
+def coded(
+    method: str, columns: tuple[Column, Column, Column], repeats: Repeats, **parameters: float
+) -> tuple[Ratings, str]:
+    """The ratings, and the signature of what is made of them."""
+    require_confidence(parameters["confidence"])
+    return code_ratings(*columns, repeats), sign(method, **parameters, repeats=repeats)
+
+
 def average(
     signature: str, ratings: Ratings, label: Floats, se: Floats, margin: Floats, size: Integers
 ) -> Aggregation:
@@ -117,9 +125,7 @@ def mean(
     0     1   50.0  10.0
     1     2   10.0   NaN
     """
-    require_confidence(confidence)
-    ratings = code_ratings(items, annotators, values, repeats)
-    signature = sign("mean", confidence=confidence, repeats=repeats)
+    ratings, signature = coded("mean", (items, annotators, values), repeats, confidence=confidence)
     if not ratings.n_labels:
         return nothing(signature)
     size = ratings.labels_per_item
@@ -182,13 +188,12 @@ def trimmed_mean(
        item  label  n_labels
     0     1   50.0         5
     """
-    require_confidence(confidence)
     if not 0 <= trim < 0.5:
         raise InvalidValue(
             f"trim must be at least 0 and below 0.5, not {trim}", code="trim_out_of_range"
         )
-    ratings = code_ratings(items, annotators, values, repeats)
-    signature = sign("trimmed_mean", trim=trim, confidence=confidence, repeats=repeats)
+    columns = (items, annotators, values)
+    ratings, signature = coded("trimmed_mean", columns, repeats, trim=trim, confidence=confidence)
     if not ratings.n_labels:
         return nothing(signature)
     order, start, size = sorted_positions(ratings)
@@ -261,9 +266,9 @@ def median(
        label  ci_low  ci_high
     0   35.0    10.0     99.0
     """
-    require_confidence(confidence)
-    ratings = code_ratings(items, annotators, values, repeats)
-    signature = sign("median", confidence=confidence, repeats=repeats)
+    ratings, signature = coded(
+        "median", (items, annotators, values), repeats, confidence=confidence
+    )
     if not ratings.n_labels:
         return nothing(signature)
     order, start, size = sorted_positions(ratings)
@@ -350,9 +355,9 @@ def zscore(
     1     2    0.0
     2     3    1.0
     """
-    require_confidence(confidence)
-    ratings = code_ratings(items, annotators, values, repeats)
-    signature = sign("zscore", confidence=confidence, repeats=repeats)
+    ratings, signature = coded(
+        "zscore", (items, annotators, values), repeats, confidence=confidence
+    )
     if not ratings.n_labels:
         return nothing(signature)
     centre, spread = _scales(ratings)

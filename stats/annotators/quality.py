@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from math import isnan
 from typing import Any, Literal, get_args
 
@@ -10,17 +12,18 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.aggregation.dawid_skene import dawid_skene
-from stats.aggregation.result import Crowd, Ratings, Votes, code_ratings, code_votes
-from stats.annotators.leave_one_out import (
-    Reason,
-    agreement_table,
-    correlation_table,
-    equal_share,
-    peer_mean,
+from stats.aggregation.result import (
+    Crowd,
+    Ratings,
+    Votes,
+    annotator_table,
+    code_ratings,
+    code_votes,
 )
 from stats.arguments import (
     Column,
     Floats,
+    Integers,
     numbers,
     pairs_within,
     require_one_of,
@@ -28,8 +31,132 @@ from stats.arguments import (
     series,
     sum_by,
 )
-from stats.correlation.coefficients import group_values
+from stats.correlation.coefficients import Coefficient, group_values
+from stats.correlation.result import Reason as CorrelationReason
 from stats.libraries import pd, scipy
+
+
+class Reason(StrEnum):
+    NO_OVERLAP = "no_overlap"
+    TOO_FEW_LABELS = "too_few_labels"
+    CONSTANT_RATINGS = "constant_ratings"
+    CONSTANT_OTHERS = "constant_others"
+    SINGLE_CATEGORY = "single_category"
+
+
+_REASONS = {
+    CorrelationReason.TOO_FEW: Reason.TOO_FEW_LABELS,
+    CorrelationReason.CONSTANT_HUMAN: Reason.CONSTANT_RATINGS,
+    CorrelationReason.CONSTANT_METRIC: Reason.CONSTANT_OTHERS,
+}
+
+
+def agreement_table(votes: Votes) -> pd.DataFrame:
+    """Agreement with the others, and kappa: (agreement - expected) / (1 - expected).
+
+    The expected agreement is that of the annotator's distribution of categories with the others'
+    on the same items; kappa is NaN where that is 1.
+    """
+    peers = equal_share(votes)
+    shared = peers.count > 0
+    n_shared = votes.per_annotator(shared.astype(np.float64))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        agreement = votes.per_annotator(np.where(shared, peers.value, 0.0)) / n_shared
+        expected = _chance(votes, peers, n_shared)
+        kappa = (agreement - expected) / (1 - expected)
+    kappa[np.isclose(expected, 1)] = np.nan
+    table = annotator_table(votes)
+    reason = [None if count else Reason.NO_OVERLAP for count in n_shared]
+    return table.assign(
+        n_shared=n_shared.astype(np.intp),
+        loo_agreement=agreement,
+        loo_kappa=kappa,
+        reason=pd.Series(reason, dtype=object),
+    )
+
+
+def _chance(votes: Votes, peers: Peers, n_shared: Floats) -> Floats:
+    """The agreement of each annotator's categories with the others' if they were unrelated."""
+    shape = (len(votes.annotators), votes.n_categories)
+    cell = votes.annotator * votes.n_categories + votes.value
+    own = sum_by(cell, (peers.count > 0).astype(np.float64), shape[0] * shape[1]).reshape(shape)
+    others = np.zeros(shape)
+    weight = np.where(peers.count > 0, 1 / np.maximum(peers.count, 1), 0.0)
+    counts = votes.per_category(np.ones(votes.n_labels))
+    distinct, code = np.unique(_pair(votes), return_inverse=True)
+    own_cell = code * votes.n_categories + votes.value
+    own_counts = sum_by(own_cell, np.ones(len(code)), len(distinct) * votes.n_categories)
+    own_counts = own_counts.reshape(len(distinct), votes.n_categories)
+    for category in range(votes.n_categories):
+        among_others = counts[votes.item, category] - own_counts[code, category]
+        others[:, category] = votes.per_annotator(among_others * weight)
+    return np.asarray((own * others).sum(axis=1) / n_shared**2)
+
+
+def correlation_table(ratings: Ratings, coefficient: Coefficient) -> pd.DataFrame:
+    peers = peer_mean(ratings)
+    shared = peers.count > 0
+    n_annotators = len(ratings.annotators)
+    correlations = group_values(
+        ratings.value, peers.value, ratings.annotator, n_annotators, coefficient
+    )
+    n_shared = ratings.per_annotator(shared.astype(np.float64))
+    error = np.where(shared, ratings.value - peers.value, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bias = ratings.per_annotator(error) / n_shared
+        squares = ratings.per_annotator(shared * (error - bias[ratings.annotator]) ** 2)
+        error_sd = np.sqrt(squares / (n_shared - 1))
+    reason = [
+        Reason.NO_OVERLAP if not count else _REASONS.get(why)
+        for count, why in zip(n_shared, correlations.reason, strict=True)
+    ]
+    return annotator_table(ratings).assign(
+        n_shared=n_shared.astype(np.intp),
+        loo_correlation=correlations.value,
+        bias=bias,
+        error_sd=error_sd,
+        reason=pd.Series(reason, dtype=object),
+    )
+
+
+@dataclass(frozen=True)
+class Peers:
+    count: Floats
+    value: Floats  # share of the others' labels that are equal, or mean of their ratings
+
+
+def equal_share(votes: Votes) -> Peers:
+    size = votes.labels_per_item[votes.item] - _own(votes)
+    same = votes.per_category(np.ones(votes.n_labels))[votes.item, votes.value]
+    cell = _pair(votes) * votes.n_categories + votes.value
+    same = same - _group_totals(cell, np.ones(votes.n_labels))
+    return _ratio(same, size)
+
+
+def peer_mean(ratings: Ratings) -> Peers:
+    size = ratings.labels_per_item[ratings.item] - _own(ratings)
+    total = ratings.per_item(ratings.value)[ratings.item]
+    others = total - _group_totals(_pair(ratings), ratings.value)
+    return _ratio(others, size)
+
+
+def _pair(crowd: Votes | Ratings) -> Integers:
+    return crowd.item * len(crowd.annotators) + crowd.annotator
+
+
+def _own(crowd: Votes | Ratings) -> Floats:
+    return _group_totals(_pair(crowd), np.ones(crowd.n_labels))
+
+
+def _group_totals(group: Integers, amounts: Floats) -> Floats:
+    distinct, code = np.unique(group, return_inverse=True)
+    return sum_by(code, amounts, len(distinct))[code]
+
+
+def _ratio(total: Floats, count: Floats) -> Peers:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Peers(count, np.where(count > 0, total / count, np.nan))
+
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 SMOOTHING = 0.1
@@ -144,16 +271,11 @@ def _of_numbers(
 ) -> tuple[Crowd, pd.DataFrame, Floats]:
     ratings = code_ratings(items, annotators, values, "count")
     table = correlation_table(ratings, "spearman" if level == "ordinal" else "pearson")
-    count = ratings.labels_per_annotator
-    mean = ratings.per_annotator(ratings.value) / count
-    squares = ratings.per_annotator((ratings.value - mean[ratings.annotator]) ** 2)
     n_repeats, reliability = self_reliability(ratings)
     accuracy = gold_correlation(ratings, gold) if gold is not None else (0, np.nan, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.sqrt(squares / (count - 1))
     table = table.assign(
         quality=table["loo_correlation"],
-        spread=spread,
+        spread=np.sqrt(_variance(ratings)),
         n_repeats=n_repeats.astype(np.intp),
         self_consistency=reliability,
         n_gold=np.asarray(accuracy[0], dtype=np.intp),
@@ -240,10 +362,7 @@ def _answers(crowd: Crowd, gold: Gold) -> list[Any]:
 
 
 def self_agreement(votes: Votes) -> tuple[Floats, Floats]:
-    owner, left, right = _repeated(votes)
-    n = len(votes.annotators)
-    n_pairs = sum_by(owner, np.ones(len(owner)), n)
-    equal = sum_by(owner, (votes.value[left] == votes.value[right]) * 1.0, n)
+    n_pairs, equal = _repeated(votes, lambda left, right: (left == right) * 1.0)
     with np.errstate(invalid="ignore"):
         return n_pairs, equal / n_pairs
 
@@ -254,20 +373,27 @@ def self_reliability(ratings: Ratings) -> tuple[Floats, Floats]:
     One minus the mean squared difference of a pair over twice the variance of the annotator's
     ratings: 1 for the same ratings, about 0 for unrelated ones, NaN where all are equal.
     """
-    owner, left, right = _repeated(ratings)
-    n = len(ratings.annotators)
-    n_pairs = sum_by(owner, np.ones(len(owner)), n)
-    squares = sum_by(owner, (ratings.value[left] - ratings.value[right]) ** 2, n)
-    count = ratings.labels_per_annotator
-    mean = ratings.per_annotator(ratings.value) / count
-    deviation = ratings.per_annotator((ratings.value - mean[ratings.annotator]) ** 2)
+    n_pairs, squares = _repeated(ratings, lambda left, right: (left - right) ** 2)
+    variance = _variance(ratings)
     with np.errstate(divide="ignore", invalid="ignore"):
-        variance = deviation / (count - 1)
         return n_pairs, np.where(variance > 0, 1 - squares / n_pairs / (2 * variance), np.nan)
 
 
-def _repeated(crowd: Crowd) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    pair = crowd.item * len(crowd.annotators) + crowd.annotator
-    distinct, code = np.unique(pair, return_inverse=True)
+def _variance(ratings: Ratings) -> Floats:
+    """Of each annotator's ratings; NaN where there is one."""
+    count = ratings.labels_per_annotator
+    mean = ratings.per_annotator(ratings.value) / count
+    squares = ratings.per_annotator((ratings.value - mean[ratings.annotator]) ** 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(squares / (count - 1))
+
+
+def _repeated(
+    crowd: Votes | Ratings, compared: Callable[[Any, Any], Floats]
+) -> tuple[Floats, Floats]:
+    """Pairs of values that an annotator gave one item, and the sum of what compares them."""
+    distinct, code = np.unique(_pair(crowd), return_inverse=True)
     left, right = pairs_within(code, len(distinct))
-    return crowd.annotator[left], left, right
+    owner, n = crowd.annotator[left], len(crowd.annotators)
+    total = sum_by(owner, compared(crowd.value[left], crowd.value[right]), n)
+    return sum_by(owner, np.ones(len(owner)), n), total

@@ -3,7 +3,7 @@
 from stats.ceilings.attainable import Ceiling, NoCeiling, ceiling, ceilings
 from stats.ceilings.cells import CeilingWarning
 from stats.ceilings.more_ratings import level_reliability
-from stats.ceilings.normal_scale import Reliability, disattenuated, reliability, spearman_brown
+from stats.ceilings.normal_scale import Reliability, reliability, spearman_brown
 
 __all__ = [
     "Ceiling",
@@ -12,7 +12,6 @@ __all__ = [
     "Reliability",
     "ceiling",
     "ceilings",
-    "disattenuated",
     "level_reliability",
     "reliability",
     "spearman_brown",

@@ -279,32 +279,3 @@ def spearman_brown(reliability: float, factor: float) -> float:
         raise InvalidValue(f"factor must be positive, not {factor}", code="factor_out_of_range")
     denominator = 1 + (factor - 1) * reliability
     return factor * reliability / denominator if denominator > 0 else nan
-
-
-def disattenuated(value: float, reliability: float) -> float:
-    """A correlation with ratings corrected for the ratings' noise.
-
-    Parameters
-    ----------
-    value : float
-        The correlation of a metric with mean ratings.
-    reliability : float
-        The reliability of the mean ratings.
-
-    Returns
-    -------
-    float
-        What the correlation with noiseless ratings would be; it may exceed 1 by chance. NaN
-        where the reliability is not positive.
-
-    References
-    ----------
-    C. Spearman (1904). The proof and measurement of association between two things. American
-    Journal of Psychology 15(1), 72-101.
-
-    Examples
-    --------
-    >>> disattenuated(0.3, 0.25)
-    0.6
-    """
-    return value / sqrt(reliability) if reliability > 0 else nan

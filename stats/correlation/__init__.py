@@ -7,7 +7,6 @@ from stats.correlation.coefficients import (
     grouped_correlation,
 )
 from stats.correlation.levels import correlation_at_level
-from stats.correlation.pairwise_accuracy import soft_pairwise_accuracy
 from stats.correlation.result import (
     CiMethod,
     Correlation,
@@ -31,5 +30,4 @@ __all__ = [
     "correlate",
     "correlation_at_level",
     "grouped_correlation",
-    "soft_pairwise_accuracy",
 ]

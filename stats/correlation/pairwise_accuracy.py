@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stats.arguments import Column, Floats, Integers
-from stats.correlation.cells import complete_cells, renumbered
+from stats.arguments import Floats, Integers
 from stats.correlation.coefficients import signs
 from stats.libraries import scipy
 
@@ -138,69 +137,6 @@ def _sweep(sign: NDArray[np.int8], metrics: Floats, pairs: Pairs) -> tuple[Float
 N_PERMUTATIONS = 1000
 # As a share of the sums compared: sums this close are equal.
 ROUNDING = 1e-12
-
-
-def soft_pairwise_accuracy(
-    human: Column,
-    metric: Column,
-    *,
-    items: Column,
-    systems: Column,
-    n_permutations: int = N_PERMUTATIONS,
-    rng: int | np.random.Generator = 0,
-) -> float:
-    """One less the mean difference between the human and the metric's p-values of system pairs.
-
-    Parameters
-    ----------
-    human, metric : array-like of float, shape (n_cells,)
-        One row a cell: an item under a system. Cells with a NaN on either side are left out.
-    items, systems : array-like, shape (n_cells,)
-        The item and the system of each cell.
-    n_permutations : int
-        Sign flips drawn; the same ones for human ratings and the metric.
-    rng : int or Generator
-        Seed of the sign flips, or a generator to draw from.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; NaN where no two systems share an item.
-
-    Raises
-    ------
-    ValueError
-        If the columns differ in length, are not numbers, or name a cell twice.
-
-    Notes
-    -----
-    For two systems, p is the share of sign flips of their per-item differences whose sum is not
-    below the one observed: a one-sided paired permutation test. A pair is compared on the items
-    both systems have.
-
-    References
-    ----------
-    B. Thompson, N. Mathur, D. Deutsch and H. Khayrallah (2024). Improving statistical
-    significance in human evaluation of automatic metrics via soft pairwise accuracy. WMT 2024,
-    1222-1234.
-
-    Examples
-    --------
-    >>> items, systems = [1, 1, 2, 2, 3, 3], list("ababab")
-    >>> human, metric = [1, 2, 1, 3, 2, 3], [0.1, 0.3, 0.2, 0.4, 0.5, 0.6]
-    >>> soft_pairwise_accuracy(human, metric, items=items, systems=systems)
-    1.0
-    """
-    cells = complete_cells(human, metric, items, systems)
-    assert cells.item is not None
-    assert cells.system is not None
-    (system, n_systems), (item, n_items) = renumbered(cells.system), renumbered(cells.item)
-    shape = (n_systems, n_items)
-    x, y = (table(column, item, system, shape) for column in (cells.human, cells.metric))
-    flips = sign_flips(n_permutations, shape[1], np.random.default_rng(rng))
-    shared = pair_shares(x)
-    p_human, p_metric = (p_by_flips(pair_differences(side), flips) for side in (x, y))
-    return float(one_less_error(p_human[None], p_metric[None], shared[None])[0])
 
 
 def table(column: Floats, item: Integers, system: Integers, shape: tuple[int, int]) -> Floats:

@@ -70,16 +70,13 @@ def effect_of_d(d: float) -> Effect:
     return Effect(d, d / sqrt(d**2 + 4), odds, odds / (1 + odds), superiority)
 
 
-def d_of_correlation(r: float, n_first: float = 1.0, n_second: float = 1.0) -> float:
-    """The standardised difference of a point-biserial correlation.
+def d_of_correlation(r: float) -> float:
+    """The standardised difference of a point-biserial correlation, of two groups of one size.
 
     Parameters
     ----------
     r : float
         Strictly between -1 and 1.
-    n_first, n_second : float
-        Sizes of the two groups, or their ratio; where both are above 1, degrees of freedom count
-        as in the R package effectsize.
 
     Returns
     -------
@@ -88,7 +85,7 @@ def d_of_correlation(r: float, n_first: float = 1.0, n_second: float = 1.0) -> f
     Raises
     ------
     ValueError
-        If `r` is not between -1 and 1 or a size not positive.
+        If `r` is not between -1 and 1.
 
     References
     ----------
@@ -102,8 +99,4 @@ def d_of_correlation(r: float, n_first: float = 1.0, n_second: float = 1.0) -> f
     """
     if not -1 < r < 1:
         raise InvalidValue(f"r must lie between -1 and 1, not {r}", code="r_out_of_range")
-    if not n_first > 0 or not n_second > 0:
-        raise InvalidValue("n_first and n_second must be positive", code="n_first_out_of_range")
-    total = n_first + n_second
-    freedom = total - 2 if min(n_first, n_second) > 1 else total
-    return sqrt(freedom / n_first + freedom / n_second) * r / sqrt(1 - r**2)
+    return 2 * r / sqrt(1 - r**2)

@@ -13,7 +13,6 @@ from stats.quality.pages import (
     constant_pages,
     count_words,
     degraded_failed,
-    reading_seconds,
     repeat_failed,
 )
 from stats.quality.peers import excess_hits, unrelated_annotators
@@ -32,7 +31,6 @@ __all__ = [
     "late_change",
     "machine_like",
     "position_tests",
-    "reading_seconds",
     "reason_similarity",
     "repeat_failed",
     "unrelated_annotators",

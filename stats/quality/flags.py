@@ -10,11 +10,11 @@ import numpy as np
 
 from error_codes import InvalidValue
 from stats.aggregation.result import code_ratings
-from stats.annotators.leave_one_out import peer_mean
+from stats.annotators.quality import peer_mean
 from stats.annotators.similar_pairs import colluding_pairs
 from stats.libraries import pd
 from stats.quality.order_effects import late_change, position_tests
-from stats.quality.pages import constant_chances, constant_pages, reading_seconds
+from stats.quality.pages import WORDS_PER_MINUTE, constant_chances, constant_pages
 from stats.quality.peers import excess_hits, unrelated_annotators
 from stats.quality.reasons import machine_like, reason_similarity
 
@@ -212,7 +212,7 @@ def _related(ratings: pd.DataFrame, blocks: pd.Series[Any]) -> Iterator[Hashable
 def _of_speed(evidence: Evidence, alpha: float) -> pd.DataFrame:
     """Annotators whom the others do not explain, or only by pages with contradictory times."""
     pages = evidence.pages[evidence.pages["seconds"].notna()]
-    least = pages["words"].to_numpy(dtype=np.float64) * reading_seconds(1)
+    least = pages["words"].to_numpy(dtype=np.float64) * (60 / WORDS_PER_MINUTE)
     pages = pages.assign(is_fast=pages["seconds"].to_numpy(dtype=np.float64) < least)
     compared = [pages]
     if "is_contradictory" in pages:

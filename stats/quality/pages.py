@@ -45,46 +45,6 @@ def count_words(text: str) -> int:
     return len(WORD.findall(spaced)) + (n_unspaced + 1) // 2
 
 
-def reading_seconds(n_words: int, words_per_minute: float = WORDS_PER_MINUTE) -> float:
-    """The least time in which so many words can have been read.
-
-    Parameters
-    ----------
-    n_words : int
-        Of the page.
-    words_per_minute : float
-        The greatest rate taken for reading.
-
-    Returns
-    -------
-    float
-        In seconds.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than no words, or the rate is not positive.
-
-    References
-    ----------
-    M. Brysbaert (2019). How many words do we read per minute? Journal of Memory and Language 109,
-    104047. K. Rayner et al. (2016). So much to read, so little time. Psychological Science in the
-    Public Interest 17(1), 4-34.
-
-    Examples
-    --------
-    >>> reading_seconds(150)
-    15.0
-    """
-    if n_words < 0 or words_per_minute <= 0:
-        raise InvalidValue(
-            f"n_words must not be negative and words_per_minute positive, not {n_words} and "
-            f"{words_per_minute}",
-            code="n_words_out_of_range",
-        )
-    return n_words * 60.0 / words_per_minute
-
-
 def constant_pages(
     pages: Column,
     annotators: Column,

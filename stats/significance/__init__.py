@@ -4,7 +4,6 @@ from stats.significance.adjustments import (
     benjamini_hochberg,
     benjamini_yekutieli,
     holm,
-    partial_conjunction,
     significance_clusters,
 )
 from stats.significance.comparisons import Test, Williams, compare_metrics, williams_test
@@ -23,7 +22,6 @@ __all__ = [
     "compare_by_resampling",
     "compare_metrics",
     "holm",
-    "partial_conjunction",
     "permutation_test",
     "significance_clusters",
     "williams_test",

@@ -116,51 +116,6 @@ def benjamini_yekutieli(p: Column) -> Floats:
     return _adjusted(p, _benjamini_yekutieli)
 
 
-def partial_conjunction(p: Column) -> Floats:
-    """p-values for "at least u of these n effects are real", u from 1 to n.
-
-    Parameters
-    ----------
-    p : array-like of float, shape (n_tests,)
-        One p-value for each data set, each of the same hypothesis.
-
-    Returns
-    -------
-    ndarray of float, shape (n_tests,)
-        For u = 1 to n; never falling. The number of them at or below .05 is on how many data
-        sets the effect is shown.
-
-    Raises
-    ------
-    ValueError
-        If a p-value is missing or lies outside 0 to 1.
-
-    Notes
-    -----
-    Bonferroni's combination, valid under any dependence: ``(n - u + 1)`` times the u-th
-    smallest p.
-
-    References
-    ----------
-    Y. Benjamini and R. Heller (2008). Screening for partial conjunction hypotheses.
-    Biometrics 64(4), 1215-1222.
-    R. Dror, G. Baumer, M. Bogomolov and R. Reichart (2017). Replicability analysis for natural
-    language processing. TACL 5, 471-486.
-
-    Examples
-    --------
-    >>> partial_conjunction([0.001, 0.2, 0.004]).round(3).tolist()
-    [0.003, 0.008, 0.2]
-    """
-    values = numbers(p, "p")
-    if not ((values >= 0) & (values <= 1)).all():
-        raise InvalidValue(
-            "p must lie between 0 and 1, and none may be missing", code="p_out_of_range"
-        )
-    scaled = np.sort(values) * np.arange(len(values), 0, -1)
-    return np.minimum(np.maximum.accumulate(scaled), 1.0)
-
-
 def _adjusted(p: Column, of_ascending: Callable[[Floats], Floats]) -> Floats:
     values = numbers(p, "p")
     defined = np.flatnonzero(~np.isnan(values))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simulation.outcome_study import biases, ceiling, counterfactual, orders
-from stats.correlation import soft_pairwise_accuracy
+from stats.correlation import correlation_at_level
 from stats.ranking.resampled_topics import UNMOVED
 from tests.codes import refused_naming
 
@@ -51,10 +51,11 @@ def test_soft_pairwise_accuracy_is_that_of_sign_flips() -> None:
     human, simulated = ratings(1).mean(axis=2), outcomes_of_users(1)["true"]
     [row] = orders(human, {"one": simulated}, NAMES, n_draws=10)
     cells = np.indices(human.shape).reshape(2, -1)
-    flipped = soft_pairwise_accuracy(
-        human.ravel(), simulated.ravel(), items=cells[1], systems=cells[0], n_permutations=4000
+    columns = {"items": cells[1], "systems": cells[0]}
+    flipped = correlation_at_level(
+        human.ravel(), simulated.ravel(), level="system", coefficient="spa", **columns
     )
-    assert row.values["spa"] == pytest.approx(flipped, abs=0.02)
+    assert row.values["spa"] == pytest.approx(flipped.value, abs=0.02)
 
 
 def test_recommenders_that_do_alike_on_every_target_are_not_decided() -> None:

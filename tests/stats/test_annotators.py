@@ -7,8 +7,6 @@ from error_codes import InvalidValue
 from stats.annotators import (
     Reason,
     annotator_quality,
-    leave_one_out_agreement,
-    leave_one_out_correlation,
     near_duplicates,
 )
 from tests.codes import refused
@@ -60,7 +58,7 @@ def test_the_headline_ranks_real_annotators_as_gold_does(shared_data, name, leas
 
 def test_agreement_equals_a_loop_over_the_others():
     frame = random_crowd(np.random.default_rng(0), n_items=20, n_annotators=6)
-    table = leave_one_out_agreement(*columns(frame)).set_index("annotator")
+    table = annotator_quality(*columns(frame), level="nominal").set_index("annotator")
     for annotator, own in frame.groupby("annotator"):
         others = frame[frame["annotator"] != annotator]
         shares, chances = [], np.zeros(4)
@@ -100,9 +98,9 @@ def test_ordinal_values_are_correlated_by_ranks_and_own_labels_are_never_peers()
     values = [1, 2, 3, 4, 1, 2, 3, 1000]
     quality = annotator_quality(items, annotators, values, level="ordinal")["quality"]
     assert quality.tolist() == pytest.approx([1, 1])
-    table = leave_one_out_agreement([1, 1, 1], ["a", "a", "b"], ["x", "x", "y"])
+    table = annotator_quality([1, 1, 1], list("aab"), list("xxy"), level="nominal")
     assert table["loo_agreement"].tolist() == [0.0, 0.0]
-    ratings = leave_one_out_correlation([1, 1, 1], ["a", "a", "b"], [10, 20, 30])
+    ratings = annotator_quality([1, 1, 1], list("aab"), [10, 20, 30], level="interval")
     assert ratings["bias"].tolist() == [-15.0, 15.0]
     items = [1, 1, 2, 2, 1, 2]
     annotators = ["a", "a", "a", "a", "b", "b"]

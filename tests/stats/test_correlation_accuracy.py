@@ -10,7 +10,6 @@ from stats.correlation import (
     correlation_at_level,
     grouped_correlation,
     pairwise_accuracy as calibration,
-    soft_pairwise_accuracy,
 )
 from tests.stats.test_correlation import at_level, study
 
@@ -135,23 +134,24 @@ def by_all_flips(human, metric) -> float:
     return 1 - float(np.mean(errors))
 
 
-def test_soft_pairwise_accuracy_is_one_less_the_difference_of_permutation_ps_on_shared_items():
+def test_soft_pairwise_accuracy_is_one_less_the_difference_of_permutation_ps_on_shared_items(
+    monkeypatch,
+):
+    def soft(human, metric, items, systems) -> float:
+        columns = {"items": items, "systems": systems}
+        return correlation_at_level(
+            human, metric, level="system", coefficient="spa", **columns
+        ).value
+
+    monkeypatch.setattr(calibration, "N_PERMUTATIONS", 20_000)
     rng = np.random.default_rng(3)
     human, metric = rng.normal(size=(2, 4, 8)).round(1)
     system, item = (axis.ravel() for axis in np.indices(human.shape))
     expected = by_all_flips(human, metric)
-    estimate = soft_pairwise_accuracy(
-        human.ravel(), metric.ravel(), items=item, systems=system, n_permutations=20_000
-    )
-    assert estimate == pytest.approx(expected, abs=0.01)
-    assert soft_pairwise_accuracy(
-        human.ravel(), human.ravel() * 3, items=item, systems=system
-    ) == pytest.approx(1)
+    assert soft(human.ravel(), metric.ravel(), item, system) == pytest.approx(expected, abs=0.01)
+    assert soft(human.ravel(), human.ravel() * 3, item, system) == pytest.approx(1)
     human, metric = [1, 2, 1, 3, 2, 3, 9], [5, 4, 5, 4, 6, 3, 0]
-    estimate = soft_pairwise_accuracy(
-        human, metric, items=[1, 1, 2, 2, 3, 3, 4], systems=list("abababa"), n_permutations=20_000
-    )
+    estimate = soft(human, metric, [1, 1, 2, 2, 3, 3, 4], list("abababa"))
     # people are surest of b (p = 1 and 1/8), the metric of a (p = 1/8 and 1)
     assert estimate == pytest.approx(1 - 7 / 8, abs=0.01)
-    apart = soft_pairwise_accuracy([1, 2], [1, 2], items=[1, 2], systems=["a", "b"])
-    assert np.isnan(apart)
+    assert np.isnan(soft([1, 2], [1, 2], [1, 2], ["a", "b"]))

@@ -16,7 +16,7 @@ from metrics.scorers.errors import (
 from metrics.scorers.judges.budget import Estimate, Usage
 from metrics.scorers.judges.capabilities import Capabilities
 from metrics.scorers.judges.client import Client, Messages, client_from, most_usage
-from metrics.scorers.judges.readings import count_unread, read_grade, read_grade_as_released
+from metrics.scorers.judges.readings import count_unread, read_grade_as_released, read_rating
 from metrics.scorers.judges.samples import Sample, Sampler, Sampling, concurrently
 from metrics.scorers.judges.settings import (
     EXAMPLE_FIELDS,
@@ -293,7 +293,7 @@ class Grade(EndpointJudge):
         if self.settings.lmstyle_released:
             grade = read_grade_as_released(text)
         else:
-            grade = read_grade(text, aspect=self.settings.quality)
+            grade = read_rating(text, self.settings.quality)
         return Score(grade.value, grade.reason, sample.record(unread=count_unread([grade])))
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from error_codes import CodedText
 from metrics.scorers.judges.budget import Usage
-from metrics.scorers.judges.score_mentions import Found, find_score
+from metrics.scorers.judges.score_mentions import find_score
 
 RELEASED_GRADE = 50
 REASONS = {
@@ -30,16 +30,16 @@ class Reading(NamedTuple):
     reason: str | None = None
 
 
-def read_grade(text: str, low: float = 0, high: float = 100, *, aspect: str = "") -> Reading:
-    """Read a grade.
+def read_rating(text: str, aspect: str = "", low: float = 0, high: float = 100) -> Reading:
+    """Read a rating, or a grade.
 
     Parameters
     ----------
     text : str
+    aspect : str
+        What is rated, if the prompt names it, as it does so.
     low, high : float
         The ends of the scale; both are legal.
-    aspect : str
-        What is graded, if the prompt names it.
 
     Returns
     -------
@@ -47,12 +47,21 @@ def read_grade(text: str, low: float = 0, high: float = 100, *, aspect: str = ""
 
     Examples
     --------
-    >>> read_grade("On a scale of 0-100, I would give 85.")
+    >>> read_rating("On a scale of 0-100, I would give 85.")
     Reading(value=85.0, reason=None)
-    >>> read_grade("Very appropriate!").reason
+    >>> read_rating("Very appropriate!").reason
     'no number in the reply'
+    >>> read_rating("4", "coherence", 1, 3).reason
+    '4 is not on the scale from 1 to 3'
     """
-    return _on_scale(find_score(text, low, high, aspect), low, high)
+    found = find_score(text, low, high, aspect)
+    if found.value is None:
+        code = found.problem or "no_score"
+        return Reading(math.nan, CodedText(REASONS[code], code=code))
+    if not low <= found.value <= high:
+        problem = f"{found.value:g} is not on the scale from {low:g} to {high:g}"
+        return Reading(math.nan, CodedText(problem, code="off_scale"))
+    return Reading(found.value)
 
 
 def count_unread(readings: Iterable[Reading]) -> dict[str, int]:
@@ -68,7 +77,7 @@ def count_unread(readings: Iterable[Reading]) -> dict[str, int]:
 
     Examples
     --------
-    >>> count_unread([read_grade("80 or 90"), read_grade("85"), read_grade("Good")])
+    >>> count_unread([read_rating("80 or 90"), read_rating("85"), read_rating("Good")])
     {'ambiguous': 1, 'no_number': 1}
     """
     reasons = (reading.reason for reading in readings)
@@ -102,31 +111,6 @@ def read_grade_as_released(text: str) -> Reading:
     return Reading(float(match.group()) if match else float(RELEASED_GRADE))
 
 
-def read_rating(text: str, aspect: str, low: float, high: float) -> Reading:
-    """Read a rating of one aspect.
-
-    Parameters
-    ----------
-    text : str
-    aspect : str
-        What is rated, as the form names it.
-    low, high : float
-        The ends of the scale; both are legal.
-
-    Returns
-    -------
-    Reading
-
-    Examples
-    --------
-    >>> read_rating("1. Coherence (1-3): 3", "coherence", 1, 3).value
-    3.0
-    >>> read_rating("4", "coherence", 1, 3).reason
-    '4 is not on the scale from 1 to 3'
-    """
-    return _on_scale(find_score(text, low, high, aspect), low, high)
-
-
 def read_rating_as_released(text: str) -> Reading:
     """Read a rating as the G-Eval pipeline released with its samples: the first digit, or 0.
 
@@ -152,16 +136,6 @@ def read_rating_as_released(text: str) -> Reading:
     """
     match = re.search(r"[0-9]", text)
     return Reading(float(match.group()) if match else 0.0)
-
-
-def _on_scale(found: Found, low: float, high: float) -> Reading:
-    if found.value is None:
-        code = found.problem or "no_score"
-        return Reading(math.nan, CodedText(REASONS[code], code=code))
-    if not low <= found.value <= high:
-        problem = f"{found.value:g} is not on the scale from {low:g} to {high:g}"
-        return Reading(math.nan, CodedText(problem, code="off_scale"))
-    return Reading(found.value)
 
 
 # NUL and halves of surrogate pairs: JSON can say them, databases and files cannot keep them.

@@ -10,7 +10,6 @@ from metrics.scorers.judges.capabilities import capabilities_of, stored_capabili
 from metrics.scorers.judges.endpoint import Endpoint
 from metrics.scorers.judges.readings import (
     Token,
-    read_grade,
     read_grade_as_released,
     read_rating,
     read_rating_as_released,
@@ -31,10 +30,7 @@ def test_a_reply_is_its_score_or_a_reason(kind):
     wrong = []
     for row in (row for row in CORPUS if row["kind"] == kind):
         reply, label, scale = row["reply"], row["label"], (row["low"], row["high"])
-        if kind == "grade":
-            reading = read_grade(reply, *scale, aspect=label)
-        else:
-            reading = read_rating(reply, label, *scale)
+        reading = read_rating(reply, label, *scale)
         found = reading.value if reading.reason is None else reading.reason.code
         assert math.isnan(reading.value) == (reading.reason is not None)
         if found != row["expected"]:
