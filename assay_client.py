@@ -205,7 +205,6 @@ class Job:
 
     @classmethod
     def of(cls, record: Record) -> Self:
-        """As the server describes it."""
         return cls(**{name: record[name] for name in cls.__dataclass_fields__})
 
     def __str__(self) -> str:
@@ -278,7 +277,6 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connections."""
         self._http.close()
 
     def me(self) -> Record:
@@ -501,8 +499,9 @@ class Client:
                 response = self._http.request(method, path, **request)
             except httpx2.TransportError as error:
                 if number == MOST_TRIES:
-                    text = f"{self._http.base_url} does not answer: {error}"
-                    raise ServerUnreachable(text) from error
+                    raise ServerUnreachable(
+                        f"{self._http.base_url} does not answer: {error}"
+                    ) from error
             else:
                 if response.status_code not in MOMENTARY or number == MOST_TRIES:
                     _raise_for(response)
@@ -685,8 +684,11 @@ class Study:
 
     def score(self, request: Record, *, key: str | None = None) -> Job:
         """Score as was estimated, within its caps, and wait until that is done."""
-        address = f"{self.address}scoring-requests/{request['id']}/confirm/"
-        return self.wait(self.client.send("POST", address, key=key)["job"])
+        return self.wait(
+            self.client.send(
+                "POST", f"{self.address}scoring-requests/{request['id']}/confirm/", key=key
+            )["job"]
+        )
 
     # Adjudicating
 
@@ -757,8 +759,10 @@ class Study:
         if preview.faults:
             raise LaunchHeld(" ".join(preview.faults), code="faults")
         if preview.needs_amount and confirm_usd is None:
-            text = f"This spends money elsewhere: pass confirm_usd={str(preview.total_usd)!r}."
-            raise LaunchHeld(text, code="unconfirmed_amount")
+            raise LaunchHeld(
+                f"This spends money elsewhere: pass confirm_usd={str(preview.total_usd)!r}.",
+                code="unconfirmed_amount",
+            )
         content = preview.terms | {"total_usd": preview.total_usd}
         if confirm_usd is not None:
             content["confirm_usd"] = confirm_usd
@@ -877,8 +881,11 @@ class Study:
 
     def answer_appeal(self, assignment: int, answer: str) -> Job:
         """Answer an appeal; to grant it, decide `override` as well."""
-        address = f"{self.address}appeals/{int(assignment)}/answer/"
-        return self.wait(self.client.send("POST", address, {"answer": answer}))
+        return self.wait(
+            self.client.send(
+                "POST", f"{self.address}appeals/{int(assignment)}/answer/", {"answer": answer}
+            )
+        )
 
 
 class LaunchPreview:
@@ -1108,8 +1115,9 @@ class Experiment:
         `improvements`."""
         run = self.result(number)
         if not run["is_finished"]:
-            text = f"Run {run['number']} of {self.slug} is not finished yet."
-            raise NoResult(text, code="unfinished")
+            raise NoResult(
+                f"Run {run['number']} of {self.slug} is not finished yet.", code="unfinished"
+            )
         return pd.DataFrame.from_records(run["tables"][name])
 
     def turns(self, number: int | None = None) -> pd.DataFrame:

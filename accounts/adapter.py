@@ -4,18 +4,26 @@ from ipaddress import ip_address
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordForm as AnyAddressForm
 from allauth.core.internal import ratelimit
+from django import forms
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core import signing
 from django.core.exceptions import ImproperlyConfigured
+from django.forms import Field
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.crypto import get_random_string, salted_hmac
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from accounts.enrolment import absolute
 from accounts.jobs import send_later
+from accounts.models import User
+from accounts.roles import Scope
+from accounts.tokens import DAYS
 
 # Browsers in which somebody has signed in before, known again by a signed cookie.
 #
@@ -31,7 +39,6 @@ MAX_NAMES = 8
 
 
 def known_browser(request: HttpRequest, username: str) -> str | None:
-    """The id of this browser if this user has signed in here before."""
     content = _read(request)
     return content["id"] if _digest(username) in content["names"] else None
 
@@ -70,15 +77,12 @@ OF_MAIL = {"account/messages/email_confirmation_sent.txt"}
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Sign-in limits that no stranger can use against a person.
-
-    From a browser that the person has used before, wrong passwords count for that browser only.
-    From any other they count for the client's address (one password tried on many names), for
-    the name at that address, and, at a limit that a person never reaches, for the name.
-    """
-
+    # Sign-in limits that no stranger can use against a person. From a browser that the person has
+    # used before, wrong passwords count for that browser only. From any other they count for the
+    # client's address (one password tried on many names), for the name at that address, and, at a
+    # limit that a person never reaches, for the name.
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count an attempt beforehand; allauth takes it back where the password is right."""
+        # Count an attempt beforehand; allauth takes it back where the password is right.
         username = str(credentials.get("username", "")).casefold()
         counted: list[ratelimit.SingleRateLimitUsage] = []
         for action, key in self._counts(request, username):
@@ -111,7 +115,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def post_login(
         self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any
     ) -> HttpResponse:
-        """Go on to where the person was going, and know their browser from now on."""
         response: HttpResponse = super().post_login(request, user, **kwargs)
         remember_browser(request, response, user.get_username())
         return response
@@ -128,11 +131,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return absolute(path.replace("UID-KEY", key))
 
     def get_email_confirmation_url(self, request: HttpRequest, emailconfirmation: Any) -> str:
-        """The link in a mail names this site, never the host that the request named."""
         return absolute(reverse("account_confirm_email", args=[emailconfirmation.key]))
 
     def respond_user_inactive(self, request: HttpRequest, user: AbstractBaseUser) -> HttpResponse:
-        """Say so to somebody whose account was closed, and who knows its password."""
         return render(request, "accounts/inactive.html", status=403)
 
     def add_message(
@@ -150,3 +151,74 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             super().add_message(
                 request, level, message_template, message_context, extra_tags, message
             )
+
+
+class SignInForm(LoginForm):  # type: ignore[misc]
+    """Name and password, under the field names that HTML forms of this site always had."""
+
+    fields: dict[str, Field]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        username = self.fields.pop("login")
+        username.widget.attrs |= {"autofocus": True, "autocapitalize": "none"}
+        self.fields = {"username": username, **self.fields}
+        for field in self.fields.values():
+            field.widget.attrs.pop("placeholder", None)
+
+    def user_credentials(self) -> dict[str, str]:
+        return {name: self.cleaned_data[name] for name in ("username", "password")}
+
+    def clean(self) -> dict[str, Any]:
+        self.cleaned_data["login"] = self.cleaned_data.get("username", "")
+        cleaned: dict[str, Any] = super().clean()
+        return cleaned
+
+
+class NewPasswordForm(ChangePasswordForm):  # type: ignore[misc]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs.pop("placeholder", None)
+            field.widget.attrs["class"] = "form-control"
+
+
+class ResetPasswordForm(AnyAddressForm):  # type: ignore[misc]
+    """An e-mail address; only one that its owner has confirmed opens an account."""
+
+    def clean_email(self) -> str:
+        # Find whose it is, without saying so.
+        email: str = self.cleaned_data["email"]
+        self.users = list(
+            User.objects.filter(
+                is_active=True, emailaddress__email__iexact=email, emailaddress__verified=True
+            )
+        )
+        return email
+
+
+def _days(n: int) -> Any:
+    return format_lazy(_("{n} days"), n=n)
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(
+        label=_("Name"), max_length=80, help_text=_("What will use it, such as “nightly export”.")
+    )
+    days = forms.TypedChoiceField(
+        label=_("Expires after"),
+        coerce=int,
+        choices=[(days, _days(days)) for days in DAYS],
+        initial=90,
+    )
+    scopes = forms.MultipleChoiceField(
+        label=_("What it may do, as far as the role allows"),
+        choices=Scope.choices,
+        initial=[Scope.READ],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {name: self.cleaned_data[name] for name in ("name", "days", "scopes")}

@@ -1,5 +1,3 @@
-"""accounts.apps."""
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,59 +13,41 @@ PRIVATE_CACHES = ("locmem.LocMemCache", "dummy.DummyCache")
 
 
 @register(Tags.security, deploy=True)
-def check_shared_counts(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[CheckMessage]:
-    """Wrong passwords must be counted by all processes together."""
-    if not settings.CACHES["default"]["BACKEND"].endswith(PRIVATE_CACHES):
-        return []
-    return [
-        Warning(
-            "CACHE_URL names a cache that each process has to itself, so that wrong passwords are "
-            "counted by each process alone and replayed enrolment requests are not recognised.",
-            hint="Leave CACHE_URL out (the database keeps the counts) or name a Redis.",
-            id="accounts.W001",
+def check_sign_in(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    found: list[CheckMessage] = []
+    if settings.CACHES["default"]["BACKEND"].endswith(PRIVATE_CACHES):
+        found.append(
+            Warning(
+                "CACHE_URL names a cache that each process has to itself, so that wrong passwords "
+                "are counted by each process alone and replayed enrolment requests are not "
+                "recognised.",
+                hint="Leave CACHE_URL out (the database keeps the counts) or name a Redis.",
+                id="accounts.W001",
+            )
         )
-    ]
-
-
-@register(Tags.security, deploy=True)
-def check_client_addresses(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[CheckMessage]:
-    """A site behind a proxy must know which address of a request is the client's."""
-    is_behind_proxy = settings.SECURE_PROXY_SSL_HEADER is not None
-    if not is_behind_proxy or _knows_client_addresses():
-        return []
-    return [
-        Warning(
-            "HTTPS ends at a proxy, and neither TRUSTED_PROXY_COUNT nor TRUSTED_CLIENT_IP_HEADER "
-            "says how to distinguish clients: one person's wrong passwords count for all.",
-            hint="Set TRUSTED_PROXY_COUNT to the number of your own proxies before this site.",
-            id="accounts.W002",
+    knows_addresses = (
+        settings.ALLAUTH_TRUSTED_PROXY_COUNT or settings.ALLAUTH_TRUSTED_CLIENT_IP_HEADER
+    )
+    if settings.SECURE_PROXY_SSL_HEADER is not None and not knows_addresses:
+        found.append(
+            Warning(
+                "HTTPS ends at a proxy, and neither TRUSTED_PROXY_COUNT nor "
+                "TRUSTED_CLIENT_IP_HEADER says how to distinguish clients: one person's wrong "
+                "passwords count for all.",
+                hint="Set TRUSTED_PROXY_COUNT to the number of your own proxies before this site.",
+                id="accounts.W002",
+            )
         )
-    ]
-
-
-@register(Tags.security, deploy=True)
-def check_second_factors(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[CheckMessage]:
-    """Operators of a site that others reach sign in with a second factor."""
-    if settings.OWN_MACHINE or not settings.OPERATORS_WITHOUT_SECOND_FACTOR:
-        return []
-    return [
-        Warning(
-            "OPERATORS_WITHOUT_SECOND_FACTOR is true on a site that others can reach: a guessed "
-            "password opens every study and the marketplace's money.",
-            hint="Leave OPERATORS_WITHOUT_SECOND_FACTOR out; operators then set a factor up.",
-            id="accounts.W003",
+    if settings.OPERATORS_WITHOUT_SECOND_FACTOR and not settings.OWN_MACHINE:
+        found.append(
+            Warning(
+                "OPERATORS_WITHOUT_SECOND_FACTOR is true on a site that others can reach: a "
+                "guessed password opens every study and the marketplace's money.",
+                hint="Leave OPERATORS_WITHOUT_SECOND_FACTOR out; operators then set a factor up.",
+                id="accounts.W003",
+            )
         )
-    ]
-
-
-def _knows_client_addresses() -> bool:
-    return bool(settings.ALLAUTH_TRUSTED_PROXY_COUNT or settings.ALLAUTH_TRUSTED_CLIENT_IP_HEADER)
+    return found
 
 
 class AccountsConfig(AppConfig):

@@ -67,7 +67,6 @@ def _hash_at(chain: AuditChain, position: int) -> str:
 
 
 def move_seal(chain: AuditChain) -> None:
-    """Seal the present end of a chain, which the caller stores."""
     chain.sealed_length = chain.length
     chain.seal = seal_of_end(chain.name, chain.length, chain.last_hash)
 
@@ -77,23 +76,24 @@ def seal_faults(chain: AuditChain) -> Iterator[CodedText]:
     keys = "one of the ENCRYPTION_KEYS was taken away before `reseal_audit_log`"
     for entry in AuditEntry.objects.filter(chain=chain.name).order_by("position").iterator():
         if not is_entry_sealed(entry):
-            text = (
+            yield CodedText(
                 f"Entry {entry.position} of {chain.name} was not sealed by this site: it was "
-                f"written anew past it, or {keys}."
+                f"written anew past it, or {keys}.",
+                "unsealed_entry",
             )
-            yield CodedText(text, "unsealed_entry")
             break
     if not is_end_sealed(chain):
-        text = (
-            f"The end of {chain.name} was not sealed by this site: entries were cut off, or {keys}."
+        yield CodedText(
+            f"The end of {chain.name} was not sealed by this site: entries were cut off, or "
+            f"{keys}.",
+            "unsealed_end",
         )
-        yield CodedText(text, "unsealed_end")
     elif chain.sealed_length != chain.length:
-        text = (
-            f"{chain.name} goes on after its sealed end, at entry {chain.sealed_length}: entries "
-            "were written while its key was away. `reseal_audit_log` seals them."
+        yield CodedText(
+            f"{chain.name} goes on after its sealed end, at entry {chain.sealed_length}: "
+            "entries were written while its key was away. `reseal_audit_log` seals them.",
+            "unsealed_rest",
         )
-        yield CodedText(text, "unsealed_rest")
 
 
 @transaction.atomic
@@ -182,20 +182,21 @@ def chain_faults(chain: AuditChain) -> Iterator[CodedText]:
     for entry in entries.iterator():
         position += 1
         if entry.position != position:
-            text = f"Entry {position} of {chain.name} is missing."
-            yield CodedText(text, "missing_entry")
+            yield CodedText(f"Entry {position} of {chain.name} is missing.", "missing_entry")
             return
         if entry.previous_hash != previous_hash or entry.hash != _hash(entry):
-            text = f"Entry {position} of {chain.name} was changed after it was written."
-            yield CodedText(text, "changed_entry")
+            yield CodedText(
+                f"Entry {position} of {chain.name} was changed after it was written.",
+                "changed_entry",
+            )
             return
         previous_hash = entry.hash
     if (position, previous_hash) != (chain.length, chain.last_hash):
-        text = (
+        yield CodedText(
             f"The last entries of {chain.name} are missing: {position} are there, and "
-            f"{chain.length} were written."
+            f"{chain.length} were written.",
+            "missing_end",
         )
-        yield CodedText(text, "missing_end")
     yield from seal_faults(chain)
 
 

@@ -1,5 +1,3 @@
-"""What `accounts` does in the background."""
-
 import json
 
 from django.conf import settings
@@ -40,7 +38,7 @@ MOST_ATTEMPTS = 11
     max_attempts=MOST_ATTEMPTS,
 )
 def send_mail(running: RunningJob) -> str:
-    """Send a message, and forget it: a link in it opens an account."""
+    # Send a message, and forget it: a link in it opens an account.
     content = json.loads(encryption.decrypt(running.arguments["encrypted"]))
     try:
         EmailMessage(**content).send()

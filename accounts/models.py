@@ -19,8 +19,6 @@ from accounts.roles import Permission, Role, permissions_in_scopes
 
 
 class User(AbstractUser):
-    """A person with a password; what they may do follows from what belongs to them."""
-
     is_read_only = models.BooleanField(
         default=False,
         help_text="To look around with, by many perhaps: it changes nothing, whatever its roles.",
@@ -54,7 +52,6 @@ class User(AbstractUser):
 
 class TeamQuerySet(models.QuerySet["Team"]):
     def named(self, slug: str) -> Team:
-        """The team of that slug, or TeamUnknown with the slugs there are."""
         team = self.filter(slug=slug).first()
         if team is None:
             slugs = ", ".join(self.order_by("slug").values_list("slug", flat=True)) or "none"
@@ -62,15 +59,12 @@ class TeamQuerySet(models.QuerySet["Team"]):
         return team
 
     def of(self, user: User) -> TeamQuerySet:
-        """Those the user is a member of; all of them for a superuser."""
         if user.is_superuser:
             return self
         return self.filter(pk__in=Membership.objects.filter(user=user.pk).values("team"))
 
 
 class Team(models.Model):
-    """People who share studies, marketplaces and a budget."""
-
     name = models.CharField(_("name"), max_length=80)
     slug = models.SlugField(max_length=80, unique=True)
     wage_floor_usd = models.DecimalField(
@@ -99,8 +93,6 @@ class Team(models.Model):
 
 
 class Membership(models.Model):
-    """A user's role in a team, and so in all of its studies."""
-
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(_("role"), max_length=12, choices=Role)

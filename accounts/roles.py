@@ -10,30 +10,30 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Permission(StrEnum):
+    # Read items, and judgments under pseudonyms.
     VIEW = "view"
-    """Read items, and judgments under pseudonyms."""
+    # See which system a candidate is of, and read results; their charts with the data drawn.
     VIEW_SYSTEMS = "view_systems"
-    """See which system a candidate is of, and read results; their charts with the data drawn."""
+    # See who a worker is: ids, comments, histories.
     VIEW_WORKERS = "view_workers"
-    """See who a worker is: ids, comments, histories."""
+    # See costs, budgets and payments.
     VIEW_MONEY = "view_money"
-    """See costs, budgets and payments."""
     VIEW_AUDIT_LOG = "view_audit_log"
+    # Import items, change what is asked.
     EDIT = "edit"
-    """Import items, change what is asked."""
+    # Compute results, score metrics, make label sets.
     ANALYSE = "analyse"
-    """Compute results, score metrics, make label sets."""
     ADJUDICATE = "adjudicate"
+    # Take rows and whole results away as files, which the audit log then names.
     EXPORT = "export"
-    """Take rows and whole results away as files, which the audit log then names."""
+    # Flag, approve, reject, message, block.
     REVIEW = "review"
-    """Flag, approve, reject, message, block."""
+    # Launch, extend, add assignments, pay bonuses, within budgets.
     SPEND = "spend"
-    """Launch, extend, add assignments, pay bonuses, within budgets."""
+    # Invite people, connect marketplaces, set budgets, archive.
     MANAGE = "manage"
-    """Invite people, connect marketplaces, set budgets, archive."""
+    # Appoint owners, delete.
     OWN = "own"
-    """Appoint owners, delete."""
 
 
 class Role(TextChoices):

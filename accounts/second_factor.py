@@ -1,5 +1,3 @@
-"""Second factors: codes of an authenticator app, which operators cannot do without."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,7 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
@@ -44,7 +42,6 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
 
 def needs_second_factor(user: User) -> bool:
-    """Whether somebody is an operator, on a site where these sign in with a second factor."""
     is_operator = user.is_staff or user.is_superuser
     return is_operator and not settings.OPERATORS_WITHOUT_SECOND_FACTOR
 
@@ -77,7 +74,6 @@ class SecondFactorOfOperators:
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: object, kwargs: object
     ) -> HttpResponse | None:
-        """Lead operators to where they set their second factor up, or use it."""
         user = request.user
         if not isinstance(user, User) or not needs_second_factor(user):
             return None
@@ -97,7 +93,7 @@ def _is_public(request: HttpRequest, view: Callable[..., Any]) -> bool:
 
 
 def _is_open(name: str, has_factor: bool) -> bool:
-    """Once there is a factor, even its own pages, such as that of recovery codes, need a code."""
+    # Once there is a factor, even its own pages, such as that of recovery codes, need a code.
     if name.endswith("logout"):
         return True
     return name == "mfa_reauthenticate" if has_factor else name.startswith(OPEN_PREFIXES)
@@ -109,3 +105,43 @@ def _lead(request: HttpRequest, has_factor: bool) -> HttpResponse:
         return redirect(f"{reverse('mfa_reauthenticate')}?{here}")
     messages.warning(request, _("Operators sign in with a second factor. Set one up first."))
     return redirect("mfa_activate_totp")
+
+
+READING_METHODS = ("GET", "HEAD", "OPTIONS")
+# Its pages say from where an account is used: whoever shares it would read that of the others.
+ACCOUNT = "/account/"
+# To leave, or to sign in as somebody else.
+OPEN_NAMES = ("login", "logout")
+
+
+def keep_read_only(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Middleware: refuse what a read-only account would change, whatever its roles.
+
+    It goes by the method, so that no view has to think of it: those that change something take
+    no GET.
+    """
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        if _changes(request) and _is_read_only(request) and not _is_for_leaving(request):
+            raise PermissionDenied(_("This account is for looking around: it changes nothing."))
+        return get_response(request)
+
+    return answer
+
+
+def _changes(request: HttpRequest) -> bool:
+    return request.method not in READING_METHODS or request.path.startswith(ACCOUNT)
+
+
+def _is_read_only(request: HttpRequest) -> bool:
+    return isinstance(request.user, User) and request.user.is_read_only
+
+
+def _is_for_leaving(request: HttpRequest) -> bool:
+    try:
+        name = resolve(request.path_info).url_name or ""
+    except Resolver404:
+        return False
+    return name.endswith(OPEN_NAMES) and not request.path.startswith(ACCOUNT)

@@ -1,5 +1,3 @@
-"""Teams and who is in them."""
-
 from decimal import Decimal
 
 from django.conf import settings
@@ -24,7 +22,6 @@ def permissions_in_team(team: Team, user: User) -> frozenset[Permission]:
 
 
 def appointable_roles(permissions: frozenset[Permission]) -> list[Role]:
-    """The roles that somebody with these permissions may give to others, and take from them."""
     if Permission.MANAGE not in permissions:
         return []
     return [role for role in Role if role != Role.OWNER or Permission.OWN in permissions]
@@ -36,7 +33,6 @@ def may_create_teams(user: User) -> bool:
 
 
 def may_connect_this_site(team: Team, user: User) -> bool:
-    """Whether the site lets a manager connect a team to its marketplace, as a requester."""
     return team.can_connect_this_site or may_create_teams(user)
 
 
@@ -46,8 +42,10 @@ def _is_operator(user: User) -> bool:
 
 def create_own_team(*, name: str, owner: User) -> Team:
     if not may_create_teams(owner):
-        text = _("Only operators of this site create teams. Ask one of them for a team.")
-        raise RoleTooSmall(text, code="operators_only")
+        raise RoleTooSmall(
+            _("Only operators of this site create teams. Ask one of them for a team."),
+            code="operators_only",
+        )
     return create_team(name=name, owner=owner, can_connect_this_site=_is_operator(owner))
 
 
@@ -67,8 +65,9 @@ def create_team(*, name: str, owner: User, can_connect_this_site: bool = True) -
                 name=name.strip(), slug=slug, can_connect_this_site=can_connect_this_site
             )
     except IntegrityError as error:
-        text = _("There is a team named “{name}” already.").format(name=name)
-        raise InvalidTeam(text, code="taken") from error
+        raise InvalidTeam(
+            _("There is a team named “{name}” already.").format(name=name), code="taken"
+        ) from error
     Membership.objects.create(team=team, user=owner, role=Role.OWNER)
     record(team=team, actor=owner, action="team.create", subject=team.name)
     return team
@@ -86,7 +85,7 @@ def set_role(
     Team.objects.select_for_update().get(pk=team.pk)
     member = Membership.objects.filter(team=team, user=user).first()
     former = member.role if member else ""
-    _require_power(team, actor, former, role)
+    require_power(team, actor, former, role)
     if actor == user and former and not PERMISSIONS[role] <= PERMISSIONS[Role(former)]:
         raise RoleTooSmall(
             _("Nobody gives themselves a larger role; ask another owner."), code="own_role"
@@ -109,7 +108,6 @@ def set_role(
 
 
 def invited_by(actor: User | None, is_invited: bool) -> dict[str, str]:
-    """What an entry of the audit log adds where somebody accepted the actor's invitation."""
     return {"invited_by": actor.get_username()} if is_invited and actor else {}
 
 
@@ -119,7 +117,7 @@ def remove_member(*, member: Membership, actor: User | None) -> None:
     Team.objects.select_for_update().get(pk=member.team_id)
     member.refresh_from_db()
     if actor is None or actor.pk != member.user_id:
-        _require_power(member.team, actor, member.role)
+        require_power(member.team, actor, member.role)
     if member.role == Role.OWNER:
         _require_another_owner(member)
     member.delete()
@@ -134,7 +132,7 @@ def remove_member(*, member: Membership, actor: User | None) -> None:
 
 @transaction.atomic
 def set_wage_floor(*, team: Team, wage_floor_usd: Decimal | None, actor: User | None) -> None:
-    """Set the least pay an hour under which pages warn; None for none."""
+    # Set the least pay an hour under which pages warn; None for none.
     team.wage_floor_usd = wage_floor_usd
     team.full_clean(validate_unique=False, validate_constraints=False)
     team.save(update_fields=["wage_floor_usd"])
@@ -142,12 +140,8 @@ def set_wage_floor(*, team: Team, wage_floor_usd: Decimal | None, actor: User | 
     record(team=team, actor=actor, action="team.wage_floor", details={"wage_floor_usd": floor})
 
 
-def require_appointable(team: Team, actor: User, role: Role) -> None:
-    _require_power(team, actor, role)
-
-
-def _require_power(team: Team, actor: User | None, *roles: str) -> None:
-    """RoleTooSmall where the actor may not give or take one of these roles; "" is none."""
+def require_power(team: Team, actor: User | None, *roles: str) -> None:
+    """RoleTooSmall if the actor may not give or take these roles; None is a command."""
     if actor is None:
         return
     allowed = appointable_roles(permissions_in_team(team, actor))

@@ -22,7 +22,7 @@ from accounts.exceptions import InvalidToken
 from accounts.models import ApiToken, Membership, Team, User
 from accounts.roles import Role, Scope
 from accounts.second_factor import has_second_factor, needs_second_factor
-from accounts.teams import require_appointable
+from accounts.teams import require_power
 
 PREFIX = "assay_"
 DAYS = (7, 30, 90, 365)
@@ -48,10 +48,11 @@ def create_team_token(
     *, team: Team, name: str, role: Role, scopes: Sequence[str], days: int, created_by: User
 ) -> NewToken:
     """A token that acts for a team in a role, which is none that its maker could not give."""
-    require_appointable(team, created_by, role)
+    require_power(team, created_by, role)
     if role == Role.OWNER:
-        text = _("A team's token cannot be an owner; choose another role.")
-        raise InvalidToken(text, code="owner_role")
+        raise InvalidToken(
+            _("A team's token cannot be an owner; choose another role."), code="owner_role"
+        )
     acts_as = User(username=f"{team.slug}-token-{token_urlsafe(6)}")
     acts_as.set_unusable_password()
     acts_as.save()
@@ -66,7 +67,6 @@ def create_team_token(
 
 @transaction.atomic
 def revoke_token(*, token: ApiToken, actor: User) -> None:
-    """End a token now; a second time changes nothing."""
     revoked = ApiToken.objects.standing().filter(pk=token.pk).update(revoked_at=timezone.now())
     if not revoked:
         return
@@ -134,7 +134,7 @@ def _create(
 
 
 def _record_personal(user: User, action: str, token: ApiToken) -> None:
-    """In the log of each team that the token reaches; of nobody's team, in the site's."""
+    # In the log of each team that the token reaches; of nobody's team, in the site's.
     teams: list[Team | None] = [*Team.objects.filter(memberships__user=user).order_by("pk")]
     for team in teams or [None]:
         record(team=team, actor=user, action=action, subject=token.name, details=_details(token))

@@ -1,5 +1,4 @@
-"""Addresses by the names that django-allauth gives them, which it looks up itself."""
-
+# Addresses by the names that django-allauth gives them, which it looks up itself.
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.urls import URLPattern, URLResolver, include, path, re_path

@@ -160,8 +160,12 @@ def compare_alpha(level: str, n_values: int, n_labels: int) -> None:
         ),
         repeats=1,
     )
-    name = f"alpha {level}, {n_labels:,} labels, {n_values} values"
-    report(name, own, other, abs(result.value - expected))
+    report(
+        f"alpha {level}, {n_labels:,} labels, {n_values} values",
+        own,
+        other,
+        abs(result.value - expected),
+    )
 
 
 def compare_bootstrap(level: str, n_values: int, n_labels: int) -> None:
@@ -185,8 +189,12 @@ def compare_bootstrap(level: str, n_values: int, n_labels: int) -> None:
         ],
         repeats=1,
     )
-    name = f"{RESAMPLES:,} bootstraps {level}, {n_labels:,} labels*"
-    report(name, own, other * RESAMPLES / len(draws), abs(result.value - float(np.mean(values))))
+    report(
+        f"{RESAMPLES:,} bootstraps {level}, {n_labels:,} labels*",
+        own,
+        other * RESAMPLES / len(draws),
+        abs(result.value - float(np.mean(values))),
+    )
 
 
 def million(level: str) -> str:

@@ -92,8 +92,15 @@ def llama_python() -> str | None:
 @contextmanager
 def transformers_server(model: Path, log: Path) -> Iterator[Client]:
     port = free_port()
-    start = "from transformers.cli.transformers import main; main()"
-    command = [sys.executable, "-c", start, "serve", str(model), "--port", str(port)]
+    command = [
+        sys.executable,
+        "-c",
+        "from transformers.cli.transformers import main; main()",
+        "serve",
+        str(model),
+        "--port",
+        str(port),
+    ]
     with running([*command, "--host", "127.0.0.1"], f"http://127.0.0.1:{port}/health", log):
         yield client(port, str(model))
 

@@ -233,8 +233,9 @@ class Marketplace:
 
     def cpu_seconds(self) -> tuple[float, float]:
         """Of its web servers, and of PostgreSQL for both sites."""
-        own = f"--bind {self.site.host}:{self.site.port} "
-        return cpu_seconds(own), cpu_seconds(f" {self.database}")
+        return cpu_seconds(f"--bind {self.site.host}:{self.site.port} "), cpu_seconds(
+            f" {self.database}"
+        )
 
     def run(self, *words: str) -> str:
         """What a program prints that runs beside the marketplace, on its database."""

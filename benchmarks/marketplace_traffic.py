@@ -67,8 +67,10 @@ class Browser:
         """Send a form, from a page of the site or, without a cookie, from a sandboxed frame."""
         body = urlencode(fields).encode()
         kind = "Content-Type: application/x-www-form-urlencoded\r\n"
-        more = f"{kind}Content-Length: {len(body)}\r\n"
-        return self._exchange(self._head("POST", path, more, with_cookies=is_ours) + body)
+        return self._exchange(
+            self._head("POST", path, f"{kind}Content-Length: {len(body)}\r\n", with_cookies=is_ours)
+            + body
+        )
 
     def close(self) -> None:
         if self._socket is not None:

@@ -1,5 +1,3 @@
-"""The site as an app, and what `check --deploy` says of its file of settings."""
-
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -16,7 +14,6 @@ class SiteConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        """Show accented texts if the pseudo-locale is on."""
         if settings.PSEUDO_LOCALE:
             install_pseudo_locale()
 

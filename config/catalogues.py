@@ -57,7 +57,6 @@ msgstr ""
 
 
 def main() -> int:
-    """Bring the catalogue of each language up to date."""
     paths = sorted(LOCALE_DIR.glob("*/LC_MESSAGES"))
     if not paths:
         print("No language yet. Make a folder such as locale/de/LC_MESSAGES.", file=sys.stderr)  # noqa: T201
@@ -69,7 +68,6 @@ def main() -> int:
 
 
 def collected_messages() -> Catalog:
-    """Every marked text of templates and code, with the files it is in."""
     catalogue = Catalog(locale=SOURCE_LANGUAGE, charset="utf-8", fuzzy=False)
     for path in sources():
         name = path.relative_to(BASE_DIR).as_posix()
@@ -79,7 +77,6 @@ def collected_messages() -> Catalog:
 
 
 def write_catalogue(path: Path, messages: Catalog) -> None:
-    """Bring a language's catalogue up to date and compile it for Django."""
     catalogue = _updated(path, messages)
     path.write_text(_as_text(catalogue), encoding="utf-8")
     compiled = BytesIO()
@@ -120,7 +117,6 @@ def _messages_of(path: Path) -> Iterator[tuple[str | tuple[str, ...], list[str],
 
 
 def _updated(path: Path, messages: Catalog) -> Catalog:
-    """A language's catalogue with the present messages and the translations it has of them."""
     language = _language(path)
     if path.exists():
         with path.open("rb") as file:
@@ -161,8 +157,6 @@ VOID = {"meta", "link", "img", "input", "br", "hr", "source", "track", "wbr", "c
 
 @dataclass(frozen=True)
 class UnmarkedText:
-    """Words in a template that are in no tag for translation."""
-
     path: Path
     line: int
     text: str
@@ -178,7 +172,6 @@ def unmarked_texts(directory: Path) -> Iterator[UnmarkedText]:
 
 
 def unmarked_in(source: str) -> list[tuple[int, str]]:
-    """Lines and words of one template."""
     arguments = [(source.count("\n", 0, m.start()) + 1, m[0]) for m in ARGUMENT.finditer(source)]
     if "<" not in source:  # attributes of a tag that is elsewhere
         return arguments
@@ -189,8 +182,6 @@ def unmarked_in(source: str) -> list[tuple[int, str]]:
 
 
 class _Words(HTMLParser):
-    """Reads the texts of a page that are seen or heard."""
-
     def __init__(self) -> None:
         super().__init__()
         self.texts: list[tuple[int, str]] = []

@@ -63,7 +63,6 @@ def main(argv: list[str]) -> int:
 
 
 def _problem_of(argv: list[str]) -> str:
-    """What is wrong with a command line before it is read; "" if nothing is."""
     for argument in argv:
         if not _is_text(argument):
             return f"The argument {os.fsencode(argument)!r} is not UTF-8."
@@ -72,7 +71,7 @@ def _problem_of(argv: list[str]) -> str:
 
 
 def _is_text(argument: str) -> bool:
-    """Whether it can be printed and kept; bytes that are not UTF-8 come in as lone surrogates."""
+    # Whether it can be printed and kept; bytes that are not UTF-8 come in as lone surrogates.
     return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
@@ -82,7 +81,6 @@ def _error_text(error: CodedError, *, as_json: bool) -> str:
 
 
 def _database_message(error: DatabaseError) -> str | None:
-    """What a person can mend about the database; None where that is nothing."""
     text = " ".join(str(error).split())
     if text.startswith(UNREACHABLE):
         return f"The database that DATABASE_URL names cannot be opened: {text}"
@@ -102,6 +100,6 @@ def _is_unmigrated(error: Exception) -> bool:
 
 
 def _refuse(message: str) -> int:
-    """Print what is wrong; names in it come from files that others wrote."""
+    # Print what is wrong; names in it come from files that others wrote.
     sys.stderr.write(f"{printable(message)}\n")
     return BAD_INPUT

@@ -42,8 +42,6 @@ def add_setting(name: str, value: str, path: Path = PATH) -> None:
 
 
 def remember_settings(environment: Mapping[str, str], path: Path = PATH) -> None:
-    """Write down where the site, its database and its queues are, for the commands that are run
-    later."""
     for name in REMEMBERED:
         value = environment.get(name, "").strip()
         if value and value != _set_variable(name, path):
@@ -55,7 +53,6 @@ def _has_setting(name: str, path: Path) -> bool:
 
 
 def _set_variable(name: str, path: Path) -> str:
-    """The last value that the file gives the setting; empty where it gives none."""
     text = path.read_text("utf-8") if path.exists() else ""
     lines = (line.strip().removeprefix("export ").partition("=") for line in text.splitlines())
     values = [value.strip("'\" ") for key, _, value in lines if key.strip() == name]
@@ -63,7 +60,7 @@ def _set_variable(name: str, path: Path) -> str:
 
 
 def _encryption_key() -> str:
-    """A Fernet key, made without the library: it may not be installed yet."""
+    # A Fernet key, made without the library: it may not be installed yet.
     return base64.urlsafe_b64encode(secrets.token_bytes(ENCRYPTION_KEY_BYTES)).decode("ascii")
 
 

@@ -39,6 +39,5 @@ def post_fork(arbiter: object, worker: object) -> None:
 
 
 def on_exit(arbiter: object) -> None:
-    """Leave no counts behind."""
     if own_folder:
         shutil.rmtree(own_folder, ignore_errors=True)

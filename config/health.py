@@ -1,5 +1,3 @@
-"""Where `/` leads, and whether the site works, for load balancers and monitors."""
-
 from collections.abc import Callable
 from functools import cache
 

@@ -1,5 +1,3 @@
-"""What happens by time to the site as a whole: rows that are deleted after a while."""
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -48,7 +46,6 @@ class RetentionRule:
         return days
 
     def expired(self, now: datetime) -> QuerySet[Model]:
-        """The rows whose days are over."""
         rows = self.model._default_manager.filter(self.condition)
         if not self.days:
             return rows.none()

@@ -91,7 +91,6 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _counts() -> CollectorRegistry:
-    """Of all processes where they add up, else of this one."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return REGISTRY
     registry = CollectorRegistry()
@@ -113,8 +112,6 @@ class Figure:
 
 
 class _Figures(CollectorRegistry):
-    """The site's figures as a registry of their own."""
-
     def collect(self) -> Iterator[Metric]:
         for figure in _stored_figures():
             make = CounterMetricFamily if figure.is_counter else GaugeMetricFamily
@@ -137,7 +134,6 @@ def _stored_figures() -> list[Figure]:
 
 
 def site_figures(now: datetime) -> list[Figure]:
-    """All of them, at one time."""
     return [*_work(now), *_hits(), *_money(), *_audit(now), _undelivered(now)]
 
 
@@ -154,12 +150,19 @@ def _work(now: datetime) -> Iterator[Figure]:
     }
     yield Figure("assay_jobs", "Unfinished jobs.", ("queue", "state"), states)
     oldest: Values = {(each.queue,): each.oldest_seconds for each in queues}
-    text = "The longest that a job waits which could begin."
-    yield Figure("assay_job_oldest_seconds", text, ("queue",), oldest)
+    yield Figure(
+        "assay_job_oldest_seconds",
+        "The longest that a job waits which could begin.",
+        ("queue",),
+        oldest,
+    )
     failed: Values = {(each.queue,): float(each.n_failed) for each in queues}
     yield Figure("assay_jobs_failed", "Jobs that failed within a day.", ("queue",), failed)
-    text = "1 where what happens by time is five minutes late."
-    yield _single("assay_background_work_late", text, float(is_late(now)))
+    yield _single(
+        "assay_background_work_late",
+        "1 where what happens by time is five minutes late.",
+        float(is_late(now)),
+    )
 
 
 def _hits() -> Iterator[Figure]:
@@ -175,17 +178,28 @@ def _money() -> Iterator[Figure]:
     money = totals()
     balances: Values = {(kind,): float(amount) for kind, amount in money.balances_usd.items()}
     yield Figure("assay_balance_usd", "What accounts of a kind hold.", ("account",), balances)
-    text = "Rewards and bonuses that workers were paid."
-    yield _single("assay_earned_usd", text, float(money.earned_usd), is_counter=True)
-    text = "Earnings that left the marketplace."
-    yield _single("assay_paid_out_usd", text, float(money.paid_out_usd), is_counter=True)
+    yield _single(
+        "assay_earned_usd",
+        "Rewards and bonuses that workers were paid.",
+        float(money.earned_usd),
+        is_counter=True,
+    )
+    yield _single(
+        "assay_paid_out_usd",
+        "Earnings that left the marketplace.",
+        float(money.paid_out_usd),
+        is_counter=True,
+    )
 
 
 def _audit(now: datetime) -> Iterator[Figure]:
-    """Nothing where there was no audit yet, rather than a balance that nobody looked at."""
+    # Nothing where there was no audit yet, rather than a balance that nobody looked at.
     if latest := LedgerAudit.objects.order_by("pk").last():
-        text = "What the latest audit found wrong in the ledger."
-        yield _single("assay_ledger_problems", text, float(latest.n_problems))
+        yield _single(
+            "assay_ledger_problems",
+            "What the latest audit found wrong in the ledger.",
+            float(latest.n_problems),
+        )
         age_seconds = (now - latest.created_at).total_seconds()
         yield _single("assay_ledger_audit_age_seconds", "Since that audit.", age_seconds)
 
@@ -200,8 +214,12 @@ def _undelivered(now: datetime) -> Figure:
             ("given up", each.n_given_up),
         )
     }
-    text = "Notifications and mail that were not delivered; given up within a week."
-    return Figure("assay_undelivered", text, ("transport", "state"), values)
+    return Figure(
+        "assay_undelivered",
+        "Notifications and mail that were not delivered; given up within a week.",
+        ("transport", "state"),
+        values,
+    )
 
 
 def _single(name: str, text: str, value: float, *, is_counter: bool = False) -> Figure:

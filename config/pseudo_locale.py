@@ -15,7 +15,6 @@ KEPT = re.compile(r"(<[^>]*>|%\(\w+\)[-+#0 .,\d]*[a-z]|%[sd%]|\{\w*(?:[.!:][^{}]
 
 
 def accent(message: str) -> str:
-    """Return the message as the pseudo-locale shows it; empty messages stay empty."""
     if not message.strip():
         return message
     parts = KEPT.split(message)
@@ -24,13 +23,11 @@ def accent(message: str) -> str:
 
 
 def install_pseudo_locale() -> None:
-    """Let Django's gettext functions return accented texts from now on."""
     for name in ("gettext", "ngettext", "pgettext", "npgettext"):
         setattr(_trans, name, _accented(getattr(trans_real, name)))
 
 
 def remove_pseudo_locale() -> None:
-    """Let Django's gettext functions return translations again."""
     for name in ("gettext", "ngettext", "pgettext", "npgettext"):
         setattr(_trans, name, getattr(trans_real, name))
 

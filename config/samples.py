@@ -11,12 +11,14 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import F
+from django.utils.text import slugify
 
-from accounts.enrolment import create_user
+from accounts.enrolment import create_user, set_password
 from accounts.exceptions import NameTaken
-from accounts.models import User
+from accounts.models import Team, User
 from accounts.roles import Role
-from annotation.access import set_study_role
+from accounts.teams import create_team, set_role
+from annotation.access import give_to_team, set_study_role
 from annotation.exceptions import FolderUnusable
 from annotation.imports import import_study
 from annotation.models import Study, Submission
@@ -31,9 +33,15 @@ from annotation.study_files import (
     file_names,
     study_download,
 )
-from hits.connections import enrol_requester
+from config.environment import (
+    PATH,
+    add_setting,
+)
+from hits.connections import enrol_requester, enrol_worker
 from hits.crowd.replay import ReplayResult, crowd_names, replay_group
 from hits.crowd.simulated import SimulatedAnswers
+from hits.endpoints import AccessKey, connect, translated_errors
+from hits.exceptions import MarketplaceRefused
 from hits.loop import Marketplace, run_loop, served_site
 from hits.models import Batch
 from metrics.study_scores import named_scorer, score_study
@@ -42,6 +50,71 @@ from presentation.progress import Reporter, without_bars
 from replications.published_data import import_published, read_golden_answers
 from validation.datasheet import whole_report
 from validation.study_report import REPORT_FILES
+
+RESEARCHER, WORKER, REQUESTER = "researcher", "worker", "Sample lab"
+TEAM, ANALYST = "Sample team", "analyst"
+TEST_FUNDS_USD = Decimal(1000)
+
+
+def prepare_accounts(site_url: str, password: str) -> User:
+    researcher, _ = User.objects.get_or_create(username=RESEARCHER)
+    if not User.objects.filter(username=WORKER).exists():
+        enrol_worker(site_url=site_url, username=WORKER, password=password)
+    for user in (researcher, User.objects.get(username=WORKER)):
+        set_password(user=user, password=password)
+    return researcher
+
+
+def prepare_team(*, owner: User, password: str) -> Team:
+    team = Team.objects.filter(slug=slugify(TEAM)).first() or create_team(name=TEAM, owner=owner)
+    analyst, _ = User.objects.get_or_create(username=ANALYST)
+    set_password(user=analyst, password=password)
+    if not team.memberships.filter(user=analyst).exists():
+        set_role(team=team, user=analyst, role=Role.ANALYST, actor=None)
+    return team
+
+
+def prepare_key(site_url: str, path: Path = PATH) -> AccessKey:
+    """The key in the settings, or a new one, which is added to .env.
+
+    A new one is made where there is none, or where the database that knew it is gone.
+    """
+    key = AccessKey(settings.MARKETPLACE_ACCESS_KEY_ID, settings.MARKETPLACE_SECRET_ACCESS_KEY)
+    if not (key.access_key_id and key.secret_access_key and _opens(Marketplace(site_url, key))):
+        key = enrol_requester(site_url=site_url, name=REQUESTER, test_funds_usd=TEST_FUNDS_USD)
+        add_setting("MARKETPLACE_ACCESS_KEY_ID", key.access_key_id, path)
+        add_setting("MARKETPLACE_SECRET_ACCESS_KEY", key.secret_access_key, path)
+    return key
+
+
+def prepare_samples(
+    *, marketplace: Marketplace, password: str, reporter: Reporter = without_bars
+) -> list[Study]:
+    """Accounts, a team, and its three sample studies, of which a crowd answered the first two."""
+    researcher = prepare_accounts(marketplace.site_url, password)
+    studies = load_sample_studies(researcher)
+    crowd = Crowd(n_left_free=1)
+    work_on_samples(studies=studies, marketplace=marketplace, crowd=crowd, reporter=reporter)
+    studies.append(load_sample_answers(researcher, reporter))
+    team = prepare_team(owner=researcher, password=password)
+    for study in studies:
+        study.refresh_from_db(fields=["team"])
+        if study.team is None:
+            give_to_team(study=study, team=team, actor=None)
+    return studies
+
+
+def _opens(marketplace: Marketplace) -> bool:
+    client = connect(key=marketplace.key, endpoint_url=marketplace.endpoint_url)
+    try:
+        with translated_errors():
+            client.get_account_balance()
+    except MarketplaceRefused as refused:
+        if refused.has_code("UnrecognizedClientException"):
+            return False
+        raise
+    return True
+
 
 FOLDER: Path = settings.BASE_DIR / "samples"
 REWARD_USD = Decimal("0.12")
@@ -71,7 +144,6 @@ class Crowd:
 
 
 def load_sample_studies(owner: AbstractBaseUser | None = None) -> list[Study]:
-    """Import both samples; again changes nothing."""
     responses, alternatives = FOLDER / "responses.csv", FOLDER / "alternatives.jsonl"
     rating = import_study(
         draft=read_responses(responses, QUESTIONS),
@@ -116,7 +188,7 @@ def sample_metrics() -> tuple[str, ...]:
 
 
 def _show_the_golden_answer(study: Study) -> None:
-    """Annotators are asked how near an answer comes to it; by default it is not shown."""
+    # Annotators are asked how near an answer comes to it; by default it is not shown.
     if newest_version(study) is None:
         document = current_document(study)
         display = replace(document.display, reference=True)
@@ -130,7 +202,6 @@ def work_on_samples(
     crowd: Crowd,
     reporter: Reporter = without_bars,
 ) -> None:
-    """Publish the studies, let a simulated crowd work on them, collect, approve, score."""
     for study in studies:
         run_loop(
             study=study,
@@ -148,7 +219,7 @@ def work_on_samples(
 
 
 def _keep_simulated_times(study: Study) -> None:
-    """The crowd submits at once what its model took a while for; pages show the model's time."""
+    # The crowd submits at once what its model took a while for; pages show the model's time.
     timed = Submission.objects.of(study).exclude(active_seconds=None)
     timed.update(seconds=F("active_seconds"))
 
@@ -166,8 +237,6 @@ def _work(batch: Batch, site_url: str, crowd: Crowd, reporter: Reporter) -> Repl
 
 @dataclass(frozen=True)
 class Demonstration:
-    """The studies that went through the loop, and the files written of them."""
-
     studies: tuple[Study, ...]
     files: tuple[Path, ...]
 
@@ -212,7 +281,7 @@ def write_report(study: Study, folder: Path) -> Path:
 
 
 PASSWORD_BYTES = 12
-# Of which reading is left: all of a study but what its team alone sees (accounts/read_only.py).
+# Of which reading is left: all of a study but what its team alone sees (accounts/second_factor.py).
 ROLE = Role.RESEARCHER
 
 

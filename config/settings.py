@@ -13,7 +13,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config import variables
-from config.logs import logging_settings
+from config.middleware import logging_settings
 from config.variables import (
     encryption_keys,
     is_own_machine,
@@ -100,7 +100,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "config.logs.RequestLog",
+    "config.middleware.RequestLog",
     "config.metrics.RequestCounts",
     "marketplace.api.root.answer_at_root",
     "console.api.errors.answer_in_json",
@@ -114,7 +114,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "config.middleware.end_idle_sessions",
-    "accounts.read_only.keep_read_only",
+    "accounts.second_factor.keep_read_only",
     "allauth.account.middleware.AccountMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -232,9 +232,9 @@ LOGOUT_REDIRECT_URL = "console:login"
 
 ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
 ACCOUNT_FORMS = {
-    "login": "accounts.forms.SignInForm",
-    "change_password": "accounts.forms.NewPasswordForm",
-    "reset_password": "accounts.forms.ResetPasswordForm",
+    "login": "accounts.adapter.SignInForm",
+    "change_password": "accounts.adapter.NewPasswordForm",
+    "reset_password": "accounts.adapter.ResetPasswordForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]

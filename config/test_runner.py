@@ -11,6 +11,5 @@ class PytestRunner:
         self.options += ["-v"] if verbosity > 1 else []
 
     def run_tests(self, test_labels: list[str], **kwargs: Any) -> int:
-        """Run the tests of these paths, or all, and return pytest's exit code."""
         command = [sys.executable, "-m", "pytest", *self.options, *test_labels]
         return subprocess.run(command, check=False).returncode

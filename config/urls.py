@@ -1,5 +1,3 @@
-"""The apps of the site and their addresses."""
-
 from django.urls import URLPattern, URLResolver, include, path
 
 from lazy_views import LazyPackage

@@ -48,7 +48,6 @@ def number(name: str, default: float, *, least: float = 0) -> float:
 
 
 def natural_number(name: str, default: int) -> int:
-    """A whole number from 0 up."""
     value = number(name, default)
     if value != int(value):
         raise ImproperlyConfigured(f"{name} is '{os.environ[name]}'; it must be a whole number.")
@@ -66,7 +65,6 @@ def boolean(name: str, *, default: bool) -> bool:
 
 
 def header(name: str) -> str | None:
-    """The name of an HTTP header; None where none is set."""
     text = os.environ.get(name, "").strip()
     if text and not HEADER.fullmatch(text):
         raise ImproperlyConfigured(
@@ -76,7 +74,6 @@ def header(name: str) -> str | None:
 
 
 def host_names(name: str) -> list[str]:
-    """Host names with commas between, in lower case; none where none is set."""
     names = [each.strip().lower() for each in os.environ.get(name, "").split(",") if each.strip()]
     for each in names:
         if not HOST_NAME.fullmatch(each):
@@ -103,8 +100,9 @@ def url_settings(name: str, what: str, example: str, read: Callable[[], Any]) ->
             warnings.simplefilter("ignore")  # which print the value
             return dict(read())
     except (ValueError, ImproperlyConfigured):
-        message = f"{name} is not the address of {what}, such as {example}."
-        raise ImproperlyConfigured(message) from None
+        raise ImproperlyConfigured(
+            f"{name} is not the address of {what}, such as {example}."
+        ) from None
 
 
 POOL_WAIT_SECONDS = 10
@@ -115,7 +113,6 @@ SMALLEST_POOL = 2
 
 
 def sqlite_settings() -> dict[str, Any]:
-    """What Django's settings of the database have beside its file."""
     return {
         # Readers never wait for the writer, and a writer waits its turn instead of failing.
         "OPTIONS": {
@@ -174,15 +171,13 @@ S3 = "storages.backends.s3.S3Storage"
 
 
 def object_storage(url: str, endpoint_url: str, folder: Path) -> dict[str, Any]:
-    """Django's settings of the storage that OBJECTS_URL names; without one, of the folder.
-
-    Keys of a bucket are where boto3 looks for them, such as AWS_ACCESS_KEY_ID.
-    """
     parts = urlsplit(url)
     if not url or (parts.scheme == "file" and parts.path and not parts.netloc):
         location = Path(parts.path) if url else folder
-        backend = "work.contents.SyncedFolder"
-        return {"BACKEND": backend, "OPTIONS": {"location": str(location), **OF_ITS_USER}}
+        return {
+            "BACKEND": "work.contents.SyncedFolder",
+            "OPTIONS": {"location": str(location), **OF_ITS_USER},
+        }
     if parts.scheme != "s3" or not parts.netloc or parts.query or "@" in parts.netloc:
         # Without the value, which may hold a password.
         raise ImproperlyConfigured(
@@ -222,7 +217,6 @@ def is_own_machine(*, debug: bool, site_url: str, allowed_hosts: Sequence[str]) 
 
 
 def signing_keys(key: str, former_keys: str, *, own_machine: bool) -> tuple[str, list[str]]:
-    """SECRET_KEY and SECRET_KEY_FALLBACKS, from what the environment says."""
     key, fallbacks = key.strip(), _listed(former_keys)
     if own_machine:
         return key or DEVELOPMENT_KEY, fallbacks or ([] if key else [FORMER_DEVELOPMENT_KEY])
@@ -241,7 +235,6 @@ def signing_keys(key: str, former_keys: str, *, own_machine: bool) -> tuple[str,
 
 
 def encryption_keys(keys: str, *, own_machine: bool) -> list[str]:
-    """ENCRYPTION_KEYS; the first encrypts."""
     listed = _listed(keys)
     for key in listed:
         if not _is_encryption_key(key):

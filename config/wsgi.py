@@ -1,5 +1,3 @@
-"""The site as a WSGI application."""
-
 import gc
 import os
 

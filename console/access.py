@@ -1,5 +1,3 @@
-"""Who asks for a page or an address of the API, and what they may do there."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,7 +14,6 @@ from accounts.teams import permissions_in_team
 
 
 def person(request: HttpRequest) -> User:
-    """Who is asking; pages are for people who signed in."""
     return cast(User, request.user)
 
 
@@ -29,8 +26,8 @@ def within_scopes(
 
 
 def require_permission(request: HttpRequest, roles: Sequence[Role], permission: Permission) -> None:
-    """403 where the roles, or a token's scopes, are too small; otherwise what they allow is on the
-    request from then on, for the page's buttons."""
+    # 403 where the roles, or a token's scopes, are too small; otherwise what they allow is on the
+    # request from then on, for the page's buttons.
     permissions = within_scopes(request, permissions_of(*roles))
     if permission not in permissions:
         raise PermissionDenied(refusal_of(roles, permission))
@@ -38,7 +35,6 @@ def require_permission(request: HttpRequest, roles: Sequence[Role], permission: 
 
 
 def refusal_of(roles: Sequence[Role], permission: Permission) -> str:
-    """What to say to somebody whose roles, or whose token's scopes, do not reach."""
     if permission in permissions_of(*roles):
         return _("The token's scopes do not allow this.")
     return _("Your role here is {roles}. It does not allow this; a manager can change it.").format(
@@ -63,7 +59,6 @@ def team_for(
 
 
 def page_permissions(request: HttpRequest) -> frozenset[Permission]:
-    """What the person may do in the study that `study_for` looked up."""
     return cast("frozenset[Permission]", request.permissions)  # type: ignore[attr-defined]
 
 
@@ -72,11 +67,9 @@ def may(request: HttpRequest, permission: Permission) -> bool:
 
 
 def may_of(request: HttpRequest) -> dict[str, bool]:
-    """What the person may do, by name, for templates."""
     return {permission.value: True for permission in page_permissions(request)}
 
 
 def require_spending(request: HttpRequest) -> None:
-    """403 if the person may not spend in what was read last."""
     if not may(request, Permission.SPEND):
         raise PermissionDenied(_("Your role does not allow spending; a manager can change it."))

@@ -32,7 +32,6 @@ class Axis:
     is_share: bool = False
 
     def x(self, value: float) -> str:
-        """Where a value lies; one beyond the scale at its end."""
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return f"{MARGIN + (100 - 2 * MARGIN) * share:.2f}%"
 
@@ -46,7 +45,6 @@ class Axis:
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Values at even distances, with where they lie."""
         values = [
             self.low + (self.high - self.low) * at / self.steps for at in range(self.steps + 1)
         ]
@@ -54,12 +52,10 @@ class Axis:
 
     @property
     def labels(self) -> list[str]:
-        """What stands at the ticks."""
         values = [value for value, _x in self.ticks]
         return [percent(one) if self.is_share else minus(f"{one:g}") for one in values]
 
     def span(self, value: float | None, low: float | None, high: float | None) -> Span | None:
-        """The value and its interval on the scale; None where there is no value."""
         if value is None or not isfinite(value):
             return None
         limits = (low, high) if low is not None and high is not None else (value, value)
@@ -68,8 +64,6 @@ class Axis:
 
 @dataclass(frozen=True)
 class Span:
-    """Where a value and the ends of its interval lie."""
-
     value: str
     low: str
     high: str

@@ -11,14 +11,13 @@ from django.contrib.auth import password_validation
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from accounts.forms import TokenForm
+from accounts.adapter import TokenForm
 from accounts.models import Team
 from accounts.roles import Role
 from presentation.numbers import read_usd
 
 
 def offer_choices(form: forms.BaseForm, **choices: Sequence[tuple[Any, Any]]) -> None:
-    """Let fields of a form, by their names, offer these choices."""
     for name, offered in choices.items():
         field = form.fields[name]
         assert isinstance(field, forms.ChoiceField)
@@ -26,7 +25,6 @@ def offer_choices(form: forms.BaseForm, **choices: Sequence[tuple[Any, Any]]) ->
 
 
 def problems_of(form: forms.BaseForm) -> str:
-    """All that a form refuses, as sentences."""
     return " ".join(str(error) for errors in form.errors.values() for error in errors)
 
 
@@ -38,8 +36,6 @@ class PlainForm(forms.Form):
 
 
 class UsdField(forms.DecimalField):
-    """US dollars and cents in plain digits, never below nothing."""
-
     def __init__(self, **options: Any) -> None:
         usual: dict[str, Any] = {"min_value": Decimal(0), "max_digits": 8, "decimal_places": 2}
         super().__init__(**usual | options)
@@ -56,14 +52,10 @@ class UsdField(forms.DecimalField):
 
 
 class NewTeamForm(forms.Form):
-    """A name."""
-
     name = forms.CharField(label=_("Name of the team"), max_length=80)
 
 
 class WageFloorForm(forms.ModelForm[Team]):
-    """The least pay an hour."""
-
     class Meta:
         model = Team
         fields = ["wage_floor_usd"]
@@ -73,8 +65,6 @@ class WageFloorForm(forms.ModelForm[Team]):
 
 
 class RoleForm(forms.Form):
-    """A role, of those that somebody may give."""
-
     role = forms.ChoiceField(label=_("Role"))
 
     def __init__(self, *args: Any, roles: Sequence[Role], **kwargs: Any) -> None:
@@ -89,8 +79,6 @@ class RoleForm(forms.Form):
 
 
 class TeamTokenForm(RoleForm, TokenForm):
-    """What a team's token is called, in which role it acts, what for, and for how long."""
-
     field_order = ["name", "role", "days", "scopes"]
 
     def __init__(self, *args: Any, roles: Sequence[Role], **kwargs: Any) -> None:
@@ -98,13 +86,10 @@ class TeamTokenForm(RoleForm, TokenForm):
 
     @property
     def values(self) -> dict[str, Any]:
-        """What was filled in, once it is valid."""
         return super().values | {"role": self.choice}
 
 
 class InvitationForm(RoleForm):
-    """Whom to invite, and as what."""
-
     email = forms.EmailField(
         label=_("E-mail address"), widget=forms.EmailInput(attrs={"autocomplete": "off"})
     )
@@ -115,8 +100,6 @@ class InvitationForm(RoleForm):
 
 
 class NewAccountForm(forms.Form):
-    """A name and a password, for somebody who was invited."""
-
     username = forms.CharField(
         label=_("Username"),
         max_length=150,
@@ -131,8 +114,6 @@ class NewAccountForm(forms.Form):
 
 
 class AuditLogForm(forms.Form):
-    """Which entries of the audit log."""
-
     action = forms.ChoiceField(label=_("Action"), required=False)
     person = forms.ChoiceField(label=_("Person"), required=False)
 

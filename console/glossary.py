@@ -10,8 +10,6 @@ from django.utils.translation import gettext_lazy as _
 
 @dataclass(frozen=True)
 class Term:
-    """A term as it is written, in one sentence, with where to read on."""
-
     title: str | Promise
     meaning: str | Promise
     reference: str
@@ -182,5 +180,4 @@ LEVEL_TITLES: dict[str, str | Promise] = {
 
 
 def code_name(code: object) -> str:
-    """A code in words; one without an entry as it is, with spaces."""
     return str(CODE_NAMES.get(str(code), str(code).replace("_", " ")))

@@ -1,8 +1,6 @@
-"""The jobs of the console."""
-
 from django.utils.translation import gettext as _, gettext_lazy
 
-from console.api.idempotency import delete_old_answers
+from console.api.operations import delete_old_answers
 from work.execution import RunningJob
 from work.registry import MARKETPLACE, register
 
@@ -14,5 +12,4 @@ from work.registry import MARKETPLACE, register
     every_seconds=3600,
 )
 def delete_stored_answers(running: RunningJob) -> str:
-    """Forget answers under idempotency keys after their day."""
     return _("Answers deleted: {n}.").format(n=delete_old_answers())

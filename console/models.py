@@ -1,5 +1,3 @@
-"""What pages and the API remember."""
-
 from __future__ import annotations
 
 from django.conf import settings
@@ -7,8 +5,6 @@ from django.db import models
 
 
 class PagePreferences(models.Model):
-    """How a person wants the pages to behave."""
-
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="page_preferences"
     )

@@ -18,7 +18,6 @@ from work.models import Job
 
 
 def app_modules(name: str) -> list[ModuleType]:
-    """The modules of that name in all apps that have one, in the order of the apps."""
     configs = apps.get_app_configs()
     return [
         import_module(f"{config.name}.{name}")
@@ -46,8 +45,6 @@ SIGNS = {DONE: "✓", ACTIVE: "◐", NEEDS_YOU: "!", LATER: "○"}
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage: its page, how it stands, and a few words about it."""
-
     name: str
     title: str
     url: str

@@ -14,7 +14,6 @@ ROWS_A_PAGE = 50
 
 
 def sort_key(request: HttpRequest, columns: Sequence[str], default: str) -> str:
-    """The column to sort by as the address names it, with a minus for descending."""
     key = request.GET.get("sort", default)
     return key if key.removeprefix("-") in columns else default
 
@@ -25,7 +24,6 @@ def search_words(request: HttpRequest) -> str:
 
 
 def page_of(request: HttpRequest, rows: Any) -> Page[Any]:
-    """The page of rows the address names; one that is not there is the nearest that is."""
     return Paginator(rows, ROWS_A_PAGE).get_page(request.GET.get("page"))
 
 

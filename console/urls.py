@@ -1,5 +1,3 @@
-"""The addresses of the site and of its API, which apps declare in `pages.urls` and `api.urls`."""
-
 from django.urls import URLPattern, URLResolver, include, path
 from rest_framework.urlpatterns import format_suffix_patterns
 

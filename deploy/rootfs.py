@@ -64,13 +64,11 @@ class Container:
     command: list[str] = field(default_factory=lambda: ["bash"])
 
     def run(self, command: Sequence[str], **more: str) -> int:
-        """Run a command in it, and everything that it leaves behind ends with it."""
         return subprocess.run(self.words(command, more), check=False).returncode
 
     def words(
         self, command: Sequence[str], more: Mapping[str, str], volumes: Sequence[str] = ()
     ) -> list[str]:
-        """What runs a command in it; with volumes, only they can be written to."""
         pip, paths = pip_settings()
         mounts = [path for path in (*NETWORK, *paths) if self._mount_point(path)]
         proxies = {name: value for name, value in os.environ.items() if PROXIES.match(name)}
@@ -92,7 +90,6 @@ class Container:
         return "/"
 
     def _mount_point(self, path: str) -> bool:
-        """Make the place where a file or folder of this machine is seen; not if there is none."""
         here, there = Path(path), self.root / path.lstrip("/")
         if here.is_dir():
             there.mkdir(parents=True, exist_ok=True)
@@ -133,8 +130,6 @@ def pip_settings() -> tuple[dict[str, str], list[str]]:
 
 
 class Build:
-    """The stages of the Dockerfile, one instruction after the other."""
-
     def __init__(self, folder: Path, arguments: Mapping[str, str]) -> None:
         self.folder, self.given = folder, arguments
         self.stages: dict[str, Container] = {}

@@ -49,14 +49,12 @@ class Number:
 
     @property
     def missing(self) -> str:
-        """Why the value is undefined or, of a defined one, why it has no limits."""
         if self.value is None:
             return self.reason
         return self.no_interval if self.low is None or self.high is None else ""
 
     @property
     def text(self) -> str:
-        """With its interval, or a dash."""
         if self.value is None:
             return DASH
         text = self._round(self.value)
@@ -65,7 +63,7 @@ class Number:
         return f"{text} [{self._round(self.low)}, {self._round(self.high)}]"
 
     def _round(self, value: float) -> str:
-        """Zero has no sign."""
+        # Zero has no sign.
         text = f"{value:{'+' if self.is_signed else ''},.{self.decimals}f}"
         return text.lstrip("+-") if not text.strip("+-0.,") else text
 
@@ -84,7 +82,6 @@ class P:
 
     @property
     def missing(self) -> str:
-        """Why it is undefined."""
         return self.reason if self.value is None else ""
 
     @property
@@ -101,8 +98,6 @@ def _clear_nan(cell: Number | P, *names: str) -> None:
 
 
 class Estimate(Protocol):
-    """Confidence limits; None or NaN is undefined, with the reason."""
-
     @property
     def ci_low(self) -> float | None: ...
     @property
@@ -122,8 +117,6 @@ def add_interval(
 
 @dataclass(frozen=True)
 class Shortened:
-    """A text that is displayed short; CSV and JSON files contain the `whole`."""
-
     text: str
     whole: str
 
@@ -145,7 +138,6 @@ class Column:
 
     @property
     def full_title(self) -> str:
-        """With the shared title before its own."""
         return f"{self.group}: {self.title}" if self.group else self.title
 
 
@@ -155,8 +147,6 @@ INTERVAL = " ["
 
 @dataclass(frozen=True)
 class DisplayedCell:
-    """A cell as a page shows it."""
-
     column: Column
     text: str
     letter: str = ""
@@ -166,12 +156,10 @@ class DisplayedCell:
 
     @property
     def value(self) -> str:
-        """A number without its interval."""
         return self.text.partition(INTERVAL)[0] if self.column.is_number else self.text
 
     @property
     def interval(self) -> str:
-        """A number's interval, which a narrow column has below the number."""
         _value, begins, rest = self.text.partition(INTERVAL)
         return f"[{rest}" if begins and self.column.is_number else ""
 
@@ -213,8 +201,6 @@ class Table:
         return {reason: name_letter(number) for number, reason in enumerate(reasons)}
 
     def reasons(self, *, is_defined: bool) -> list[str]:
-        """By its letter, each reason why a defined number has no interval, or why one is
-        undefined."""
         of = {
             cell.missing
             for row in self.rows
@@ -225,7 +211,6 @@ class Table:
 
     @property
     def cells(self) -> Iterator[list[DisplayedCell]]:
-        """The rows, each cell as it is shown."""
         for row in self.rows:
             yield [
                 _displayed(self, column, cell, is_header=number < self.n_headers)
@@ -243,7 +228,6 @@ class Table:
 
     @property
     def full_note(self) -> str:
-        """The text under the table: its note, and by letter why numbers are undefined."""
         parts = [self.note]
         if reasons := self.reasons(is_defined=False):
             parts.append(_("– undefined; %(reasons)s.") % {"reasons": "; ".join(reasons)})
@@ -261,7 +245,6 @@ class Table:
         return f"{text} {self.note}" if self.note else text
 
     def letter(self, cell: Cell) -> str:
-        """The letter of the reason why a cell is undefined, or has no interval."""
         return self.letters.get(cell.missing, "") if isinstance(cell, Number | P) else ""
 
     @property
@@ -276,14 +259,12 @@ class Table:
         return groups if any(title for title, _size in groups) else []
 
     def records(self) -> list[dict[str, Any]]:
-        """The rows with full precision; limits of intervals are columns of their own."""
         fields = self._fields()
         return [
             {title: content(row[number]) for title, number, content in fields} for row in self.rows
         ]
 
     def _fields(self) -> list[Field]:
-        """The fields of each column; columns with the same title are numbered."""
         with_interval = {
             number for row in self.rows for number, cell in enumerate(row) if _has_interval(cell)
         }
@@ -377,7 +358,6 @@ def _displayed(table: Table, column: Column, cell: Cell, *, is_header: bool) -> 
 
 
 def cell_text(cell: Cell) -> str:
-    """A cell as it is shown."""
     if isinstance(cell, Number | P | Shortened):
         return cell.text
     return f"{cell:,}" if isinstance(cell, int) else cell
@@ -394,7 +374,6 @@ def _has_interval(cell: Cell) -> bool:
 
 
 def _missing(cell: Cell) -> str:
-    """Why a number is undefined, or has no interval."""
     return _(cell.missing) if isinstance(cell, Number | P) and cell.missing else ""
 
 
@@ -407,6 +386,5 @@ def _high(cell: Cell) -> float | None:
 
 
 def name_letter(number: int) -> str:
-    """The letter of a reason: a, b to z, then aa."""
     over, rest = divmod(number, len(ascii_lowercase))
     return (ascii_lowercase[over - 1] if over else "") + ascii_lowercase[rest]

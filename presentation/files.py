@@ -26,7 +26,6 @@ def write_whole(path: Path, content: str | Iterable[str | bytes]) -> None:
 
 
 def require_writable(path: Path) -> None:
-    """Refuse what `write_whole` could not write, before there is anything to lose."""
     try:
         if path.is_dir():
             raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
@@ -39,7 +38,7 @@ def require_writable(path: Path) -> None:
 
 
 def plain_file(path: Path) -> Path:
-    """The path of what can be read more than once, or OSError: nobody may write into a pipe."""
+    # The path of what can be read more than once, or OSError: nobody may write into a pipe.
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(ESPIPE, "it is a pipe or a device; write it to a file first", str(path))
     return path

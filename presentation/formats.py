@@ -1,5 +1,3 @@
-"""Reports as files in a folder."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -47,7 +45,6 @@ def _json_files(document: Document) -> Files:
 
 
 def _long_tables(document: Document) -> Files:
-    """Those a paper only names, as CSV."""
     return {
         f"tables/{table.name}.csv": table_csv(table).encode()
         for table in document.tables
@@ -56,7 +53,6 @@ def _long_tables(document: Document) -> Files:
 
 
 def _pictures(document: Document, form: Form) -> Files:
-    """Each figure as a file of its own, in the light look."""
     return {f"figures/{f.name}.{form}": rendered(themed(f.chart), form) for f in document.figures}
 
 
@@ -77,7 +73,6 @@ def make_folder(folder: Path) -> None:
 
 
 def write_files(files: Mapping[str, bytes], folder: Path) -> list[Path]:
-    """Write the files into a folder, which is made where it is not there; return their paths."""
     paths = []
     for name, content in files.items():
         path = folder / name

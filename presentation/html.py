@@ -54,14 +54,12 @@ def _rounded(number: re.Match[str]) -> str:
 
 @register.filter
 def table_address(table: Table) -> str:
-    """A table with full precision, as a compressed file within the file."""
     content = gzip.compress(table_csv(table).encode(), mtime=0)
     return f"data:application/gzip;base64,{b64encode(content).decode()}"
 
 
 @register.filter
 def data_address(figure: Figure) -> str:
-    """The rows of a figure, as a file within the file."""
     import pandas as pd
 
     csv = frame_csv(pd.DataFrame(list(figure.rows))).encode()

@@ -71,7 +71,6 @@ PREAMBLE = r"""\documentclass[10pt]{article}
 
 
 def document_latex(document: Document, *, tables: str = "tables", pictures: str = "figures") -> str:
-    """A file that compiles by itself, with its tables and figures in those folders."""
     lines = [PREAMBLE, rf"\title{{{escape_latex(document.title)}}}", r"\date{}"]
     lines += [r"\begin{document}", r"\maketitle"]
     if document.answer:
@@ -112,7 +111,6 @@ def _figure(figure: Figure, pictures: str) -> str:
 
 
 def table_latex(table: Table) -> str:
-    """The table as a float no wider than the line, or over pages where it is long."""
     return _long(table) if len(table.rows) > LONG else _float(table)
 
 
@@ -172,7 +170,6 @@ def _alignment(table: Table) -> str:
 
 
 def _breaking(table: Table) -> str:
-    """Columns of equal width that break their lines; code, which is long, shares half the line."""
     codes = sum(column.is_code for column in table.columns)
     plain = len(table.columns) - codes
     parts = {True: rf".5\linewidth/{codes}", False: rf".5\linewidth/{plain}"}
@@ -218,17 +215,15 @@ def _cell(table: Table, cell: Cell) -> str:
 
 
 def _guarded(text: str) -> str:
-    """A bracket or star at the start of a row would be read as an option of what ends the last."""
+    # A bracket or star at the start of a row would be read as an option of what ends the last.
     return rf"{{}}{text}" if text[:1] in ("[", "*") else text
 
 
 def escape_breakable(text: str) -> str:
-    """Escaped, with points to break the line in what has no spaces."""
     return re.sub(r"(\\textbar\{\}|\\_|:|/|,)", r"\1\\allowbreak{}", escape_latex(text))
 
 
 def escape_latex(text: str) -> str:
-    """Text that LaTeX sets as it is; a character without a glyph as its number."""
     return "".join(map(_escape, " ".join(text.split())))
 
 

@@ -16,7 +16,6 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def format_number(value: float | None, digits: int = 3) -> str:
-    """Rounded, without a minus before zero."""
     if value is None or isnan(value):
         return DASH
     text = f"{value:.{digits}f}"
@@ -24,17 +23,14 @@ def format_number(value: float | None, digits: int = 3) -> str:
 
 
 def format_interval(low: float | None, high: float | None) -> str:
-    """`[0.123, 0.456]`; empty if there is no interval."""
     return "" if low is None or high is None else f"[{format_number(low)}, {format_number(high)}]"
 
 
 def format_estimate(value: float | None, low: float | None, high: float | None) -> str:
-    """A value with its interval, within a sentence."""
     return f"{format_number(value)} {format_interval(low, high)}".strip()
 
 
 def format_percent(share: float | None) -> str:
-    """`12 %` of a share."""
     return DASH if share is None or isnan(share) else f"{100 * share:.0f} %"
 
 
@@ -42,14 +38,12 @@ MOST_LISTED = 3
 
 
 def join_names(names: Sequence[str]) -> str:
-    """a, b and c."""
     if len(names) < 2:
         return "".join(names)
     return _("%(names)s and %(last)s") % {"names": ", ".join(names[:-1]), "last": names[-1]}
 
 
 def shorten_names(names: Sequence[str]) -> str:
-    """a, b and c; of more than three the first two, and how many others there are."""
     rest = len(names) - MOST_LISTED + 1
     if rest < 2:
         return join_names(list(names))
@@ -76,8 +70,7 @@ def read_usd(text: str) -> Decimal:
         )
     amount_usd = Decimal(match[1])
     if amount_usd > LARGEST_USD:
-        largest = f"{LARGEST_USD:,}"
-        text = _("No amount is larger than $%(largest)s.") % {"largest": largest}
+        text = _("No amount is larger than $%(largest)s.") % {"largest": f"{LARGEST_USD:,}"}
         raise InvalidValue(text, code="too_large")
     return amount_usd
 

@@ -22,7 +22,6 @@ from presentation.spreadsheets import frame_csv
 
 
 def document_json(document: Document) -> str:
-    """What the report is about, every record, and the tables as they are shown."""
     tables = {
         table.name: {"caption": table.caption, "rows": table.records()} for table in document.tables
     }
@@ -32,7 +31,6 @@ def document_json(document: Document) -> str:
 
 
 def records_csv(records: list[Mapping[str, Any]]) -> str:
-    """A row a record; what a record holds several of is JSON in one cell."""
     import pandas as pd
 
     rows = [{name: _cell(value) for name, value in record.items()} for record in records]
@@ -40,7 +38,6 @@ def records_csv(records: list[Mapping[str, Any]]) -> str:
 
 
 def table_csv(table: Table) -> str:
-    """A table as it is shown, its numbers with full precision."""
     return records_csv(list(table.records()))
 
 
@@ -55,7 +52,6 @@ SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 
 
 def document_markdown(document: Document, pictures: str = "figures") -> str:
-    """The whole document; figures are looked for in the folder `pictures`."""
     lines = [f"# {escape_markdown(document.title)}", ""]
     if document.answer:
         lines += [f"**{escape_markdown(document.answer)}**", ""]
@@ -76,14 +72,13 @@ def _part(part: Part, pictures: str) -> str:
 
 
 def _verbatim(part: Verbatim) -> str:
-    """Fenced by more backticks than follow one another within."""
+    # Fenced by more backticks than follow one another within.
     runs = re.findall("`+", part.text)
     fence = "`" * max([3, *(len(run) + 1 for run in runs)])
     return "\n".join([f"{escape_markdown(part.caption)}:", "", fence, *part.lines, fence])
 
 
 def table_markdown(table: Table) -> str:
-    """A pipe table; where columns share a title, it stands before each of theirs."""
     titles = [column.full_title for column in table.columns]
     rules = ["---:" if column.is_number else "---" for column in table.columns]
     rows = [[_markdown_cell(table, cell) for cell in row] for row in table.rows]
@@ -105,5 +100,4 @@ def _markdown_cell(table: Table, cell: Cell) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
     return SPECIAL.sub(r"\\\1", " ".join(text.split()))

@@ -1,5 +1,3 @@
-"""Progress of long work: not reported, or as a bar on a terminal."""
-
 import sys
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
@@ -10,13 +8,11 @@ T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Passes things through, and may report how many of the total have gone by."""
-
     def __call__(self, things: Iterable[T], total: int) -> Iterable[T]: ...
 
 
+# Gives the progress to report for the work of that name.
 Reporter = Callable[[str], Progress]
-"""Gives the progress to report for the work of that name."""
 
 
 def silently(things: Iterable[T], total: int) -> Iterable[T]:

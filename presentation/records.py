@@ -30,7 +30,6 @@ def plain_values(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table, each a record for JSON."""
     rows = table.to_dict(orient="records")
     return [plain_values({str(name): value for name, value in row.items()}) for row in rows]
 

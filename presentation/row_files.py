@@ -38,12 +38,11 @@ class RowFile:
 
 
 def row_csv(file: RowFile) -> Iterator[str]:
-    """Times are in ISO 8601."""
+    # Times are in ISO 8601.
     return csv_parts(list(file.columns), _plain_rows(file))
 
 
 def row_jsonl(file: RowFile) -> Iterator[str]:
-    """An object a line; times are in ISO 8601."""
     names = list(file.columns)
     for row in _plain_rows(file):
         record = dict(zip(names, row, strict=True))
@@ -77,7 +76,6 @@ FORMS: dict[str, tuple[str, Callable[[RowFile], Iterator[str] | Iterator[bytes]]
 
 
 def _plain_rows(file: RowFile) -> Iterable[Sequence[Any]]:
-    """The rows with times as texts, where a column has any."""
     if "time" not in file.columns.values():
         return file.rows
     return (tuple(map(_plain, row)) for row in file.rows)

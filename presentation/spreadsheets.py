@@ -23,12 +23,10 @@ ROWS_A_PART = 500
 
 
 def to_cell(text: str) -> str:
-    """The text as it is written into a cell."""
     return text if _is_number(text) else csv_cells.to_cell(text)
 
 
 def from_cell(cell: str) -> str:
-    """The text that `to_cell` was given."""
     # Most cells have no apostrophe, and every cell of a file comes here.
     if "'" not in cell:
         return cell
@@ -58,7 +56,6 @@ def csv_parts(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator
 
 
 def frame_csv(frame: pd.DataFrame) -> str:
-    """A table as CSV, with its texts made safe and its numbers in full."""
     texts = {str(name): _safe(column) for name, column in frame.items() if _holds_texts(column)}
     named = {name: to_cell(str(name)) for name in frame.columns}
     text = frame.assign(**texts).rename(columns=named).to_csv(index=False, lineterminator="\n")

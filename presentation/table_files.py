@@ -1,5 +1,3 @@
-"""A table as a file, in each form that every result offers."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +14,6 @@ KINDS: dict[type, Kind] = {int: "integer", float: "number"}
 
 
 def list_rows(table: Table) -> RowFile:
-    """The table with full precision, in columns of one type."""
     records = table.records()
     names = list(records[0]) if records else [one.full_title for one in table.columns]
     columns = {name: _find_kind([one[name] for one in records]) for name in names}
@@ -36,10 +33,10 @@ def _fit(value: Any, kind: Kind) -> Any:
 
 
 def table_html(table: Table) -> str:
-    """A page that loads nothing from anywhere."""
     return document_html(Document(table.caption, [Section(table.caption, [table])]))
 
 
+# The type of each form, and its writer.
 TABLE_FORMS: dict[str, tuple[str, Callable[[Table], Content]]] = {
     "csv": (CSV, lambda table: [table_csv(table)]),
     "jsonl": (JSON_LINES, lambda table: row_jsonl(list_rows(table))),
@@ -48,11 +45,9 @@ TABLE_FORMS: dict[str, tuple[str, Callable[[Table], Content]]] = {
     "md": ("text/markdown; charset=utf-8", lambda table: [table_markdown(table)]),
     "html": ("text/html; charset=utf-8", lambda table: [table_html(table)]),
 }
-"""The type of each form, and its writer."""
 
 
 def write_table(table: Table | None, form: str) -> tuple[str, Content] | None:
-    """The type of a table's file and its content; None without a table, or for another form."""
     if table is None or form not in TABLE_FORMS:
         return None
     content_type, write = TABLE_FORMS[form]

@@ -1,5 +1,3 @@
-"""Tables and reports as text, for terminals."""
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -23,7 +21,6 @@ def printable(text: str) -> str:
 
 
 def text_report(parts: Iterable[str], notes: Iterable[str] = ()) -> str:
-    """The parts with a blank line between them, and last the notes, a line each."""
     last = "\n".join(f"Note: {note}." for note in notes)
     return printable("\n\n".join(part for part in (*parts, last) if part))
 
@@ -40,7 +37,6 @@ def estimate_line(name: str, record: Mapping[str, Any]) -> str:
 
 
 def _cell_line(cell: Cell) -> str:
-    """A cell on one line, with the reason if it is undefined or has no interval."""
     text = cell_text(cell)
     if isinstance(cell, Number | P) and cell.missing:
         missing = f"undefined: {cell.missing}"
@@ -76,7 +72,6 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
 
 
 def _lettered(cell: Cell, letters: dict[str, str]) -> str:
-    """A cell, with the letter of the reason if it is undefined or has no interval."""
     if not (isinstance(cell, Number | P) and cell.missing):
         return _clean(cell_text(cell))
     letter = letters.setdefault(cell.missing, name_letter(len(letters)))

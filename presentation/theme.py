@@ -37,8 +37,6 @@ TITLE_WIDTH = 46
 
 @dataclass(frozen=True)
 class Tokens:
-    """The colours a chart takes from the look, for light or dark."""
-
     ground: str
     text: str
     muted: str
@@ -62,12 +60,10 @@ def height_of_rows(n_rows: int, n_parts: int, *, step: int) -> float:
 
 
 def axis_title(title: str) -> list[str]:
-    """A title in as many lines as a narrow page needs."""
     return textwrap.wrap(title, TITLE_WIDTH)
 
 
 def themed(chart: Picture, tokens: Tokens = LIGHT) -> dict[str, Any]:
-    """The Vega-Lite specification of a chart in the look's colours and type."""
     spec: dict[str, Any] = chart.to_dict()
     return spec | {"background": tokens.ground, "config": _config(tokens)}
 
@@ -110,7 +106,6 @@ def _config(tokens: Tokens) -> dict[str, Any]:
 
 
 def rendered(spec: dict[str, Any], form: Form) -> bytes:
-    """The specification as a file's content; charts that fill a page's width get one here."""
     # Loads an engine of its own, which the pages that only show specifications do without.
     import vl_convert
 
@@ -132,8 +127,9 @@ def numbers(cells: alt.Chart, *, size: int) -> list[alt.Chart]:
 
     marks: list[alt.Chart] = []
     for operator, ink in (("<=", alt.Undefined), (">", "white")):
-        predicate = f"isValid(datum.value) && abs(datum.value) {operator} {DARK_FROM}"
-        mark = cells.transform_filter(predicate).mark_text(color=ink, fontSize=size)
+        mark = cells.transform_filter(
+            f"isValid(datum.value) && abs(datum.value) {operator} {DARK_FROM}"
+        ).mark_text(color=ink, fontSize=size)
         marks.append(mark.encode(text=alt.Text("value:Q", format=".2f")))
     return marks
 

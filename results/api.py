@@ -71,8 +71,6 @@ def input_class(declared: type[ResultKind[Any]]) -> type[Input]:
 
 
 class ResultsEndpoint(Endpoint):
-    """Results of a kind of subjects; `job_address` is the name of the address of their jobs."""
-
     job_address: ClassVar[str]
 
     def request_by_names(
@@ -95,7 +93,6 @@ class ResultsEndpoint(Endpoint):
         return self.accept(request, slug, job)
 
     def accept(self, request: Request, slug: str, job: Job) -> Response:
-        """The answer of a request for a result: 202, the job, and its address."""
         where = address_of(request, self.job_address, slug, job.pk)
         headers = {"Location": where, "Retry-After": "2"}
         return Response(job_record(request, job), status=HTTPStatus.ACCEPTED, headers=headers)
@@ -104,7 +101,6 @@ class ResultsEndpoint(Endpoint):
 def choose_inputs(
     one: Inputs, offered: Sequence[Any], named: str | list[str] | None, field: str
 ) -> list[Any]:
-    """The rows of these names; a 400 of the field for an unknown name."""
     try:
         return one.choose(offered, named)
     except ValueError as unknown:

@@ -23,20 +23,17 @@ if TYPE_CHECKING:
     from work.execution import RunningJob
     from work.models import Job
 
+# Items of a list in a signature; the whole list is in the fingerprint.
 MOST_LISTED = 20
-"""Items of a list in a signature; the whole list is in the fingerprint."""
 
 
 class ComputedMeanwhile(Exception):
-    """The same result was stored by another job since this one looked."""
-
     def __init__(self, result: Result) -> None:
         self.result = result
         super().__init__(str(result))
 
 
 def name_subject(subject: models.Model) -> str:
-    """What jobs call a subject, such as "collection:12"."""
     return f"{subject._meta.model_name}:{subject.pk}"
 
 
@@ -152,7 +149,6 @@ def create_result(
     computed: Computed,
     actor: AbstractBaseUser | None = None,
 ) -> Result:
-    """Store the next result of its kind, of a subject that is locked."""
     last = Result.objects.of(subject, kind).aggregate(last=Max("number"))["last"]
     result = Result.objects.create(
         subject=subject,
@@ -175,7 +171,6 @@ def create_result(
 
 
 def find_result(subject: models.Model, kind: str, fingerprint: str) -> Result | None:
-    """The result that was computed of the same input and settings."""
     return Result.objects.of(subject, kind).filter(fingerprint=fingerprint).first()
 
 
@@ -185,13 +180,11 @@ def find_computed(
     inputs: Sequence[Any],
     settings: Mapping[str, Any],
 ) -> Result | None:
-    """The result that was computed of the same as these are now."""
     described = kind.describe_inputs(subject, inputs)
     return find_result(subject, kind.name, digest_inputs(kind.form, described, settings))
 
 
 def find_job_result(kind: ResultKind[Any], job: Job) -> Result:
-    """The result that a finished job computed, or found computed before."""
     subject = kind.open_subject(job.arguments["subject"])
     results = Result.objects.of(subject, kind.name)
     if not kind.is_repeated:
@@ -209,7 +202,6 @@ def digest_inputs(form: int, inputs: Sequence[Any], settings: Mapping[str, Any])
 
 
 def sign_result(result: Result) -> str:
-    """Kind, settings and inputs of a result on one line."""
     settings = (
         f"{name}:{_plain(value)}"
         for name, value in sorted(result.settings.items())

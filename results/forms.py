@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class ResultForm(forms.Form):
-    """Which inputs a result is computed from, and by which settings."""
-
     def __init__(
         self, kind: ResultKind[Any], subject: models.Model, data: Mapping[str, Any] | None = None
     ) -> None:
@@ -41,7 +39,6 @@ class ResultForm(forms.Form):
             self.advanced += made if described.is_advanced else ()
 
     def begin_with(self, arguments: Mapping[str, Any]) -> None:
-        """Offer the choices of a result, or of a job that failed, to be changed."""
         settings, keys = arguments.get("settings", {}), set(arguments.get("inputs", ()))
         for name, one in self.kind.inputs.items():
             rows = self.offered.get(name, [])
@@ -56,7 +53,6 @@ class ResultForm(forms.Form):
                 self.initial.update(described.begin(name, settings[name]))
 
     def begin_with_result(self, result: Result, keys: Sequence[int]) -> None:
-        """Offer the choices of a result of these inputs, and the inputs that came since."""
         self.begin_with({"settings": result.settings, "inputs": keys})
         for name, one in self.kind.inputs.items():
             if one.several and not one.is_subset and name in self.initial:
@@ -67,7 +63,6 @@ class ResultForm(forms.Form):
                 ]
 
     def prefer(self, name: str, keys: Sequence[int | None]) -> None:
-        """Begin with one of these rows, if it is offered."""
         rows = [row.pk for row in self.offered.get(name, []) if row.pk in keys]
         if rows and name in self.kind.inputs and not self.kind.inputs[name].several:
             self.initial[name] = str(rows[0])
@@ -87,7 +82,6 @@ class ResultForm(forms.Form):
 
     @property
     def has_advanced_errors(self) -> bool:
-        """Whether a field that is folded away has an error."""
         return any(field.errors for field in self.advanced_fields)
 
     @property

@@ -1,5 +1,3 @@
-"""The job of each kind of results."""
-
 from functools import partial
 
 from results.computing import compute_result

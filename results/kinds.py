@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from work.execution import RunningJob
 
 Subject = TypeVar("Subject", bound=models.Model)
+# Rows, such as files, by the name of the input.
 Chosen = Mapping[str, Sequence[Any]]
-"""Rows, such as files, by the name of the input."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,12 @@ class Computed:
 
 @dataclass(frozen=True)
 class Given(Generic[Subject]):
-    """What a result is computed from."""
-
     subject: Subject
     inputs: Sequence[Any]
     settings: Mapping[str, Any]
     running: RunningJob
 
     def progress(self, what: str) -> Progress:
-        """Reports how many of something are done."""
         return self.running.progress(what)
 
 
@@ -120,15 +117,12 @@ class ResultKind(ABC, Generic[Subject]):
     tables: ClassVar[Mapping[str, Table]] = {}
 
     def offer_inputs(self, subject: Subject) -> Mapping[str, Sequence[Any]]:
-        """The rows that can be chosen for each of `inputs`."""
         return {}
 
     def name_input(self, row: Any) -> str:
-        """A row as a form names it."""
         return str(row.name)
 
     def explain_missing(self, offered: Chosen) -> str:
-        """Why nothing can be computed of what is offered; empty if something can."""
         return ""
 
     def check_settings(self, settings: Mapping[str, Any]) -> None:
@@ -186,7 +180,6 @@ class ResultKind(ABC, Generic[Subject]):
         return ""
 
     def details(self, result: Result) -> Iterable[str]:
-        """Sentences that say what the answer rests on."""
         return ()
 
     def charts(self, result: Result) -> Iterable[Chart]:
@@ -198,7 +191,6 @@ _kinds: dict[str, ResultKind[Any]] = {}
 
 
 def register_kind(kind: type[ResultKind[Any]]) -> type[ResultKind[Any]]:
-    """Register the decorated class under its name."""
     if kind.name in _kinds:
         raise ValueError(f"There are two kinds of results called {kind.name!r}.")
     _kinds[kind.name] = kind()
@@ -206,7 +198,6 @@ def register_kind(kind: type[ResultKind[Any]]) -> type[ResultKind[Any]]:
 
 
 def result_kind(name: str) -> ResultKind[Any]:
-    """The kind of that name; KeyError if there is none."""
     _import_kinds()
     return _kinds[name]
 
@@ -219,8 +210,8 @@ def result_kinds(subject: str = "") -> Mapping[str, ResultKind[Any]]:
 
 @cache
 def _import_kinds() -> None:
-    """Import the modules of each app's package `result_kinds` when a kind is first looked up: they
-    bring the statistics with them."""
+    # Import the modules of each app's package `result_kinds` when a kind is first looked up: they
+    # bring the statistics with them.
     for package in app_modules("result_kinds"):
         for module in iter_modules(package.__path__, f"{package.__name__}."):
             import_module(module.name)

@@ -21,12 +21,10 @@ USER = settings.AUTH_USER_MODEL
 
 class ResultQuerySet(models.QuerySet["Result"]):
     def about(self, subject: models.Model) -> Self:
-        """Results of a subject, such as a test collection."""
         subject_type = ContentType.objects.get_for_model(subject)
         return self.filter(subject_type=subject_type, subject_id=subject.pk)
 
     def of(self, subject: models.Model, kind: str) -> Self:
-        """Results of a kind, the newest first, without their records."""
         return self.about(subject).filter(kind=kind).order_by("-number").defer("packed_record")
 
 
@@ -73,7 +71,6 @@ class Result(models.Model):
 
     @property
     def level(self) -> str:
-        """How confident its intervals are, such as 95 %."""
         return f"{100 * self.settings.get('confidence', 0.95):g} %"
 
 
@@ -95,7 +92,6 @@ class ResultPart(models.Model):
 
 
 def pack_record(record: Mapping[str, Any]) -> bytes:
-    """A record as it is stored."""
     return zlib.compress(json.dumps(plain_record(record), allow_nan=False).encode())
 
 
@@ -105,7 +101,6 @@ def unpack_record(packed: bytes) -> dict[str, Any]:
 
 
 def plain_record(value: Any) -> Any:
-    """A record as JSON has it: undefined numbers are null, tuples and arrays are lists."""
     if hasattr(value, "tolist"):  # numpy's arrays and numbers, without importing it at start-up
         value = value.tolist()
     if isinstance(value, Mapping):

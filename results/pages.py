@@ -44,8 +44,6 @@ from work.models import Job
 
 
 class ShowPage(Protocol):
-    """Shows a page of a subject by a template of its app."""
-
     def __call__(
         self,
         request: HttpRequest,
@@ -80,7 +78,6 @@ _pages: dict[str, SubjectPages] = {}
 
 
 def register_pages(subject: str, pages: SubjectPages) -> None:
-    """Let results of subjects of that kind have pages."""
     _pages[subject] = pages
 
 
@@ -138,7 +135,6 @@ def picture(
 
 
 def draw_chart(request: HttpRequest, chart: Chart | None, *, name: str, form: str) -> HttpResponse:
-    """A chart in one of the forms of pictures; 404 if there is none."""
     if chart is None or form not in PICTURE_FORMS:
         raise Http404(f"There is no chart {name}.{form}.")
     return picture_in(
@@ -183,7 +179,6 @@ def find_kind(subject: models.Model, name: str) -> ResultKind[Any]:
 
 
 def find_result(request: HttpRequest, subject: models.Model, kind: str) -> Result:
-    """The result of a kind that the address names, or the newest; 404 if there is none."""
     result = choose_version(request, Result.objects.of(subject, find_kind(subject, kind).name))
     if result is None:
         raise Http404(f"There is no result of {kind} yet.")
@@ -191,7 +186,6 @@ def find_result(request: HttpRequest, subject: models.Model, kind: str) -> Resul
 
 
 def choose_version(request: HttpRequest, versions: ResultQuerySet) -> Result | None:
-    """The version that the address names, or the newest; 404 if none has that number."""
     number = request.GET.get("version")
     if number is None:
         return next(iter(versions), None)
@@ -213,7 +207,6 @@ def failed_arguments(job: Job | None) -> dict[str, Any]:
 
 
 def request_by_form(form: ResultForm, actor: User) -> bool:
-    """Request the result that a form asks for; whether it was requested, or has errors."""
     if not form.is_valid():
         return False
     kind, settings = form.kind, form.settings
@@ -238,7 +231,6 @@ def begin_form(form: ResultForm, result: Result | None, failed: Mapping[str, Any
 
 
 def _write_table(shown: ShownResult, name: str, form: str) -> tuple[str, Content]:
-    """The type of a table's file and its content; 404 if there is none."""
     table = shown.tables.get(name)
     if form == "json" and (name == "all" or table is not None):
         rows = shown.export() if name == "all" else shown.rows[name.replace("-", "_")]

@@ -32,7 +32,6 @@ LONGEST_NAME = 200
 
 
 def setting(default: Any, described: Setting) -> Any:
-    """A field of a settings dataclass."""
     metadata = {"setting": described}
     if isinstance(default, list | tuple):
         return field(default_factory=lambda: list(default), metadata=metadata)
@@ -40,7 +39,6 @@ def setting(default: Any, described: Setting) -> Any:
 
 
 def list_settings(settings: type) -> dict[str, tuple[Setting, Any]]:
-    """Each setting of a dataclass with its default."""
     found = {}
     for one in fields(settings):
         default = one.default if one.default_factory is MISSING else one.default_factory()
@@ -50,14 +48,11 @@ def list_settings(settings: type) -> dict[str, tuple[Setting, Any]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting(ABC):
-    """What a setting is called, and which values it takes; advanced ones are folded away."""
-
     label: StrOrPromise
     help: StrOrPromise = ""
     is_advanced: bool = False
 
     def form_fields(self, name: str, default: Any, subject: models.Model) -> dict[str, forms.Field]:
-        """The fields of a form, usually one; none if there is nothing to choose."""
         return {name: self.form_field(default)}
 
     @abstractmethod
@@ -65,12 +60,10 @@ class Setting(ABC):
         """The field of a form."""
 
     def read(self, name: str, data: Mapping[str, Any], default: Any) -> Any:
-        """The value that a form's cleaned data holds."""
         value = data.get(name)
         return default if value in (None, "") else value
 
     def begin(self, name: str, value: Any) -> dict[str, Any]:
-        """What the form's fields begin with for a value."""
         return {name: value}
 
     @abstractmethod
@@ -86,7 +79,6 @@ class Setting(ABC):
 
 
 def name_option(name: str) -> str:
-    """A setting as an option of a command: `--pool-depth`."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -115,7 +107,6 @@ class Number(Setting):
         )
 
     def _parse(self, text: str) -> float:
-        """The value of an option."""
         try:
             value = float(text) if self.is_fraction else int(text)
         except ValueError:
@@ -207,12 +198,12 @@ class Names(Setting):
     """A list of names, such as measures: the common ones to tick, others to type."""
 
     common: Sequence[str] = ()
+    # What a form begins with, if that is not the default.
     begins_with: Sequence[str] = ()
-    """What a form begins with, if that is not the default."""
     others_label: StrOrPromise = ""
     others_name: str = "others"
+    # Whether names have commas, so that only semicolons and line breaks are between them.
     have_commas: bool = False
-    """Whether names have commas, so that only semicolons and line breaks are between them."""
 
     def form_fields(self, name: str, default: Any, subject: models.Model) -> dict[str, forms.Field]:
         if not self.common:
@@ -296,7 +287,6 @@ class Inputs:
     stored_as: str = ""
 
     def form_field(self, choices: Choices) -> forms.Field:
-        """The field of a form; keys of rows are its values."""
         keys = [key for key, _title in choices]
         texts: dict[str, Any] = {"label": self.label, "help_text": self.help}
         texts["required"] = self.is_required
@@ -325,7 +315,6 @@ class Inputs:
         return [rows[name] for name in dict.fromkeys(names)]
 
     def api_field(self) -> serializers.Field[Any, Any, Any, Any]:
-        """The field of an API's input; names are its values."""
         if self.several:
             return serializers.ListField(
                 child=serializers.CharField(),
@@ -335,7 +324,6 @@ class Inputs:
         return serializers.CharField(required=self.is_required, help_text="A name.")
 
     def add_option(self, parser: ArgumentParser, name: str) -> None:
-        """The option of a command; names are its values."""
         parser.add_argument(
             name_option(name),
             nargs="+" if self.several else None,

@@ -18,8 +18,6 @@ from results.tables import Row
 
 @dataclass(frozen=True)
 class Fold:
-    """A table with its title, and what it shows in a few words."""
-
     title: str
     finding: str
     table: documents.Table
@@ -42,7 +40,6 @@ class ShownResult:
         settings: Mapping[str, Any],
         notes: Sequence[str],
     ) -> ShownResult:
-        """A result that is not stored, such as that of plain files."""
         result = Result(
             kind=kind.name,
             settings=dict(settings),
@@ -78,14 +75,12 @@ class ShownResult:
 
     @cached_property
     def rows(self) -> dict[str, list[Row]]:
-        """The rows of each table that has some, as JSON has them."""
         record = self.result.record
         read = {name: table.read_rows(name, record) for name, table in self.kind.tables.items()}
         return {name: list(rows) for name, rows in read.items() if rows}
 
     @cached_property
     def folds(self) -> list[Fold]:
-        """The tables that have rows."""
         folds = []
         for name, rows in self.rows.items():
             declared = self.kind.tables[name]
@@ -95,11 +90,9 @@ class ShownResult:
 
     @cached_property
     def tables(self) -> dict[str, documents.Table]:
-        """The tables by the name of their file."""
         return {fold.table.name: fold.table for fold in self.folds}
 
     def write_text(self) -> str:
-        """The answer, sentences, tables and notes for a terminal."""
         tables = (
             f"{fold.title}\n"
             + text_table([one.title for one in fold.table.columns], fold.table.rows)
@@ -109,7 +102,6 @@ class ShownResult:
         return text_report([sentences, *tables], self.notes)
 
     def summarize(self) -> dict[str, Any]:
-        """`answer`, `details`, `tables` and `notes`, as the API has them."""
         return {
             "answer": self.answer,
             "details": self.details,
@@ -118,7 +110,6 @@ class ShownResult:
         }
 
     def export(self) -> dict[str, Any]:
-        """Every table's rows, with the settings and notes, for a file."""
         return {
             "result": self.result.number,
             "kind": self.result.kind,

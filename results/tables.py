@@ -26,25 +26,22 @@ TableRows = Callable[[Record], Sequence[Row]]
 class Column:
     """A column; `name` of a row's value is the column's key in its table."""
 
+    # May name settings of the result in braces.
     title: StrOrPromise
-    """May name settings of the result in braces."""
+    # The title that it shares with its neighbors.
     group: StrOrPromise = field(default="", kw_only=True)
-    """The title that it shares with its neighbors."""
+    # Whether the column is left out if no row has a value.
     hide_empty: bool = field(default=False, kw_only=True)
-    """Whether the column is left out if no row has a value."""
+    # Whether the cell is empty in rows that do not have it.
     is_optional: bool = field(default=False, kw_only=True)
-    """Whether the cell is empty in rows that do not have it."""
     is_number = True
 
     def cell(self, row: Row, name: str) -> Cell:
-        """The value as it is shown."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Text(Column):
-    """A text, or a code that `labels` translate."""
-
     labels: Mapping[str, StrOrPromise] = field(default_factory=dict)
     is_number = False
 
@@ -131,12 +128,10 @@ class Table:
     rows: TableRows | None = None
 
     def read_rows(self, name: str, record: Record) -> Sequence[Row]:
-        """The rows of a record, as JSON has them."""
         found: Sequence[Row] = record.get(name, ()) if self.rows is None else self.rows(record)
         return found
 
     def show(self, name: str, rows: Sequence[Row], result: Result) -> documents.Table:
-        """The table as pages, CSV files and papers have it."""
         shown = {
             key: one
             for key, one in self.columns.items()

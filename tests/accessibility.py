@@ -1,5 +1,3 @@
-"""What assistive technology gets from a page: axe's findings and Chromium's accessibility tree."""
-
 import json
 from dataclasses import dataclass
 
@@ -65,14 +63,12 @@ def accessibility_problems(page: Page, *, frames: bool = True) -> list[str]:
 
 
 def _scroll_to(page: Page, node: dict) -> None:
-    """Its last selector is of the innermost frame."""
     for frame in page.frames:
         for found in frame.query_selector_all(node["target"][-1]):
             found.evaluate("node => node.scrollIntoView({ block: 'center' })")
 
 
 def _problems(page: Page, frames: bool) -> dict[str, dict]:
-    """Each with the node that axe names."""
     options = {
         "iframes": frames,
         # A frame of a busy machine answers late.
@@ -105,12 +101,10 @@ ON_TOP = """node => {
 
 
 def _is_seen_to_be_well(page: Page, node: dict) -> bool:
-    """What axe leaves open, and a person or the browser can tell."""
     return _is_in_a_picture(node) or _is_cut_off(page, node) or _is_on_top(page, node)
 
 
 def _is_on_top(page: Page, node: dict) -> bool:
-    """Whether axe takes a neighbour, a fraction of a pixel away, for one that lies over a text."""
     if _contrast_key(node) != "bgOverlap":
         return False
     selector = node["target"][-1]
@@ -127,7 +121,6 @@ def _is_in_a_picture(node: dict) -> bool:
 
 
 def _is_cut_off(page: Page, node: dict) -> bool:
-    """Whether a text is obscured by nothing but the edge of a region that scrolls sideways."""
     if _contrast_key(node) != "elmPartiallyObscured" or len(node["target"]) != 1:
         return False
     return page.eval_on_selector(
@@ -148,7 +141,6 @@ def _reasons(node: dict) -> str:
 
 
 def accessible_nodes(page: Page, roles: set[str]) -> list[Node]:
-    """The nodes of these roles as Chromium exposes them, in the order of the document."""
     session = page.context.new_cdp_session(page)
     tree = session.send("Accessibility.getFullAXTree")["nodes"]
     session.detach()

@@ -1,5 +1,3 @@
-"""boto3 clients of the marketplace, for the tests of every room."""
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,8 +11,6 @@ ONE_ATTEMPT = Config(retries={"total_max_attempts": 1})
 
 
 class _Body:
-    """An answer's bytes, as botocore reads them."""
-
     def __init__(self, content: bytes) -> None:
         self.content = content
 
@@ -45,7 +41,6 @@ def in_process_client(requester_keys: Mapping[str, str]) -> Any:
 
 
 def send_in_process(request: AWSPreparedRequest, **kwargs: Any) -> AWSResponse:
-    """Answer a prepared request with Django's own handler."""
     parts = urlsplit(request.url)
     headers = {name: _text(value) for name, value in request.headers.items()}
     content_type = headers.pop("Content-Type", "")

@@ -1,5 +1,3 @@
-"""A real Chromium, for the tests that drive pages as people do."""
-
 import os
 import shutil
 import time
@@ -42,14 +40,12 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def opened_page(browser: Browser, **options: Any) -> Iterator[Page]:
-    """An empty page in a context of its own, which is closed in the end."""
     with browser.new_context(**options) as context:
         context.set_default_timeout(PATIENCE_MS)
         yield context.new_page()
 
 
 def sign_in(page: Page, path: str, name: str, password: str) -> None:
-    """Sign in as people do, by the keyboard."""
     page.goto(path)
     page.locator("[name=username], [name=login]").fill(name)
     page.locator("[name=password]").fill(password)

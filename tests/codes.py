@@ -1,5 +1,3 @@
-"""Codes of errors, messages and forms, which tests look at instead of texts."""
-
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -23,7 +21,6 @@ def refused_naming(error: type[Exception], *names: object) -> Any:
 
 
 def message_codes(answer: Any) -> list[str]:
-    """The codes of the messages that a page shows after an action."""
     return [message.extra_tags for message in answer.context["messages"]]
 
 
@@ -33,10 +30,8 @@ def field_codes(form: Any) -> dict[str, list[str]]:
 
 
 def codes_on(page: str) -> list[str]:
-    """The values of `data-code` in a page's order: its notices, findings and warnings."""
     return re.findall(r'data-code="([^"]*)"', page)
 
 
 def codes_of(texts: Iterable[Any]) -> list[str]:
-    """The codes of notes, findings or warnings."""
     return [text.code for text in texts]

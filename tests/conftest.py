@@ -1,5 +1,3 @@
-"""Fixtures every room may use."""
-
 import gc
 import re
 import sys
@@ -48,7 +46,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Once, by the process that hands out the tests."""
     if not hasattr(session.config, "workerinput"):
         write_index()
 
@@ -104,7 +101,6 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
 
 @pytest.fixture(autouse=True)
 def private_cache(settings: Any) -> None:
-    """Let each test count for itself: a new cache in memory, which needs no database."""
     location = f"test-{next(CACHE_NUMBERS)}"
     settings.CACHES = {
         "default": {
@@ -134,14 +130,12 @@ def stored_for_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker)
 
 @pytest.fixture(autouse=True)
 def _pages_in_pseudo_locale(request: pytest.FixtureRequest) -> None:
-    """Tests of pages do not depend on wording: `--pseudo-locale` shows it."""
     if request.config.getoption("--pseudo-locale") and PAGES.match(request.node.nodeid):
         request.getfixturevalue("_pseudo_locale")
 
 
 @pytest.fixture
 def _pseudo_locale(settings: Any) -> Iterator[None]:
-    """Every translatable text in brackets with accented letters."""
     install_pseudo_locale()
     yield
     if not settings.PSEUDO_LOCALE:
@@ -195,7 +189,6 @@ def uses_the_database(item: pytest.Item) -> bool:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests that only compute run on one database."""
     if item.nodeid.startswith(ROOMS_THAT_COMPUTE):
         item.add_marker("once")
 

@@ -29,7 +29,6 @@ def quick_flush() -> Iterator[None]:
 
 
 def delete_all_rows(_: TransactionTestCase) -> None:
-    """Delete the rows of all tables that have any, once no request is at work any more."""
     wait_for_requests()
     with transaction.atomic(), connection.cursor() as cursor:
         for table in filled_tables() - KEPT:
@@ -38,7 +37,6 @@ def delete_all_rows(_: TransactionTestCase) -> None:
 
 
 def filled_tables() -> set[str]:
-    """The tables of models that have a row."""
     with connection.cursor() as cursor:
         tables = connection.introspection.django_table_names(only_existing=True)
         cursor.execute(

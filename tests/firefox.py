@@ -1,5 +1,3 @@
-"""A real Firefox, driven by the Marionette protocol that it speaks itself."""
-
 import json
 import shutil
 import socket
@@ -25,8 +23,6 @@ user_pref("network.connectivity-service.enabled", false);
 
 
 class Firefox:
-    """One window of a browser."""
-
     def __init__(self, path: str, folder: Path) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -55,7 +51,6 @@ class Firefox:
         self._process.wait(PATIENCE_SECONDS)
 
     def call(self, command: str, **parameters: Any) -> Any:
-        """What a command of WebDriver's answers."""
         self._number += 1
         message = json.dumps([0, self._number, command, parameters]).encode()
         self._socket.sendall(b"%d:%s" % (len(message), message))
@@ -83,7 +78,6 @@ class Firefox:
         self.call("WebDriver:Navigate", url=address)
 
     def enter_frame(self) -> None:
-        """Look into the page's only frame from now on."""
         self.call("WebDriver:SwitchToFrame", id=0)
 
     def find(self, selector: str) -> list[str]:
@@ -96,7 +90,6 @@ class Firefox:
         ]
 
     def press(self, element: str, keys: str) -> None:
-        """Give an element the focus, and press keys."""
         self.call("WebDriver:ElementSendKeys", id=element, text=keys)
 
     def name(self, element: str) -> str:
@@ -121,7 +114,6 @@ class Firefox:
 
 @pytest.fixture(scope="module")
 def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
-    """Firefox, shared by the tests of one module."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip(f"this test drives a real Firefox; none of {', '.join(NAMES)} is installed")

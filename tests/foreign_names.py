@@ -1,5 +1,3 @@
-"""Names that lead where their owner likes, and a server that notes what it was called by."""
-
 import datetime
 import ipaddress
 import json
@@ -17,8 +15,6 @@ NAME, PUBLIC = "market.example", "93.184.216.34"
 
 
 class Site:
-    """A server on this machine that notes for whom each request was, by header and by TLS."""
-
     def __init__(self, folder=None):
         site = self
 
@@ -61,7 +57,6 @@ class Site:
 
 
 def write_certificate(folder):
-    """A certificate for the marketplace's name, which vouches for itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
     now = datetime.datetime.now(datetime.UTC)

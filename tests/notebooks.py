@@ -34,7 +34,6 @@ def notebooks() -> list[Path]:
 
 
 def code_cells(path: Path) -> list[dict[str, Any]]:
-    """The cells of a notebook that hold code."""
     content = json.loads(path.read_text())
     return [cell for cell in content["cells"] if cell["cell_type"] == "code"]
 
@@ -48,7 +47,6 @@ def token_of(owner: User) -> str:
 
 
 def team_with_funds(owner: User) -> Team:
-    """A team that is connected to this site's marketplace."""
     from accounts.teams import create_team
     from hits.connections import connect_this_site
 
@@ -85,7 +83,6 @@ def repeated(step: Callable[[], None]) -> Iterator[None]:
 
 
 def let_the_crowd_work(site_url: str) -> None:
-    """What workers do with all that is on offer, once it is published."""
     from hits.models import Batch, Hit
 
     for batch in Batch.objects.started().filter(collected_at=None, closed_at=None):
@@ -114,13 +111,11 @@ def work_off() -> None:
 
 @contextmanager
 def working_site(site_url: str) -> Iterator[None]:
-    """A background worker and a crowd at a site that is served."""
     with repeated(work_off), repeated(lambda: let_the_crowd_work(site_url)):
         yield
 
 
 def main() -> None:
-    """Execute every notebook, and store its outputs."""
     with TemporaryDirectory() as folder:
         os.environ["DATABASE_URL"] = f"sqlite:///{folder}/site.sqlite3"
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")

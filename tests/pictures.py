@@ -13,7 +13,6 @@ _numbers: Counter[str] = Counter()
 
 
 def keep_picture(page: Page) -> None:
-    """The whole page as it stands, under the name of the test that looks at it."""
     if not FOLDER:
         return
     test = os.environ["PYTEST_CURRENT_TEST"].partition(" ")[0].removeprefix("tests/")
@@ -24,7 +23,6 @@ def keep_picture(page: Page) -> None:
 
 
 def write_index() -> None:
-    """One page with all the pictures that are in the folder."""
     if not FOLDER:
         return
     names = sorted(path.name for path in Path(FOLDER).glob("*.png"))

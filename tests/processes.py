@@ -1,5 +1,3 @@
-"""Python in processes of its own, in the checkout."""
-
 import json
 import os
 import subprocess
@@ -36,7 +34,6 @@ print(json.dumps(ended))
 
 
 def run_python(*arguments: object, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run `python ARGUMENTS` with these variables added."""
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=ROOT,

@@ -1,5 +1,3 @@
-"""Which tables a request changes."""
-
 import re
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +10,6 @@ OF_BROWSERS = {"django_session", "usersessions_usersession"}
 
 
 def changed_tables(send: Callable[..., Any], *args: Any, **options: Any) -> set[str]:
-    """The tables of which a request changes at least one row, besides those of browsers."""
     changed: set[str] = set()
 
     def watch(execute: Any, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:

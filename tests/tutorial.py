@@ -46,8 +46,6 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Step:
-    """A section of the tutorial."""
-
     title: str
     text: str
 
@@ -68,7 +66,6 @@ class Step:
 
     @property
     def digest(self) -> str:
-        """Of what is done, in which order: other prose leaves the picture as it is."""
         done = [(one.verb, one.words) for one in self.instructions]
         return sha256(json.dumps(done, ensure_ascii=False).encode()).hexdigest()[:16]
 
@@ -79,7 +76,6 @@ def joined(text: str) -> str:
 
 
 def steps() -> Iterator[Step]:
-    """The sections of the page that are numbered."""
     parts = re.split(r"(?m)^## (\d+\. .+)$", PAGE.read_text())
     for title, text in zip(parts[1::2], parts[2::2], strict=True):
         yield Step(title, re.split(r"(?m)^## ", text)[0])
@@ -90,14 +86,12 @@ def names_in_bold(step: Step) -> list[str]:
 
 
 def do(step: Step, reader: object) -> None:
-    """Let a reader do what a step says."""
     for instruction in step.instructions:
         action: Callable[..., None] = getattr(reader, instruction.verb)
         action(*instruction.words)
 
 
 def write_manifest(digests: dict[str, str]) -> None:
-    """What each picture shows: the digest of its step, and its own."""
     content = {
         name: {"step": digest, "picture": picture_digest(name)} for name, digest in digests.items()
     }

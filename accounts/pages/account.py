@@ -1,5 +1,3 @@
-"""The account itself: its first page, its e-mail addresses, its sessions."""
-
 from __future__ import annotations
 
 from allauth.account.decorators import reauthentication_required
@@ -19,8 +17,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.adapter import TokenForm
 from accounts.exceptions import AccountsError
-from accounts.forms import TokenForm
 from accounts.models import ApiToken, Membership
 from accounts.pages.passwords import OwnAccountMixin, require_password
 from accounts.second_factor import has_second_factor, needs_second_factor
@@ -132,13 +130,12 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 
 def display_once(request: HttpRequest, name: str, text: str) -> None:
-    """Keep a new token's text, encrypted, for the page that follows: reloading that page then
-    makes no second token."""
+    # Keep a new token's text, encrypted, for the page that follows: reloading that page then makes
+    # no second token.
     request.session[name] = encrypt(text)
 
 
 def text_once(request: HttpRequest, name: str) -> str:
-    """The text that was kept, which is forgotten with this; empty where there is none."""
     stored = request.session.pop(name, None) if request.method == "GET" else None
     try:
         return decrypt(stored) if stored else ""

@@ -1,5 +1,3 @@
-"""Passwords: changing one's own, setting a new one by a link, giving it once more."""
-
 from typing import Any
 
 from allauth.account.decorators import reauthentication_required
@@ -31,8 +29,7 @@ from accounts.models import User
 
 
 class OwnAccountMixin:
-    """A page of one's own account, which somebody who came by a link and has no password lacks."""
-
+    # A page of one's own account, which somebody who came by a link and has no password lacks.
     section = "account"
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
@@ -46,7 +43,6 @@ class OwnAccountMixin:
 
 
 def require_password(request: HttpRequest) -> User:
-    """The person who is asking; PermissionDenied where they have no password."""
     if not request.user.is_authenticated or not request.user.has_usable_password():
         raise PermissionDenied(_("This account has no password, and so no pages of its own."))
     return request.user

@@ -1,5 +1,3 @@
-"""The second factor: an authenticator app set up, used, taken away; recovery codes."""
-
 from typing import Any
 
 from allauth.mfa.base.views import AuthenticateView, IndexView, ReauthenticateView
@@ -60,7 +58,7 @@ class SetUpView(OwnAccountMixin, ActivateTOTPView):  # type: ignore[misc]
     template_name = "accounts/set_up_second_factor.html"
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Count the code for this session, and end all others, in which none was given."""
+        # Count the code for this session, and end all others, in which none was given.
         response: HttpResponse = super().form_valid(form)
         record_code(self.request, self.request.user)
         end_other_sessions(self.request, self.request.user)

@@ -1,5 +1,3 @@
-"""Fields of forms on the console's look."""
-
 from django import forms, template
 from django.forms import BoundField
 from django.utils.safestring import SafeString
@@ -13,7 +11,6 @@ CLASSES: list[tuple[type[forms.Widget], str]] = [
 
 @register.simple_tag
 def control(field: BoundField) -> SafeString:
-    """The field's control, styled; what it asks for is its label's to say."""
     widget = field.field.widget
     widget.attrs.pop("placeholder", None)
     style = next((name for kind, name in CLASSES if isinstance(widget, kind)), "form-control")

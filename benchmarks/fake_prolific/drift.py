@@ -75,8 +75,15 @@ def drift(theirs: Schema) -> list[Drift]:
         item = _resolved(by_path.get(_plain(operation.path), {}), theirs)
         there = item.get(operation.method.lower())
         if there is None:
-            text = f"{operation.method} {operation.path} is not in the document."
-            found.append(Drift(operation.name, "operation", "", "missing_operation", text))
+            found.append(
+                Drift(
+                    operation.name,
+                    "operation",
+                    "",
+                    "missing_operation",
+                    f"{operation.method} {operation.path} is not in the document.",
+                )
+            )
             continue
         found += _of_operation(operation, there, theirs)
     return found
@@ -139,8 +146,7 @@ class _Comparison:
                 yield from self.compare(schema, {"anyOf": known[name]}, inner, depth + 1)
             else:
                 does = "sent" if self.part == "request" else "read"
-                text = f"{does} here, and not in the document."
-                yield self._drift(inner, "unknown_field", text)
+                yield self._drift(inner, "unknown_field", f"{does} here, and not in the document.")
         yield from self._wanted(here, variants, field)
 
     def _wanted(self, here: Schema, variants: list[Schema], field: str) -> Iterator[Drift]:
@@ -175,8 +181,11 @@ class _Comparison:
         if "integer" in ours | theirs and "number" in ours | theirs:
             theirs |= ours & {"integer", "number"}
         if ours and theirs and not ours & theirs:
-            text = f"{', '.join(sorted(ours))} here, {', '.join(sorted(theirs))} there."
-            yield self._drift(field, "other_type", text)
+            yield self._drift(
+                field,
+                "other_type",
+                f"{', '.join(sorted(ours))} here, {', '.join(sorted(theirs))} there.",
+            )
 
     def _drift(self, field: str, code: str, text: str) -> Drift:
         return Drift(self.operation, self.part, field or "(whole)", code, text)

@@ -204,8 +204,11 @@ class HostileLine(CuttingProxy):
 
 
 def _response(status: bytes, kind: bytes, body: bytes) -> bytes:
-    head = b"HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
-    return head % (status, kind, len(body)) + body
+    return (
+        b"HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+        % (status, kind, len(body))
+        + body
+    )
 
 
 @contextmanager

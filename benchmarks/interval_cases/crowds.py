@@ -205,8 +205,10 @@ def _drawn_crowds() -> Iterator[tuple[str, Crowd]]:
         *((50, 3, 12, 0.0), (50, 3, 12, 1.5), (100, 1, 30, 0.0), (100, 1, 30, 1.0)),
         *((100, 1, 30, 1.5), (200, 2, 30, 1.5), (400, 1, 40, 2.0)),
     ):
-        name = f"{n_items} items by {per_item} of {n_annotators} annotators, skew {skew:g}"
-        yield name, Crowd(n_items, per_item, n_annotators, skew)
+        yield (
+            f"{n_items} items by {per_item} of {n_annotators} annotators, skew {skew:g}",
+            Crowd(n_items, per_item, n_annotators, skew),
+        )
 
 
 @cache

@@ -215,8 +215,10 @@ def _skewed_settings() -> Iterator[tuple[str, SkewedRatings, str]]:
 
 def _ordinal_settings() -> Iterator[tuple[str, dict[str, Any]]]:
     for points, n_items, n_annotators in product((2, 5), (20, 50), (3, 6)):
-        setting = f"{points} points, {n_items} items, {n_annotators} annotators"
-        yield setting, {"points": points, "n_items": n_items, "n_annotators": n_annotators}
+        yield (
+            f"{points} points, {n_items} items, {n_annotators} annotators",
+            {"points": points, "n_items": n_items, "n_annotators": n_annotators},
+        )
 
 
 def mean_tests() -> Iterator[TestCase]:

@@ -40,8 +40,6 @@ class StoredTable:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a backup is of."""
-
     made_at: str
     database: str
     # The last of each app, by app and name.
@@ -175,7 +173,7 @@ def columns(model: type[Model]) -> list["Field[Any, Any]"]:
 
 
 def read_lines(model: type[Model]) -> Iterator[str]:
-    """Every row as a line, by its key: no cursor is held, as none may be behind a pooler."""
+    # Every row as a line, by its key: no cursor is held, as none may be behind a pooler.
     fields = columns(model)
     names = [field.attname for field in fields]
     key = names.index(model._meta.pk.attname)
@@ -212,7 +210,6 @@ def write_rows(model: type[Model], lines: Iterable[str]) -> None:
 
 
 def encode(fields: "list[Field[Any, Any]]", row: Row) -> str:
-    """A row as a line; a value of JSON in the form that both databases keep."""
     values = [
         _one_form(value) if isinstance(field, JSONField) else _plain(value)
         for field, value in zip(fields, row, strict=True)
@@ -240,7 +237,7 @@ def _plain(value: Any) -> Any:
 
 
 def _one_form(value: Any) -> Any:
-    """PostgreSQL keeps numbers as decimals, so that 1e16 comes back as a whole number."""
+    # PostgreSQL keeps numbers as decimals, so that 1e16 comes back as a whole number.
     if isinstance(value, dict):
         return {name: _one_form(part) for name, part in value.items()}
     if isinstance(value, list):

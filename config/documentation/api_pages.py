@@ -1,21 +1,93 @@
-"""The API's reference, of docs/openapi.yaml: a page a tag, and one of the records."""
-
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from config.documentation.schema_tables import (
-    cell,
-    field_rows,
-    reference_name,
-    table,
-    type_text,
-)
+Schema = Mapping[str, Any]
+Link = Callable[[str], str]
+LONGEST_ENUM = 12
+LIMITS = {
+    "minimum": "at least",
+    "maximum": "at most",
+    "minItems": "items at least",
+    "maxItems": "items at most",
+    "maxLength": "characters at most",
+}
+
+
+def cell(text: str) -> str:
+    listed = re.sub(r"\s*^\* ", "; ", text, flags=re.MULTILINE).removeprefix("; ")
+    return " ".join(listed.split()).replace("|", "\\|")
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def reference_name(reference: str) -> str:
+    return reference.rsplit("/", 1)[-1]
+
+
+def field_rows(schema: Schema, link: Link) -> list[list[str]]:
+    required = schema.get("required", ())
+    return [
+        [
+            f"`{name}`",
+            cell(type_text(field, link)),
+            "yes" if name in required else "",
+            cell(field.get("description", "")),
+        ]
+        for name, field in schema.get("properties", {}).items()
+    ]
+
+
+def type_text(schema: Schema, link: Link) -> str:
+    if "$ref" in schema:
+        return link(reference_name(schema["$ref"]))
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if "enum" in schema:
+        return _choices(schema["enum"])
+    for several, joint in (("allOf", " and "), ("oneOf", " or "), ("anyOf", " or ")):
+        if several in schema:
+            return joint.join(type_text(each, link) for each in schema[several])
+    if schema.get("type") == "array":
+        return f"list of {type_text(schema.get('items', {}), link)}{_limits(schema)}"
+    return _plain_type(schema) + _limits(schema)
+
+
+def _choices(values: list[Any]) -> str:
+    texts = [f"`{value}`" for value in values[:LONGEST_ENUM]]
+    return ", ".join(texts) + (", …" if len(values) > LONGEST_ENUM else "")
+
+
+def _plain_type(schema: Schema) -> str:
+    kind = schema.get("type", "anything")
+    name = " or ".join(kind) if isinstance(kind, list) else str(kind)
+    form = schema.get("format")
+    words = f"{name} ({form})" if form else name
+    return f"{words} or null" if schema.get("nullable") else words
+
+
+def _limits(schema: Schema) -> str:
+    said = [
+        f"{words} {_number(schema[key])}" if key in ("minimum", "maximum") else
+        f"{_number(schema[key])} {words}"
+        for key, words in LIMITS.items()
+        if schema.get(key)
+    ]  # fmt: skip
+    return f"; {', '.join(said)}" if said else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
+
 
 FOLDER = "reference/api"
 NO_TAG = "root"
@@ -109,7 +181,6 @@ def _answers(responses: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _content(body: Mapping[str, Any]) -> str:
-    """What is sent, by kind of content; JSON is not named."""
     said = [
         type_text(content.get("schema", {}), _record_link)
         + ("" if kind == "application/json" else f" as `{kind}`")

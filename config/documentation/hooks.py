@@ -15,9 +15,14 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from config.documentation.markdown import as_rendered, repository_files
 from config.documentation.prepared import with_coverage
-from config.documentation.rendered import external_assets, with_mathml, with_row_heads
+from config.documentation.rendered import (
+    as_rendered,
+    external_assets,
+    repository_files,
+    with_mathml,
+    with_row_heads,
+)
 
 # Their tables need the room of the contents at the right.
 WIDE = ("why.md", "gallery.md", "coverage.md")
@@ -25,7 +30,6 @@ SITE = Path(__file__).resolve().parents[2]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what is made from the code and taken from the repository."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     # Needs the settings.
@@ -39,7 +43,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def demo_report(root: Path) -> str:
-    """The report that `make demo` wrote of the sample study."""
     path = root / "output" / "demo" / "sample-rating-report.html"
     if not path.is_file():
         raise PluginError(f"There is no {path.relative_to(root)}: run `make demo` first.")
@@ -60,7 +63,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Refuse a page that would fetch something of another site's when it is read."""
+    # Refuse a page that would fetch something of another site's when it is read.
     if found := external_assets(output):
         raise PluginError(f"{page.file.src_uri} fetches {', '.join(found)} from elsewhere.")
     return output

@@ -23,7 +23,6 @@ from config.documentation.rendered import mathml
 
 
 def prepared() -> dict[str, dict[str, str]]:
-    """By how each stands on a page: formulas, and marks of what was measured."""
     # Needs the settings.
     from config.documentation.site_pages import DOCS, formulas_of
 
@@ -101,7 +100,6 @@ def _rows() -> tuple[Row, ...]:
 
 
 def sentence(parts: Iterable[str], address: str) -> str:
-    """What was measured of these parts of the benchmark; ValueError where one has no rows."""
     said = []
     for part in parts:
         rows = [row for row in _rows() if row["part"] == part and row["none"] <= MOSTLY_REFUSED]

@@ -27,13 +27,13 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from config.documentation.markdown import (
+from config.documentation.reference import reference_pages
+from config.documentation.rendered import (
     CODE_IN_TABLE,
     REPOSITORY_FILES,
     as_rendered,
     repository_files,
 )
-from config.documentation.reference import reference_pages
 
 SITE = Path(__file__).resolve().parents[2]
 DOCS = SITE / "docs"
@@ -59,7 +59,6 @@ class DocumentationPage:
 
 @lru_cache(maxsize=MOST_PAGES)  # an address may be anything
 def documentation_page(path: str) -> DocumentationPage | None:
-    """The page at a path of /docs/, such as `launch/`; None where there is none."""
     name = path.strip("/")
     for source in (f"{name}.md", posixpath.join(name, INDEX)):
         text = _source(source)
@@ -69,12 +68,10 @@ def documentation_page(path: str) -> DocumentationPage | None:
 
 
 def documentation_file(path: str) -> Path | None:
-    """A picture or an example at a path of /docs/; None where there is none."""
     return _files().get(path)
 
 
 def contents() -> list[tuple[str, list[tuple[str, str]]]]:
-    """The groups of pages, each with titles and addresses, in the order of the built site."""
     return [
         (group, [(title, page_address(source)) for title, source in _titled(entries)])
         for each in _configuration()["nav"]
@@ -92,7 +89,7 @@ def page_address(source: str) -> str:
 
 @cache
 def _files() -> Mapping[str, Path]:
-    """By path, so that an address is looked up and never opened."""
+    # By path, so that an address is looked up and never opened.
     files = (path for path in DOCS.rglob("*") if path.is_file())
     beside = {path: SITE / name for name, path in REPOSITORY_FILES.items()}
     return beside | {path.relative_to(DOCS).as_posix(): path for path in files}
@@ -108,13 +105,12 @@ def _source(name: str) -> str | None:
 
 
 def _may_be_generated(name: str) -> bool:
-    """Whether it may be a page that is no file of docs/."""
     return name.startswith("reference/") or name in _NOT_IN_DOCS
 
 
 @cache
 def _reference_pages() -> Mapping[str, str]:
-    """Making them takes ten seconds where little of the site is loaded yet."""
+    # Making them takes ten seconds where little of the site is loaded yet.
     return reference_pages(SITE)
 
 
@@ -149,12 +145,10 @@ def _prepared() -> dict[str, dict[str, str]]:
 
 
 def _measured(mark: re.Match[str]) -> str:
-    """The sentence that a mark asks for; any other comment is left out."""
     return _prepared()["measured"].get(mark[0], "")
 
 
 def formulas_of(text: str) -> Iterator[str]:
-    """The formulas of a page as it writes them, their dollars included."""
     for token in _markdown().parse(text):
         yield from (one.content for one in token.children or () if one.type == "formula")
 
@@ -175,7 +169,7 @@ def _markdown() -> MarkdownIt:
 
 
 def _formula(state: StateInline, silent: bool) -> bool:
-    """LaTeX as it is written: its underscores are no emphasis."""
+    # LaTeX as it is written: its underscores are no emphasis.
     match = FORMULA.match(state.src, state.pos)
     if match is None:
         return False
@@ -188,10 +182,10 @@ def _formula(state: StateInline, silent: bool) -> bool:
 def _drawn_formula(
     renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
 ) -> str:
-    """As MathML, which browsers draw without a script; else as it is written."""
     formula = tokens[index].content
-    written = f"<code>{escape(formula.strip('$'), quote=False)}</code>"
-    drawn = _prepared()["formulas"].get(formula, written)
+    drawn = _prepared()["formulas"].get(
+        formula, f"<code>{escape(formula.strip('$'), quote=False)}</code>"
+    )
     # One of its own line may be wider than a telephone, and is scrolled by itself.
     is_displayed = formula.startswith("$$")
     return f'<span class="formula" tabindex="0">{drawn}</span>' if is_displayed else drawn
@@ -217,7 +211,6 @@ def slug(heading: str) -> str:
 def _open_link(
     renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
 ) -> str:
-    """To where this site has it; a text alone where only a build has."""
     token = tokens[index]
     target = _address(str(token.attrGet("href") or ""), environment["source"])
     if target is None:
@@ -239,7 +232,7 @@ def _picture(
 def _open_cell(
     renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
 ) -> str:
-    """Without a style of its own, which the content security policy refuses."""
+    # Without a style of its own, which the content security policy refuses.
     if "right" in str(tokens[index].attrs.pop("style", "")):
         tokens[index].attrSet("class", "number")
     return str(renderer.renderToken(tokens, index, options, environment))
@@ -272,8 +265,8 @@ def _configuration() -> dict[str, Any]:
 
 
 def _titled(entries: Sequence[str | dict[str, str]]) -> list[tuple[str, str]]:
-    """Titles and sources; one without a title has that of its page, which is not rendered for it:
-    rendering them all takes seconds, and the first page lists them."""
+    # Titles and sources; one without a title has that of its page, which is not rendered for it:
+    # rendering them all takes seconds, and the first page lists them.
     pairs = (next(iter(e.items())) if isinstance(e, dict) else ("", e) for e in entries)
     return [(title or _title_of(source), source) for title, source in pairs]
 

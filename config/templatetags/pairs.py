@@ -1,5 +1,3 @@
-"""The entries of a dictionary, for all templates."""
-
 from collections.abc import ItemsView, Mapping
 from typing import Any
 

@@ -36,9 +36,9 @@ from console.registrations import load_registrations
 
 # No document of the API is a tenth as deep; one much deeper ends Python's stack.
 MOST_LEVELS = 100
+# What was asked of whom a request acts for: of a subject of which kind, by its name, which
+# permission.
 Check = tuple[str, str, str]
-"""What was asked of whom a request acts for: of a subject of which kind, by its name, which
-permission."""
 Finder = Callable[[HttpRequest, str, Permission], Any]
 
 _finders: dict[str, Finder] = {}
@@ -65,7 +65,7 @@ class BearerToken(BaseAuthentication):
     """A header `Authorization: Bearer` with a token."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
-        """The user and the token; None where no token was sent, so that a session may do."""
+        # The user and the token; None where no token was sent, so that a session may do.
         scheme, _, text = get_authorization_header(request).partition(b" ")
         if scheme.lower() != SCHEME.lower().encode():
             return None
@@ -75,23 +75,18 @@ class BearerToken(BaseAuthentication):
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
-        """What a 401 says is wanted."""
         return SCHEME
 
 
 class BearerTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the schema calls it."""
-
     target_class = BearerToken
     name = "token"
 
     def get_security_definition(self, auto_schema: object) -> dict[str, str]:
-        """An HTTP scheme that clients know."""
         return {"type": "http", "scheme": "bearer"}
 
 
 def token_of(request: HttpRequest | Request) -> ApiToken | None:
-    """The token by which a request was made; None for a person's session."""
     token = getattr(request, "auth", None)
     return token if isinstance(token, ApiToken) else None
 
@@ -118,12 +113,10 @@ class RequestsAMinute(BaseThrottle):
         return True
 
     def wait(self) -> float:
-        """Until the next minute begins."""
         return MINUTE_SECONDS - time.time() % MINUTE_SECONDS
 
 
 def holder_of(request: Request) -> str:
-    """Who makes requests, in a word: a token, or a person by session."""
     token = token_of(request)
     return f"token-{token.pk}" if token else f"user-{request.user.pk}"
 
@@ -132,7 +125,6 @@ class ShallowJSON(JSONParser):
     """JSON that is not nested deeper than what stores and renders it can follow."""
 
     def parse(self, *args: Any, **kwargs: Any) -> Any:
-        """The values; a 400 for those that are nested too deep."""
         try:
             values = super().parse(*args, **kwargs)
         except RecursionError:
@@ -149,7 +141,6 @@ class Input(serializers.Serializer[Any]):
     """
 
     def to_internal_value(self, data: Any) -> Any:
-        """Refuse names that no field has."""
         if hasattr(data, "keys") and (unknown := set(data.keys()) - set(self.fields)):
             raise serializers.ValidationError(
                 {str(name): [_("There is no such field.")] for name in sorted(unknown)}
@@ -179,12 +170,10 @@ class Endpoint(APIView):
 
     @property
     def person(self) -> User:
-        """As whom the request acts: a person, or the user of a team's token."""
         return cast(User, self.request.user)
 
     @property
     def plain_request(self) -> HttpRequest:
-        """The request as pages know it."""
         return self.request._request
 
     @property
@@ -210,7 +199,6 @@ class Endpoint(APIView):
     def team(
         self, slug: str, permission: Permission = Permission.VIEW
     ) -> tuple[Team, frozenset[Permission]]:
-        """404 for who is not in the team, 403 where role or scopes are too small."""
         team, permissions = team_for(self.plain_request, slug, permission)
         self.plain_request.permissions = permissions  # type: ignore[attr-defined]
         self.checks.append(("team", slug, permission))
@@ -257,12 +245,10 @@ class Endpoint(APIView):
             raise PermissionDenied(_("A team's token does not do this; a person does."))
 
     def input(self, form: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-        """What was sent, checked; a 400 with each field at fault."""
         _require_text(self.request.data)
         return self._checked(form(data=self.request.data))
 
     def filters(self, form: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-        """What the address asks for, checked; without what it does not name."""
         return self._checked(form(data=self.request.query_params))
 
     def _checked(self, form: serializers.Serializer[Any]) -> dict[str, Any]:
@@ -280,7 +266,6 @@ def _require_text(data: Any) -> None:
 
 
 def _is_deeper(values: Any, most: int) -> bool:
-    """Whether lists and objects are nested in more levels; without recursion."""
     level = [values]
     for _level in range(most + 1):
         containers = [each for each in level if isinstance(each, dict | list)]
@@ -300,5 +285,4 @@ def _too_deep() -> ParseError:
 
 
 def address_of(request: Request, name: str, *parts: object) -> str:
-    """The whole address of something of the API."""
     return request.build_absolute_uri(reverse(f"console:api:{name}", args=parts))

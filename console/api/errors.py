@@ -63,12 +63,11 @@ def answer_error(error: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def _is_our_text(error: Http404) -> bool:
-    """Whether a person wrote it; Django's own names a model."""
+    # Whether a person wrote it; Django's own names a model.
     return bool(error.args) and not str(error.args[0]).startswith("No ")
 
 
 def _refusal(error: CodedError, context: dict[str, Any]) -> exceptions.APIException:
-    """The answer to an error of one of our apps: its kind is the code, its code the reason."""
     if isinstance(error, RoleTooSmall):
         return exceptions.PermissionDenied(str(error), code=error.kind)
     held: Container[str] = getattr(context["request"]._request, "permissions", frozenset())

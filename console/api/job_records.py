@@ -36,7 +36,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
 
 
 def job_record(request: Request, job: Job) -> dict[str, Any]:
-    """The job, with as much of its message as whoever asks may read."""
+    # The job, with as much of its message as whoever asks may read.
     return dict(JobSerializer(job, context={"request": request}).data)
 
 

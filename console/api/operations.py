@@ -5,13 +5,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from datetime import timedelta
 from functools import cache, wraps
+from hashlib import sha256
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import (
     OpenApiParameter,
     OpenApiResponse,
@@ -19,12 +28,22 @@ from drf_spectacular.utils import (
     inline_serializer,
 )
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import LimitOffsetPagination
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
-from console.api.idempotency import HEADER, answer_once
+from accounts.roles import Permission
+from console.api.endpoint import holder_of
+from console.api.errors import Conflict, Unprocessable
+from console.models import StoredAnswer
+from encryption import UndecryptableSecret, decrypt, encrypt
+
+if TYPE_CHECKING:
+    from console.api.endpoint import Endpoint
+
 
 Method = Callable[..., Response]
 Shape = type[serializers.BaseSerializer[Any]] | serializers.BaseSerializer[Any] | None
@@ -157,7 +176,6 @@ def writes(
 
 
 def being_computed() -> Response:
-    """Neither there nor missing: ask again in a moment."""
     body = {"detail": "Being computed; ask again in a moment."}
     return Response(body, status=HTTPStatus.ACCEPTED, headers={"Retry-After": "2"})
 
@@ -175,7 +193,6 @@ def say_what_is_refused(result: dict[str, Any], **kwargs: Any) -> dict[str, Any]
 
 
 def of_this_version(endpoints: list[Any], **kwargs: Any) -> list[Any]:
-    """Hook of the schema: former addresses answer, and are not documented."""
     return [each for each in endpoints if each[0].startswith("/api/v1/")]
 
 
@@ -245,3 +262,119 @@ def stretch(
 
 def _natural(text: str | None, usual: int) -> int:
     return int(text) if text and text.isdecimal() and len(text) < 19 else usual
+
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotency-Replayed"
+KEPT_FOR = timedelta(hours=24)
+MOST_CHARACTERS = 255
+
+
+def answer_once(
+    endpoint: Endpoint, request: Request, write: Callable[[], Response], *, needs_key: bool = False
+) -> Response:
+    """The answer of a write, done in one transaction; under a key, done once."""
+    key = request.headers.get(HEADER)
+    if key is None:
+        if needs_key:
+            raise ValidationError({HEADER: ["This spends money: send a key of your own making."]})
+        _read_body(request)
+        with transaction.atomic():
+            return write()
+    require_readable(key)
+    fingerprint = fingerprint_of(request)
+    with transaction.atomic():
+        row, is_new = _claim(request, key, fingerprint)
+        if not is_new:
+            return _replay(endpoint, row, fingerprint)
+        response = write()
+        _store(endpoint, row, response)
+        return response
+
+
+def _read_body(request: Request) -> None:
+    # Before the transaction, which would otherwise last as long as a slow upload.
+    _body = request.data
+
+
+def require_readable(key: str) -> None:
+    """ValidationError for what is no key: 1 to 255 printable ASCII characters."""
+    if not 0 < len(key) <= MOST_CHARACTERS or not (key.isascii() and key.isprintable()):
+        raise ValidationError({HEADER: ["Send 1 to 255 printable ASCII characters."]})
+
+
+def fingerprint_of(request: Request) -> str:
+    """Of the parameters: JSON whatever its spaces and the order of its names, files by content."""
+    parts = [request.get_full_path(), _plain(request.data)]
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def delete_old_answers() -> int:
+    over = StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR)
+    return over.delete()[0]
+
+
+def _claim(request: Request, key: str, fingerprint: str) -> tuple[StoredAnswer, bool]:
+    # The row of the key, and whether it is this request's; another's, once it is committed.
+    address = f"{request.method} {request.path}"[:500]
+    own = StoredAnswer.objects.filter(holder=holder_of(request), address=address, key=key)
+    own.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()
+    if row := own.first():
+        return row, False
+    try:
+        with transaction.atomic():
+            values = {"holder": holder_of(request), "address": address, "key": key}
+            return StoredAnswer.objects.create(fingerprint=fingerprint, **values), True
+    except IntegrityError:
+        if row := own.first():
+            return row, False
+        raise Conflict("The same is being done at this moment; ask again.") from None
+
+
+def _replay(endpoint: Endpoint, row: StoredAnswer, fingerprint: str) -> Response:
+    if row.fingerprint != fingerprint:
+        raise Unprocessable(
+            f"The {HEADER} was used with other parameters. Take a new key for a new request.",
+            code="idempotency_key_reused",
+        )
+    if row.status != HTTPStatus.NO_CONTENT:
+        _require_access(endpoint, row)
+    headers = row.headers | {REPLAYED: "true"}
+    try:
+        body = json.loads(decrypt(row.body))
+    except UndecryptableSecret:
+        raise Conflict("It was done; its answer cannot be read any more.") from None
+    return Response(body, status=row.status, headers=headers)
+
+
+def _require_access(endpoint: Endpoint, row: StoredAnswer) -> None:
+    """404 or 403 where a role has ended since, or a token's scopes are smaller."""
+    endpoint.check_again(row.access.get("checks", []))
+    if not set(row.access.get("visible", [])) <= _visible(endpoint):
+        raise PermissionDenied(_("The answer holds what you may not see any more."))
+
+
+def _visible(endpoint: Endpoint) -> set[str]:
+    permissions: frozenset[Permission] = getattr(endpoint.plain_request, "permissions", frozenset())
+    return {str(each) for each in (Permission.VIEW_WORKERS, Permission.VIEW_MONEY)} & permissions
+
+
+def _store(endpoint: Endpoint, row: StoredAnswer, response: Response) -> None:
+    row.status = response.status_code
+    # Answers may hold what is stored nowhere else, such as an invitation's link.
+    row.body = encrypt(JSONRenderer().render(response.data).decode() or "null")
+    row.headers = {name: response[name] for name in ("Location", "Retry-After") if name in response}
+    row.access = {"checks": endpoint.checks, "visible": sorted(_visible(endpoint))}
+    row.save(update_fields=["status", "body", "headers", "access"])
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, QueryDict):
+        return {name: [_plain(value) for value in values] for name, values in data.lists()}
+    if isinstance(data, UploadedFile):
+        digest = sha256()
+        for chunk in data.chunks():
+            digest.update(chunk)
+        data.seek(0)
+        return [data.name, digest.hexdigest()]
+    return data

@@ -1,5 +1,3 @@
-"""The addresses of the API under /api/v1/, and those from before it had versions."""
-
 from django.urls import URLPattern, URLResolver, path
 
 from lazy_views import LazyPackage

@@ -25,7 +25,7 @@ FORMS = {
 
 
 def as_picture(media_type: str, content: bytes) -> HttpResponse:
-    """Somebody's picture, in which nothing runs."""
+    # Somebody's picture, in which nothing runs.
     response = HttpResponse(content, content_type=media_type)
     response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     response["X-Content-Type-Options"] = "nosniff"

@@ -44,7 +44,6 @@ def tokens(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _tokens(team: Team) -> list[ApiToken]:
-    """Those that stand, each with the role it acts in."""
     roles = dict(Membership.objects.filter(team=team).values_list("user", "role"))
     rows = list(team.api_tokens.standing().select_related("created_by"))
     for row in rows:
@@ -73,7 +72,6 @@ class SignInView(LoginView):  # type: ignore[misc]
     success_url = reverse_lazy("console:studies")
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        """Send on whoever is signed in already."""
         if request.user.is_authenticated:
             return redirect(self.get_success_url())
         response: HttpResponseBase = super().dispatch(request, *args, **kwargs)

@@ -1,5 +1,3 @@
-"""Where the documentation is: at this site, or where its operators have it."""
-
 from django import template
 from django.conf import settings
 from django.urls import reverse

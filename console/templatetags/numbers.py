@@ -19,7 +19,6 @@ LEAST_P = 0.001
 
 @register.filter
 def coefficient(value: float | None) -> str:
-    """`0.34`, with a minus that lines up; undefined is a dash."""
     if value is None or math.isnan(value):
         return DASH
     text = f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
@@ -28,7 +27,6 @@ def coefficient(value: float | None) -> str:
 
 @register.filter
 def minus(text: object) -> str:
-    """A number that is written already, with a minus that lines up."""
     return str(text).replace("-", "\N{MINUS SIGN}")
 
 
@@ -50,7 +48,6 @@ def interval(estimate: object) -> str:
 
 
 def _field(estimate: object, name: str) -> float | None:
-    """A field of a record, whether an object or a mapping bears it."""
     if isinstance(estimate, Mapping):
         return cast("float | None", estimate.get(name))
     return cast("float | None", getattr(estimate, name, None))
@@ -58,7 +55,6 @@ def _field(estimate: object, name: str) -> float | None:
 
 @register.filter
 def usd(amount: float | Decimal | None) -> str:
-    """`$1,204.50`, to the cent; a dash where it is not known."""
     if amount is None:
         return DASH
     sign = "\N{MINUS SIGN}" if amount < 0 else ""
@@ -67,13 +63,11 @@ def usd(amount: float | Decimal | None) -> str:
 
 @register.filter
 def percent(share: float | None) -> str:
-    """`12 %` of a share; undefined is a dash."""
     return DASH if share is None or math.isnan(share) else f"{100 * share:.0f} %"
 
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """`2 min 40 s`; a dash where it is not known."""
     if seconds is None or math.isnan(seconds):
         return DASH
     minutes, rest = divmod(round(seconds), 60)
@@ -87,7 +81,6 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def words(code: object) -> str:
-    """A code as words: `single_category` becomes `single category`."""
     return code_name(code)
 
 

@@ -12,7 +12,6 @@ ORDERS = {"ascending": "▲", "descending": "▼"}
 
 @register.simple_tag(takes_context=True)
 def sortable(context: dict[str, Any], name: str, title: str, kind: str = "") -> SafeString:
-    """The head of a column: a link that sorts by it, or turns the order round."""
     by = context["sort"]
     order = {name: "ascending", f"-{name}": "descending"}.get(by, "none")
     # Numbers are asked for largest first, words from A.

@@ -1,5 +1,3 @@
-"""An authenticator app, for tests."""
-
 import re
 import time
 
@@ -11,12 +9,10 @@ from encryption import decrypt
 
 
 def code_of(secret: str) -> str:
-    """What the app displays now."""
     return format_hotp_value(hotp_value(secret, int(time.time()) // 30))
 
 
 def set_up(browser, password: str) -> None:
-    """Connect an app as people do."""
     page = browser.get("/account/second-factor/set-up/", follow=True)
     if page.request["PATH_INFO"] == "/account/again/":
         where = "/account/again/?next=/account/second-factor/set-up/"

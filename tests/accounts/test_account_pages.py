@@ -1,5 +1,3 @@
-"""The pages of one's own account: addresses, passwords by a link, sessions."""
-
 import re
 
 import pytest
@@ -30,7 +28,6 @@ def mine(rosa):
 
 @pytest.fixture
 def with_mail(settings):
-    """A site that has a mail server."""
     settings.SENDS_MAIL = True
     immediate = "django_tasks.backends.immediate.ImmediateBackend"
     settings.TASKS = {"default": {"BACKEND": immediate, "QUEUES": []}}

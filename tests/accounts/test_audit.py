@@ -1,5 +1,3 @@
-"""The audit log: entries in a chain that shows where one was changed or taken away."""
-
 import threading
 from io import StringIO
 
@@ -30,7 +28,6 @@ def three_more(team):
 
 
 def faults() -> list[str]:
-    """The codes of all that is wrong with the log."""
     return [fault.code for chain in AuditChain.objects.all() for fault in chain_faults(chain)]
 
 
@@ -70,7 +67,6 @@ def test_what_is_changed_or_missing_is_noticed(three_more, change):
 
 
 def rewrite(entries, **change):
-    """What someone does who may write the tables and has no key: every hash computed anew."""
     entries.filter(position=2).update(**change)
     previous_hash = ""
     for entry in entries.order_by("position"):
@@ -111,7 +107,6 @@ def test_the_seal_of_one_entry_holds_for_no_other(three_more):
 
 @pytest.fixture
 def new_key(settings):
-    """A key that was put before those there were."""
     former = list(settings.ENCRYPTION_KEYS)
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *former]
     return settings.ENCRYPTION_KEYS[0]

@@ -12,7 +12,6 @@ BEGIN = re.compile(r"(<!-- roles: .*? -->\n).*?(<!-- end of roles -->)", re.DOTA
 
 
 def table() -> str:
-    """A row a permission, a column a role."""
     from accounts.roles import PERMISSIONS, Permission, Role
 
     head = ["may", *(role.value for role in Role)]

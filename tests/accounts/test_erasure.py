@@ -1,5 +1,3 @@
-"""A user's data as JSON, and erasing who a user is."""
-
 import json
 
 import pytest
@@ -8,7 +6,7 @@ from allauth.mfa.models import Authenticator
 from django.test import Client
 
 from accounts.audit import chain_faults
-from accounts.erasure import export_user
+from accounts.enrolment import export_user
 from accounts.exceptions import ErasureRefused
 from accounts.models import AuditChain, AuditEntry, Membership, User
 from accounts.roles import Role

@@ -1,5 +1,3 @@
-"""Sessions that nobody uses, links that operators make, and where a worker arrives."""
-
 import re
 
 import pytest

@@ -1,5 +1,3 @@
-"""Signing in with a second factor, which operators cannot do without."""
-
 import re
 
 import pytest
@@ -20,7 +18,6 @@ PAGES = ["/", "/marketplace-operator/", "/marketplace-operator/payouts/", "/requ
 
 @pytest.fixture
 def mine(rosa):
-    """Rosa's browser, in which she has connected an app."""
     browser = Client()
     assert sign_in(browser=browser)
     set_up(browser, PASSWORD)
@@ -39,7 +36,6 @@ def olga(db, strict):
 
 @pytest.fixture
 def operator(olga):
-    """The operator's browser, signed in with the password alone."""
     browser = Client()
     browser.post("/login/", {"username": "olga", "password": PASSWORD})
     return browser

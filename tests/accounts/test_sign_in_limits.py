@@ -1,5 +1,3 @@
-"""Whose wrong passwords count against whom."""
-
 import os
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""Teams: who is in them, and what their roles allow."""
-
 import pytest
 
 from accounts.exceptions import InvalidTeam, LastOwner

@@ -1,5 +1,3 @@
-"""The first user, a name once, and a new password."""
-
 import io
 import sys
 

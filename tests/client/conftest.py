@@ -1,5 +1,3 @@
-"""A site with a team's marketplace, and the client of it."""
-
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -28,14 +26,12 @@ def team(rosa: User) -> Team:
 
 @pytest.fixture
 def token(rosa: User) -> str:
-    """Rosa's token, which may do all that she may."""
     scopes = [scope.value for scope in Scope]
     return create_personal_token(user=rosa, name="tests", scopes=scopes, days=7).text
 
 
 @pytest.fixture
 def connection(live_server: Any, settings: Any, team: Team, rosa: User) -> Connection:
-    """Of the team to the live server's marketplace, with $20."""
     settings.SITE_URL = live_server.url
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
     settings.MARKETPLACE_TEST_FUNDS = True

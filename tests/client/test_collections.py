@@ -1,5 +1,3 @@
-"""The client reads a test collection, and has runs evaluated."""
-
 import pytest
 
 from assay_client import InvalidRequest

@@ -1,5 +1,3 @@
-"""The client makes an experiment of a collection's qrels, runs it, and reads its rows."""
-
 import pytest
 
 from assay_client import InvalidRequest, JobUnsuccessful, NoResult, NotThere

@@ -1,5 +1,3 @@
-"""A program drives the whole loop through the client: over HTTP, at a real marketplace."""
-
 from decimal import Decimal
 
 import pytest
@@ -24,7 +22,6 @@ TERMS = {"how": "rest", "reward_usd": "0.20", "max_assignments": 2}
 
 @pytest.fixture
 def study(rosa, team, connection):
-    """Three items, each with two responses, of a team that has $20."""
     study = rating_study("ratings", owner=rosa)
     give_to_team(study=study, team=team, actor=rosa)
     return study

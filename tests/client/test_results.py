@@ -1,5 +1,3 @@
-"""What the client reads of results, and labels and scores that it brings along."""
-
 import pandas as pd
 import pytest
 
@@ -17,7 +15,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def mine(client: Client, rosa, team):
-    """Three items of two systems, of which people rate the first higher."""
     study = rating_study("ratings", n_items=3, owner=rosa)
     give_to_team(study=study, team=team, actor=rosa)
     for name in ("ann", "bob"):

@@ -1,5 +1,3 @@
-"""What the client does where the network, or the server, does not do its part."""
-
 from collections.abc import Iterator
 
 import httpx2
@@ -26,7 +24,6 @@ REFUSED, ANSWER_LOST = "refused", "answer lost"
 
 
 def answer_in_process(request: httpx2.Request) -> httpx2.Response:
-    """The answer of Django's own handler, in the test's transaction."""
     headers = {name: value for name, value in request.headers.items() if name != "content-type"}
     response = Browser().generic(
         request.method,
@@ -41,8 +38,6 @@ def answer_in_process(request: httpx2.Request) -> httpx2.Response:
 
 
 class Wire(httpx2.BaseTransport):
-    """Carries requests into this process's site, and cuts them as it is told to."""
-
     def __init__(self) -> None:
         self.faults: list[str] = []
         self.n_requests = 0
@@ -65,7 +60,6 @@ def wire() -> Wire:
 
 @pytest.fixture
 def client(wire: Wire, token: str) -> Iterator[Client]:
-    """Rosa's client, which does not wait between tries."""
     with Client("http://localhost", token, seconds_between=0, transport=wire) as client:
         yield client
 

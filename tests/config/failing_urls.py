@@ -1,5 +1,3 @@
-"""The site's addresses, one whose view breaks, and those whose database or cache is away."""
-
 from django.contrib.auth.decorators import login_not_required
 from django.core.cache import cache
 from django.db import connection
@@ -33,7 +31,6 @@ def cached(request):
 
 @login_not_required
 def late(request):
-    """A statement that is wrong: trying again is of no use."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT * FROM there_is_no_such_table")
 

@@ -1,5 +1,3 @@
-"""Requests that Django refuses before a view sees them get a page with a sentence."""
-
 import pytest
 from django.test import Client
 

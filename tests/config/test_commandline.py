@@ -1,5 +1,3 @@
-"""What the command line says of a full disk and of commands that have moved."""
-
 import errno
 import sqlite3
 from importlib.util import find_spec

@@ -1,5 +1,3 @@
-"""How the site connects to PostgreSQL: settings tried on a server in a process of their own."""
-
 import pytest
 from django.conf import settings as site
 from django.db import connection

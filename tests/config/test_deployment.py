@@ -1,5 +1,3 @@
-"""deploy/ and the workflows, as far as they can be tried without a registry of images."""
-
 import os
 import re
 import shutil

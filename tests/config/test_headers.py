@@ -1,5 +1,3 @@
-"""Every address there is: a strict content policy, and nothing private that is stored."""
-
 import re
 from collections.abc import Iterator
 
@@ -72,7 +70,6 @@ ADDRESSES = [
 
 @pytest.fixture
 def visitors():
-    """A browser of each kind of person, with a study and a requester there are."""
     users = get_user_model().objects
     researcher = users.create_user("rosa", password=PASSWORD)
     operator = users.create_user("olga", password=PASSWORD, is_staff=True)

@@ -1,5 +1,3 @@
-"""The address that load balancers and monitors ask."""
-
 from datetime import timedelta
 
 import pytest

@@ -1,5 +1,3 @@
-"""Log lines that say which request they belong to; and settings that write nothing."""
-
 import json
 import logging
 from logging.config import DictConfigurator
@@ -7,7 +5,7 @@ from logging.config import DictConfigurator
 import pytest
 from django.test import RequestFactory
 
-from config.logs import logging_settings, shorten_refusals
+from config.middleware import logging_settings, shorten_refusals
 from tests.processes import run_python
 
 pytestmark = pytest.mark.once
@@ -33,7 +31,6 @@ print(answer.headers["X-Request-Id"])
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Ask a site in a process of its own: the last answer's request id, and what was logged."""
     database = {"DATABASE_URL": f"sqlite:///{tmp_path_factory.mktemp('site')}/site.sqlite3"}
     assert run_python("manage.py", "migrate", "--verbosity", "0", **database).returncode == 0
 

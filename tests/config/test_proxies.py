@@ -47,7 +47,6 @@ def free_port():
 
 
 def settings_of_the_example():
-    """What nginx's example says that the site's settings are."""
     return dict(re.findall(r"^# ([A-Z_]+)=(\S+)$", NGINX.read_text(), re.MULTILINE))
 
 
@@ -58,7 +57,6 @@ class Site(NamedTuple):
 
 @pytest.fixture(scope="module")
 def upstream(tmp_path_factory):
-    """A site as the image starts it, over http on a port of the machine's own."""
     folder, port = tmp_path_factory.mktemp("site"), free_port()
     environment = os.environ | settings_of_the_example()
     environment |= {"DATABASE_URL": f"sqlite:///{folder}/site.sqlite3", "METRICS_TOKEN": "a-token"}
@@ -144,7 +142,6 @@ class Proxy:
         return self.ask("GET", host, path, **more)
 
     def form_headers(self, host):
-        """What a browser sends with a form of the site's."""
         token = self.get(host, "/login/").cookies["csrftoken"]
         return {
             "Cookie": f"csrftoken={token}",
@@ -153,7 +150,6 @@ class Proxy:
         }
 
     def ask(self, method, host, path, **more):
-        """Of a name that no name server knows, by TLS with that name."""
         with requests.Session() as session:
             session.mount("https://", Named(host))
             headers = {"Host": host} | more.pop("headers", {})
@@ -182,7 +178,6 @@ class Named(requests.adapters.HTTPAdapter):
 
 @pytest.fixture(params=["nginx", "caddy"])
 def start(request, tmp_path, upstream):
-    """Starts the proxy, with whom it takes for the operators' network."""
     if not shutil.which(request.param):
         pytest.skip(f"no {request.param} here")
     running = []

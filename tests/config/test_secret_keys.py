@@ -1,5 +1,3 @@
-"""A site that others can reach doesn't start with keys that anybody can read."""
-
 import pytest
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured

@@ -1,5 +1,3 @@
-"""Where the database or the cache does not answer, pages and programs are told to try again."""
-
 import pytest
 from django.db import connection
 from django.test import Client

@@ -1,5 +1,3 @@
-"""A process starts without heavy libraries, and imports a page's module when the page is opened."""
-
 import tomllib
 
 import pytest

@@ -1,5 +1,3 @@
-"""A wrong environment variable stops every command, with its name and what it must be."""
-
 import re
 
 import pytest

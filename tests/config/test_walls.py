@@ -117,7 +117,6 @@ SECTION = re.compile(r"Parameters\n-+\n(.*?)(?:\n\n[A-Z][\w ]+\n-+|\Z)", re.DOTA
 
 
 def described(docstring: str) -> set[str]:
-    """The names before the colons of the section on parameters."""
     section = SECTION.search(docstring)
     lines = section.group(1).splitlines() if section else []
     heads = [line.partition(" : ")[0] for line in lines if line and not line.startswith(" ")]
@@ -156,7 +155,6 @@ NAME = re.compile(r"`([\w./-]+(?:\.py|\.js|\.md|\.json|\.html|/))`|\((docs/[\w./
 
 @pytest.fixture(scope="module")
 def paths():
-    """Every file that git knows, and every folder that holds one."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, check=True)
     files = listed.stdout.decode().split("\n")
     return {*files, *(f"{folder}/" for file in files for folder in Path(file).parents)}
@@ -174,7 +172,6 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 def is_there(name, paths):
-    """Whether it is a path, or the end of some paths, such as `pages/urls.py`."""
     return name in paths or any(path.endswith(f"/{name}") for path in paths)
 
 

@@ -22,7 +22,6 @@ P = Permission
 
 
 def table(*rows: tuple[Permission, str]) -> dict[str, Permission]:
-    """The permission that each of the named pages or actions needs."""
     return {name: permission for permission, names in rows for name in names.split()}
 
 
@@ -177,7 +176,6 @@ OTHERS = words("front_page healthz readyz metrics documentation documentation-pa
 
 
 def last(model: type[Model], **of_study: str) -> Callable[[], int]:
-    """The newest row, of the study `mine` if the path to the study's short name is given."""
     return lambda: model._default_manager.filter(**of_study).latest("pk").pk
 
 
@@ -264,7 +262,6 @@ SLUGS = {
 
 
 def address(name: str, slug: str = "", **more: object) -> str:
-    """An address of the console, about the things of the tests or of that slug."""
     parts = {
         part: value() if callable(value) else value
         for part, value in PARTS.get(name, {}).items()
@@ -276,7 +273,6 @@ def address(name: str, slug: str = "", **more: object) -> str:
 
 
 def lines() -> Iterator[tuple[str, str, Permission, bool]]:
-    """Name, address, what it needs, and whether it is posted to, of all of a team's things."""
     for tables, is_action in ((PAGES, False), (ACTIONS, True)):
         for names in tables:
             for name, permission in names.items():

@@ -24,7 +24,6 @@ PASSWORD = "a-long-and-winding-password"
 
 @pytest.fixture
 def researcher(db: None) -> User:
-    """Rosa, whom a module may have stored for all its tests."""
     stored = User.objects.filter(username="rosa").first()
     return stored or User.objects.create_user("rosa", password=PASSWORD)
 
@@ -44,7 +43,6 @@ def stored_study(stored_users: dict[str, User]) -> Study:
 
 @pytest.fixture
 def team_users(stored_users: dict[str, User], db: None) -> dict[str, User]:
-    """Who is stored, by role, read anew: tests change what they were given."""
     users = User.objects.in_bulk([user.pk for user in stored_users.values()])
     return {role: users[user.pk] for role, user in stored_users.items()}
 
@@ -138,7 +136,6 @@ def worker(db: None) -> User:
 
 
 def browser(user: User | None) -> Client:
-    """A browser of this person, or of nobody who signed in."""
     client = Client(headers={"host": "localhost"})
     if user is not None:
         client.force_login(user)
@@ -152,14 +149,11 @@ def signed_in() -> Callable[[User], Client]:
 
 @pytest.fixture
 def rosa(researcher: User, signed_in: Callable[[User], Client]) -> Client:
-    """The researcher's browser."""
     return signed_in(researcher)
 
 
 @pytest.fixture
 def page_text(rosa: Client) -> Callable[..., str]:
-    """The words of one of a study's pages."""
-
     def page(study: Study, name: str = "study", **query: Any) -> str:
         answer = rosa.get(reverse(f"console:{name}", args=[study.slug]), query)
         assert answer.status_code == 200
@@ -170,8 +164,6 @@ def page_text(rosa: Client) -> Callable[..., str]:
 
 @pytest.fixture
 def fetch_picture(rosa: Client) -> Callable[..., HttpResponse]:
-    """A chart of a study, as an address of that name hands it out."""
-
     def fetch_file(name: str, study: Study, chart: str, form: str, **query: Any) -> HttpResponse:
         return rosa.get(reverse(f"console:{name}", args=[study.slug, chart, form]), query)
 

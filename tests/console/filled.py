@@ -1,5 +1,3 @@
-"""Studies further on their way, for the pages that show them."""
-
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -28,7 +26,6 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 def scored_study(
     slug: str = "scored", *, metrics: tuple[str, ...] = ("nll",), **fields: Any
 ) -> Study:
-    """A study that Ann and Bob rated, with scores of each metric, which sees it as they do."""
     study = rated_study(slug, **fields)
     for metric in metrics:
         add_scores(study, metric)
@@ -36,7 +33,6 @@ def scored_study(
 
 
 def add_scores(study: Study, metric: str = "nll", *, higher_is_better: bool = True) -> None:
-    """A score for every candidate, higher with each."""
     candidates = [
         (item.key, candidate.key)
         for item in study.items.all()
@@ -55,7 +51,6 @@ def add_scores(study: Study, metric: str = "nll", *, higher_is_better: bool = Tr
 def add_batch(
     study: Study, *, n_published: int = 1, max_assignments: int = 3, round: int = 1
 ) -> Batch:
-    """A batch with a HIT for each item, the first of them published."""
     batch = Batch.objects.create(
         study=study,
         connection=site_connection(),
@@ -75,7 +70,6 @@ def add_batch(
 def add_recruitment(
     study: Study, *, state: str = "active", round: int = 2, **fields: Any
 ) -> Recruitment:
-    """A batch for participants, with a study at a recruiter in which one call is uncertain."""
     batch = add_batch(study, round=round)
     Batch.objects.filter(pk=batch.pk).update(is_recruited=True, reward_usd=0)
     recruiter, _ = Recruiter.objects.get_or_create(
@@ -121,7 +115,6 @@ def add_recruitment(
 
 
 def add_assignment(hit: Hit, worker: str = "A1WORKER", *, problem: str = "") -> Assignment:
-    """What a worker handed in for a HIT, as yet no submission."""
     account, _ = Worker.objects.get_or_create(marketplace="local", worker_id=worker)
     return Assignment.objects.create(
         hit=hit,

@@ -1,10 +1,7 @@
-"""How somebody does a task by pointing: with a mouse, or a finger."""
-
 from playwright.sync_api import Page, expect
 
 
 def rate_all(page: Page) -> None:
-    """Give every slider of the worker's page a value of its own."""
     task = page.frame_locator("iframe#task")
     expect(task.locator("#progress")).not_to_be_empty()
     for number, slider in enumerate(task.get_by_role("slider").all()):

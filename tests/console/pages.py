@@ -1,5 +1,3 @@
-"""Pages as people read them."""
-
 import csv
 import io
 import re
@@ -18,18 +16,15 @@ def words_of(content: str) -> str:
 
 
 def answer_codes(view):
-    """The codes of a result's first sentence and of the sentences below it."""
     first = view.answer if isinstance(view, ShownResult) else view.first_sentence
     return codes_of([first, *view.details])
 
 
 def rows_of(answer):
-    """The rows of a CSV answer."""
     return list(csv.DictReader(io.StringIO(answer.content.decode())))
 
 
 def rows_alike(content: str) -> list[tuple[str, ...]]:
-    """The headers of rows of a page's tables that do not tell a row from another of its table."""
     alike: list[tuple[str, ...]] = []
     for table in lxml.html.fromstring(content).xpath("//table"):
         headers = Counter(

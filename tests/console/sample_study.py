@@ -1,5 +1,3 @@
-"""The sample study of four assistants, rated and scored without a marketplace."""
-
 import numpy as np
 
 from annotation.flags import count_judgments_change

@@ -1,5 +1,3 @@
-"""A team with somebody in each role, and a study of theirs that is at every stage."""
-
 from accounts.models import Membership, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
@@ -26,7 +24,6 @@ WORKER_ID, ASSIGNMENT_ID = "A1IDENTIFIABLE", "3IDENTIFIABLE"
 
 
 def create_users(owner: User) -> dict[str, User]:
-    """Somebody in each role of the team `lab`, and strangers to it."""
     users = {"owner": owner}
     team = create_team(name="Lab", owner=owner)
     for role in Role:
@@ -41,7 +38,6 @@ def create_users(owner: User) -> dict[str, User]:
 
 
 def create_study(owner: User) -> Study:
-    """The team's, `mine`."""
     study = scored_study("mine", owner=owner, team=owner.memberships.get().team)
     compute(study, AGREEMENT)
     store_validation(study)

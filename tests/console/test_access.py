@@ -92,7 +92,6 @@ def status_of(client: Client, where: str, *, is_action: bool) -> int:
 
 
 def content_of(answer) -> bytes:
-    """What is in a file, also in one that compresses its content."""
     return unpacked(b"".join(answer.streaming_content) if answer.streaming else answer.content)
 
 
@@ -169,7 +168,6 @@ def test_nobody_gets_in_without_signing_in_by_any_method(things):
 
 
 def stored_work() -> tuple[object, ...]:
-    """The jobs, and what people have decided and flagged."""
     decided = (Adjudication.objects.count(), DraftDecision.objects.count())
     flagged = Submission.objects.flagged().count()
     jobs = Job.objects.order_by("pk").values_list("state", "stop_requested")
@@ -337,7 +335,6 @@ def test_no_page_leads_a_role_where_it_may_not_go(study, users, role):
 
 
 def places_of_a_study() -> list[str]:
-    """Every page and file of the study."""
     pages = [address(name) for name in [*PAGES_OF_A_STUDY, *API_OF_A_STUDY]]
     return pages + [reverse("console:download", args=["mine", name]) for name in study_downloads()]
 

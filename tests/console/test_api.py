@@ -17,8 +17,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 @pytest.fixture
 def get_json(rosa):
-    """The JSON of an address, and its status."""
-
     def get(name, *slug, **query):
         answer = rosa.get(reverse(f"console:{name}", args=slug), query)
         assert answer["Content-Type"] == "application/json"

@@ -40,7 +40,6 @@ PAGES = {"collect": "answers", "score": "validation"}
 
 
 def post_form(browser, action, **form):
-    """Post the form of the page, and return the page one is sent to."""
     answer = browser.post(reverse(f"console:{action}", args=["ratings"]), form, follow=True)
     where = reverse(f"console:{PAGES[action]}", args=["ratings"])
     assert answer.redirect_chain == [(where, 302)]
@@ -48,7 +47,6 @@ def post_form(browser, action, **form):
 
 
 def poll(browser, work, *, by_htmx=True):
-    """What the page's polling is answered."""
     headers = {"HX-Request": "true"} if by_htmx else {}
     where = reverse("console:work", args=["ratings", work.pk])
     answer = browser.get(where, headers=headers)
@@ -166,7 +164,6 @@ def test_a_form_without_a_known_metric_scores_nothing_and_says_so(rosa, study):
 
 @pytest.fixture
 def _no_models(settings, monkeypatch, tmp_path):
-    """A server that has downloaded no model."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     for known in (has_model, lacking_models):
         known.cache_clear()

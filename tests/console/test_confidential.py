@@ -1,5 +1,3 @@
-"""What pages keep from roles: comments that name workers, money, and a team's own notes."""
-
 import time
 from datetime import timedelta
 
@@ -44,8 +42,6 @@ def study(researcher):
 
 @pytest.fixture
 def member(study, signed_in):
-    """The browser of a member of the team, by role."""
-
     def browser_of(role):
         user = User.objects.create_user(f"the-{role}")
         set_role(team=study.team, user=user, role=role, actor=None)
@@ -56,7 +52,6 @@ def member(study, signed_in):
 
 @pytest.fixture
 def guest(study, signed_in):
-    """The browser of a researcher of this study alone."""
     user = User.objects.create_user("guest")
     set_study_role(study=study, user=user, role=Role.RESEARCHER, actor=None)
     return signed_in(user)
@@ -134,7 +129,6 @@ def test_a_teams_templates_are_deleted_by_its_own_reviewers(study, member, guest
 
 @pytest.fixture
 def cookie_name(study):
-    """Of the cookie that remembers an opening of the study's desk."""
     return f"desk-{study.pk}"
 
 

@@ -1,5 +1,3 @@
-"""An account for a project's page: it looks at everything of a study, and changes nothing."""
-
 import pytest
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
@@ -30,7 +28,6 @@ def password(study):
 
 @pytest.fixture
 def visitor(password):
-    """The browser of somebody who signed in with what the project's page says."""
     client = Client(headers={"host": "localhost"})
     answer = client.post(reverse("console:login"), {"username": "demo", "password": password})
     assert answer.status_code == 302

@@ -1,5 +1,3 @@
-"""The documentation at a running site, and where the console leads to it."""
-
 import json
 import re
 from pathlib import PurePosixPath

@@ -16,13 +16,14 @@ from django.core.management.base import CommandError
 from accounts.models import User
 from annotation.exceptions import FolderUnusable
 from annotation.models import Study, Submission
-from config.first_run import (
+from config.samples import (
+    Crowd,
+    demonstrate,
     prepare_accounts,
     prepare_key,
     prepare_samples,
     prepare_team,
 )
-from config.samples import Crowd, demonstrate
 from hits.connections import enrol_requester
 from hits.exceptions import HitsError
 from hits.loop import Marketplace, prepare_database, served_site
@@ -165,7 +166,6 @@ def test_secrets_are_taken_as_they_stand():
 
 
 def refused_serving(*arguments, **options):
-    """The text of the refusal to serve, with exit code 2."""
     with pytest.raises(CommandError) as refusal:
         call_command("serve", *arguments, **options)
     assert refusal.value.returncode == 2

@@ -1,5 +1,3 @@
-"""The researcher's pages in a real Chromium: to everyone accessible, and by themselves."""
-
 import re
 
 import pytest
@@ -76,7 +74,6 @@ def test_signing_in_and_out_is_accessible(page, researcher):
 
 @pytest.fixture
 def full_study(researcher):
-    """A rating study that is far on its way, with something wrong at every turn."""
     study = scored_study(
         owner=researcher,
         title="Dialogue responses",

@@ -1,6 +1,3 @@
-"""Labels of another tool, scores of another program and a judge's estimate, at a desk and on a
-phone."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""Pages on a desk and on telephones: nothing is out of sight, and everything is accessible."""
-
 from pathlib import Path
 
 import pytest
@@ -62,7 +60,6 @@ DESK, TELEPHONE, SMALLEST = 1280, 390, 320
 
 @pytest.fixture
 def page(chromium, live_server, researcher, settings):
-    """The researcher Rosa's browser."""
     settings.SITE_URL = live_server.url
     viewport = {"width": DESK, "height": 900}
     with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
@@ -76,7 +73,6 @@ def team(researcher):
 
 
 def sideways(page):
-    """What scrolls sideways: the page, or a table in it."""
     return page.evaluate(
         """() => [document.documentElement, ...document.querySelectorAll(".scroll")]
           .filter((node) => node.scrollWidth > node.clientWidth + 1)
@@ -97,7 +93,6 @@ def assert_fits(page):
 
 
 def right_edge(page, locator):
-    """How far from the window's left edge something ends, in CSS pixels."""
     page.wait_for_timeout(100)
     box = locator.bounding_box()
     return box["x"] + box["width"]
@@ -396,7 +391,6 @@ CUT_OFF = """() => [...document.querySelectorAll(".drawn svg")].flatMap((svg) =>
 
 
 def report_dialogues(team, researcher) -> None:
-    """Both kinds of study, answered, each with its report."""
     experiment = stored_experiment(team, researcher)
     users = ["base", "tol:3", "base,accepts=target and alternatives"]
     rules = RULES | {"users": users, "seeds": [0], "n_turns": 4}

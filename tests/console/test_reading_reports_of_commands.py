@@ -1,5 +1,3 @@
-"""Every command that reads a file has the reading report in its `--json`."""
-
 from __future__ import annotations
 
 import json
@@ -132,7 +130,6 @@ COMMANDS = {
 
 
 def commands_with_files() -> Iterator[str]:
-    """The project's commands that read a file that an argument names."""
     for name, app in sorted(get_commands().items()):
         command = load_command_class(app, name)
         if not command.__module__.startswith("django."):

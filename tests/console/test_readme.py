@@ -54,7 +54,6 @@ def bare_python(tmp_path) -> Path:
 
 @pytest.fixture
 def checkout(tmp_path) -> Path:
-    """The files under version control, or about to be, in a folder of their own."""
     folder = tmp_path / "assay"
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
@@ -74,7 +73,6 @@ def install_libraries(checkout: Path) -> None:
 
 @pytest.fixture
 def shell(bare_python, checkout):
-    """Run a command line in the checkout, as a newcomer's shell does."""
     environment = clean_environment() | {"PATH": f"{bare_python}:{os.environ['PATH']}"}
 
     def run(line: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -118,7 +116,7 @@ def free_port() -> int:
 # In the place of the samples: the account and the key that the commands need.
 PREPARATION = """
 from django.conf import settings
-from config.first_run import prepare_accounts, prepare_key
+from config.samples import prepare_accounts, prepare_key
 from hits.loop import served_site
 with served_site() as url:
     prepare_key(url)
@@ -163,7 +161,6 @@ def site(checkout, shell, tmp_path) -> Iterator[str]:
 
 
 def write_plain_files(folder: Path) -> None:
-    """The files that the README's commands name, which are the reader's own."""
     shutil.copy(folder / "samples" / "responses.csv", folder)
     labels = [
         f"i{item},{who},{(item + item * index) % 2}"

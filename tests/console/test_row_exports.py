@@ -1,5 +1,3 @@
-"""Exports as CSV, JSON Lines and Parquet, and as a dataset with its card."""
-
 import csv
 import io
 import json
@@ -58,7 +56,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 @pytest.fixture(scope="module")
 def stored_full_study(stored_for_module):
-    """With judgments, reasons, scores, a label set, and a rejected submission."""
     owner = User.objects.create_user("rosa", password=PASSWORD)
     study = scored_study("full", owner=owner, conditions=("calm", "=loud"), n_items=4)
     Submission.objects.of(study).filter(item__key="d1").update(
@@ -272,7 +269,6 @@ def test_the_page_offers_every_form_and_labels_only_if_there_are_some(rosa, full
 
 @pytest.fixture
 def timed_study(researcher):
-    """An item that Ann did through a HIT, with remarks, and Bob by hand, who was not measured."""
     study = rating_study(owner=researcher, n_items=1)
     rate(study, "Bob", "d0", {"alpha": 1, "beta": 2})
     ann = rate(study, "Ann", "d0", {"alpha": 3, "beta": 4}, status="rejected")

@@ -1,5 +1,3 @@
-"""Simulated answers keep their mark in the files of a study, and when those are imported."""
-
 from pathlib import Path
 
 import pytest
@@ -45,7 +43,6 @@ def test_every_table_of_answers_has_the_mark(study: Study) -> None:
 
 
 def ticked_with_answers() -> Study:
-    """A study of alternatives with one simulated submission of two."""
     study = Study.objects.filter(kind="alternatives").first() or ticked_study()
     if not Submission.objects.of(study).filter(is_simulated=True).exists():
         Submission.objects.of(study).delete()

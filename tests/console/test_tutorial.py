@@ -1,5 +1,3 @@
-"""The tutorial's text and its pictures belong to each other, and name what the pages have."""
-
 import json
 import re
 
@@ -79,7 +77,6 @@ def test_controls_are_named_as_on_the_pages(step, page_texts):
 
 
 def _is_named(name: str, pattern: str) -> bool:
-    """A name that ends in … may stand for the beginning of one."""
     if name.endswith("…") and re.match(re.escape(re.escape(name[:-1])), pattern):
         return True
     return re.fullmatch(pattern, name) is not None

@@ -10,10 +10,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 
-from config.first_run import (
-    TEST_FUNDS_USD,
-    prepare_samples,
-)
+from config.samples import TEST_FUNDS_USD, prepare_samples
 from hits.connections import enrol_requester
 from hits.loop import Marketplace
 from tests.browsers import PATIENCE_MS, opened_page, sign_in
@@ -37,8 +34,6 @@ CONTROLS = ("button", "link", "tab", "radio", "checkbox")
 
 
 class Reader:
-    """Somebody who does what the tutorial says, with a worker's window beside."""
-
     def __init__(self, open_page, site_url, password=PASSWORD):
         self.open_page, self.site_url, self.password = open_page, site_url, password
         self.first = self.page = open_page()
@@ -92,7 +87,6 @@ class Reader:
             call_command(*words, site=self.site_url)
 
     def read(self, text):
-        """It stands on the page, once the background workers have done what was asked of them."""
         work_until_visible(self.page.get_by_text(text).filter(visible=True).first)
 
     def download(self, name):

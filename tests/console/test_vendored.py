@@ -1,5 +1,3 @@
-"""Other people's libraries are here as they published them, each with its licence."""
-
 import hashlib
 
 from django.conf import settings

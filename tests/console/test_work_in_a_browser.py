@@ -55,7 +55,6 @@ def client(live_server):
 
 @pytest.fixture
 def open_site(chromium, live_server):
-    """Opens the worker site in a browser of its own, signed in."""
     enrol_worker(site_url=live_server.url, username="ada", password=PASSWORD)
     opened = []
 
@@ -131,7 +130,6 @@ def expect_state(page: Page, key: str) -> None:
 
 
 def rated(n: int) -> re.Pattern[str]:
-    """The progress of so many ratings of the page's eight."""
     return re.compile(rf"^{n}\D+8\D*$")
 
 
@@ -439,7 +437,6 @@ def test_when_the_time_is_over_the_page_takes_nothing_more_and_says_so(open_site
 
 
 def scrolls(page: Page) -> tuple[bool, bool]:
-    """Whether the page around the frame scrolls, and the page in it."""
     script = "document.documentElement.scrollHeight > innerHeight + 1"
     return page.evaluate(script), page.frames[1].evaluate(script)
 
@@ -614,7 +611,6 @@ def press(page: Page, button: Locator) -> None:
 
 
 def practise(page: Page, choice: str):
-    """Accept a HIT of practice, answer it and read what is right."""
     press(page, page.locator("form.accept button").first)
     page.wait_for_url("**/worker/assignments/**")
     task = task_of(page)
@@ -636,7 +632,6 @@ def task_text(task, key: str) -> str:
 
 
 def show_unmet(page: Page) -> Locator:
-    """Unfold why the HITs cannot be accepted yet."""
     page.locator("td details summary").first.click()
     return page.locator("td details").first
 

@@ -1,5 +1,3 @@
-"""The background worker, where a test wants it to work."""
-
 import time
 from typing import Any
 from unittest.mock import patch

@@ -1,5 +1,3 @@
-"""What the pages of the documentation hold: commands, what they print, links and headings."""
-
 from __future__ import annotations
 
 import re
@@ -53,7 +51,6 @@ class Printed:
 
 
 def commands(page: Path) -> Iterator[Printed]:
-    """Every line of code that is a command of the project's, and every one in a sentence."""
     text = page.read_text("utf-8")
     for number, line in _lines(text):
         stripped = line.strip()
@@ -89,8 +86,6 @@ def _joined(text: str) -> Iterator[tuple[int, str]]:
 
 @dataclass
 class Block:
-    """A block of commands, and what the page says that they print."""
-
     line: int
     commands: list[str] = field(default_factory=list)
     printed: str | None = None

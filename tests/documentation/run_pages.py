@@ -30,7 +30,6 @@ READ = ("samples", "docs", "metrics")
 
 
 def prepare(folder: Path) -> Path:
-    """Settings of a site of one's own, and a database with the samples in it."""
     database = folder / "template.sqlite3"
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "config.settings",
@@ -56,11 +55,10 @@ def prepare(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def site(template: Path, folder: Path) -> Iterator[None]:
-    """A site of the page's own, served in this process, with a requester's key."""
     from django.conf import settings
     from django.db import connection, connections
 
-    from config import first_run
+    from config import samples
     from hits.loop import served_site
 
     database = folder / "page.sqlite3"
@@ -71,8 +69,8 @@ def site(template: Path, folder: Path) -> Iterator[None]:
     with served_site() as url:
         settings.SITE_URL = url
         settings.MARKETPLACE_ENDPOINT_URL = f"{url}/requester"
-        first_run.prepare_accounts(url, PASSWORD)
-        key = first_run.prepare_key(url, folder / "env")
+        samples.prepare_accounts(url, PASSWORD)
+        key = samples.prepare_key(url, folder / "env")
         settings.MARKETPLACE_ACCESS_KEY_ID = key.access_key_id
         settings.MARKETPLACE_SECRET_ACCESS_KEY = key.secret_access_key
         yield

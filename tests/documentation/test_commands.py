@@ -76,13 +76,11 @@ def _module_fault(module: str, text: str) -> str | None:
 
 
 def _declares(source: str, option: str) -> bool:
-    """Whether code adds an option, or gives it to `benchmarks.commands.parse_options`."""
     name = option.removeprefix("--").replace("-", "_")
     return f'"{option}"' in source or re.search(rf'\b{name}(": |=)\(', source) is not None
 
 
 def _parse_fault(name: str, words: list[str]) -> str | None:
-    """Files that only the reader has need not be there: paths are not opened."""
     parser = parser_of(name)
     parser.called_from_command_line = False  # type: ignore[attr-defined]
     try:
@@ -110,7 +108,6 @@ def run_pages() -> list[Path]:
 
 
 def names_in_tests() -> set[str]:
-    """What other tests name in quotes, as they do the commands that they run."""
     files = (path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
     return {name for path in files for name in QUOTED.findall(path.read_text("utf-8"))}
 

@@ -1,5 +1,3 @@
-"""Pages that are made of the code: nothing is left out, nothing fetched, every number measured."""
-
 from __future__ import annotations
 
 import json
@@ -9,11 +7,21 @@ from pathlib import Path
 import pytest
 
 from config.documentation.api_pages import api_pages
-from config.documentation.command_pages import ABOUT, command_pages, command_parsers
-from config.documentation.markdown import as_rendered, repository_files
 from config.documentation.prepared import ROWS, SUBJECTS, sentence, with_coverage
-from config.documentation.reference import metrics_page, protocol_page
-from config.documentation.rendered import external_assets, with_mathml, with_row_heads
+from config.documentation.reference import (
+    ABOUT,
+    command_pages,
+    command_parsers,
+    metrics_page,
+    protocol_page,
+)
+from config.documentation.rendered import (
+    as_rendered,
+    external_assets,
+    repository_files,
+    with_mathml,
+    with_row_heads,
+)
 from metrics.scorers.registry import available
 from tests.documentation.pages import DOCS, ROOT
 

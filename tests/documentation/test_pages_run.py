@@ -1,5 +1,3 @@
-"""The commands of tutorials and how-tos, run as printed; what they print is what the page says."""
-
 from __future__ import annotations
 
 import json
@@ -18,7 +16,6 @@ PAGES = [str(page.relative_to(ROOT)) for page in walked_pages()]
 
 @pytest.fixture(scope="module")
 def problems() -> dict[str, list[str]]:
-    """What is wrong with each page, found in a process with a database of its own."""
     names = ("PATH", "HOME", "CI", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "LANG")
     environment = {name: os.environ[name] for name in names if name in os.environ}
     process = subprocess.run(

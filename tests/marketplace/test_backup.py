@@ -170,15 +170,15 @@ def test_rows_that_the_database_changes_are_noticed(used_site, tmp_path, monkeyp
     run("backup", file)
     empty_the_site()
     with connection.cursor() as cursor, monkeypatch.context() as patched:
-        from config.backups import restoration
+        from config.backups import creation
 
-        fill = restoration._fill
+        fill = creation._fill
 
         def fill_and_change(*arguments):
             fill(*arguments)
             cursor.execute("UPDATE marketplace_ledgerentry SET balance_usd = 1")
 
-        patched.setattr(restoration, "_fill", fill_and_change)
+        patched.setattr(creation, "_fill", fill_and_change)
         with refused(RestoreFailed) as caught:
             run("restore", file)
     assert "LedgerEntry" in str(caught.value)

@@ -1,5 +1,3 @@
-"""Documents compiled by pdflatex."""
-
 import shutil
 import subprocess
 
@@ -9,7 +7,6 @@ from presentation.formats import FORMATS
 
 
 def compile_latex(document, folder):
-    """The PDF that pdflatex makes of a document."""
     if shutil.which("pdflatex") is None:
         pytest.skip("pdflatex is not installed")
     for name, content in FORMATS["latex"](document).items():

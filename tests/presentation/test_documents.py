@@ -1,5 +1,3 @@
-"""Tables and documents in the forms that they are written in."""
-
 import csv
 import re
 

@@ -1,5 +1,3 @@
-"""A table in each form of file."""
-
 import io
 import json
 

@@ -1,5 +1,3 @@
-"""Tables as text."""
-
 from presentation.documents import Number, P
 from presentation.text_tables import printable, text_report, text_table
 

@@ -1,5 +1,3 @@
-"""Databases of their own, made of a dump and thrown away."""
-
 import gzip
 import secrets
 import sqlite3
@@ -18,7 +16,6 @@ DUMPS = Path(__file__).parent / "dumps"
 
 @contextmanager
 def restored(dump: Path, folder: Path) -> Iterator[str]:
-    """A database that holds a dump, as DATABASE_URL names it."""
     if connection.vendor == "sqlite":
         yield sqlite_database(dump, folder)
     else:
@@ -30,7 +27,6 @@ def restored(dump: Path, folder: Path) -> Iterator[str]:
 
 
 def sqlite_database(dump: Path, folder: Path) -> str:
-    """A new SQLite database that holds a dump of one."""
     file = folder / "restored.sqlite3"
     with closing(sqlite3.connect(file)) as database, database:
         database.executescript(gzip.decompress(dump.read_bytes()).decode())
@@ -63,7 +59,6 @@ def postgres_database() -> Iterator[str]:
 
 
 def manage(database_url: str, *arguments: str) -> str:
-    """Run a management command on a database and return what it printed."""
     finished = run_python("manage.py", *arguments, DATABASE_URL=database_url, DEBUG="true")
     assert finished.returncode == 0, finished.stderr
     return finished.stdout

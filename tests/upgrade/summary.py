@@ -1,5 +1,3 @@
-"""What a database holds: numbers that no migration may change."""
-
 import json
 
 from annotation.frames import judgment_frame

@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from accounts.erasure import erase_user, erasure_obstacles
+from accounts.enrolment import erase_user, erasure_obstacles
 from accounts.exceptions import ErasureRefused
 from accounts.models import User
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.core.serializers.json import DjangoJSONEncoder
 
-from accounts.erasure import export_user
+from accounts.enrolment import export_user
 from accounts.models import User
 
 

@@ -15,12 +15,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         # Imports much; --help needs none of it.
-        from config.first_run import prepare_key, prepare_samples
+        from config.samples import prepare_key, prepare_samples
 
         password = settings.SAMPLE_PASSWORD
         if not password:
-            hint = "Set SAMPLE_PASSWORD in the environment or .env, or use `make run`, which does."
-            raise CommandError(hint, returncode=2)
+            raise CommandError(
+                "Set SAMPLE_PASSWORD in the environment or .env, or use `make run`, which does.",
+                returncode=2,
+            )
         self.stdout.write("Making sample studies and people's answers to them; this takes a while.")
         self.stdout.flush()
         with served_site() as site_url:

@@ -4,8 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config.backups.creation import site_faults
-from config.backups.restoration import check_backup, restore_backup
+from config.backups.creation import check_backup, restore_backup, site_faults
 
 
 class Command(BaseCommand):

@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
 
 def _require_private_keys(bind: str) -> None:
-    """The settings judge by SITE_URL and ALLOWED_HOSTS; binding to more opens the site to more."""
+    # The settings judge by SITE_URL and ALLOWED_HOSTS; binding to more opens the site to more.
     host = socket.gethostbyname(bind.rpartition(":")[0])
     if settings.USES_PUBLISHED_KEYS and not ip_address(host).is_loopback:
         raise CommandError(
@@ -40,7 +40,7 @@ def _require_private_keys(bind: str) -> None:
 
 
 def _welcome(bind: str) -> str:
-    from config.first_run import (
+    from config.samples import (
         ANALYST,
         RESEARCHER,
         WORKER,

@@ -1,5 +1,3 @@
-"""A team with somebody in each role, a study at every stage, and programs with tokens."""
-
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +15,6 @@ from annotation.protocols.versions import current_document, save_draft
 
 @pytest.fixture
 def users(team_users: dict[str, User]) -> dict[str, User]:
-    """The same people as on the pages, in each role of the team `lab`, and strangers to it."""
     return team_users
 
 
@@ -28,7 +25,6 @@ def team(users: dict[str, User]) -> Team:
 
 @pytest.fixture
 def study(team_study: Study, users: dict[str, User]) -> Study:
-    """At every stage, as on the pages, and with what only the API has addresses for."""
     assert team_study.team
     save_draft(study=team_study, document=current_document(team_study))
     for to in (team_study.team, team_study):
@@ -54,13 +50,10 @@ def _jobs_wait(settings: Any) -> None:
 
 
 class Program(Client):
-    """What sends a token, and JSON."""
-
     def __init__(self, text: str) -> None:
         super().__init__(headers={"host": "localhost", "authorization": f"Bearer {text}"})
 
     def send(self, method: str, where: str, data: Any = None, **headers: str) -> Any:
-        """The answer to JSON."""
         content = "" if data is None else data
         call = getattr(self, method)
         if method == "get":
@@ -75,20 +68,16 @@ def program_of(user: User, *scopes: str, **more: Any) -> Program:
 
 @pytest.fixture
 def program(researcher: User) -> Program:
-    """The researcher's, in every scope."""
     return program_of(researcher, *Scope)
 
 
 @pytest.fixture
 def reader(users: dict[str, User]) -> Program:
-    """The owner's of the team, in every scope."""
     return program_of(users["owner"], *Scope)
 
 
 @pytest.fixture
 def team_program(study: Study, researcher: User) -> Callable[..., Program]:
-    """One that acts for the study's team in a role."""
-
     def make(role: Role, *scopes: str) -> Program:
         assert study.team
         new = create_team_token(

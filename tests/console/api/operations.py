@@ -1,5 +1,3 @@
-"""Every operation of the API, with what it needs; one without a line here fails a test."""
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,13 +17,11 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def operations_in(text: str) -> list[tuple[str, str]]:
-    """Names and methods, written as `name:method:method`."""
     lines = [word.split(":") for word in text.split()]
     return [(name, method) for name, *methods in lines for method in methods]
 
 
 def table(*rows: tuple[Any, str]) -> dict[tuple[str, str], Any]:
-    """The permission, or several, that each of the named operations needs."""
     return {operation: needed for needed, text in rows for operation in operations_in(text)}
 
 
@@ -134,8 +130,6 @@ MEMBERS = {"team": Membership, "study": StudyMembership}
 
 
 def operations() -> Iterator[tuple[str, str, list[str]]]:
-    """The name, the method and the parts of the address of every operation there is."""
-
     def walk(patterns: Any, parts: list[str]) -> Iterator[tuple[str, str, list[str]]]:
         for pattern in patterns:
             inner = parts + list(pattern.pattern.converters)
@@ -152,7 +146,6 @@ def operations() -> Iterator[tuple[str, str, list[str]]]:
 
 
 def address(name: str, slug: str = "") -> str:
-    """Of one thing that is there, of the study, the team, the collection or experiment."""
     parts = next(found for found_name, _, found in operations() if found_name == name)
     values = {part: value_of(name, part, slug) for part in parts}
     return reverse(f"console:api:{name}", kwargs=values)

@@ -1,5 +1,3 @@
-"""Every operation of the API × everybody who may ask for it, by session and by token."""
-
 from collections.abc import Iterator
 from uuid import uuid4
 
@@ -34,7 +32,6 @@ HIDDEN_FROM_BLIND = OF_A_COLLECTION.keys() | OF_AN_EXPERIMENT.keys()
 
 
 def lines() -> Iterator[tuple[str, str, str, Permission | frozenset[Permission]]]:
-    """Name, method, address, and what it needs."""
     for table, slug in (
         *((OF_A_STUDY, "mine"), (OF_A_TEAM, "lab")),
         *((OF_A_COLLECTION, "tracks"), (OF_AN_EXPERIMENT, "shoes")),

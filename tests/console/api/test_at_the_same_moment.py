@@ -1,5 +1,3 @@
-"""A write that comes twice at once under one key: real threads, real connections."""
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing

@@ -1,5 +1,3 @@
-"""The review desk for programs: who sees what, who may decide what, and what is refused."""
-
 import pytest
 from django.urls import reverse
 
@@ -26,13 +24,11 @@ def owner(study, users):
 
 @pytest.fixture
 def program(owner):
-    """Which may do all that an owner may."""
     return program_of(owner, *Scope)
 
 
 @pytest.fixture
 def reviewer(owner):
-    """A program that may review, and no more."""
     return program_of(owner, Scope.READ, Scope.REVIEW)
 
 

@@ -1,5 +1,3 @@
-"""Whatever goes wrong under /api/, the answer is JSON of one form."""
-
 from datetime import timedelta
 
 import pytest
@@ -10,7 +8,7 @@ from accounts.models import ApiToken, AuditEntry, Membership
 from accounts.roles import Role
 from accounts.teams import set_role
 from annotation.models import Study
-from console.api.idempotency import delete_old_answers
+from console.api.operations import delete_old_answers
 from console.models import StoredAnswer
 from hits.models import Assignment
 from tests.console.api.conftest import program_of

@@ -1,5 +1,3 @@
-"""What programs read of a study over the API."""
-
 from collections import Counter
 
 import pytest

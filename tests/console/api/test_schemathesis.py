@@ -98,8 +98,6 @@ def operations() -> Iterator[Any]:
 
 
 def first_fault(operation: Any, mode: GenerationMode, headers: dict[str, str]) -> str:
-    """What is wrong with the first answer that is wrong."""
-
     @seed(SEED)
     @settings(
         max_examples=EXAMPLES,

@@ -1,5 +1,3 @@
-"""Tokens: made on the pages, displayed once, and what they open for how long."""
-
 from datetime import timedelta
 
 import pytest
@@ -31,7 +29,6 @@ def token_on(page: str) -> str:
 
 @pytest.fixture
 def signed_in_just_now(rosa):
-    """A browser in which the password was just given."""
     rosa.post(f"{reverse('account_reauthenticate')}?next=/", {"password": PASSWORD})
     return rosa
 

@@ -1,5 +1,3 @@
-"""Labels collected elsewhere, and scores, on their way into a study over the API."""
-
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 

@@ -1,5 +1,3 @@
-"""What programs do to studies over the API, as people do on the pages."""
-
 from decimal import Decimal
 
 import pytest
