@@ -24,7 +24,7 @@ from accounts.exceptions import InvalidAccount, RoleTooSmall
 from accounts.jobs import send_later
 from accounts.models import Membership, Team, User
 from accounts.roles import PERMISSIONS, Role
-from accounts.teams import require_appointable, set_role
+from accounts.teams import require_power, set_role
 from annotation.access import require_study_manager, set_study_role
 from annotation.exceptions import InvitationVoid, StudyUnfit
 from annotation.models import Invitation, Study, StudyMembership
@@ -165,7 +165,7 @@ def _is_larger(role: str, than: str) -> bool:
 def _require_inviter(to: Team | Study | None, role: str, actor: User) -> None:
     """RoleTooSmall where the actor may not invite to this role."""
     if isinstance(to, Team):
-        require_appointable(to, actor, Role(role))
+        require_power(to, actor, Role(role))
     elif to is not None:
         require_study_manager(to, actor)
         if role not in StudyMembership.ROLES:
@@ -230,7 +230,7 @@ def link_for_member(*, member: Membership, actor: User) -> str:
     than they may themselves; everybody else asks whoever runs the site.
     """
     if not actor.is_superuser:
-        require_appointable(member.team, actor, Role(member.role))
+        require_power(member.team, actor, Role(member.role))
         _require_of_this_team(member)
     record(
         team=member.team,

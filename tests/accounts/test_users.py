@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from accounts.apps import check_client_addresses, check_shared_counts
+from accounts.apps import check_sign_in
 from accounts.enrolment import create_user
 from accounts.exceptions import InvalidAccount, NameTaken
 from accounts.models import User
@@ -140,8 +140,7 @@ def test_checks_warn_of_what_sign_in_limits_lack(settings, changes, warnings):
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache"}}
     for name, value in changes.items():
         setattr(settings, name, value)
-    found = [*check_shared_counts(None), *check_client_addresses(None)]
-    assert [warning.id for warning in found] == warnings
+    assert [warning.id for warning in check_sign_in(None)] == warnings
 
 
 @pytest.mark.slow

@@ -40,11 +40,7 @@ def _require_private_keys(bind: str) -> None:
 
 
 def _welcome(bind: str) -> str:
-    from config.samples import (
-        ANALYST,
-        RESEARCHER,
-        WORKER,
-    )  # imports much; --help needs none of it
+    from config.samples import ANALYST, RESEARCHER, WORKER  # imports much; --help needs none of it
 
     site = f"http://{bind}"
     password = settings.SAMPLE_PASSWORD or "the one you chose"
