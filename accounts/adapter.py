@@ -1,4 +1,4 @@
-"""What django-allauth does differently here: sign-in limits, mail, messages."""
+"""What django-allauth does differently here: sign-in limits, mail, messages, forms."""
 
 from ipaddress import ip_address
 from typing import Any

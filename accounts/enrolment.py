@@ -1,3 +1,5 @@
+"""Users: created, given a link for a password, exported and erased."""
+
 import uuid
 from typing import Any
 

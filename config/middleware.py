@@ -1,4 +1,4 @@
-"""Requests that are refused or left idle, pages that are not stored, and pages of errors."""
+"""Requests that are logged, refused or left idle; pages that are not stored; pages of errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sample studies: made, published, worked on, scored, and shown to visitors."""
+"""The first run: accounts, a team, and sample studies that a crowd works on."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

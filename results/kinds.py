@@ -123,6 +123,7 @@ class ResultKind(ABC, Generic[Subject]):
         return str(row.name)
 
     def explain_missing(self, offered: Chosen) -> str:
+        """Why nothing can be computed of what is offered; empty if something can."""
         return ""
 
     def check_settings(self, settings: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Making a backup while the site runs: one state of the database, in one file."""
+"""Making a backup while the site runs, and restoring one into an empty site: all or nothing."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -270,6 +270,11 @@ KEPT_FOR = timedelta(hours=24)
 MOST_CHARACTERS = 255
 
 
+# A write that is sent twice under one key is done once. The key is claimed, the write done and its
+# answer stored in one transaction: a second request at the same moment waits for it. A refused
+# write changed nothing, so its key is free again. Access is checked before a stored answer is sent.
+
+
 def answer_once(
     endpoint: Endpoint, request: Request, write: Callable[[], Response], *, needs_key: bool = False
 ) -> Response:
