@@ -75,5 +75,4 @@ def run_again(module: str, options: argparse.Namespace, **changes: object) -> An
 
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
+        return probe.getsockname()[1]

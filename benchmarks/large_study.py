@@ -92,8 +92,7 @@ def export(name: str) -> Callable[[Path], int]:
         import pyarrow
         import pyarrow.parquet
 
-        n_rows: int = pyarrow.parquet.read_metadata(pyarrow.BufferReader(bytes(content))).num_rows
-        return n_rows
+        return pyarrow.parquet.read_metadata(pyarrow.BufferReader(bytes(content))).num_rows
 
     return act
 

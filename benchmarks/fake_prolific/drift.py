@@ -199,8 +199,7 @@ def _plain(path: str) -> str:
 
 def _content(holder: Schema, theirs: Schema) -> Schema | None:
     content = _resolved(holder, theirs).get("content", {})
-    found: Schema | None = content.get(JSON, {}).get("schema")
-    return found
+    return content.get(JSON, {}).get("schema")
 
 
 def _variants(schema: Schema, root: Schema, depth: int = 0) -> list[Schema]:

@@ -74,8 +74,7 @@ def create_study(world: World, body: Body) -> Body:
 
 
 def study(world: World, body: Body, key: str) -> Body:
-    shown: Body = world.find("studies", key).shown()
-    return shown
+    return world.find("studies", key).shown()
 
 
 def change_study(world: World, body: Body, key: str) -> Body:
@@ -126,8 +125,7 @@ def submissions(world: World, body: Body) -> Body:
 
 
 def submission(world: World, body: Body, key: str) -> Body:
-    shown: Body = world.find("submissions", key).shown()
-    return shown
+    return world.find("submissions", key).shown()
 
 
 def move_submission(world: World, body: Body, key: str) -> Body:
@@ -138,15 +136,13 @@ def move_submission(world: World, body: Body, key: str) -> Body:
         raise Denied(400, "The submission is REJECTED.")
     else:
         world.approve(found)
-    shown: Body = found.shown()
-    return shown
+    return found.shown()
 
 
 def request_return(world: World, body: Body, key: str) -> Body:
     found = world.find("submissions", key)
     found.return_requested = world.now
-    shown: Body = found.shown()
-    return shown
+    return found.shown()
 
 
 def prepare_bonuses(world: World, body: Body) -> Body:
@@ -272,8 +268,7 @@ def hook_secrets(world: World, body: Body) -> Body:
 def create_hook_secret(world: World, body: Body) -> Body:
     # Make the secret; what was signed with the one before is worth nothing then.
     world.hooks.secret = secrets.token_urlsafe(24)
-    shown: Body = hook_secrets(world, body)["results"][0]
-    return shown
+    return hook_secrets(world, body)["results"][0]
 
 
 def subscriptions(world: World, body: Body) -> Body:

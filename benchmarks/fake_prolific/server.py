@@ -45,8 +45,7 @@ class Operation:
 
 @cache
 def document() -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    return content
+    return yaml.safe_load(FILE.read_text(encoding="utf-8"))
 
 
 @cache
@@ -158,8 +157,7 @@ class FakeProlific:
             raise Denied(
                 404, f"There is no {action}: arrive, enter, leave, time, fault, hooks, check."
             )
-        shown: dict[str, Any] = submission.shown()
-        return shown
+        return submission.shown()
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -249,8 +249,7 @@ def _scores(rng: np.random.Generator, grades: Integers, n_families: int, n_runs:
     skill = rng.normal(SKILL, SD_OF_SKILL, size=(n_families, 1, 1))
     of_family = skill * (grades > 0) + shared + rng.normal(size=(n_families, *grades.shape)) * 0.8
     runs = np.repeat(of_family, n_runs, axis=0)
-    scores: Floats = runs + 0.4 * rng.normal(size=runs.shape)
-    return scores
+    return runs + 0.4 * rng.normal(size=runs.shape)
 
 
 def _judged(scores: Floats, grades: Integers) -> list[JudgedLists]:
