@@ -13,7 +13,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config import variables
-from config.middleware import logging_settings
+from config.logs import logging_settings
 from config.variables import (
     encryption_keys,
     is_own_machine,
@@ -100,7 +100,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "config.middleware.RequestLog",
+    "config.logs.RequestLog",
     "config.metrics.RequestCounts",
     "marketplace.api.root.answer_at_root",
     "console.api.errors.answer_in_json",

@@ -15,14 +15,9 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from config.documentation.markdown import as_rendered, repository_files
 from config.documentation.prepared import with_coverage
-from config.documentation.rendered import (
-    as_rendered,
-    external_assets,
-    repository_files,
-    with_mathml,
-    with_row_heads,
-)
+from config.documentation.rendered import external_assets, with_mathml, with_row_heads
 
 # Their tables need the room of the contents at the right.
 WIDE = ("why.md", "gallery.md", "coverage.md")

@@ -27,13 +27,13 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from config.documentation.reference import reference_pages
-from config.documentation.rendered import (
+from config.documentation.markdown import (
     CODE_IN_TABLE,
     REPOSITORY_FILES,
     as_rendered,
     repository_files,
 )
+from config.documentation.reference import reference_pages
 
 SITE = Path(__file__).resolve().parents[2]
 DOCS = SITE / "docs"

@@ -5,7 +5,7 @@ from logging.config import DictConfigurator
 import pytest
 from django.test import RequestFactory
 
-from config.middleware import logging_settings, shorten_refusals
+from config.logs import logging_settings, shorten_refusals
 from tests.processes import run_python
 
 pytestmark = pytest.mark.once

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from config.documentation.api_pages import api_pages
+from config.documentation.markdown import as_rendered, repository_files
 from config.documentation.prepared import ROWS, SUBJECTS, sentence, with_coverage
 from config.documentation.reference import (
     ABOUT,
@@ -15,13 +16,7 @@ from config.documentation.reference import (
     metrics_page,
     protocol_page,
 )
-from config.documentation.rendered import (
-    as_rendered,
-    external_assets,
-    repository_files,
-    with_mathml,
-    with_row_heads,
-)
+from config.documentation.rendered import external_assets, with_mathml, with_row_heads
 from metrics.scorers.registry import available
 from tests.documentation.pages import DOCS, ROOT
 
