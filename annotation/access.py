@@ -1,5 +1,3 @@
-"""Who may do what in a study, whose it is, and the audit log of what is done in it."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
@@ -38,7 +36,7 @@ def roles_in(study: Study, user: User) -> list[Role]:
 
 
 def with_roles_of(studies: StudyQuerySet, user: User) -> StudyQuerySet:
-    """The studies with the user's role by the team and in each alone, for `loaded_roles`."""
+    """Prefetch what `loaded_roles` reads."""
     by_team = Membership.objects.filter(team=OuterRef("team"), user=user.pk)
     in_study = StudyMembership.objects.filter(study=OuterRef("pk"), user=user.pk)
     return studies.annotate(
@@ -48,7 +46,7 @@ def with_roles_of(studies: StudyQuerySet, user: User) -> StudyQuerySet:
 
 
 def loaded_roles(study: Study, user: User) -> list[Role]:
-    """The same as `roles_in`, of a study that comes from `with_roles_of`."""
+    """Like `roles_in`, without a query, for a study of `with_roles_of`."""
     if user.is_superuser or (study.team_id is None and study.owner_id == user.pk):
         return [Role.OWNER]
     names = (getattr(study, name) for name in ("role_by_team", "role_in_study"))
@@ -56,18 +54,16 @@ def loaded_roles(study: Study, user: User) -> list[Role]:
 
 
 def permissions_in(study: Study, user: User) -> frozenset[Permission]:
-    """What a user may do in a study; nothing where they have no role in it."""
     return permissions_of(*roles_in(study, user))
 
 
 def loaded_permissions(study: Study, user: User) -> frozenset[Permission]:
-    """The same as `permissions_in`, of a study that comes from `with_roles_of`."""
     return permissions_of(*loaded_roles(study, user))
 
 
 @transaction.atomic
 def give_to_team(*, study: Study, team: Team, actor: User | None) -> None:
-    """Make a study a team's, which then sees it; a study never leaves one team for another."""
+    """A study cannot move from one team to another."""
     locked = Study.objects.select_for_update().get(pk=study.pk)
     if locked.team_id not in (None, team.pk):
         raise StudyUnfit(
@@ -87,9 +83,9 @@ def give_to_team(*, study: Study, team: Team, actor: User | None) -> None:
 def set_study_role(
     *, study: Study, user: User, role: Role, actor: User | None, is_invited: bool = False
 ) -> StudyMembership:
-    """Give a user a role in one study, in place of the one they had in it.
+    """Replace the role of a user in one study.
 
-    Who accepts an invitation does it by themselves, with the power of the inviter, the actor.
+    Who accepts an invitation has the inviter as `actor`.
     """
     if role not in StudyMembership.ROLES:
         raise StudyUnfit(
@@ -112,7 +108,6 @@ def set_study_role(
 
 @transaction.atomic
 def remove_study_member(*, member: StudyMembership, actor: User | None) -> None:
-    """End somebody's role in one study; a role in its team stays."""
     if actor is None or actor.pk != member.user_id:
         require_study_manager(member.study, actor)
     member.delete()
@@ -133,7 +128,7 @@ def require_study_manager(study: Study, actor: User | None) -> None:
 def record_in(
     study: Study, *, actor: AbstractBaseUser | None, action: str, details: dict[str, Any]
 ) -> None:
-    """Append an entry to the team's log; a study of nobody but its owner has none."""
+    """Append to the log of the study's team, if it has a team."""
     if study.team is not None:
         record(
             team=study.team,
@@ -148,7 +143,7 @@ def record_in(
 def assign_owner(
     *, study: Study, owner: AbstractBaseUser, is_replacing: bool = False
 ) -> AbstractBaseUser | None:
-    """Give a study its owner and return the former one, whom nothing replaces unasked."""
+    """Return the former owner, who is replaced only if `is_replacing`."""
     former = Study.objects.select_for_update().get(pk=study.pk).owner
     if former not in (None, owner) and not is_replacing:
         raise StudyUnfit(
@@ -162,7 +157,6 @@ def assign_owner(
 
 
 def ownership_warning(study: Study) -> str | None:
-    """What to say of a study that nobody owns; None where somebody, or a team, does."""
     if study.owner_id is not None or study.team_id is not None:
         return None
     return (

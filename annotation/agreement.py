@@ -26,8 +26,6 @@ UNNAMED = "(none)"
 
 @dataclass(frozen=True)
 class QuestionAgreement:
-    """Agreement on one question, in one condition or (with none named) in all."""
-
     question: str
     level: str
     condition: str
@@ -139,7 +137,6 @@ def _of_round(frame: pd.DataFrame, round: int) -> pd.DataFrame:
 
 
 def _by_condition(questions: list[Question], frame: pd.DataFrame) -> Iterator[QuestionAgreement]:
-    """Each question in all conditions together and, where there are several, in each."""
     for question in questions:
         rows = frame[frame["question"] == question.name]
         conditions = list(rows["condition"].unique())
@@ -152,7 +149,6 @@ def _by_condition(questions: list[Question], frame: pd.DataFrame) -> Iterator[Qu
 
 
 def _coefficients(question: Question, part: pd.DataFrame) -> tuple[Agreement, ...]:
-    """Those of the candidates one by one and, where they are ticked, of the ticks of an item."""
     judged = judged_units(question, part)
     is_ticked = question.study.kind == Study.Kind.ALTERNATIVES and len(question.categories) == 2
     return judged.coefficients() + ((judged.set_alpha(),) if is_ticked else ())
@@ -172,8 +168,6 @@ By = Literal["same annotator", "another annotator"]
 
 @dataclass(frozen=True)
 class RoundAgreement:
-    """A question's values in two rounds: each pair of judgments of one candidate, across them."""
-
     question: str
     level: str
     earlier: int
@@ -235,7 +229,6 @@ def _across(
 def _sampling_warnings(
     question: Question, judgments: pd.DataFrame, earlier: int, later: int
 ) -> tuple[CodedText, ...]:
-    """A warning if what was judged again had other values in the earlier round than the rest."""
     first, second = (judgments[judgments["round"] == round] for round in (earlier, later))
     units, again = (
         pd.MultiIndex.from_frame(part[["item", "candidate"]].astype(str))
@@ -258,7 +251,6 @@ def _sampling_warnings(
 
 
 def _crossed(judgments: pd.DataFrame, earlier: int, later: int) -> pd.DataFrame:
-    """Each judgment of the earlier round beside each of the same candidate in the later one."""
     columns = ["item", "candidate", "annotator", "value"]
     texts = dict.fromkeys(columns[:3], str)
     first, second = (
@@ -269,7 +261,6 @@ def _crossed(judgments: pd.DataFrame, earlier: int, later: int) -> pd.DataFrame:
 
 
 def _crossed_coefficients(question: Question, pairs: pd.DataFrame) -> tuple[Agreement, ...]:
-    """The two rounds as two annotators; each pair of judgments is a unit, an item a cluster."""
     values = pd.concat([pairs["value_earlier"], pairs["value_later"]], ignore_index=True)
     units = list(range(len(pairs)))
     level: Level = question.level  # type: ignore[assignment]

@@ -1,5 +1,3 @@
-"""What the app that collected submissions knows of them: a marketplace's ids, prices, batches."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,7 +17,6 @@ def register_assignment_ids(find_ids: FindIds) -> None:
 
 
 def assignment_ids(submissions: Collection[int]) -> dict[int, tuple[str, str]]:
-    """The HIT's and the assignment's id by submission; without those from no marketplace."""
     load_registrations()
     return {pk: ids for find_ids in _find_ids for pk, ids in find_ids(submissions).items()}
 
@@ -45,8 +42,6 @@ def assignment_price(study: Study) -> AssignmentPrice | None:
 
 @dataclass(frozen=True)
 class LaunchedBatch:
-    """A batch of which something may be on a marketplace; keys are those of the database."""
-
     key: int
     study: int
     round: int
@@ -58,7 +53,6 @@ _find_batches: list[FindBatches] = []
 
 
 def register_launched_batches(find_batches: FindBatches) -> FindBatches:
-    """Let an app tell which batches of studies it launched, the oldest first."""
     _find_batches.append(find_batches)
     return find_batches
 
@@ -87,6 +81,5 @@ def register_annotator_work(find_work: FindWork) -> None:
 
 
 def annotator_work(study: Study, annotators: Collection[str]) -> dict[str, Sequence[DeskWork]]:
-    """By pseudonym, in the order of the desk's lists; annotators without work are left out."""
     load_registrations()
     return {name: work for find in _find_work for name, work in find(study, annotators).items()}

@@ -72,7 +72,6 @@ def _complete(
     others: Sequence[models.Field[Any, Any]],
     rows: Iterable[Sequence[Any]],
 ) -> Iterable[Sequence[Any]]:
-    """The rows as the database has them, with the defaults after them."""
     conversions = [(n, _conversion(field)) for n, field in enumerate(named) if not _is_plain(field)]
     # One that is called has another value for every row.
     constant = [None if callable(field.default) else _default(field) for field in others]

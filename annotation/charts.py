@@ -174,7 +174,6 @@ def annotator_scatter(
 
 
 def _name(base: alt.Chart, of_one: pd.DataFrame, against: str, *, dy: int) -> alt.Chart:
-    """The name of the annotator of one row, towards the middle of the picture."""
     import altair as alt
 
     align = alt.expr(f"scale('x', datum.{against}) < width / 2 ? 'left' : 'right'")
@@ -187,7 +186,6 @@ def _span(values: pd.Series[float]) -> list[float]:
 
 
 def _around(values: pd.Series[float]) -> list[float]:
-    """Chance and all values, with a margin for a name."""
     least, most = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     least, most = min(least, 0.0), max(most, 0.0)
     margin = 0.12 * (most - least or 1.0)
@@ -202,7 +200,6 @@ RANK_CORRELATIONS = {
 
 
 def forest_in_words(rows: pd.DataFrame) -> str:
-    """Each coefficient with its interval, or the range of them where they are many."""
     defined = rows[rows["value"].notna()]
     if defined.empty:
         return _("No coefficient is defined.")
@@ -215,7 +212,6 @@ def forest_in_words(rows: pd.DataFrame) -> str:
 
 
 def matrix_in_words(pairs: pd.DataFrame, statistic: str) -> str:
-    """How many pairs there are, and the range of their agreement."""
     defined = pairs[pairs["value"].notna()]
     if defined.empty:
         return _("No two annotators share enough candidates.")
@@ -238,7 +234,6 @@ def matrix_in_words(pairs: pd.DataFrame, statistic: str) -> str:
 
 
 def scatter_in_words(annotators: pd.DataFrame, against: str, statistic: str) -> str:
-    """The range of agreement, and whether it goes along with volume or speed."""
     compared = annotators[annotators["agreement"].notna() & annotators[against].gt(0)]
     if annotators["agreement"].isna().all():
         return _("No annotator shares candidates with others.")

@@ -28,8 +28,8 @@ from annotation.protocols.validation import KNOWN_VALUES, checked_question
 # As a share of the scale, where the protocol sets no tolerance; categories have none.
 TOLERANCES = {"gold": 0.2, "repeat": 0.2, "instructed": 0.05}
 MEASURED_KINDS = ("line", "number", "likert")
+# Of a text's words, which others replace.
 DEGRADED_SHARE = 0.5
-"""Of a text's words, which others replace."""
 LEAST_DEGRADED_WORDS = 3
 
 
@@ -78,7 +78,6 @@ class _Draw:
         return self.document.order.seed
 
     def rank(self, key: str) -> str:
-        """Of an item among the pages, by the seed and its key alone."""
         return sha256(f"{self.seed}\n{self.number}\n{key}".encode()).hexdigest()
 
     def rows(self, items: Sequence[int]) -> Iterator[PlacedCheck]:
@@ -88,7 +87,6 @@ class _Draw:
                 yield row
 
     def placed_on(self, item: Item) -> PlacedCheck | None:
-        """What the check would be on the item's page; None where it has none to be."""
         question = checked_question(self.document, self.check)
         if question is None:
             return None
@@ -111,12 +109,10 @@ class _Draw:
         return self.check.kind in MADE_KINDS
 
     def _blind_key(self, item: Item) -> str:
-        """Nobody who does not know the stored version can tell it from a candidate's."""
         source = f"{item.study.pseudonym_salt}\n{self.protocol.fingerprint}\n{self.rank(item.key)}"
         return sha256(source.encode()).hexdigest()[:12]
 
     def _make(self, row: PlacedCheck, item: Item, rng: random.Random) -> bool:
-        """Of one of the page's own candidates; of a text where it is to be degraded."""
         candidates = list(item.candidates.all())
         if row.kind == "degraded":
             candidates = [each for each in candidates if each.text.split()]
@@ -153,7 +149,6 @@ def _source(item: Item, case: CheckCase) -> Item | Candidate | None:
 
 
 def _donor(item: Item, rng: random.Random) -> str:
-    """The text of a candidate of another page, whose words do not belong here."""
     others = Candidate.objects.filter(item__study=item.study_id).exclude(item=item)
     others = others.exclude(text="").order_by("item__position", "item_id", "position", "pk")
     n = others.count()
@@ -175,7 +170,6 @@ def degraded_text(text: str, donor: str, rng: random.Random) -> str:
 
 
 def tolerance_of(check: Check, question: ProtocolQuestion) -> float:
-    """How far off an answer may be, in the units of the scale."""
     if check.tolerance is not None:
         return check.tolerance
     if question.kind not in MEASURED_KINDS:

@@ -70,7 +70,6 @@ def table_sections(study: Study, names: Collection[str]) -> list[str]:
 
 
 def dataset_tables(study: Study) -> dict[str, RowFile]:
-    """The tables that have rows, by name; those of judgments and items always."""
     load_registrations()
     tables = sorted(_tables.values(), key=lambda table: table.place)
     return {table.name: table.rows(study) for table in tables if table.has_rows(study)}
@@ -116,7 +115,6 @@ Tables are joined by `item` and `candidate`; submissions and judgments by `item`
 
 
 def require_license(name: str) -> str:
-    """The name as it stands in a card, or LicenseUnknown."""
     if not LICENSE.fullmatch(name):
         raise LicenseUnknown(name, LICENSES)
     return name
@@ -222,7 +220,6 @@ def _scale(question: ProtocolQuestion) -> str:
 
 
 def _agreement(study: Study) -> str:
-    """Krippendorff's alpha of every question, of all conditions and of what was not rejected."""
     version = current_agreement(study)
     rows = AgreementCoefficient.objects.filter(
         version=version, name="krippendorff_alpha", by="", with_flagged=True

@@ -63,7 +63,6 @@ def unit_table(
 
 
 def _spreads(question: Question, judged: JudgedUnits) -> pd.Series[float]:
-    """How far apart the judgments of each unit lie, as a share: `UnitAgreement` says of what."""
     units = judged.units.to_numpy()
     if question.level == question.Level.NOMINAL:
         counts = judged.values.groupby([units, judged.values.to_numpy()]).size().groupby(level=0)
@@ -165,8 +164,6 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class PairTable:
-    """A row a pair of annotators, with COLUMNS; the pairs of those who judged most are marked."""
-
     statistic: str
     is_kappa: bool
     n_annotators: int
@@ -198,7 +195,6 @@ def _kappas(question: Question, kappas: pd.DataFrame) -> pd.DataFrame:
 
 
 def _correlations(question: Question, judgments: pd.DataFrame, most: set[str]) -> pd.DataFrame:
-    """Pearson's r of every two annotators over the candidates both rated."""
     judged = judged_units(question, judgments[judgments["annotator"].astype(str).isin(most)])
     wide = pd.DataFrame(
         {"unit": judged.units, "annotator": judged.annotators, "value": judged.values}

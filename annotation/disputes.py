@@ -1,5 +1,3 @@
-"""What annotators agree on least: the queue, its comments, and the decisions on it."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -74,9 +72,6 @@ class Dispute:
 
 @dataclass(frozen=True)
 class Queue:
-    """The disputes of one stretch of the queue, least agreement first, and how many there are
-    in all whose judgments lie further apart than the threshold."""
-
     disputes: tuple[Dispute, ...]
     n_disputed: int
     n_decided: int
@@ -246,7 +241,7 @@ def add_comment(
 
 
 def edit_comment(*, comment: DisputeComment, text: str, actor: AbstractBaseUser) -> None:
-    """Change one's own comment, which says since when; the same text again changes nothing."""
+    """The same text again does not count as an edit."""
     _require_author(comment, actor)
     text = _checked(text)
     if text != comment.text:
@@ -256,7 +251,7 @@ def edit_comment(*, comment: DisputeComment, text: str, actor: AbstractBaseUser)
 
 @transaction.atomic
 def delete_comment(*, comment: DisputeComment, actor: AbstractBaseUser) -> None:
-    """Delete one's own comment; the team's log keeps that there was one, and not what it said."""
+    """The team's log keeps that there was a comment, without its text."""
     _require_author(comment, actor)
     details: dict[str, Any] = {
         "item": comment.candidate.item.key,

@@ -25,16 +25,16 @@ FAST, SAME, FAR, PASTED = "fast", "same", "far", "pasted"
 CONTRADICTORY = "contradictory"
 # The strongest kind first.
 SUBMISSION_FLAGS = (CONTRADICTORY, FAST, SAME, FAR, PASTED)
+# Of the median time, below which a submission is flagged.
 FAST_SHARE = 1 / 3
-"""Of the median time, below which a submission is flagged."""
 SAME_SHARE = 0.9
 FAR_SHARE = 0.3
 EFFORT_COLUMNS = (
     *("seconds", "active_seconds", "events", "justification"),
     *("is_simulated", "has_unproved_mark"),
 )
+# Fewer ratings on a page are the same too easily.
 LEAST_VALUES = 4
-"""Fewer ratings on a page are the same too easily."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,6 @@ class Measures:
 
 @dataclass(frozen=True)
 class Flag:
-    """What was measured, the same of the middle submission, and who else it would hit."""
-
     name: str
     value: float
     typical: float
@@ -62,9 +60,9 @@ class Flag:
 class Evidence:
     measures: Mapping[int, Measures]
     typical: Mapping[str, float]
+    # Annotators who agree with others at least as well as the middle one, and are no faster than
+    # half the median.
     careful: frozenset[int]
-    """Annotators who agree with others at least as well as the middle one, and are no faster than
-    half the median."""
 
     def flag_names(self, measured: Measures) -> list[str]:
         limit_seconds = self.typical.get(FAST, 0) * FAST_SHARE
@@ -145,8 +143,8 @@ def measured_efforts(study: Study, **filters: Any) -> dict[int, Effort]:
 
 
 class _Value(NamedTuple):
+    # Candidate (or minus the item, where it is judged as a whole), question and round.
     unit: tuple[int, int, int]
-    """Candidate (or minus the item, where it is judged as a whole), question and round."""
     value: float
 
 
@@ -233,11 +231,11 @@ NO_INPUT, UNTYPED, FAST_TYPING, UNSEEN, MOSTLY_HIDDEN = (
     *("no_input", "untyped", "fast_typing", "unseen"),
     "mostly_hidden",
 )
+# Characters: shorter texts may be chosen from what a keyboard suggests.
 LEAST_TEXT = 20
-"""Characters: shorter texts may be chosen from what a keyboard suggests."""
+# Between two characters. Few of 168,000 typists reached 120 words per minute, which is 100 ms
+# (Dhakal et al. 2018, doi:10.1145/3173574.3174220).
 FASTEST_TYPING_MS = 25
-"""Between two characters. Few of 168,000 typists reached 120 words per minute, which is 100 ms
-(Dhakal et al. 2018, doi:10.1145/3173574.3174220)."""
 
 Event = tuple[Any, ...]
 
@@ -296,7 +294,6 @@ class Effort:
 
     @property
     def is_contradictory(self) -> bool:
-        """Whether reported and measured times cannot both be right."""
         if self.is_exempt:
             return False
         if self.has_unproved_mark:
@@ -352,7 +349,7 @@ class Effort:
 
     @property
     def signs(self) -> list[str]:
-        """What is unusual in the events: reasons to look, and no flags. None without events."""
+        """What is unusual in the events: reasons to look, not flags. None without events."""
         if not self.events:
             return []
         n_entered, seen, typing = self.n_typed + self.n_pasted, self.seen, self.typing_ms

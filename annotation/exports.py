@@ -209,7 +209,6 @@ def _judgments(study: Study) -> Iterator[list[tuple[Any, ...]]]:
 
 
 def _with_float(row: tuple[Any, ...], index: int) -> tuple[Any, ...]:
-    """The row with the number at that index as frames have it, which know no missing integer."""
     if row[index] is None:
         return row
     return (*row[:index], float(row[index]), *row[index + 1 :])
@@ -239,7 +238,6 @@ def comment_rows(study: Study) -> RowFile:
 
 
 def labels_csv(label_set: LabelSet) -> Iterator[str]:
-    """A row a label; the header of a column is what the field is called in JSON."""
     rows = chain.from_iterable(_labels(label_set))
     is_simulated = has_simulated(label_set.study)
     values = ([*row.values(), is_simulated] for row in rows)

@@ -87,7 +87,7 @@ def _set_reason(
 
 
 def count_judgments_change(*, study_ids: Collection[int]) -> None:
-    """Judgments were added or removed, or their submissions rejected, restored or flagged."""
+    """Call this after adding or removing judgments, or changing the state of submissions."""
     Study.objects.filter(pk__in=study_ids).update(judgments_version=F("judgments_version") + 1)
 
 
@@ -185,7 +185,6 @@ def _failed_checks(study: Study) -> dict[int, set[int]]:
 
 
 def _protocols(study: Study) -> dict[int, ProtocolDocument]:
-    """The version that each submission was made under, where it holds anything."""
     versions = {row.pk: read_document(row.document) for row in Protocol.objects.of(study)}
     holding = {pk for pk, one in versions.items() if one.holding_flags or one.checks}
     rows = Submission.objects.of(study).filter(protocol__in=holding).order_by()
@@ -193,7 +192,6 @@ def _protocols(study: Study) -> dict[int, ProtocolDocument]:
 
 
 def flags_of(submission: Submission) -> list[Flag]:
-    """The stored flags of a submission, the strongest kind first; none before it was measured."""
     row: SubmissionEvidence | None = getattr(submission, "evidence", None)
     if row is None:
         return []

@@ -83,7 +83,6 @@ def judgment_frame(
 
 
 def _columns_of(rows: QuerySet[Judgment]) -> dict[str, np.ndarray[Any, Any]]:
-    """The numbers of all judgments, a column each: a few megabytes a chunk, never all as rows."""
     # A judgment of an item as a whole has no candidate: minus the item's id stands for it.
     rows = rows.annotate(about=Coalesce("candidate_id", -F("submission__item_id")))
     read = rows.order_by().values_list(*CODES).iterator(chunk_size=READ_AT_ONCE)
@@ -96,7 +95,6 @@ def _columns_of(rows: QuerySet[Judgment]) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> pd.DataFrame:
-    """The columns with their texts, by question, item, candidate, round and annotator."""
     questions = list(study.questions.order_by("position", "pk"))
     columns = _on_the_scale(questions, columns)
     candidates = Candidate.objects.filter(item__study=study)
@@ -139,7 +137,6 @@ def _on_the_scale(
 
 
 def _whole_items(study: Study, about: np.ndarray[Any, Any]) -> list[tuple[int, str, str, str, str]]:
-    """Texts of the items that were judged as a whole, which have no candidate and no system."""
     if not (about < 0).any():
         return []
     rows = study.items.order_by("position", "pk").values_list("pk", "key", "condition")
@@ -151,7 +148,6 @@ def _positions(keys: np.ndarray[Any, Any], known: list[int]) -> np.ndarray[Any, 
 
 
 def _category(positions: np.ndarray[Any, Any], texts: list[str]) -> pd.Categorical:
-    """The texts at these positions, as the sorted categories of those that are there."""
     present = np.zeros(len(texts), dtype=bool)
     present[positions] = True
     there = [text for text, is_there in zip(texts, present, strict=True) if is_there]
@@ -272,7 +268,6 @@ def record_item_sample(
 
 
 def add_to_item_sample(*, sample: ItemSample, probabilities: Mapping[int, float | None]) -> None:
-    """Store further items of a sample, such as those imported after it was of all."""
     SampledItem.objects.bulk_create(
         (
             SampledItem(sample=sample, item_id=item, probability=probability)

@@ -200,7 +200,6 @@ def _require_categories(question: Question, draft: QuestionDraft, path: Path) ->
 def _require_known(
     study: Study, drafts: list[ItemDraft], known: dict[str, Item], path: Path
 ) -> None:
-    """A study that has items is not given more of them by a file that only names them."""
     for draft in drafts:
         if draft.key not in known:
             message = f"study '{study.slug}' has no item '{draft.key}'."
@@ -210,7 +209,6 @@ def _require_known(
 def _write_items(
     study: Study, drafts: list[ItemDraft], known: dict[str, Item], position: int, path: Path
 ) -> int:
-    """Write the items that are not known, from a position on, and return how many they were."""
     for draft in drafts:
         if (n := len(draft.candidates)) > MOST_POSITIONS:
             message = f"item '{draft.key}' has {n} candidates; {MOST_POSITIONS} fit."
@@ -243,7 +241,6 @@ def _write_items(
 
 
 def _known_items(study: Study, keys: Sequence[str]) -> dict[str, Item]:
-    """Those of the study's items by key, with their candidates and the names of their pictures."""
     candidates = Candidate.objects.select_related("picture").defer("picture__content")
     items = study.items.select_related("picture").defer("picture__content")
     items = items.filter(key__in=keys).order_by()

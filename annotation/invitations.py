@@ -74,7 +74,6 @@ def invite(
 
 @transaction.atomic
 def revoke(*, invitation: Invitation, actor: User) -> None:
-    """Take an invitation back; one that was accepted stays."""
     if not Invitation.objects.open().filter(pk=invitation.pk).update(revoked_at=timezone.now()):
         raise InvitationVoid(_(VOID))
     _record(invitation, actor, "member.invitation_revoked")
@@ -100,7 +99,6 @@ def invitation_of(token: str) -> Invitation:
 
 @transaction.atomic
 def join(*, token: str, user: User) -> Invitation:
-    """Accept an invitation: once, whoever is quickest; a larger role that one has stays."""
     invitation = _claim(token, user)
     if invitation.team is not None:
         _join_team(invitation, invitation.team, user)
@@ -163,7 +161,6 @@ def _is_larger(role: str, than: str) -> bool:
 
 
 def _require_inviter(to: Team | Study | None, role: str, actor: User) -> None:
-    """RoleTooSmall where the actor may not invite to this role."""
     if isinstance(to, Team):
         require_power(to, actor, Role(role))
     elif to is not None:
@@ -255,7 +252,6 @@ def _require_of_this_team(member: Membership) -> None:
 
 
 def _is_elsewhere(member: Membership) -> bool:
-    """Whether the account opens another team, another team's study, or another site's pages."""
     user = member.user
     teams = Membership.objects.filter(user=user).exclude(pk=member.pk)
     own = Q(owner=user) | Q(memberships__user=user)

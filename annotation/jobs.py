@@ -75,7 +75,6 @@ def fail_with_fault(
 
 
 def unexpected_problem(error: Exception) -> CodedText:
-    """What a page shows about an error of the program, which the caller logs."""
     text = _(
         "An error in the program stopped the import ({name}). Report it to the site's operator, "
         "with the file if you may share it; the server's log has the details."

@@ -1,5 +1,3 @@
-"""Making one label of a candidate's judgments, and keeping the set of them under a version."""
-
 from __future__ import annotations
 
 import json
@@ -35,7 +33,7 @@ BATCH_SIZE = 1000
 
 @dataclass(frozen=True)
 class Rule:
-    """How several judgments become one label: everything a label set's version depends on."""
+    """How several judgments become one label."""
 
     method: str
     round: int = 1
@@ -98,7 +96,6 @@ def _require_fit(question: Question, method: str) -> None:
 
 
 def _decisions(question: Question, rule: Rule) -> dict[tuple[str, str], float]:
-    """The standing decisions of the round by item and candidate; none where they do not count."""
     if not rule.with_adjudications:
         return {}
     adjudications = Adjudication.objects.filter(question=question, round=rule.round).standing()
@@ -107,7 +104,6 @@ def _decisions(question: Question, rule: Rule) -> dict[tuple[str, str], float]:
 
 
 def _fingerprint(frame: pd.DataFrame, decided: dict[tuple[str, str], float]) -> str:
-    """SHA-256 of the judgments and decisions that labels are made of."""
     columns = ["item", "candidate", "annotator", "value"]
     judged = frame[columns].astype({"item": str, "candidate": str, "annotator": str})
     used = [sorted(judged.to_numpy().tolist()), sorted([*key, v] for key, v in decided.items())]

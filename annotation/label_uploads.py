@@ -1,5 +1,3 @@
-"""Uploaded labels of other annotation tools: recognised, read, shown before they make a study."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -169,7 +167,6 @@ def _opened(
 
 
 def read_labels(running: RunningJob) -> str:
-    """Find out which tool wrote an uploaded file, and what it would come to."""
     upload = Upload.objects.get(pk=running.arguments["upload"])
     chosen, faults, report = LabelSettings.of(upload.mapping), Faults(), ReadingReport()
     if upload.n_bytes > MOST_MEGABYTES * 1024**2:
@@ -251,7 +248,6 @@ def _summary(read: ReadExport | StudyDraft) -> dict[str, Any]:
 
 
 def summary_of_pools(draft: StudyDraft) -> dict[str, Any]:
-    """The same of targets with their pools, whose one question is what is acceptable."""
     [question] = draft.questions
     n_answers = sum(len(each.judgments) for each in draft.submissions)
     categories = {"categories": list(question.categories)}
@@ -266,7 +262,6 @@ def summary_of_pools(draft: StudyDraft) -> dict[str, Any]:
 
 
 def summary_of(read: ReadExport) -> dict[str, Any]:
-    """What a study of an export would have, for a page; nobody's name."""
     answered = [group for group in read.passes.values() if any(e.answers for e in group)]
     return _facts(
         read.items,
@@ -283,7 +278,6 @@ def _facts(
     n_answers: int,
     questions: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Of items and of submissions, each an annotator's in a round."""
     people = Counter(annotator for annotator, _round in submissions)
     systems = {candidate.system for item in items for candidate in item.candidates} - {""}
     return {
@@ -344,7 +338,6 @@ def _item(item: Any) -> dict[str, Any]:
 
 
 def import_labels(running: RunningJob) -> str:
-    """Make a study of an uploaded export, whole or not at all, and have its agreement computed."""
     upload = Upload.objects.select_related("study", "team", "uploaded_by").get(
         pk=running.arguments["upload"]
     )

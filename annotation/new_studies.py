@@ -1,5 +1,3 @@
-"""Studies without a file: begun from a protocol's template, or as a copy of another; new names."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -29,7 +27,6 @@ def kind_of_protocol(document: ProtocolDocument) -> str:
 
 @transaction.atomic
 def begin_study(*, title: str, owner: User, team: Team | None, template: str) -> Study:
-    """A study without items, with a template as the draft of its protocol."""
     document = read_protocol(template)
     study = _new_study(title, owner, team, kind_of_protocol(document))
     save_draft(study=study, document=document)
@@ -40,7 +37,6 @@ def begin_study(*, title: str, owner: User, team: Team | None, template: str) ->
 
 @transaction.atomic
 def copy_study(*, source: Study, title: str, owner: User, team: Team | None) -> Study:
-    """A study with the same items and the same questions, of which nobody answered any."""
     study = _new_study(title, owner, team, source.kind)
     study.instructions = source.instructions
     study.justification_min_length = source.justification_min_length
@@ -86,7 +82,6 @@ COPIED_OF_CANDIDATES = ("key", "system", "text", "picture_id", "position")
 
 
 def _copy_items(source: Study, study: Study) -> None:
-    """A few hundred items at a time; a candidate's blind key is its own."""
     for items in batched(source.items.order_by("position", "pk").iterator(), DRAFTS_AT_ONCE):
         rows = ([study.pk, *(getattr(item, name) for name in COPIED)] for item in items)
         insert_rows(Item, ("study_id", *COPIED), rows)

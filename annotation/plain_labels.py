@@ -1,5 +1,3 @@
-"""How well the annotators of a plain file of labels agree."""
-
 from __future__ import annotations
 
 import json
@@ -41,7 +39,6 @@ class FileAgreement:
     pairs: pd.DataFrame
 
     def record(self) -> dict[str, Any]:
-        """As plain values for JSON; undefined numbers are None, with a reason."""
         return {
             "n_items": self.n_items,
             "n_annotators": self.n_annotators,
@@ -54,7 +51,6 @@ class FileAgreement:
         }
 
     def lines(self) -> Iterator[str]:
-        """A table for a person: what is defined with its interval, then what is not and why."""
         yield (
             f"{count_of(self.n_judgments, 'label')} of {count_of(self.n_items, 'item')} by "
             f"{count_of(self.n_annotators, 'annotator')}, {self.level}"
@@ -108,7 +104,6 @@ def agree_on_file(
 
 
 def _pairs(table: LabelTable, level: Level) -> pd.DataFrame:
-    """Kappas where equality of labels, or steps between them, mean something."""
     if level not in KAPPA_WEIGHTS or (level == "ordinal" and len(set(table.values)) > MOST_STEPS):
         return pd.DataFrame()
     weights = KAPPA_WEIGHTS[level]
@@ -143,7 +138,6 @@ class FileAggregation:
         return plain_records(self.aggregation.labels)
 
     def record(self) -> dict[str, Any]:
-        """As plain values for JSON; a label that cannot be given is None."""
         items = self.items()
         rest = {
             "method": self.aggregation.method,
@@ -168,7 +162,6 @@ class FileAggregation:
         return _csv(list(self.aggregation.labels.columns), self.items())
 
     def lines(self) -> Iterator[str]:
-        """The result in a sentence, and its notes."""
         items = count_of(len(self.aggregation.labels), "item")
         text = f"{items} labelled by {self.aggregation.method}"
         text += f" from {count_of(self.n_judgments, 'label')}"

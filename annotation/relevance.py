@@ -17,14 +17,12 @@ if TYPE_CHECKING:
     from accounts.models import Team
     from stats.arguments import Floats
 
+# A target, an item, and the item's grade; below 0 if nobody judged it.
 Judged = tuple[str, str, int]
-"""A target, an item, and the item's grade; below 0 if nobody judged it."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Judgments by a key that a form sends back; they are read once they are chosen."""
-
     key: str
     title: str
     group: str

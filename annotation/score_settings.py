@@ -1,5 +1,3 @@
-"""What an uploaded table of scores holds, as somebody says of its columns."""
-
 from __future__ import annotations
 
 from collections import Counter

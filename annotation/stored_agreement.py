@@ -1,5 +1,3 @@
-"""The agreement of a study's annotators, computed once for a state of its judgments."""
-
 from __future__ import annotations
 
 from collections import defaultdict
@@ -49,17 +47,15 @@ from presentation.progress import Progress, silently
 from presentation.records import plain_records, plain_values
 from stats.libraries import pd
 
+# Of the rows; versions of another form are out of date.
 FORM = 8
-"""Of the rows; versions of another form are out of date."""
 
 
 def agreement_fingerprint(study: Study) -> str:
-    """What agreement depends on: the count of changes of the judgments of the loaded study."""
     return sha256(repr((FORM, study.pk, study.judgments_version)).encode()).hexdigest()
 
 
 def current_agreement(study: Study) -> AgreementVersion | None:
-    """The agreement of the study as it was loaded; None where it is not computed yet."""
     return AgreementVersion.objects.of(study).fingerprinted(agreement_fingerprint(study))
 
 
@@ -96,7 +92,6 @@ def _tables_of(question: Question, report: AgreementReport, frame: pd.DataFrame)
 
 
 def _n_cannot_judge(question: Question, round: int) -> int:
-    """Answers that a frame leaves out, since they have no place in the order."""
     if question.level != Question.Level.ORDINAL or question.highest >= question.scale_max:
         return 0
     answers = Judgment.objects.accepted().filter(question=question, submission__round=round)
@@ -186,7 +181,6 @@ def _records(rows: Manager[Any], *names: str) -> Iterator[dict[str, Any]]:
 
 
 def _signature(version: AgreementVersion, row: dict[str, Any], rounds: str) -> dict[str, str]:
-    """All that tells the number from others of the same input: question, level, condition."""
     parts = [row["name"], f"question:{row['question']}", f"level:{row['level']}"]
     if row.get("by"):
         # Of rounds against each other it is who judged again.
@@ -228,7 +222,6 @@ class QuestionTables:
 
     @property
     def statistic(self) -> str:
-        """The column of an annotator's agreement with the others; empty without judgments."""
         return next((name for name in STATISTICS if name in self.annotators.columns), "")
 
 

@@ -55,8 +55,6 @@ class SystemMean:
 
 @dataclass(frozen=True)
 class CollectionFacts:
-    """How an app above collected a study's answers: its batches and studies at recruiters."""
-
     list_batches: Callable[[Study], list[tuple[Any, Any]]]
     list_recruitments: Callable[[Study], list[Any]]
 
@@ -84,7 +82,6 @@ class StudyFacts:
 
     @cached_property
     def counts(self) -> dict[str, Any]:
-        """Submissions by what became of them, their first and last time, and their annotators."""
         status = Submission.Status
         return Submission.objects.of(self.study).aggregate(
             n_submissions=Count("pk"),
@@ -117,7 +114,6 @@ class StudyFacts:
 
     @cached_property
     def outputs_of_systems(self) -> list[tuple[str, int]]:
-        """How many candidates of each system anyone judged."""
         judged = Judgment.objects.of(self.study).accepted().filter(candidate__isnull=False)
         rows = judged.order_by().values("candidate__system")
         counts = rows.annotate(n=Count("candidate", distinct=True))
@@ -125,7 +121,6 @@ class StudyFacts:
 
     @cached_property
     def most_candidates(self) -> int:
-        """The most that an annotator saw on one page."""
         of_items = Candidate.objects.filter(item__study=self.study).order_by().values("item")
         return max((row["n"] for row in of_items.annotate(n=Count("pk"))), default=0)
 
@@ -213,7 +208,6 @@ def fingerprint(study: Study, name: str = VALIDATION) -> str:
 
 
 def loaded_fingerprint(study: Study, name: str = VALIDATION) -> str:
-    """That of the study as it was loaded, for a page that has just done so."""
     return _result(name).fingerprint(study)
 
 
@@ -278,7 +272,6 @@ class Raters(Enum):
 
 
 def raters_of(study: Study) -> Raters:
-    """Who gave a study's answers, by what the answers say of themselves."""
     counts = _counts(study)
     if not counts["simulated"]:
         return Raters.PEOPLE
@@ -286,12 +279,10 @@ def raters_of(study: Study) -> Raters:
 
 
 def has_simulated(study: Study) -> bool:
-    """Whether any answer of a study is simulated, as programs read it."""
     return bool(_counts(study)["simulated"])
 
 
 def simulation_notice(study: Study) -> str:
-    """That answers are simulated, and how many; empty where none says so."""
     counts = _counts(study)
     if not counts["simulated"]:
         return ""
@@ -311,7 +302,6 @@ def simulation_notice(study: Study) -> str:
 
 
 def _counts(study: Study) -> dict[str, int]:
-    """Counted once for each version of the judgments."""
     key = f"simulated:{study.pk}:{study.judgments_version}"
     counts: dict[str, int] | None = cache.get(key)
     if counts is None:

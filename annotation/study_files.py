@@ -132,7 +132,6 @@ def is_of_judgments(name: str) -> bool:
 
 
 def file_names(study: Study) -> list[str]:
-    """The files that a study has; whether there is something in them is one statement."""
     names, offers = list(study_downloads()), _registered.offers
     asked = {f"has_{offer.place}": offer.rows(study) for offer in offers.values() if offer.rows}
     has: dict[str, Any] = dict(Study.objects.filter(pk=study.pk).values(**asked).get())
@@ -152,7 +151,6 @@ def _import_files() -> None:
 
 
 def agreement_json(study: Study) -> Iterator[str]:
-    """Coefficients with what they rest on, and every pair of annotators."""
     version = require_agreement(study)
     source = {"study": study.slug, "simulated": has_simulated(study)}
     yield json.dumps(source | agreement_records(version), indent=1)

@@ -1,5 +1,3 @@
-"""Background jobs on a study: the same subject and arguments from all apps above."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +37,6 @@ def request_study_job(
     requested_by: AbstractBaseUser | None = None,
     basis: str = "",
 ) -> Job:
-    """Request a job on a study; `names` say what it is about, in a word or two each."""
     named = {"study": study.pk, "names": list(names)}
     return request_job(
         kind=kind,

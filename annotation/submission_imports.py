@@ -31,14 +31,11 @@ SUBMISSION_FIELDS = (
 
 @dataclass
 class Counts:
-    """Submissions written, and those among all that change what is computed from judgments."""
-
     n_new: int = 0
     n_changed: int = 0
 
 
 def write_submissions(study: Study, draft: StudyDraft, path: Path) -> Counts:
-    """Write the submissions the study has not, a few hundred at a time."""
     counts = Counts()
     if not draft.submissions:
         return counts
@@ -51,8 +48,6 @@ def write_submissions(study: Study, draft: StudyDraft, path: Path) -> Counts:
 
 @dataclass(frozen=True)
 class _Target:
-    """What submissions are written into: `codes` are what the file's categories count as there."""
-
     study: Study
     path: Path
     questions: dict[str, Question]
@@ -71,7 +66,6 @@ class _Target:
 
 
 def _write_batch(target: _Target, drafts: list[SubmissionDraft], counts: Counts) -> None:
-    """Write the submissions the study has not, and the status of those it has."""
     study = target.study
     named = [(draft.annotator or pseudonym(study, draft.identity), draft) for draft in drafts]
     target.know({name for name, _ in named})
@@ -164,7 +158,6 @@ def _write_judgments(
 
 
 def _answer(target: _Target, draft: SubmissionDraft, judgment: JudgmentDraft) -> tuple[int, float]:
-    """The question and the value as the study has it, if it can have it."""
     question, value = target.questions[judgment.question], judgment.value
     if question.name in target.codes:
         value = target.codes[question.name][int(value)]
@@ -177,7 +170,6 @@ def _answer(target: _Target, draft: SubmissionDraft, judgment: JudgmentDraft) ->
 def _codes(
     questions: dict[str, Question], drafts: Sequence[QuestionDraft]
 ) -> dict[str, list[float]]:
-    """What each category of the file counts as in the study, which may have more of them."""
     return {
         draft.name: [float(questions[draft.name].categories.index(c)) for c in draft.categories]
         for draft in drafts

@@ -77,7 +77,6 @@ class JudgedUnits:
         return tuple(replace(one, warnings=_of_candidates(one.warnings)) for one in coefficients)
 
     def set_alpha(self) -> Agreement:
-        """Alpha of what each annotator chose of an item, all at once; sets are compared by MASI."""
         chosen: dict[tuple[str, str], set[str]] = {}
         rows = zip(
             self.clusters, self.annotators, self.frame["candidate"], self.values, strict=True
@@ -159,8 +158,8 @@ COMPARED = ("preference", "best_worst", "ranking")
 # What two equal values of a kind say: that neither is better, or nothing about the two.
 TIED_AT = {"preference": (0.5,), "best_worst": ()}
 
+# Winner, loser, and how much it counts.
 Win = tuple[str, str, float]
-"""Winner, loser, and how much it counts."""
 COLUMNS = ["winner", "loser", "weight", "judgment", "item", "annotator"]
 
 

@@ -1,5 +1,3 @@
-"""Uploaded files: stored in parts, read once, mapped, imported in the background, and forgotten."""
-
 from __future__ import annotations
 
 import json
@@ -115,7 +113,6 @@ def require_size(file: SentFile) -> None:
 
 
 def _require_room(user: User, n_bytes: int) -> None:
-    """Refuse what would fill the database: whoever may sign up may send files."""
     waiting = Upload.objects.filter(uploaded_by=user, result=None)
     n_waiting = waiting.aggregate(n=Sum("n_bytes"))["n"] or 0
     if n_waiting + n_bytes > MOST_WAITING * settings.UPLOAD_MAX_MEGABYTES * 1024**2:
@@ -156,7 +153,6 @@ def _request(upload: Upload, step: int, requested_by: User, arguments: dict[str,
 
 
 def _is_quick(upload: Upload) -> bool:
-    """Whether a page may wait for it: what is packed can be a thousand times as large."""
     if upload.n_bytes > AT_ONCE_BYTES:
         return False
     content = b"".join(bytes(part.content) for part in upload.parts.all())
@@ -202,7 +198,6 @@ def read_upload(running: RunningJob) -> str:
 
 
 def note_faults(upload: Upload, faults: Faults, report: ReadingReport | None = None) -> None:
-    """Keep the faults of the file and the report of its reading for its page."""
     upload.faults = [fault.plain for fault in faults.first]
     if report is not None:
         groups = [group.plain() for group in faults.groups.values()]
@@ -255,13 +250,11 @@ def find_stored_mapping(upload: Upload, *kind: str) -> dict[str, Any] | None:
 
 
 def columns_digest(upload: Upload, *kind: str) -> str:
-    """What a mapping is stored under: the names of the columns, and what else the file is."""
     names = sorted(column["name"] for column in upload.columns)
     return sha256(json.dumps([*kind, *names]).encode()).hexdigest()
 
 
 def set_mapping(*, upload: Upload, mapping: ColumnMapping) -> None:
-    """Say what the columns are, also of the next file of these columns if they make items."""
     columns = [column["name"] for column in upload.columns]
     upload.mapping = mapping.among(columns).plain
     upload.is_mapping_known = False
@@ -271,7 +264,6 @@ def set_mapping(*, upload: Upload, mapping: ColumnMapping) -> None:
 
 
 def import_upload(running: RunningJob) -> str:
-    """Write an uploaded file's items into its study, all of them or none."""
     upload = Upload.objects.select_related("study", "team", "uploaded_by").get(
         pk=running.arguments["upload"]
     )
@@ -304,7 +296,6 @@ def import_upload(running: RunningJob) -> str:
 
 
 def _left_out(items: MappedItems) -> Iterator[str]:
-    """What of a file was not imported, since something in it is wrong."""
     if n := items.n_faulty:
         text = ngettext(
             "%(n)s item is left out: %(named)s.", "%(n)s items are left out: %(named)s.", n
@@ -338,7 +329,6 @@ def write_upload(upload: Upload, draft: Any, running: RunningJob) -> ImportResul
 
 
 def keep_mapping(upload: Upload, *kind: str) -> None:
-    """For the next file of these columns, and of this kind."""
     StoredMapping.objects.update_or_create(
         **StoredMapping.owner_of(upload),
         columns_digest=columns_digest(upload, *kind),

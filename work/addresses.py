@@ -1,5 +1,3 @@
-"""Which hosts background work may call at somebody's wish: none inside the site's own network."""
-
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -44,7 +42,6 @@ def checked_addresses(host: str) -> list[str] | None:
 
 
 def is_public(text: str) -> bool:
-    """Whether it is one host on the internet, whatever it is wrapped in."""
     address = ip_address(text)
     called = _inner(address) or address if isinstance(address, IPv6Address) else address
     is_special = any(called in network for network in SPECIAL)
@@ -52,7 +49,6 @@ def is_public(text: str) -> bool:
 
 
 def _inner(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that is called in the end."""
     if any(address in network for network in WITH_IPV4):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     teredo = address.teredo

@@ -1,5 +1,3 @@
-"""What waits in the queues, for how long, and what failed: for monitors and operators."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -19,8 +17,6 @@ FAILURES_SHOWN = 20
 
 @dataclass(frozen=True)
 class Backlog:
-    """One queue: jobs that wait for a worker, wait for another attempt, run, failed in a day."""
-
     queue: str
     n_waiting: int
     n_retrying: int

@@ -1,5 +1,3 @@
-"""What `check --deploy` says of the storage that OBJECTS_URL names."""
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +14,6 @@ REFUSALS = (OSError, BotoCoreError, ClientError, ContentMissing)
 
 @register(Tags.files, deploy=True)
 def check_objects(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """What is large can be stored there, read and deleted again."""
     if not settings.CONTENT_IN_OBJECTS:
         return []
     try:

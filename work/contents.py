@@ -183,15 +183,13 @@ def object_of(stored: bytes) -> StoredObject | None:
 
 # All columns of contents of the site: moving what they hold, and sweeping what none refers to.
 
+# Longer than any transaction that has written an object, and not yet the row that refers to it.
 KEEP_UNUSED = timedelta(days=2)
-"""Longer than any transaction that has written an object, and not yet the row that refers to it."""
 ROWS_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of contents, read and written as the database has it."""
-
     model: type[models.Model]
     field: ContentField
 
@@ -209,7 +207,6 @@ class Column:
                 yield key
 
     def move(self, key: Any, *, in_objects: bool) -> int:
-        """Write a row's content where it is to be; its bytes, 0 where the row is gone."""
         with transaction.atomic(), connection.cursor() as cursor:
             lock = " FOR UPDATE" if connection.features.has_select_for_update else ""
             cursor.execute(self._sql("SELECT {column} FROM {table} WHERE {key} = %s") + lock, [key])
@@ -274,7 +271,6 @@ def move_contents(*, in_objects: bool, report: Callable[[int], object]) -> tuple
 
 
 def count_elsewhere(*, in_objects: bool) -> int:
-    """How many rows `move_contents` would move."""
     return sum(1 for column in content_columns() for _ in column.elsewhere(in_objects=in_objects))
 
 

@@ -1,5 +1,3 @@
-"""Doing a job: claimed once, kept by a heartbeat, ended in one state."""
-
 from __future__ import annotations
 
 import logging
@@ -73,8 +71,6 @@ current: list[RunningJob] = []
 
 
 class RunningJob(Lease):
-    """A claimed job in the hands of its handler."""
-
     def __init__(self, job: Job, token: str) -> None:
         super().__init__(job, token)
         self.job = job
@@ -86,7 +82,6 @@ class RunningJob(Lease):
         return dict(self.job.arguments)
 
     def progress(self, phase: str) -> Progress:
-        """An annotation.progress.Progress whose steps a page can follow, and stop."""
         return Progress(self, phase)
 
     def complete(self, message: str) -> None:
@@ -137,7 +132,6 @@ class Progress:
     def __call__(
         self, things: Iterable[T], total: int, size: Callable[[T], int] = lambda thing: 1
     ) -> Iterator[T]:
-        """`size` is how many a thing counts for."""
         n_done = 0
         self._note(n_done, total)
         for thing in things:
@@ -187,7 +181,6 @@ def _do(running: RunningJob) -> str:
 
 
 def _log_context(job: Job) -> dict[str, Any]:
-    """What each line of a job names, as a request's lines name its study."""
     context: dict[str, Any] = {"job": job.pk, "kind": job.kind}
     return context | {"subject": job.subject} if job.subject else context
 
@@ -269,7 +262,6 @@ def _retry(running: RunningJob, reason: str) -> None:
 
 
 def retry_delay(n_attempts: int) -> timedelta:
-    """Twice as long after each attempt, up to ten minutes."""
     seconds = settings.WORK_RETRY_SECONDS * 2 ** (n_attempts - 1)
     return timedelta(seconds=min(seconds, MOST_DELAY_SECONDS))
 

@@ -1,5 +1,3 @@
-"""Cleaning up after jobs and sessions."""
-
 from datetime import timedelta
 from functools import reduce
 from importlib import import_module
@@ -21,7 +19,6 @@ DAY = timedelta(days=1)
 
 @register("clean_up", label=gettext_lazy("Cleaning up"), queue=MARKETPLACE, every_seconds=3600)
 def clean_up(running: RunningJob) -> str:
-    """Delete old jobs, messages that no queue needs, and sessions that have expired."""
     now = timezone.now()
     finished = Job.objects.finished()
     periodic = [kind.name for kind in job_kinds().values() if kind.every_seconds]
@@ -44,5 +41,4 @@ def clean_up(running: RunningJob) -> str:
     every_seconds=DAY.total_seconds(),
 )
 def sweep(running: RunningJob) -> str:
-    """Delete from the site's storage what was content of rows that are gone."""
     return f"{sweep_objects()} objects deleted."

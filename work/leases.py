@@ -37,8 +37,6 @@ def lease_term() -> timedelta:
 
 
 class Lease:
-    """A row in the hands of one caller."""
-
     def __init__(self, row: Leased, token: str) -> None:
         self.row = row
         self.token = token

@@ -1,5 +1,3 @@
-"""Jobs, who works at them, and what is due by time."""
-
 from __future__ import annotations
 
 from datetime import datetime, timedelta
@@ -17,14 +15,11 @@ MOST_DELAY_SECONDS = 600
 
 
 def lapsed(now: datetime) -> Q:
-    """Of leases that nobody renewed in time."""
     longest = timedelta(seconds=settings.WORK_LEASE_SECONDS) + CLOCK_SLACK
     return Q(leased_until__lt=now) | Q(leased_until__gt=now + longest)
 
 
 class Leased(models.Model):
-    """A row that one process at a time may work at, for as long as it keeps its lease."""
-
     lease_token = models.CharField(
         max_length=32, blank=True, help_text="Of who works at it; empty where nobody does."
     )
@@ -159,7 +154,6 @@ class Job(Leased):
 
     @property
     def seconds_left(self) -> float | None:
-        """By the pace so far; unknown at the start, and where nothing can be counted."""
         if not (self.n_total and self.per_second):
             return None
         return (self.n_total - self.n_done) / self.per_second

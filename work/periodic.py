@@ -1,5 +1,3 @@
-"""What happens by time: claimed by a conditional UPDATE, so that many processes share it."""
-
 from __future__ import annotations
 
 import logging
@@ -86,7 +84,6 @@ TICK_SECONDS = 1.0
 
 
 def tick(now: datetime | None = None) -> None:
-    """Do what is due: mend what was left behind, and request the jobs that come by time."""
     at = now or timezone.now()
     intervals = _intervals()
     due = _due_names(intervals, at)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from work.execution import RunningJob
 
+# Does the job and returns what came of it, in a sentence for pages.
 Handler = Callable[["RunningJob"], str]
-"""Does the job and returns what came of it, in a sentence for pages."""
 
 INTERACTIVE, SCORING, MARKETPLACE = "interactive", "scoring", "marketplace"
 QUEUES = (INTERACTIVE, SCORING, MARKETPLACE)
@@ -76,7 +76,6 @@ def register(
 
 
 def job_kind(name: str) -> JobKind:
-    """The kind of that name, or JobKindUnknown with the names there are."""
     _import_jobs()
     try:
         return _kinds[name]
@@ -104,5 +103,4 @@ def run_message(job_id: int) -> str:
 
 @cache
 def _import_jobs() -> None:
-    """Let each app register its kinds: `work` itself imports no other app."""
     autodiscover_modules("jobs")

@@ -1,5 +1,3 @@
-"""Requesting a job, stopping it, and resuming it."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""The processes of a site, kept running together: the web server, and a worker for each queue."""
-
 from __future__ import annotations
 
 import json

@@ -33,7 +33,6 @@ LOOK_SECONDS = 0.5
 
 
 def end_with_supervisor() -> None:
-    """Watch the supervisor of this process, if it has one, and end when that is gone."""
     # Taken out: what this process starts in turn does not inherit the pipe.
     pipe = os.environ.pop(PIPE_VARIABLE, "")
     if pipe.isdecimal():
@@ -76,8 +75,6 @@ STOP_SECONDS = 10.0
 
 @dataclass
 class Part:
-    """A process that is to run for as long as the site does."""
-
     name: str
     command: Sequence[str]
     process: subprocess.Popen[bytes] | None = None
@@ -108,7 +105,6 @@ class Supervisor:
             time.sleep(POLL_SECONDS)
 
     def look_after(self, part: Part) -> None:
-        """Notice the end of a part, and start it when its pause is over."""
         if part.is_running:
             return
         now = time.monotonic()
@@ -158,7 +154,6 @@ class Supervisor:
 
 
 def main(plan: dict[str, Any]) -> int:
-    """Keep the parts of the plan running until interrupted; print the greeting once they answer."""
     parts = [Part(name, command) for name, command in plan["parts"]]
     supervisor = Supervisor(parts, folder=Path(plan["folder"]), report=_report)
     _report(f"Starting: {', '.join(part.name for part in parts)}.")

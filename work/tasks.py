@@ -1,5 +1,3 @@
-"""The one task there is: the Tasks API carries the keys of jobs, and the jobs say the rest."""
-
 from __future__ import annotations
 
 import logging
@@ -52,7 +50,6 @@ def enqueue(job: Job) -> None:
 
 
 def waiting_ids(queue: str) -> set[str]:
-    """The messages that a queue holds and no worker took yet."""
     backend = _backend()
     if isinstance(backend, RQBackend):
         return backend.waiting_ids(queue)
@@ -61,7 +58,6 @@ def waiting_ids(queue: str) -> set[str]:
 
 
 def ping() -> str:
-    """Say "ok" where the queue answers; the database's own answers as the database does."""
     backend = _backend()
     if isinstance(backend, RQBackend):
         backend.connection.ping()

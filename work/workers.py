@@ -1,5 +1,3 @@
-"""A worker: takes messages off its queues one after another until it is asked to end."""
-
 from __future__ import annotations
 
 import logging

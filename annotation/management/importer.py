@@ -1,5 +1,3 @@
-"""What the commands that import a file have in common."""
-
 import gc
 import json
 from abc import ABC, abstractmethod
@@ -23,8 +21,6 @@ LONGEST_LABEL = 64
 
 
 class StudyImportCommand(BaseCommand):
-    """Import a file into a study; print what was imported, and the reading report."""
-
     study_help = "new, or to add to"
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -32,7 +28,6 @@ class StudyImportCommand(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
     def write_imported(self, imported: ImportResult, *, is_json: bool, **more: Any) -> None:
-        """Print the result; `more` is added to the JSON."""
         if is_json:
             self.stdout.write(json.dumps(imported.record() | more, indent=1))
         else:

@@ -1,5 +1,3 @@
-"""Options and output of the commands that read a plain table."""
-
 import json
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator
@@ -21,8 +19,6 @@ class Result(Protocol):
 
 
 class TableCommand(BaseCommand):
-    """Read a table, compute, and report what was read; needs no database."""
-
     requires_system_checks: list[str] = []
     shapes: tuple[str, ...] = ("long", "nested")
     repeats: tuple[str, ...] = REPEATS
@@ -47,8 +43,6 @@ class TableCommand(BaseCommand):
 
 
 class LabelsCommand(TableCommand):
-    """Read a table of labels: items, annotators, values, and systems if there are any."""
-
     shapes = SHAPES
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -87,7 +81,6 @@ class LabelsCommand(TableCommand):
 def add_policies(
     parser: CommandParser, *, repeats: tuple[str, ...], has_categories: bool = False
 ) -> None:
-    """Options for missing words, repeated labels and categories that look alike."""
     parser.add_argument(
         "--missing", choices=get_args(Missing), default="words",
         help="read NA, N/A, None, null, NaN, - and empty cells as missing (default), or only "
@@ -106,7 +99,6 @@ def add_policies(
 
 
 def reading_of(options: dict[str, Any]) -> Reading:
-    """How to read a file, as the options of `add_policies` and further ones say."""
     is_merged = options.get("merge_categories", False)
     return Reading(
         Policies(

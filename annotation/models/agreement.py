@@ -34,7 +34,6 @@ class AgreementVersionQuerySet(models.QuerySet["AgreementVersion"]):
         return self.order_by("-version").first()
 
     def fingerprinted(self, fingerprint: str) -> AgreementVersion | None:
-        """The last one computed of that input."""
         return self.filter(fingerprint=fingerprint).newest()
 
 
@@ -78,8 +77,6 @@ class AgreementRowQuerySet(models.QuerySet[Row]):
 
 
 class AgreementRow(models.Model):
-    """What a version says of one question in one round."""
-
     question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
     round = models.PositiveSmallIntegerField()
 
@@ -139,8 +136,6 @@ class UnitAgreement(AgreementRow):
 
 
 class JudgedQuestion(AgreementRow):
-    """How much of a question was judged in a round, and how its annotators are compared."""
-
     version = models.ForeignKey(
         AgreementVersion, on_delete=models.CASCADE, related_name="questions"
     )
@@ -167,8 +162,6 @@ class JudgedQuestion(AgreementRow):
 
 
 class CoefficientFields(Estimate):
-    """The fields of `stats.agreement.Agreement`, which says what they mean."""
-
     level = _optional_code()
     name = models.CharField(max_length=LONGEST_NAME)
     ci_method = models.CharField(max_length=LONGEST_NAME)

@@ -88,14 +88,11 @@ class SubmissionEvidence(models.Model):
 
     @cached_property
     def measures(self) -> dict[str, Any]:
-        """The measures by the name of the flag that rests on each."""
         times = {"contradictory": self.seconds, "fast": self.seconds}
         return times | {"same": self.same_share, "far": self.distance}
 
 
 class AnnotatorFlag(models.Model):
-    """What speaks against all of an annotator's work: a count beside what others explain."""
-
     version = models.ForeignKey(
         EvidenceVersion, on_delete=models.CASCADE, related_name="annotator_flags"
     )
@@ -127,8 +124,6 @@ class AnnotatorFlag(models.Model):
 
 
 class PlacedCheck(models.Model):
-    """One check on the page of one item, under one version of the protocol; it never changes."""
-
     protocol = models.ForeignKey(Protocol, on_delete=models.CASCADE, related_name="placed_checks")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="placed_checks")
     number = models.PositiveSmallIntegerField(help_text="Of the protocol's checks, from 0.")
@@ -167,13 +162,10 @@ class PlacedCheck(models.Model):
 
     @property
     def key(self) -> str:
-        """What stands for it in the order that was shown."""
         return f"check {self.number + 1}: {self.kind}"
 
 
 class CheckAnswer(models.Model):
-    """What one annotator answered to a check, and whether that fails it."""
-
     submission = models.ForeignKey(
         Submission, on_delete=models.CASCADE, related_name="check_answers"
     )

@@ -1,5 +1,3 @@
-"""Submissions and the judgments in them, and the samples of items that were sent out for them."""
-
 from __future__ import annotations
 
 from typing import Self
@@ -14,8 +12,6 @@ from annotation.models.studies import Candidate, Item, Question, Study
 
 
 class Annotator(models.Model):
-    """A person in one study, by pseudonym."""
-
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="annotators")
     pseudonym = models.CharField(max_length=100)
 
@@ -44,11 +40,9 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         return self.filter(item__study=study)
 
     def accepted(self) -> SubmissionQuerySet:
-        """Not rejected: approved, or still waiting for a decision."""
         return self.exclude(status=Submission.Status.REJECTED)
 
     def flagged(self) -> SubmissionQuerySet:
-        """Doubted by someone, who said why; they count until they are rejected."""
         return self.exclude(flag_reason="")
 
     def timed(self) -> SubmissionQuerySet:
@@ -61,8 +55,6 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
 
 
 class Submission(models.Model):
-    """One annotator's finished pass over one item in one round, kept as it was given."""
-
     class Status(models.TextChoices):
         SUBMITTED = "submitted", _("Submitted")
         APPROVED = "approved", _("Approved")
@@ -137,8 +129,6 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
 
 
 class Judgment(models.Model):
-    """One annotator's value under one question, for one candidate or for the item as a whole."""
-
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="judgments")
     candidate = models.ForeignKey(
         Candidate,

@@ -1,5 +1,3 @@
-"""What is taken to be true: decisions on candidates, comments on them, and sets of labels."""
-
 from __future__ import annotations
 
 from django.conf import settings
@@ -14,7 +12,6 @@ class AdjudicationQuerySet(models.QuerySet["Adjudication"]):
         return self.filter(question__study=study)
 
     def standing(self) -> AdjudicationQuerySet:
-        """The last decision on each candidate, question and round: the one that counts."""
         later = Adjudication.objects.filter(
             candidate=models.OuterRef("candidate"),
             question=models.OuterRef("question"),
@@ -25,8 +22,6 @@ class AdjudicationQuerySet(models.QuerySet["Adjudication"]):
 
 
 class Adjudication(models.Model):
-    """What someone entitled to decided a candidate's value is; earlier decisions are kept."""
-
     candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="adjudications")
     question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="adjudications")
     round = models.PositiveSmallIntegerField(default=1)
@@ -52,7 +47,6 @@ class LabelSetQuerySet(models.QuerySet["LabelSet"]):
         return self.filter(study=study)
 
     def numbered(self, version: int) -> LabelSet:
-        """The set of that version, or LabelSetUnknown with the versions there are."""
         label_set = self.filter(version=version).first()
         if label_set is None:
             raise LabelSetUnknown(version, list(self.values_list("version", flat=True)))
@@ -60,8 +54,6 @@ class LabelSetQuerySet(models.QuerySet["LabelSet"]):
 
 
 class LabelSet(models.Model):
-    """One label for each judged candidate under one question, by one rule; never changed."""
-
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="label_sets")
     question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="label_sets")
     version = models.PositiveIntegerField(help_text="Counts from one in the study.")
@@ -139,8 +131,6 @@ class DisputeCommentQuerySet(models.QuerySet["DisputeComment"]):
 
 
 class DisputeComment(models.Model):
-    """A comment on a candidate in dispute; it goes with the candidate, the question, the study."""
-
     candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="comments")
     question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="comments")
     round = models.PositiveSmallIntegerField(default=1)

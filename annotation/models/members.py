@@ -1,6 +1,3 @@
-"""Who may do what in a study: by its team's roles, or by a role in this study alone; and who was
-invited to either."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -15,8 +12,6 @@ from annotation.models.studies import Study
 
 
 class StudyMembership(models.Model):
-    """A role in one study, for somebody of another team, or beyond their role in this one."""
-
     # An owner or manager of one study alone would be one whose team did not choose them.
     ROLES = (Role.RESEARCHER, Role.ADJUDICATOR, Role.ANALYST, Role.AUDITOR)
 

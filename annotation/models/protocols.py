@@ -1,5 +1,3 @@
-"""Protocols: what annotators of a study are shown and asked, version by version."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -23,7 +21,6 @@ class ProtocolQuerySet(models.QuerySet["Protocol"]):
         return self.exclude(frozen_at=None)
 
     def update(self, **values: Any) -> int:
-        """Refuse to change a version that submissions name."""
         frozen = self.frozen().order_by().first()
         if frozen is not None:
             raise ProtocolFrozen(frozen.study.slug, frozen.number)

@@ -1,5 +1,3 @@
-"""Studies: what is asked, about which candidates, in which items."""
-
 from __future__ import annotations
 
 import re
@@ -58,7 +56,6 @@ class StudyQuerySet(models.QuerySet["Study"]):
         return self.annotate(n_items=counted(_rows("annotation.Item"), "study"))
 
     def counted(self) -> StudyQuerySet:
-        """With `n_items`, `n_submissions` and `n_judgments`."""
         return self.with_n_items().annotate(
             # Through the annotators, who are fewer than the items.
             n_submissions=counted(_rows("annotation.Submission"), "annotator__study"),
@@ -67,7 +64,6 @@ class StudyQuerySet(models.QuerySet["Study"]):
 
 
 def _rows(model: str) -> models.QuerySet[Any]:
-    """All rows of a model that is defined later than the one that counts them."""
     rows: models.QuerySet[Any] = apps.get_model(model).objects.all()
     return rows
 
@@ -123,7 +119,6 @@ class Study(models.Model):
         return self.slug
 
     def question(self, name: str = "") -> Question:
-        """The question of that name, or the first where none is named; else QuestionUnknown."""
         questions = {question.name: question for question in self.questions.all()}
         chosen = questions.get(name) if name else next(iter(questions.values()), None)
         if chosen is None:
@@ -182,7 +177,6 @@ class Question(models.Model):
         return self.scale_max
 
     def validation_error(self, value: float) -> CodedText | None:
-        """Why a value is none that this question can have, if it is not."""
         if not self.scale_min <= value <= self.scale_max:
             text = (
                 f"value {value:g} is outside the scale of '{self.name}', "
@@ -214,7 +208,7 @@ class Picture(models.Model):
 
 class ItemQuerySet(models.QuerySet["Item"]):
     def counted(self) -> ItemQuerySet:
-        """With `n_candidates` and `n_submissions`, each counted for the rows that are read."""
+        """With `n_candidates` and `n_submissions`."""
         return self.annotate(
             n_candidates=counted(_rows("annotation.Candidate"), "item"),
             n_submissions=counted(_rows("annotation.Submission"), "item"),
@@ -230,8 +224,6 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
 
 class Item(models.Model):
-    """What one annotator sees on one page: a context, or a target with its pool."""
-
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items")
     key = models.CharField(max_length=200)
     condition = models.CharField(max_length=64, blank=True)
@@ -255,7 +247,6 @@ class Item(models.Model):
 
 
 def new_blind_key() -> str:
-    """A name for the worker's page that says nothing about the system behind it."""
     return new_blind_keys(1)[0]
 
 
@@ -293,11 +284,9 @@ class Candidate(models.Model):
         return gettext("response {key}").format(key=self.blind_key[:4])
 
     def name_for(self, permissions: Container[str]) -> str:
-        """Its key, or its blind name for somebody who may not see systems."""
         return self.key if Permission.VIEW_SYSTEMS in permissions else self.blind_name
 
     def system_for(self, permissions: Container[str]) -> str | None:
-        """Its system; None for somebody who may not see systems."""
         return self.system if Permission.VIEW_SYSTEMS in permissions else None
 
 
@@ -317,12 +306,10 @@ CANNOT_JUDGE = re.compile(
 
 
 def says_nothing(category: str) -> bool:
-    """Whether it is no answer on the scale, but that there is none."""
     return CANNOT_JUDGE.fullmatch(category.strip()) is not None
 
 
 def first_that_says_nothing(categories: Sequence[str]) -> int:
-    """The position of the first such category, or how many categories there are."""
     positions = (n for n, name in enumerate(categories) if says_nothing(name))
     return next(positions, len(categories))
 

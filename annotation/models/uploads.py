@@ -1,5 +1,3 @@
-"""Files on their way into a study: kept until they are imported, discarded or forgotten."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -18,14 +16,13 @@ from work.contents import ContentField
 if TYPE_CHECKING:
     from accounts.models import User
 
+# Templates whose candidates are ticked, of studies of alternatives; all others are of ratings.
 OF_POOLS = ("alternatives", "outcomes")
-"""Templates whose candidates are ticked, of studies of alternatives; all others are of ratings."""
 EDITORS = [role.value for role, each in PERMISSIONS.items() if Permission.EDIT in each]
 
 
 class UploadQuerySet(models.QuerySet["Upload"]):
     def visible_to(self, user: User) -> UploadQuerySet:
-        """One's own, and those for a team in which one may import."""
         if user.is_superuser:
             return self
         teams = Membership.objects.filter(user=user.pk, role__in=EDITORS).values("team")
@@ -115,8 +112,6 @@ class UploadPart(models.Model):
 
 
 class StoredMapping(models.Model):
-    """What columns of these names were in the last file, for the next one."""
-
     team = models.ForeignKey("accounts.Team", on_delete=models.CASCADE, null=True, blank=True)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True
@@ -144,6 +139,5 @@ class StoredMapping(models.Model):
 
     @staticmethod
     def owner_of(upload: Upload) -> dict[str, Any]:
-        """Whose mapping it is: the team's, or one's own."""
         team = upload.study.team_id if upload.study else upload.team_id
         return {"team_id": team, "user_id": None if team else upload.uploaded_by_id}

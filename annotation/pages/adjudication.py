@@ -1,5 +1,3 @@
-"""The queue in which someone decides what annotators did not agree on."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -58,7 +56,6 @@ def adjudication(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _queue(values: QueryDict, study: Study) -> dict[str, Any]:
-    """The stretch of the queue that the address names, with the form of its first candidate."""
     selection, with_decided = QueueSelection.of(study, values), "decided" in values
     queue = adjudication_queue(
         selection.question,
@@ -144,7 +141,6 @@ def _decide(
 
 
 def queue_address(slug: str, values: QueryDict, selection: QueueSelection) -> str:
-    """The queue as the form that was sent shows it."""
     more = {
         "skip": values.get("skip", "0"),
         "question": selection.question.name,
@@ -156,8 +152,6 @@ def queue_address(slug: str, values: QueryDict, selection: QueueSelection) -> st
 
 @dataclass(frozen=True)
 class QueueSelection:
-    """What an address or a form names of a study's queue; Http404 where that is not there."""
-
     questions: list[Question]
     question: Question
     rounds: list[int]
@@ -168,7 +162,6 @@ class QueueSelection:
 
     @classmethod
     def of(cls, study: Study, values: QueryDict) -> QueueSelection:
-        """The question and round that are named; else the first of each."""
         questions, rounds = list(study.questions.all()), rounds_of(study) or [1]
         name = values.get("question") or (questions[0].name if questions else None)
         question = next((one for one in questions if one.name == name), None)
@@ -187,7 +180,6 @@ class QueueSelection:
 
 
 def _share(text: str) -> float | None:
-    """A share from 0 to below 1; None for whatever else an address holds."""
     try:
         share = float(text)
     except ValueError:
@@ -253,7 +245,6 @@ def _redirect_to_comments(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _own(request: HttpRequest, study: Study, comment_id: int) -> DisputeComment:
-    """A comment of the person's own; 404 for anybody else's."""
     comments = DisputeComment.objects.of(study).select_related("candidate__item", "question__study")
     return get_object_or_404(comments, pk=comment_id, written_by=person(request))
 
@@ -277,7 +268,6 @@ class DecisionForm(forms.Form):
 
     @property
     def is_chosen(self) -> bool:
-        """Whether the value is one of a few to choose from."""
         return isinstance(self.fields["value"], forms.ChoiceField)
 
 
@@ -296,7 +286,6 @@ def _value_field(question: Question) -> forms.Field:
 
 
 def _steps(question: Question) -> list[tuple[str, str]]:
-    """The values of a short scale as they are stored and as they are told; else none."""
     if question.categories:
         return [(str(position), str(name)) for position, name in enumerate(question.categories)]
     low, high = question.scale_min, question.scale_max

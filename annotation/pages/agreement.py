@@ -1,5 +1,3 @@
-"""How well annotators agree: coefficients, pictures, and who and what pulls them down."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
@@ -131,7 +129,6 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
 
 
 def _study_and_view(request: HttpRequest, slug: str) -> tuple[CountedStudy, AgreementView]:
-    """The study and the view of its agreement, or 404 while there is none."""
     study = study_for(request, slug)
     if (view := _view(study, request)) is None:
         raise Http404("Agreement is not computed yet; its page does that.")
@@ -139,7 +136,6 @@ def _study_and_view(request: HttpRequest, slug: str) -> tuple[CountedStudy, Agre
 
 
 def _view(study: CountedStudy, request: HttpRequest) -> AgreementView | None:
-    """What the address names of the agreement; None where it is not computed, or asks nothing."""
     version = current_agreement(study)
     if version is None:
         return None

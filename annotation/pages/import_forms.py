@@ -1,5 +1,3 @@
-"""What the pages of new studies and uploaded files ask for."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -191,6 +189,7 @@ def posted_mapping(upload: Upload, data: Any) -> ColumnMapping:
     return ColumnMapping(uses, systems)
 
 
+# A title and a purpose by the name of the template.
 TEMPLATES: dict[str, tuple[str | Promise, str | Promise]] = {
     "alternatives": (
         _("Ticks among alternatives, with reasons"),
@@ -236,7 +235,6 @@ TEMPLATES: dict[str, tuple[str | Promise, str | Promise]] = {
         _("Whether somebody shown another product keeps to the target, takes it, or leaves."),
     ),
 }
-"""A title and a purpose by the name of the template."""
 
 
 def title_of(name: str) -> str:

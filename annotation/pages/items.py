@@ -102,8 +102,6 @@ def _submission(request: HttpRequest, slug: str, submission_id: int) -> Submissi
 
 @dataclass(frozen=True)
 class CandidateRow:
-    """A candidate with one value for each annotator who saw it, in the table's order."""
-
     candidate: Candidate
     values: tuple[str, ...]
     mean: float | None
@@ -111,8 +109,6 @@ class CandidateRow:
 
 @dataclass(frozen=True)
 class QuestionTable:
-    """What was said about each candidate of an item under one question in one round."""
-
     question: Question
     round: int
     annotators: tuple[Annotator, ...]
@@ -120,8 +116,6 @@ class QuestionTable:
 
 
 def candidates_with_judgments(item: Item, candidates: Sequence[Candidate]) -> list[QuestionTable]:
-    """A table of the item's candidates for each question and round in which it was judged, rejected
-    work left out."""
     rows = (
         Judgment.objects.filter(candidate__item=item)
         .accepted()
@@ -153,7 +147,6 @@ def _table(
 
 
 def value_text(question: Question, value: float | None) -> str:
-    """A value as its question calls it: a category's label, or a number; a dash for none."""
     if value is None:
         return "–"
     if question.categories and value.is_integer() and 0 <= value < len(question.categories):

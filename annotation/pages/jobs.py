@@ -1,5 +1,3 @@
-"""Background jobs on a page, and the files that a study offers."""
-
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
@@ -68,7 +66,6 @@ def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
 
 
 def page_of(job: Job) -> str:
-    """The name of the page that shows the job; of one that has none, the study's first."""
     names = job.arguments.get("names")
     return job_access(job.kind).page or (str(names[0]) if names else "study")
 
@@ -152,7 +149,6 @@ def streamed(request: HttpRequest, study: Study, name: str) -> StreamingHttpResp
 
 
 def _content(request: HttpRequest, study: Study, name: str) -> Iterator[str] | Iterator[bytes]:
-    """The file; a dataset's card names the license that the person chose."""
     if name == DATASET:
         return dataset_zip(study, request.GET.get("license") or UNKNOWN_LICENSE)
     return study_download(name).write(study)

@@ -1,5 +1,3 @@
-"""Versioned sets of labels: making one, listing them, taking one away, downloading one."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

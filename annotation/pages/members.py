@@ -1,5 +1,3 @@
-"""Who is in a team or has a role in a study: invited, given another role, removed."""
-
 from __future__ import annotations
 
 from allauth.account.utils import perform_login
@@ -288,7 +286,6 @@ def join_anew(request: HttpRequest) -> HttpResponse:
 
 
 def _new_user(form: NewAccountForm, token: str) -> User | None:
-    """The new account, or None where the form then says why there is none."""
     if not form.is_valid():
         return None
     try:

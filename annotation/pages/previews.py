@@ -1,5 +1,3 @@
-"""An uploaded file as its page shows it: columns, the first items, what it would come to."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -94,7 +92,7 @@ def uses() -> list[tuple[str, str]]:
 
 
 def preview_of(upload: Upload, page: str = "") -> Preview:
-    """Made of the rows that are stored with the upload, never of the file."""
+    """Computed from the rows stored with the upload, without reading the file."""
     mapping, faults = ColumnMapping.of(upload.mapping), Faults()
     problems = mapping_faults(mapping, has_pictures=upload.has_pictures)
     path = Path(upload.file_name)
@@ -155,7 +153,6 @@ def _item(item: Any) -> dict[str, Any]:
 
 
 def _name(picture: PictureDraft | None) -> str:
-    """What the file calls a picture that `NamesOfPictures` stands for."""
     return picture.content.removeprefix(NamesOfPictures.MARK).decode() if picture else ""
 
 

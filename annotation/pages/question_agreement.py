@@ -1,5 +1,3 @@
-"""One round and one question of a version of a study's agreement, as the address names them."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -33,8 +31,6 @@ MOST_IN_FOREST = 24
 
 @dataclass(frozen=True)
 class CoefficientRow:
-    """A coefficient with all submissions and, where some are flagged, without those."""
-
     term: Term | None
     title: str
     all: AgreementCoefficient
@@ -49,8 +45,6 @@ class CoefficientRow:
 
 @dataclass(frozen=True)
 class AgreementView:
-    """The question and round looked at, and those beside them; each part is one query."""
-
     version: AgreementVersion
     judged: Sequence[JudgedQuestion]
     displayed: JudgedQuestion
@@ -93,7 +87,6 @@ class AgreementView:
 
     @property
     def has_kappas(self) -> bool:
-        """Whether kappa is computed of every pair, beyond those of the matrix."""
         return self.displayed.question.level in STATISTICS
 
     @property
@@ -110,7 +103,6 @@ class AgreementView:
 
     @cached_property
     def coefficients(self) -> list[CoefficientRow]:
-        """Every coefficient of the question in the condition, those that are defined first."""
         rows = [row for row in self._of_question if row.by == self.condition]
         unflagged = {row.name: row for row in rows if not row.with_flagged}
         of_all = [
@@ -152,7 +144,6 @@ class AgreementView:
 
     @cached_property
     def position_effect(self) -> PositionEffect | None:
-        """What being shown first adds to the question's answers, over all annotators."""
         return self._position_effects.filter(annotator="").first()
 
     @cached_property
@@ -201,12 +192,9 @@ class AgreementView:
 
     @property
     def is_correlation(self) -> bool:
-        """Whether an annotator's agreement is a correlation, whatever part of a scale is used."""
         return self.displayed.annotator_statistic == ANNOTATOR_STATISTICS["loo_correlation"]
 
     def annotator_rows(self, key: str) -> QuerySet[AnnotatorAgreement]:
-        """The question's annotators in the order of a column; those without a value come last
-        either way."""
         column = F(key.removeprefix("-"))
         order = column.desc if key.startswith("-") else column.asc
         rows = self.version.annotators.filter(question=self.displayed.question, round=self.round)
@@ -218,7 +206,6 @@ def _table(rows: QuerySet[Any], columns: list[str]) -> pd.DataFrame:
 
 
 def _numeric(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """NULL, which stands for an undefined number, as NaN."""
     return table.astype(dict.fromkeys(columns, "float64"))
 
 

@@ -1,5 +1,3 @@
-"""The stages of a study that annotation has pages for."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -71,7 +69,6 @@ def _items(study: CountedStudy, facts: Facts) -> State:
 
 
 def _protocol(study: CountedStudy, facts: Facts) -> State:
-    """Judgments made elsewhere and imported need no protocol."""
     number = facts["protocol"]
     if number is None:
         return (DONE if study.n_judgments else LATER), ""
@@ -84,7 +81,6 @@ def _agreement(study: CountedStudy, facts: Facts) -> State:
 
 
 def _adjudication(study: CountedStudy, facts: Facts) -> State:
-    """How many of the disputes known when agreement was last computed are decided."""
     if (n_disputed := facts["n_disputed"]) is None:
         return LATER, ""
     if not facts["n_decided"]:

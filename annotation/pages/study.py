@@ -1,5 +1,3 @@
-"""A study's overview, and what all its pages have: who may see it, the stages at its left."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -80,10 +78,10 @@ def study_page(
     return render(request, f"{folder or 'console'}/{stage}.html", beside | (context or {}))
 
 
+# What was counted of a study for its stages, by name.
 Facts = Mapping[str, Any]
-"""What was counted of a study for its stages, by name."""
+# How a study stands with a stage, and a few words about it.
 State = tuple[str, str]
-"""How a study stands with a stage, and a few words about it."""
 
 # The parts of a study's life that stages belong to.
 PREPARE, COLLECT, ANSWER = (
@@ -120,7 +118,6 @@ def register_counts(count: Callable[[], dict[str, Any]]) -> None:
 
 
 def stage_permission(name: str) -> Permission:
-    """What somebody must be allowed to see the page of that name, stage or not."""
     load_registrations()
     return _stages[name].permission if name in _stages else Permission.VIEW
 
@@ -158,7 +155,6 @@ def stages_of(study: CountedStudy, permissions: Container[str]) -> list[Stage]:
 
 
 def result_state(*, is_possible: bool, is_computed: bool) -> State:
-    """How a study stands with a result that is computed in the background."""
     if not is_possible:
         return LATER, ""
     return (DONE, _("computed")) if is_computed else (ACTIVE, _("to be computed"))
@@ -166,8 +162,6 @@ def result_state(*, is_possible: bool, is_computed: bool) -> State:
 
 @dataclass(frozen=True)
 class Figure:
-    """A label, a value, what it rests on, and the page it is made of."""
-
     label: str
     value: str
     rests_on: str
@@ -184,17 +178,14 @@ _panels: list[tuple[str, PanelContext]] = []
 
 
 def register_study_kind(describe: Callable[[Facts], str]) -> None:
-    """Let an app say in words what a study is of; empty for those it knows nothing of."""
     _kinds.append(describe)
 
 
 def register_figures(place: int, list_figures: ListFigures) -> None:
-    """Add figures at a place in their order; they are read, and nothing is computed for them."""
     _figures.append((place, list_figures))
 
 
 def register_panel(template: str, context: PanelContext) -> None:
-    """Add a part below the figures; None as its context leaves it out."""
     _panels.append((template, context))
 
 

@@ -1,5 +1,3 @@
-"""Teams: those one is in, what each has, and the log of what was done in its name."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -133,7 +131,6 @@ def audit_log_file(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 
 def _entries(request: HttpRequest, team: Team) -> tuple[AuditEntryQuerySet, AuditLogForm]:
-    """The entries that the address asks for, newest first; an unknown filter is none."""
     entries = AuditEntry.objects.of(team).order_by("-position")
     names = entries.order_by().values_list
     form = AuditLogForm(
@@ -161,7 +158,6 @@ def readable_entry(entry: AuditEntry, permissions: frozenset[Permission]) -> Aud
 
 
 def _number_of(ids: Any) -> int:
-    """How many; some entries have the number alone."""
     return ids if isinstance(ids, int) else len(ids) if isinstance(ids, list) else 1
 
 

@@ -1,5 +1,3 @@
-"""What is said of uploaded labels and scores on their page: settings, forms and rows."""
-
 from __future__ import annotations
 
 import re
@@ -206,7 +204,6 @@ def _in_page_words(text: str) -> str:
 
 
 def posted_labels(upload: Upload, data: Any) -> dict[str, Any]:
-    """What a page says of an export, as plain settings; another tool begins anew."""
     known = LabelSettings.of(upload.mapping)
     tool = data.get("tool", "")
     if tool in TOOL_NAMES and tool != known.tool:

@@ -1,5 +1,3 @@
-"""New studies, and files on their way into one: read, mapped with a preview, imported."""
-
 from __future__ import annotations
 
 import io
@@ -95,7 +93,6 @@ def new_study(request: HttpRequest) -> HttpResponse:
 
 
 def _begin(request: HttpRequest, form: NewStudyForm) -> str:
-    """Where to go on: the study that was made, or the file that it is to be made of."""
     data, user = form.cleaned_data, person(request)
     common: dict[str, Any] = {"title": data["title"], "team": form.chosen_team}
     if data["begin"] in (FROM_FILE, FROM_LABELS):
@@ -132,7 +129,6 @@ def add_items(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def upload_for(request: HttpRequest, token: UUID) -> Upload:
-    """A file of one's own or of one's team; 403 for whoever may not import into the study now."""
     rows = Upload.objects.visible_to(person(request)).select_related("study", "team", "result")
     upload = get_object_or_404(rows, token=token)
     user = person(request)

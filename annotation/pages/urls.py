@@ -1,5 +1,3 @@
-"""The addresses of the pages of this app."""
-
 from django.urls import URLPattern, URLResolver, path
 
 from lazy_views import LazyPackage

@@ -60,7 +60,6 @@ def _judged_questions(study: Study) -> dict[str, Question]:
 
 
 def _identity(column: Question, question: ProtocolQuestion) -> tuple[object, ...]:
-    """Of imported labels nobody knows how they were asked for, only which there are."""
     kind = question.kind if column.kind == "line" and column.categories else column.kind
     scale = Scale(
         column.name,
@@ -83,7 +82,6 @@ def _changed(name: str, known: Question) -> str:
 
 
 def write_columns(study: Study, document: ProtocolDocument) -> None:
-    """Write the columns of a document; those it no longer asks stay where they have judgments."""
     known = {column.name: column for column in study.questions.all()}
     columns = [
         (question, scale) for question in document.questions for scale in scales_of(question)

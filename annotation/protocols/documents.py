@@ -55,7 +55,6 @@ def plain_document(document: ProtocolDocument) -> dict[str, Any]:
 
 
 def fingerprint(values: Mapping[str, Any]) -> str:
-    """Of a document as it is stored, in whatever order a database gives it back."""
     text = json.dumps(values, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -107,7 +106,6 @@ def _container(origin: Any, args: tuple[Any, ...], value: Any, default: Any) -> 
 
 
 def _storable(text: str) -> str:
-    """Without NUL and lone surrogates, which PostgreSQL does not keep."""
     text = text.replace("\0", "\ufffd")
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

@@ -1,5 +1,3 @@
-"""What is wrong with a protocol: where, and what to do, in plain words."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -73,7 +71,6 @@ class Fault:
 
     @property
     def place(self) -> str:
-        """Such as questions[1].wording, counted from 1 as people count."""
         parts = [f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in self.path]
         return "".join(parts).removeprefix(".") or _("the protocol")
 
@@ -93,7 +90,6 @@ class Fault:
 
 
 def faults_of(error: ValidationError) -> list[Fault]:
-    """What an error of the schema means; several where it is about several names."""
     path: FaultPath = tuple(error.absolute_path)
     expected: Any = error.validator_value
     instance: Any = error.instance
@@ -158,14 +154,12 @@ def _option_faults(error: ValidationError, path: FaultPath) -> list[Fault]:
 
 
 def _fields_of_kind(path: FaultPath, instance: Any) -> list[str]:
-    """What a question of its kind may say; nothing of what is no question of a known kind."""
     is_question = path[:1] == ("questions",) and len(path) == 2
     kind = instance.get("kind") if is_question else None
     return fields_of_kind(kind) if isinstance(kind, str) and kind in KINDS else []
 
 
 def _answers_of_kind(name: str, known: list[str]) -> list[str]:
-    """Where the answers that can be chosen belong, if that is what the name means."""
     return [each for each in ANSWERS if each in known] if name in (*ANSWERS, *SYNONYMS) else []
 
 
@@ -241,7 +235,6 @@ def _empty(error: ValidationError) -> str:
 
 
 def _repeated(instance: list[Any]) -> str:
-    """The first value that occurs twice; empty if only empty texts do."""
     values = [each for n, each in enumerate(instance) if each in instance[:n] and each != ""]
     return repr(values[0])[:60] if values else ""
 

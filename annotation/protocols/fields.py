@@ -1,7 +1,3 @@
-"""Fields of a protocol's records, each with its default and what JSON Schema says of it, and the
-kinds of questions that have them.
-"""
-
 from __future__ import annotations
 
 from dataclasses import MISSING, Field, dataclass, field

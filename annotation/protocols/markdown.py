@@ -1,5 +1,3 @@
-"""Instructions and consent as safe HTML: Markdown without HTML of its own, and without pictures."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,14 +11,12 @@ from markdown_it.token import Token
 
 @lru_cache(maxsize=64)
 def markdown_html(text: str) -> SafeString:
-    """The text as HTML; what looks like HTML in it is shown as it is written."""
     html = _markdown().render(text).strip()
     return SafeString(html)  # HTML in the text is escaped
 
 
 @cache
 def _markdown() -> MarkdownIt:
-    """Lines stay lines, as people expect who know no Markdown; pictures are the page's to show."""
     markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table")
     markdown.disable("image")
     markdown.add_render_rule("link_open", _open_link)
@@ -32,7 +28,6 @@ def _markdown() -> MarkdownIt:
 def _open_link(
     renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
 ) -> str:
-    """Away from the page, whose answers would be lost, and without saying where from."""
     tokens[index].attrSet("target", "_blank")
     tokens[index].attrSet("rel", "noopener noreferrer")
     return str(renderer.renderToken(tokens, index, options, environment))
@@ -51,5 +46,4 @@ def _close_heading(
 
 
 def _heading(token: Token) -> str:
-    """Below the headings of the page, whose first two levels are taken."""
     return f"h{min(int(token.tag[1:]) + 2, 6)}"

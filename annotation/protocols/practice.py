@@ -34,7 +34,6 @@ LINE_STEPS = 10
 
 
 def only_right() -> CodedText:
-    """The problem of a tolerance that takes every answer for right."""
     return CodedText(_("has only right answers: lower tolerance_percent."), "only_right")
 
 
@@ -48,7 +47,6 @@ def choosable_values(question: ProtocolQuestion) -> list[float]:
 
 
 def right_values(question: ProtocolQuestion, value: float, tolerance_percent: int) -> list[float]:
-    """Those of them that are right where this value is; of categories and ticks only itself."""
     low, high = range_of(question)
     share = 0 if question.kind in NOMINAL_KINDS else tolerance_percent / 100
     # A little more, for decimal fractions that no float is.
@@ -59,7 +57,6 @@ def right_values(question: ProtocolQuestion, value: float, tolerance_percent: in
 def graded_answers(
     document: ProtocolDocument, case: GradedCase
 ) -> list[tuple[ProtocolQuestion, float]]:
-    """The questions that a case asks, in the protocol's order, with their right values."""
     return [
         (question, case.scores[question.name])
         for question in document.questions
@@ -156,7 +153,6 @@ def n_attempts(practice: Practice) -> int:
 
 
 def practised_keys(document: ProtocolDocument) -> list[str]:
-    """Of each item of the practice the key in the study, or nothing where it is written there."""
     practice = document.qualifications.practice
     return [] if practice is None else [each.item for each in practice.items]
 
@@ -303,7 +299,6 @@ def _no_answer(
 
 
 def practice_source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
-    """Items and candidates that practice names and the study does not have."""
     practice = document.qualifications.practice
     items = [] if practice is None else list(enumerate(practice.items))
     known = _keys_of(study, [item.item for _n, item in items if item.item])

@@ -1,5 +1,3 @@
-"""What a question's answers are in the long frame, which are right, and when it is asked at all."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -100,8 +98,6 @@ OF_LABELS = ("likert", "category", "categories", "yes_no", "selection")
 
 @dataclass(frozen=True)
 class ValueCondition:
-    """As the page and the reader of answers apply it: to the value of the question before."""
-
     question: str
     any_of: tuple[float, ...] = ()
     below: float | None = None
@@ -130,14 +126,12 @@ def value_condition(question: ProtocolQuestion, before: ProtocolQuestion) -> Val
 
 
 def condition_labels(before: ProtocolQuestion) -> tuple[str, ...]:
-    """What its answers are called in a condition, from the first value on."""
     if before.kind in ("yes_no", "selection"):
         return ("no", "yes")
     return before.points if before.kind == "likert" else before.categories
 
 
 def condition_faults(questions: Sequence[ProtocolQuestion], index: int) -> Iterator[Fault]:
-    """What is wrong with the condition of the question at this index, if it has one."""
     question = questions[index]
     if question.when is None:
         return
@@ -211,7 +205,6 @@ def labelled_values(question: ProtocolQuestion) -> dict[str, float]:
 def with_numbers(
     values: Mapping[str, Any], questions: Sequence[ProtocolQuestion]
 ) -> dict[str, Any]:
-    """The plain values with numbers for labels; what is no label stays."""
     copied = deepcopy(dict(values))
     labels = {question.name: labelled_values(question) for question in questions}
     for one in right_values_of(copied):
@@ -221,7 +214,6 @@ def with_numbers(
 
 
 def with_labels(values: Mapping[str, Any], questions: Sequence[ProtocolQuestion]) -> dict[str, Any]:
-    """The plain values with labels where a number alone would say little."""
     copied = deepcopy(dict(values))
     labels = {
         question.name: {value: label for label, value in labelled_values(question).items()}
@@ -250,7 +242,6 @@ def label_faults(
 
 
 def right_values_of(values: dict[str, Any]) -> Iterator[RightValue]:
-    """All that a document says is right: of examples, tests, practice and checks."""
     for index, example in _records(values, "examples"):
         yield from _scores(example, ("examples", index))
     qualifications = values.get("qualifications")

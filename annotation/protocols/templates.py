@@ -33,7 +33,6 @@ def template_names() -> list[str]:
 
 
 def protocol_source(name: str) -> Path:
-    """The file of that path, or the template of that name; FileRefused if there is neither."""
     path = Path(name)
     if path.is_file():
         return path
@@ -48,7 +47,6 @@ def protocol_source(name: str) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """The text of a protocol's file; FileRefused where it is none."""
     try:
         if path.stat().st_size > 4 * MOST_CHARACTERS:
             raise FileRefused(path, f"it is over {4 * MOST_CHARACTERS:,} bytes.", code="too_large")
@@ -64,8 +62,6 @@ def read_text(path: Path) -> str:
 
 
 def parse_protocol(path: Path, study: Study | None = None) -> ParsedFile:
-    """What a file says, with every fault at its line; those that lie in a study too, if it is to
-    become that one's."""
     parsed = parse_yaml(read_text(path))
     if study is None or not isinstance(parsed.values, Mapping):
         return parsed
@@ -98,16 +94,12 @@ PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in (*TAGS, "str", "map", "seq
 
 
 class _PartRefused(yaml.MarkedYAMLError):
-    """YAML that no protocol may use."""
-
     def __init__(self, problem: str, mark: yaml.Mark, code: str) -> None:
         super().__init__(problem=problem, problem_mark=mark)
         self.code = code
 
 
 class _Loader(yaml.SafeLoader):
-    """A loader that knows the words of JSON and no others."""
-
     yaml_implicit_resolvers: dict[str, Any] = {}
 
     def __init__(self, text: str) -> None:
@@ -138,8 +130,6 @@ for _name, (_pattern, _first) in TAGS.items():
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, and lists indented under their name."""
-
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
 
@@ -154,19 +144,15 @@ _Dumper.add_representer(str, _represent_text)
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """What a file says, with all that is wrong with it."""
-
     values: Any
     faults: tuple[Fault, ...]
     lines: Mapping[FaultPath, int] = field(default_factory=dict)
 
     def at_lines(self, faults: Iterable[Fault]) -> list[Fault]:
-        """Faults of its values with their lines, from the first line on."""
         return sorted((_with_line(each, self.lines) for each in faults), key=lambda f: f.line or 0)
 
 
 def parse_yaml(text: str) -> ParsedFile:
-    """The plain values of a protocol's YAML, and every fault with its line."""
     if len(text) > MOST_CHARACTERS:
         sizes = {"n": f"{len(text):,}", "most": f"{MOST_CHARACTERS:,}"}
         return _refused(_("has %(n)s characters; %(most)s fit.") % sizes, 1, "too_long")
@@ -193,7 +179,6 @@ def parse_yaml(text: str) -> ParsedFile:
 
 
 def write_yaml(document: ProtocolDocument) -> str:
-    """The protocol as YAML, which reads back as the same."""
     return yaml.dump(
         with_labels(plain_document(document), document.questions),
         Dumper=_Dumper,
@@ -223,7 +208,6 @@ def _composed(text: str) -> yaml.Node | None:
 def _structure_faults(
     node: yaml.Node, path: FaultPath, lines: dict[FaultPath, int]
 ) -> Iterator[Fault]:
-    """Names given twice, parts used twice and tags, noting the line of every part."""
     line = node.start_mark.line + 1
     lines.setdefault(path, line)
     if len(path) > DEEPEST:
@@ -260,7 +244,6 @@ def _mapping_faults(
 
 
 def _with_line(fault: Fault, lines: Mapping[FaultPath, int]) -> Fault:
-    """With the line of what it is about, or of the nearest part around it."""
     path = fault.path
     while path and path not in lines:
         path = path[:-1]

@@ -1,7 +1,3 @@
-"""Every fault of a protocol at once: of its schema, of what its parts say of each other, and of
-its quality checks.
-"""
-
 from __future__ import annotations
 
 import re
@@ -117,7 +113,6 @@ def _qualification_faults(document: ProtocolDocument) -> Iterator[Fault]:
 
 @lru_cache(1000)
 def is_language(code: str) -> bool:
-    """Whether it is a language's code in ISO 639, of two letters or three."""
     field = "alpha_2" if len(code) == 2 else "alpha_3"
     return code.islower() and pycountry.languages.get(**{field: code}) is not None
 
@@ -181,7 +176,6 @@ def _wording_faults(
 
 
 def _order_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault]:
-    """Categories are in an order or in none, and what says that nothing can be said is after it."""
     if question.level != "ordinal":
         text = _("is %(level)s; of categories it is ordinal where they have an order, or left out.")
         yield Fault((*path, "level"), text % {"level": question.level}, code="not_ordinal")
@@ -257,14 +251,12 @@ KNOWN_VALUES = {"known_alternative": 1.0, "known_other": 0.0}
 
 
 def checked_question(document: ProtocolDocument, check: Check) -> ProtocolQuestion | None:
-    """The question a check is about: the first, where none is named."""
     if check.question:
         return document.question(check.question)
     return document.questions[0] if document.questions else None
 
 
 def check_faults(document: ProtocolDocument, index: int) -> Iterator[Fault]:
-    """All that is wrong with one check, but for what it names in a study."""
     check, path = document.checks[index], ("checks", index)
     question = checked_question(document, check)
     if question is None or question.kind not in KINDS:

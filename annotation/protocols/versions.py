@@ -1,5 +1,3 @@
-"""Versions of a study's protocol: drafts that change, and frozen ones that never do."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 
 def newest_version(study: Study) -> Protocol | None:
-    """The draft where there is one, else the version frozen last."""
     return Protocol.objects.of(study).order_by("-number").first()
 
 
@@ -38,7 +35,6 @@ def standing_version(study: Study) -> Protocol | None:
 
 
 def standing_among(versions: Iterable[Protocol]) -> Protocol | None:
-    """The same, of a study's versions that were read before."""
     by_number = sorted(versions, key=lambda version: version.number)
     newest = by_number[-1] if by_number else None
     if newest is None or newest.frozen_at is not None:
@@ -49,7 +45,6 @@ def standing_among(versions: Iterable[Protocol]) -> Protocol | None:
 
 
 def numbered_version(study: Study, number: int) -> Protocol:
-    """The version of that number, or ProtocolUnknown."""
     version = Protocol.objects.of(study).filter(number=number).first()
     if version is None:
         known = list(Protocol.objects.of(study).values_list("number", flat=True))
@@ -58,7 +53,6 @@ def numbered_version(study: Study, number: int) -> Protocol:
 
 
 def current_document(study: Study) -> ProtocolDocument:
-    """What a page made now would show: the newest version, or what the study amounts to."""
     versions = list(study.protocols.all())
     if versions:
         return read_document(max(versions, key=lambda version: version.number).document)
@@ -66,7 +60,6 @@ def current_document(study: Study) -> ProtocolDocument:
 
 
 def launch_faults(study: Study) -> list[Fault]:
-    """All that keeps a launch now from being of a version; what is frozen has none."""
     versions = list(study.protocols.all())
     newest = max(versions, key=lambda version: version.number, default=None)
     if newest is not None and newest.frozen_at is not None:
@@ -115,7 +108,6 @@ def save_draft(
 
 
 def seen_as(version: Protocol | None, document: ProtocolDocument) -> str:
-    """By what somebody says which document they had before them."""
     return fingerprint(plain_document(document) if version is None else version.document)
 
 
@@ -171,7 +163,6 @@ def _freeze(version: Protocol, actor: AbstractBaseUser | None) -> Protocol:
 
 
 def require_no_faults(faults: Sequence[Fault]) -> None:
-    """ProtocolInvalid with every fault on a line of its own, if there is any."""
     if faults:
         n = len(faults)
         head = ngettext("The protocol has %(n)d fault:", "The protocol has %(n)d faults:", n)

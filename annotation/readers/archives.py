@@ -130,7 +130,6 @@ def _require_bearable(path: Path, most_bytes: int) -> None:
 
 
 def is_excel(path: Path) -> bool:
-    """Whether a file that begins like a zip is an Excel workbook."""
     try:
         with zipfile.ZipFile(path) as archive:
             return EXCEL_BOOK in archive.NameToInfo
@@ -139,7 +138,6 @@ def is_excel(path: Path) -> bool:
 
 
 def is_open_document(path: Path) -> bool:
-    """Whether a file that begins like a zip is of LibreOffice; refused if it has no sheets."""
     try:
         with zipfile.ZipFile(path) as archive:
             if OPEN_DOCUMENT not in archive.NameToInfo:
@@ -155,7 +153,6 @@ def is_open_document(path: Path) -> bool:
 
 
 def short_file_name(name: str) -> str:
-    """A name with no more bytes than a file system takes, and its ending, which says what it is."""
     return name.encode(errors="replace")[-MOST_NAME_BYTES:].decode(errors="ignore")
 
 
@@ -212,7 +209,6 @@ def _texts_bytes(archive: zipfile.ZipFile) -> int:
 
 
 def _texts_names(archive: zipfile.ZipFile) -> set[str]:
-    """The files in which an Excel file keeps its texts, which may have any name."""
     listed = archive.NameToInfo.get(CONTENT_TYPES)
     if listed is None:
         return set()

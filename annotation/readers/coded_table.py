@@ -42,14 +42,14 @@ class CodedTable:
     columns: Mapping[str, Words]
     rows: Integers
     lines: Sequence[int] | NDArray[Any]
+    # The name of each record of JSON, of which several may be on one line.
     records: Sequence[str] = ()
-    """The name of each record of JSON, of which several may be on one line."""
     is_csv: bool = False
     source: TableSource = field(default_factory=TableSource)
+    # The path in a record of a column that a conversion made.
     inside: Mapping[str, str] = field(default_factory=dict)
-    """The path in a record of a column that a conversion made."""
+    # The columns that a conversion made of several: of their names, and of their cells.
     spread: tuple[str, str] | None = None
-    """The columns that a conversion made of several: of their names, and of their cells."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -64,7 +64,6 @@ class CodedTable:
         return replace(self, columns=columns, rows=self.rows[mask])
 
     def place(self, row: int) -> str:
-        """Where a row of the table is in its file, such as "line 3"."""
         return self._place(int(self.rows[row]))
 
     def _place(self, file_row: int) -> str:
@@ -82,7 +81,6 @@ class CodedTable:
     def refuse(
         self, problem: str, column: str | None, mask: Mask, *, code: str = ""
     ) -> ImportRefused:
-        """The error for the first of these rows, with the number of further ones."""
         first, n = int(np.argmax(mask)), int(mask.sum())
         coded = problem.code if isinstance(problem, CodedText) else ""
         if n > 1:
@@ -146,7 +144,6 @@ class CodedTable:
 
 
 def _text(value: Any) -> str | None:
-    """A value of JSON as text, or None if it is none: a list, an object, true or false."""
     if value is None:
         return ""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
@@ -241,7 +238,6 @@ def _sparse(numbers: list[int], values: list[Any], n: int) -> Words:
 
 
 def _nested_table(table: OpenTable) -> CodedTable:
-    """The fields of records, which may be lists and objects; an absent one is empty."""
     columns: dict[str, tuple[list[int], list[Any]]] = {}
     lines: list[int] = []
     records: list[str] = []
@@ -295,7 +291,6 @@ class Words:
         return values
 
     def take(self, values: Sequence[Any]) -> Objects:
-        """Of each row the value that belongs to its word."""
         of_words = np.empty(len(values), dtype=object)
         of_words[:] = values
         return of_words[self.codes]

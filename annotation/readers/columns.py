@@ -42,7 +42,6 @@ NOT_CHOSEN = CodedText("--where does not choose it", "not_chosen")
 
 
 def as_table_refused(refused: FileRefused, more: str = "") -> TableRefused:
-    """The refusal of an import as one of a table to compute from, with more to its problem."""
     return TableRefused(
         refused.path,
         f"{refused.problem} {more}" if more else refused.problem,
@@ -56,7 +55,6 @@ def as_table_refused(refused: FileRefused, more: str = "") -> TableRefused:
 
 @contextmanager
 def refusing_tables() -> Iterator[None]:
-    """Raise refusals of an import as refusals of a table to compute from."""
     try:
         yield
     except ImportRefused as refused:
@@ -97,7 +95,6 @@ class Table:
         )
 
     def keep(self, mask: Mask, reason: CodedText) -> None:
-        """Leave out the other rows, and count them."""
         if mask.all():
             return
         rows = self.cells.rows
@@ -115,14 +112,12 @@ class Table:
         self.cells = self.cells.keep(mask)
 
     def drop_missing(self, *columns: str) -> None:
-        """Leave out the rows without a label in one of the columns, and count them by word."""
         is_there = np.ones(len(self.cells), dtype=np.bool_)
         for column in columns:
             is_there &= ~self._missing(column, ~is_there)
         self.keep(is_there, MISSING)
 
     def _missing(self, column: str, known: Mask | None = None) -> Mask:
-        """The rows without a value; those that are not known yet are counted by their word."""
         words = self.cells.words(column)
         missing = words.mask(self.reading.policies.is_missing)
         counted = missing if known is None else missing & ~known
@@ -159,7 +154,6 @@ class Table:
         return words
 
     def units(self, columns: Sequence[str]) -> Words:
-        """The name of each row's unit: the value of a column, or the values of several."""
         parts = [self.names(column, "items") for column in columns]
         if len(parts) == 1:
             return parts[0]
@@ -192,7 +186,6 @@ class Table:
         return self.cells.words(column).to_list()
 
     def categories(self, column: str) -> Words:
-        """Labels in words; those that look alike are noted, or merged on request."""
         words = self.cells.words(column)
         wrong = words.mask(lambda word: word.casefold() in INFINITIES)
         if wrong.any():
@@ -238,7 +231,6 @@ class Table:
         return values[words.codes] if len(words.words) else np.empty(0)
 
     def clusters(self, column: str, units: Words) -> Words:
-        """The cluster of each row; a unit in two clusters is refused."""
         words = self.names(column, "clusters")
         first = np.full(len(units.words), -1, dtype=np.intp)
         _units, rows = np.unique(units.codes, return_index=True)
@@ -256,7 +248,6 @@ WORDS_OF_TWO = frozenset({"yes", "no", "true", "false", "pass", "fail", "y", "n"
 
 
 def number_of(text: str, lowest: float | None = None) -> tuple[float, CodedText | None]:
-    """A finite number, or NaN and why it is none."""
     try:
         value = float("" if "_" in text else text)
     except ValueError:

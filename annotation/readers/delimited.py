@@ -136,7 +136,6 @@ class TextTable:
     def _records(
         self, reader: Any, bounded: BoundedLines | None
     ) -> Iterator[tuple[int, list[str]]]:
-        """Records with the line that each begins on, without blank lines."""
         line = 1
         try:
             for record in reader:

@@ -54,8 +54,6 @@ class QuestionDraft:
 
 @dataclass(frozen=True)
 class WrittenDraft:
-    """An answer in words, about a candidate where one is named."""
-
     question: str
     text: str
     candidate: str = ""

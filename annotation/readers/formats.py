@@ -76,7 +76,6 @@ class FileFormat:
 
 
 def find_format(path: Path, chosen: FileFormat | None = None, *, name: str = "") -> FileFormat:
-    """The format of a table, except the parts that `chosen` has; `name` has the file's ending."""
     chosen = chosen or FileFormat()
     start = start_of(path)
     if not start:
@@ -129,7 +128,6 @@ def _text_kind(text: str, ending: str) -> str:
 
 
 def _delimiter(text: str, ending: str) -> str:
-    """The one that cuts the most records into the same number of columns."""
     if (line := SEPARATOR_LINE.match(text)) and line[1] in DELIMITERS:
         return line[1]
     usual = "\t" if ending in {".tsv", ".tab"} else ","

@@ -33,8 +33,6 @@ SOLE_ANSWERS = {"", "Response", "Open-Ended Response"}
 
 @dataclass(frozen=True)
 class NumberedRecord:
-    """The cells of a record as texts, and the line or row that it begins on."""
-
     line: int
     cells: list[str]
 
@@ -95,7 +93,6 @@ def find_header(
 
 
 def _is_separator_line(cells: Sequence[str]) -> bool:
-    """Whether the cells are Excel's first line such as `sep=;`, cut at any delimiter or none."""
     first = cells[0].strip().casefold()
     return first.startswith("sep=") and len(first) <= len("sep=") + 1 and not any(cells[1:])
 
@@ -112,7 +109,6 @@ def _is_survey_monkey(cells: Sequence[str], below: Sequence[str]) -> bool:
 def _survey_monkey_names(
     cells: Sequence[str], below: Sequence[str]
 ) -> tuple[list[str], dict[str, str]]:
-    """A column's question and answer option as its name, and the question as its wording."""
     names, wording = [], {}
     question = ""
     padded = [*cells, *[""] * (len(below) - len(cells))]

@@ -76,7 +76,6 @@ def _response_item(key: str, rows: list[Row]) -> ItemDraft:
 
 
 def _require_agreement(first: Row, row: Row) -> None:
-    """Rows of one item show one page, so they share its context, reference and condition."""
     for field in SHARED:
         is_same = row.fields.get(field) == first.fields.get(field)
         if not is_same and row.text(field) != first.text(field):
@@ -291,7 +290,6 @@ def _system(row: Row, key: str) -> str:
 
 
 def _turns(row: Row, key: str, turns: list[Row]) -> Iterator[tuple[ItemDraft, Row]]:
-    """The assistant's turns, each in the light of what was said before."""
     system = _system(row, key)
     for number, turn in enumerate(turns):
         if turn.text("role") != "ASST":

@@ -68,7 +68,6 @@ class _ArrayText:
         self._text, self._position, self._n_before = rest + part, 0, 0
 
     def next_character(self) -> str:
-        """The next character that is not space, which stays; "" at the end."""
         while True:
             space = SPACE.match(self._text, self._position)
             self._position = space.end() if space else self._position
@@ -109,7 +108,6 @@ class _ArrayText:
         )
 
     def _line_of_text(self) -> int:
-        """The line that the part in memory begins on."""
         return self.line - self._text.count("\n", 0, self._position)
 
 
@@ -247,7 +245,6 @@ def _labels_by_annotator(
 
 
 def is_page(fields: Mapping[str, Any]) -> bool:
-    """Whether an object is a page of an API's answer, and not a record itself."""
     if _has_labels_by_annotator(fields) or (fields and all(map(_is_records, fields.values()))):
         return True
     name = next((name for name in RECORDS if isinstance(fields.get(name), list)), None)
@@ -307,7 +304,6 @@ def _distinct_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _unfit(value: Any, depth: int = 0) -> CodedText | None:
-    """Why a JSON value cannot be kept, looking at all that is inside it."""
     if isinstance(value, str):
         return unstorable(value)
     if not isinstance(value, dict | list):
@@ -319,7 +315,6 @@ def _unfit(value: Any, depth: int = 0) -> CodedText | None:
 
 
 def fit_row(row: Row, columns: Iterable[str]) -> Row:
-    """The row, if it has these fields and nothing in it is beyond keeping."""
     for name, value in row.fields.items():
         if (problem := _unfit(name) or _unfit(value)) is not None:
             raise row.refuse(problem, name)

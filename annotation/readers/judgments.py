@@ -112,7 +112,6 @@ class _Span:
 
 
 def _cells(rows: Iterable[Row], is_nominal: bool, reading: Reading) -> Iterator[Cell]:
-    """The judgments of the rows that have one; the others are counted."""
     report = reading.report
     for row in rows:
         word = row.text("value").strip()
@@ -124,7 +123,6 @@ def _cells(rows: Iterable[Row], is_nominal: bool, reading: Reading) -> Iterator[
 
 
 def _settle_categories(cells: StagedCells, reading: Reading) -> None:
-    """Note the categories of each question that look alike, or merge them on request."""
     for question, counts in cells.categories().items():
         words = list(counts)
         if reading.policies.categories == "as-written":
@@ -135,7 +133,6 @@ def _settle_categories(cells: StagedCells, reading: Reading) -> None:
 
 
 def _settle_repeats(cells: StagedCells, repeats: Repeats, report: ReadingReport) -> None:
-    """Leave one judgment of each candidate by an annotator, by the policy."""
     n = 0
     for group in cells.repeated():
         values = [value for _n, _line, value in group]
@@ -175,7 +172,6 @@ def _round(row: Row) -> int:
 
 
 def _refuse(cells: StagedCells, spans: dict[str, _Span], path: Path) -> None:
-    """Refuse what only shows once all of the file is there."""
     if (repeat := cells.first_repeat()) is not None:
         cell, line = repeat
         raise cell.row.refuse(
@@ -349,7 +345,6 @@ class StagedCells:
         )
 
     def repeated(self) -> list[list[tuple[int, int, Any]]]:
-        """Number, line and value of the cells that have the same key, in the file's order."""
         rows = self._database.execute(
             f"SELECT {KEY}, n, line, value FROM (SELECT *, COUNT(*) OVER (PARTITION BY {KEY})"
             f" AS n_same FROM cell) WHERE n_same > 1 ORDER BY {KEY}, n"
@@ -413,8 +408,6 @@ def _record(cell: Cell) -> tuple[Any, ...]:
 
 
 class Staged(Collection[T]):
-    """What is made of the cells of each item, anew each time it is gone through."""
-
     def __init__(
         self, cells: StagedCells, make: Callable[[list[Cell]], Iterable[T]], size: int
     ) -> None:

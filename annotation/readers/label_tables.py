@@ -1,5 +1,3 @@
-"""The labels of a table, one for each item and annotator; repeated ones are refused or settled."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -27,8 +25,6 @@ Kind = Literal["text", "number", "amount"]
 
 @dataclass(frozen=True)
 class LabelTable:
-    """The labels of a file, row by row; `values` are numbers where numbers were asked for."""
-
     items: list[str]
     annotators: list[str]
     values: list[str] | list[float]
@@ -190,8 +186,6 @@ def settle_repeats(
 def _chosen(
     table: Table, columns: Sequence[NDArray[Any]], groups: Integers, n: int, *, is_last: bool
 ) -> tuple[list[NDArray[Any]], Integers]:
-    """Each group's first or last value of each column, of those that are known, and its row."""
-
     def choose(rows: Integers, chosen: Integers) -> Integers:
         # Of several assignments to one place, the last one holds.
         rows = rows if is_last else rows[::-1]
@@ -215,7 +209,6 @@ def _chosen(
 
 
 def combined_codes(keys: Sequence[Words]) -> Integers:
-    """A number for each row that is equal for rows with equal keys."""
     codes = keys[0].codes
     for key in keys[1:]:
         codes = codes * len(key.words) + key.codes

@@ -54,8 +54,6 @@ BLANK = (
 
 
 class MappedItems(Collection[ItemDraft]):
-    """The items that a table's rows make, without those in which something is wrong."""
-
     def __init__(
         self,
         blocks: Iterable[RowBlock],
@@ -113,7 +111,6 @@ class MappedItems(Collection[ItemDraft]):
 
     @property
     def n_uneven(self) -> int:
-        """Items that have fewer candidates than others."""
         return self._number(
             "SELECT COUNT(*) FROM (SELECT COUNT(*) AS n FROM candidate JOIN item ON item.n = item"
             " WHERE NOT is_faulty GROUP BY item) WHERE n < (SELECT MAX(n) FROM (SELECT COUNT(*)"
@@ -146,7 +143,6 @@ class MappedItems(Collection[ItemDraft]):
                 yield ItemDraft(name, drafts, line, context, reference, condition, shown)
 
     def report(self) -> ReadingReport:
-        """The report of the table, with the rows of items that are left out and with notes."""
         report = replace(
             self._report, left_out=dict(self._report.left_out), notes=list(self._report.notes)
         )
@@ -178,7 +174,6 @@ class MappedItems(Collection[ItemDraft]):
         return texts
 
     def faulty_names(self) -> list[str]:
-        """Of the first items that are left out, since something in them is wrong."""
         rows = self._database.execute(
             "SELECT name FROM item WHERE is_faulty ORDER BY n LIMIT ?", (MOST_NAMED,)
         )
@@ -250,7 +245,6 @@ class MappedItems(Collection[ItemDraft]):
         return {name: (n, line, tuple(page)) for name, n, line, *page in rows}
 
     def _write_candidates(self, rows: MappedRows, numbers: Sequence[int | None]) -> None:
-        """Store a candidate per response; the same one again counts once."""
         block = rows.block
         by_column = [
             zip(
@@ -312,7 +306,6 @@ class MappedItems(Collection[ItemDraft]):
         )
 
     def _refuse_pools(self) -> None:
-        """Judgments of a pool that holds its own target, or a picture twice, are worth less."""
         target = _("'{key}' shows the target's own picture. Take it out of the pool.")
         twice = _("'{key}' shows a picture that the pool has already. Take one of them out.")
         many = _("item '{key}' has more than {n} candidates.")

@@ -1,5 +1,3 @@
-"""What each column of a table is used as: guessed by the columns' names, corrected by people."""
-
 from __future__ import annotations
 
 import re
@@ -94,7 +92,6 @@ class ColumnMapping:
 
     @cached_property
     def _columns_by_use(self) -> dict[Use, list[str]]:
-        """Each row of a file asks for them."""
         columns: dict[Use, list[str]] = {}
         for name, use in self.uses.items():
             columns.setdefault(use, []).append(name)
@@ -108,7 +105,6 @@ class ColumnMapping:
 
     @property
     def is_wide(self) -> bool:
-        """Whether a row holds an item with a column for each system, and not one response."""
         return not (self.columns(Use.SYSTEM) or self.columns(Use.CANDIDATE))
 
     def system_of(self, column: str) -> str:
@@ -300,7 +296,6 @@ def _name_of_dialogues(
 
 
 def _with_columns_of_systems(mapping: ColumnMapping, columns: Sequence[str]) -> ColumnMapping:
-    """With the columns that hold a system's responses each, where there are several."""
     answered = [name.removeprefix("Answer.") for name in columns if name.startswith("Answer.")]
     matches = {}
     for column in columns:

@@ -37,8 +37,6 @@ REPEATED = CodedText(
 
 @dataclass(frozen=True)
 class BatchLayout:
-    """Which column holds what; names are without `Input.` and `Answer.`."""
-
     context: str
     item: tuple[str, ...]
     condition: str | None

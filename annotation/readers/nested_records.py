@@ -1,5 +1,3 @@
-"""Records of JSON with lists and objects inside, as rows of a flat table."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +18,6 @@ EMPTY_LIST = CodedText("its list has no elements", "empty_list")
 
 
 def flat_records(cells: CodedTable, columns: Sequence[str], reading: Reading) -> CodedTable:
-    """The records of JSON as a flat table, if columns are named that lie inside them."""
     if cells.is_csv:
         return cells
     is_inside = [name for name in columns if not _is_plain(cells, name)]
@@ -139,7 +136,6 @@ def _path(name: str, paths: Mapping[str, bool], cells: CodedTable) -> str:
 
 
 def _exploded(value: Mapping[str, Any], path: str, wanted: set[str]) -> Iterator[dict[str, Any]]:
-    """The rows of an object: its own cells joined with each row of its one list."""
     own: dict[str, Any] = {}
     many: list[list[dict[str, Any]]] = []
     for name, each in value.items():

@@ -66,7 +66,6 @@ def _refusing_damage(path: Path) -> Iterator[None]:
 
 
 def _require_usable(path: Path, names: list[str], metadata: FileMetaData, most_bytes: int) -> None:
-    """Refuse names that are there twice, of which a row would keep one, and too many cells."""
     repeated = sorted(name for name, n in Counter(names).items() if n > 1)
     if repeated:
         text = _("columns appear twice: {names}. Give each a name of its own.")

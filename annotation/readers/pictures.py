@@ -1,5 +1,3 @@
-"""Pictures that a file names: beside it in a folder, or in the archive that it came in."""
-
 import posixpath
 import zipfile
 import zlib
@@ -64,9 +62,6 @@ class Archive:
 
 
 class NamesOfPictures:
-    """Stands for pictures where only their names matter, as in a preview: the content is the name,
-    behind what a GIF without a pixel begins with."""
-
     MARK = b"GIF89a\0\0\0\0"
 
     def size(self, name: str) -> int | None:
@@ -77,8 +72,6 @@ class NamesOfPictures:
 
 
 class NoPictures:
-    """Of a table that came alone."""
-
     def size(self, name: str) -> int | None:
         return None
 

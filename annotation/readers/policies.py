@@ -1,5 +1,3 @@
-"""Policies for reading the labels of a plain table."""
-
 from __future__ import annotations
 
 import math
@@ -28,8 +26,8 @@ REPEATED = CodedText("another label of the same annotator counts", "repeated_lab
 MOST_PAIRS = 5
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 SPACES = re.compile(r"\s+")
+# A whole number, which looks like no other whole number.
 PLAIN_NAME = re.compile(r"(?:0|[1-9][0-9]{0,14})")
-"""A whole number, which looks like no other whole number."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,6 @@ def look_alike_key(text: str) -> str | float:
 
 
 def _visible(text: str) -> str:
-    """One Unicode form, without characters that nobody sees, such as zero-width spaces."""
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKC", text)
@@ -128,7 +125,6 @@ def _how(difference: Difference) -> str:
 
 
 def merged_categories(words: Sequence[str], counts: Sequence[int]) -> dict[str, str]:
-    """For each word that is merged into a more frequent one that looks alike, that one."""
     number = dict(zip(words, counts, strict=True))
     merged: dict[str, str] = {}
     for group in look_alikes(words):
@@ -168,12 +164,10 @@ def repeats_note(n: int, repeats: Repeats) -> CodedText:
 
 
 def mean_of_known(values: Sequence[float]) -> float:
-    """The mean of the numbers that are not NaN, or NaN."""
     known = [value for value in values if not math.isnan(value)]
     return math.fsum(known) / len(known) if known else math.nan
 
 
 def mode_of_known(values: Sequence[Any]) -> Any:
-    """The most frequent value that is not NaN, the first of equally frequent ones; or NaN."""
     known = [value for value in values if value == value]
     return Counter(known).most_common(1)[0][0] if known else math.nan

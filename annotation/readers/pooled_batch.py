@@ -62,7 +62,6 @@ def read_pooled_batch(path: Path) -> StudyDraft:
 
 
 def _ticked(hit: PooledHit, report: ReadingReport) -> dict[str, bool]:
-    """Each candidate shown, and whether it was ticked in any slot; none where unjudged."""
     if hit.ticks is None:
         report.leave_out(UNJUDGED, place_of_line(hit.line))
         return {}
@@ -85,7 +84,6 @@ def _item(hit: PooledHit, pictures: list[str]) -> ItemDraft:
 
 
 def _require_same_target(hit: PooledHit, item: ItemDraft, pictures: list[str]) -> None:
-    """A target comes again in other assignments only, with the same pool."""
     if hit.line == item.line:
         return
     if not hit.worker:
@@ -98,7 +96,6 @@ def _require_same_target(hit: PooledHit, item: ItemDraft, pictures: list[str]) -
 
 
 def _submission(hit: PooledHit, ticked: dict[str, bool]) -> SubmissionDraft:
-    """Where no worker is named, each HIT's assessor is a person of its own."""
     row = hit.row
     fields = {name: value for name, value in row.fields.items() if name != "WorkerId"}
     return SubmissionDraft(
@@ -121,7 +118,6 @@ def _submission(hit: PooledHit, ticked: dict[str, bool]) -> SubmissionDraft:
 
 
 def _status(hit: PooledHit) -> str:
-    """Released judgments, which name no status, were accepted by whoever released them."""
     status = hit.row.text("AssignmentStatus").strip()
     if status and status not in STATUSES:
         problem = f"'{status[:40]}' is not one of {', '.join(STATUSES)}."
@@ -175,7 +171,6 @@ def is_pooled_batch(path: Path) -> bool:
 def each_pooled_hit(
     path: Path, *, on_fault: OnFault | None = None, report: ReadingReport | None = None
 ) -> Iterator[PooledHit]:
-    """The rows of a batch; with `on_fault` those that cannot be read are its to take."""
     slots: list[_Slot] = []
     for row in each_row(path, (TARGET, HIT), on_fault=on_fault, report=report):
         slots = slots or _slots(path, row)
@@ -190,7 +185,6 @@ def each_pooled_hit(
 
 
 def _slots(path: Path, row: Row) -> list[_Slot]:
-    """The positions of the pool, which all have both a picture and a tick column."""
     names = [name.removeprefix("Input.") for name in row.fields if name.startswith(SLOT)]
     slots, missing = [], []
     for name in names:
@@ -225,7 +219,6 @@ def _hit(row: Row, slots: Sequence[_Slot]) -> PooledHit:
 
 
 def _filled(row: Row, slots: Sequence[_Slot]) -> Sequence[_Slot]:
-    """The slots up to the last that holds anything: pools need not be of one size."""
     last = max(
         (n for n, slot in enumerate(slots, 1) if row.text(slot.picture) or row.text(slot.tick)),
         default=0,

@@ -1,5 +1,3 @@
-"""A file of any kind as a study: what it is, what its columns hold, and the items they make."""
-
 from __future__ import annotations
 
 import json
@@ -87,8 +85,6 @@ def profile_table(
 
 @dataclass
 class _ColumnCounts:
-    """What is known of a column after some blocks; of its values, only the hashes are kept."""
-
     first: str = ""
     n_filled: int = 0
     has_codes: bool = True

@@ -72,7 +72,6 @@ class ReadingReport:
         self.missing[word] += n
 
     def note(self, text: CodedText) -> None:
-        """Add a sentence about the file, once."""
         if not any(text == known and text.code == known.code for known in self.notes):
             self.notes.append(text)
 
@@ -153,7 +152,6 @@ class FileReadings:
     files: list[FileReading] = field(default_factory=list)
 
     def add(self, path: Path, report: ReadingReport | None = None) -> ReadingReport:
-        """The report of one more file, which is new unless one is given."""
         report = ReadingReport() if report is None else report
         self.files.append(FileReading(path, report))
         return report
@@ -226,8 +224,6 @@ class FaultGroup:
 
 @dataclass
 class Faults:
-    """The first faults of a file, how many there are in all, and groups of equal ones."""
-
     first: list[Fault] = field(default_factory=list)
     n: int = 0
     groups: dict[tuple[str, str], FaultGroup] = field(default_factory=dict)
@@ -253,7 +249,6 @@ class Faults:
         return self.n - len(self.first)
 
     def error(self) -> ImportRefused | None:
-        """The first fault as an error that counts the others, or None."""
         error = self.first_error
         if error is None or self.n == 1:
             return error

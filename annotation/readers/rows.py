@@ -54,11 +54,9 @@ class TableSource:
         return f"{problem} {text.format(sheet=self.sheet, others=', '.join(others[:MOST_SHEETS]))}"
 
     def is_decimal_comma(self, text: str) -> bool:
-        """Whether the text is a number with a decimal comma, and the table may have such."""
         return self.has_decimal_commas and DECIMAL_COMMA.fullmatch(text) is not None
 
     def with_decimal_point(self, text: str) -> str:
-        """A number with a decimal point, if the table may have decimal commas."""
         if not self.is_decimal_comma(text):
             return text
         note = "Numbers with a decimal comma are read as decimals: 1,5 as 1.5."
@@ -122,7 +120,6 @@ class Row:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether the row has the mark that exports give to simulated answers."""
         return str(self.fields.get("simulated", "")).strip().casefold() == "true"
 
     def required(self, field: str, *, longest: int = 200) -> str:
@@ -147,8 +144,6 @@ class Row:
         return text
 
     def number(self, field: str) -> float:
-        """A field as a finite number; with a decimal comma if the table's columns are not
-        separated by commas."""
         text = self.text(field).strip()
         try:
             point = self.source.with_decimal_point(text) if self.source else text
@@ -162,12 +157,10 @@ class Row:
         return value
 
     def number_or_nan(self, field: str) -> float:
-        """A field as a finite number, or NaN where it is empty: a value that is missing."""
         return self.number(field) if self.text(field).strip() else math.nan
 
 
 def cell_text(value: Any) -> str:
-    """A cell as a spreadsheet shows it: whole numbers without a point, times as ISO 8601."""
     if type(value) is str:
         return value
     if value is None:
@@ -295,7 +288,6 @@ class CheckedCells:
     def names(
         self, column: str | None, *, longest: int = 200, is_required: bool = False
     ) -> Sequence[str]:
-        """Like `Row.required` or `Row.optional` of each row."""
         n_rows = len(self._block)
         if column is None:
             return [""] * n_rows

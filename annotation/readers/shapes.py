@@ -161,7 +161,6 @@ def _found_shape(cells: CodedTable, columns: Columns, has_systems: bool) -> Shap
 
 
 def _is_row_per_unit(cells: CodedTable, columns: Columns) -> bool:
-    """Whether each item is in one row, so that the other columns can be annotators'."""
     _numbers, first = first_rows(cells, (*columns.item, *columns.system))
     return len(_others(cells, columns)) > 1 and len(first) == len(cells)
 
@@ -232,7 +231,6 @@ def _with_role(columns: Columns, role: str, names: tuple[str, ...], *, value: st
 
 
 def _free(name: str, columns: Columns) -> str:
-    """A name that no named column has."""
     while name in columns.named:
         name += "_"
     return name

@@ -99,7 +99,6 @@ def _refusing_damage(name: Path, is_ods: bool) -> Iterator[None]:
 def _filled_records(
     name: Path, records: Iterator[tuple[int, Sequence[Any]]], sheet: str
 ) -> Iterator[NumberedRecord]:
-    """Records as texts, without empty rows and empty cells at the end."""
     for line, cells in records:
         if line > MOST_ROWS:
             problem = _("it has rows after row {n}, the last that Excel has.")
@@ -225,7 +224,6 @@ def _ods_records(path: Path, sheet: str) -> Iterator[tuple[int, Sequence[Any]]]:
 
 
 def _ods_cells(row: Element) -> list[Any]:
-    """The cells up to the last that is not empty."""
     cells: list[Any] = []
     n_empty = 0
     for element in row:
@@ -255,7 +253,6 @@ def _ods_value(cell: Element) -> Any:
 
 
 def _ods_text(element: Element) -> str:
-    """A paragraph's text; spaces, tabs and line breaks are elements."""
     signs = {f"{TEXT}tab": "\t", f"{TEXT}line-break": "\n"}
     parts = [element.text or ""]
     for each in element:
@@ -289,8 +286,6 @@ ROWS = {
 
 
 class _Measure:
-    """Counts the elements and bytes of each row, and those outside rows."""
-
     def __init__(self, path: Path, most_others: int) -> None:
         self.path, self.most_others = path, most_others
         self.parser: Any = ParserCreate(namespace_separator=SEPARATOR)
@@ -301,7 +296,6 @@ class _Measure:
         self.row_start = self.row_bytes = self.n_bytes = 0
 
     def feed(self, content: bytes) -> None:
-        """Count a part of the text; ExpatError if it is not XML."""
         self.parser.Parse(content)
         self.n_bytes += len(content)
         in_row = self.n_bytes - self.row_start if self.n_open else 0

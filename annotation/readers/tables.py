@@ -37,8 +37,8 @@ from annotation.readers.text_files import copy_as_utf8, refuse_encoding, text_en
 from error_codes import CodedText
 from presentation.files import plain_file
 
+# Of an upload.
 MOST_UNPACKED_BYTES = 1024**3
-"""Of an upload."""
 MOST_BYTES_OF_COMMANDS = 64 * 1024**3
 MOST_MAPPED_COLUMNS = 500
 TAB_ENDINGS = (".tsv", ".tab")
@@ -68,7 +68,6 @@ class OpenTable:
         return self.source.report
 
     def start_report(self) -> None:
-        """Count from zero in another pass over the table; notes on the file stay."""
         self.source.report = ReadingReport(notes=list(self.report.notes))
 
     def records(
@@ -92,7 +91,6 @@ class OpenTable:
             self._refuse_empty()
 
     def _leaving_out(self, on_fault: OnFault) -> OnFault:
-        """Counts the row of a fault as left out, too."""
         report = self.report
 
         def leave_out(fault: ImportRefused) -> None:
@@ -241,7 +239,6 @@ def opened_table(
 
 @contextmanager
 def _renaming(content: Path, name: Path) -> Iterator[None]:
-    """Errors about a copy with the name of the file that it was made of."""
     try:
         yield
     except ImportRefused as refused:
@@ -251,7 +248,6 @@ def _renaming(content: Path, name: Path) -> Iterator[None]:
 
 
 def _note_guesses(name: Path, form: FileFormat, chosen: FileFormat, report: ReadingReport) -> None:
-    """Notes on what was found that another choice could read in another way."""
     if form.encoding not in {"", "utf-8", chosen.encoding}:
         text = _("The file is read as {encoding} text. If letters are wrong, save it as UTF-8.")
         report.note(CodedText(text.format(encoding=form.encoding), "encoding_guessed"))
@@ -306,7 +302,6 @@ def read_object(path: Path, columns: Sequence[str] = ()) -> Row:
 
 
 def kind_of(path: Path) -> str:
-    """The ending of a file's name that says what is in it, in lower case: ".csv"."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 

@@ -47,7 +47,6 @@ def find_encoding(path: Path) -> str:
 
 
 def _legacy_encoding(path: Path) -> str:
-    """Windows-1252, unless another encoding gives more likely letters."""
     from charset_normalizer import from_bytes
 
     sample = bytearray()
@@ -80,8 +79,6 @@ def _decodes(path: Path, encoding: str) -> bool:
 
 
 def _is_mostly_utf8(path: Path) -> bool:
-    """Whether most letters beyond ASCII are UTF-8, such as all except one pasted line: letters of
-    another encoding hardly ever look like it."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     balance = 0
     with path.open("rb") as content:
@@ -118,7 +115,6 @@ def undecodable_line(content: BinaryIO, encoding: str = "utf-8") -> int:
 
 
 def _count_ends(part: bytes, after_return: bool) -> int:
-    """How many lines end in a part; a line feed after a return ended with that."""
     n = part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n")
     return n - (after_return and part.startswith(b"\n"))
 
@@ -138,7 +134,6 @@ def refuse_encoding(
 
 
 def copy_as_utf8(path: Path, name: Path, encoding: str, folder: Path) -> Path:
-    """A copy in UTF-8; ImportRefused with the line if the file is not of this encoding."""
     copy = folder / f"utf8-{path.name}"[:100]
     n_lines = 0
     try:
@@ -226,20 +221,17 @@ def _overlapping_blocks(path: Path) -> Iterator[np.ndarray]:
             before, part = part[-1:], following
 
 
+# In characters. A dialogue of 100,000 words has less than one million; with pictures, more.
 LONGEST_RECORD = 16 * 1024**2
-"""In characters. A dialogue of 100,000 words has less than one million; with pictures, more."""
 
 
 class BoundedLines:
-    """Lines as a text gives them; a CSV record in quotation marks may be of many."""
-
     def __init__(self, path: Path, lines: TextIO) -> None:
         self._path, self._lines = path, lines
         self._left, self._line = LONGEST_RECORD, 1
         self.is_refused = False
 
     def begin_record(self, *, line: int) -> None:
-        """What comes next is another record, which begins on this line."""
         self._left, self._line = LONGEST_RECORD, line
 
     def __iter__(self) -> Iterator[str]:

@@ -1,5 +1,3 @@
-"""Names of candidates, for somebody's permissions."""
-
 from collections.abc import Container
 
 from django import template

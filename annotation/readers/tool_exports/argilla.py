@@ -76,7 +76,6 @@ def _record(export: Export, row: Row) -> Iterator[Entry]:
 
 
 def _own_key(row: Row) -> str:
-    """The record's id; records of datasets may have none, and are named by their place."""
     name = next((name for name in OWN_KEYS if row.fields.get(name) not in (None, "")), None)
     return row.required(name) if name else place_of(row)
 
@@ -100,7 +99,6 @@ def _layout(export: Export, row: Row) -> tuple[Row, Iterator[Row]]:
 
 
 def _metadata(row: Row) -> dict[str, Any]:
-    """A record's metadata, which a dataset has as JSON in a text."""
     value = row.fields.get("metadata") or {}
     if isinstance(value, str):
         try:
@@ -142,7 +140,6 @@ def _submitted(export: Export, answer: Row, question: str) -> Iterator[Row]:
 
 
 def _api_answers(export: Export, row: Row) -> Iterator[Row]:
-    """The API has a response for each user, with the values of all questions."""
     for index, value in enumerate(inner_list(row, "responses")):
         with export.faults.noting():
             response = inner(row, value, f"responses[{index}]")
@@ -159,7 +156,6 @@ def _api_answers(export: Export, row: Row) -> Iterator[Row]:
 
 
 def _flat_answers(export: Export, row: Row) -> Iterator[Row]:
-    """The columns of a question: its values, who gave them, and whether they were submitted."""
     for column in [name for name in row.fields if name.endswith(RESPONSES)]:
         question = column.removesuffix(RESPONSES)
         with export.faults.noting():
@@ -192,7 +188,6 @@ def _feedback_answers(export: Export, row: Row) -> Iterator[Row]:
 
 
 def _one_answer(export: Export, row: Row) -> Iterator[Row]:
-    """Records for one annotator, who validated or discarded them."""
     value = row.fields["annotation"]
     if value is None:
         return
@@ -231,7 +226,6 @@ def _add(export: Export, entry: Entry, answer: Row, displayed: Mapping[str, Any]
 
 
 def _objects(value: Any) -> Any:
-    """A list of objects, which datasets have as an object of lists."""
     if not isinstance(value, dict) or not value:
         return value
     lists = list(value.values())
@@ -249,7 +243,6 @@ def _is_ranking(value: Any) -> bool:
 
 
 def _add_ranking(entry: Entry, answer: Row, displayed: Mapping[str, Any]) -> None:
-    """Options in order, of which equal ranks are ties; an option may be a field's name."""
     ranks: dict[str, float] = {}
     for index, value in enumerate(answer.fields["value"]):
         option = inner(answer, value, f"value[{index}]")
@@ -265,8 +258,6 @@ def _add_ranking(entry: Entry, answer: Row, displayed: Mapping[str, Any]) -> Non
 
 
 def _read_rankings(export: Export, entries: list[Entry]) -> None:
-    """Read lists of the same options in different orders as rankings, the best first: Argilla 2
-    writes those as it writes several labels."""
     orders: dict[str, list[tuple[str, ...]]] = {}
     for entry in entries:
         for answer in entry.answers:

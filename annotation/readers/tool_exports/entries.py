@@ -1,5 +1,3 @@
-"""What every tool's export comes to: entries, each of one annotator about one record."""
-
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -137,7 +135,6 @@ class Export:
     unwanted: Counter[str] = field(default_factory=Counter)
 
     def records(self) -> Iterator[Row]:
-        """The rows that are read already, or else those of the file; the report counts them."""
         for row in self.rows if self.rows is not None else read_records(self):
             self.records_read[id(row)] = row
             yield row
@@ -163,17 +160,14 @@ class Export:
             self.report.leave_out_part(reason, place, n)
 
     def leave_out_record(self, reason: CodedText, row: Row) -> None:
-        """Count a record of which nothing is used, for a reason of its own."""
         del self.records_read[id(row)]
         self.report.leave_out(reason, place_of(row))
 
     def count(self, name: str) -> int:
-        """How often this was asked of a name, from 1."""
         self.counts[name] += 1
         return self.counts[name]
 
     def is_unwanted(self, question: str, row: Row) -> bool:
-        """Whether a question is to be left out; its answer is counted then."""
         if is_unwanted := question in self.without:
             self.unwanted[question] += 1
             self.leave_out(UNWANTED, row, detail=question)
@@ -189,7 +183,6 @@ class Export:
         return is_missing
 
     def count_unused_records(self, entries: Iterable[Entry], questions: Collection[str]) -> None:
-        """Count the records without an answer to these questions, which are those of the study."""
         used = {
             number
             for entry in entries
@@ -222,7 +215,6 @@ def read_records(export: Export) -> Iterator[Row]:
 
 
 def inner(row: Row, value: Any, name: str) -> Row:
-    """An object inside a record, which refuses itself with the record's line and its own name."""
     if not isinstance(value, dict):
         raise row.refuse(NOT_OBJECT, name, code="not_object")
     return row.child(value, row.called(name))
@@ -293,7 +285,6 @@ def short_name(row: Row, column: str) -> str:
 def show_candidates(
     entry: Entry, names: Iterable[str], text: Callable[[str], str] = lambda _name: ""
 ) -> None:
-    """Name what was compared as candidates of the item, next to what the record shows."""
     known = {candidate.key: candidate for candidate in entry.candidates}
     for name in names:
         known.setdefault(name, CandidateDraft(key=name, system=name, text=text(name)))

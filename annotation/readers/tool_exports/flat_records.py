@@ -223,7 +223,6 @@ def _is_human(export: Export, layout: FeedbackLayout, row: Row) -> bool:
 
 
 def _found(row: Row, names: tuple[str, ...]) -> tuple[str, Any]:
-    """The first of these fields that has a value, with that; a point leads into an object."""
     for name in names:
         value: Any = row.fields.get(name)
         outer, point, inner = name.partition(".")
@@ -237,7 +236,6 @@ def _found(row: Row, names: tuple[str, ...]) -> tuple[str, Any]:
 def _reader(
     export: Export, layout: FeedbackLayout, rows: list[Row]
 ) -> Callable[[Row], Iterator[Entry]]:
-    """How one record is read, given the questions of which some scores have no label."""
     scored = {
         str(_found(row, layout.question)[1])
         for row in rows

@@ -123,7 +123,6 @@ def _annotation(export: Export, row: Row, key: str, index: int, about: dict[str,
 
 
 def _annotator(export: Export, row: Row, index: int) -> str:
-    """A user's number, or the user as an object; without one, the annotation's place."""
     value = row.fields.get("completed_by")
     if value in (None, "", {}):
         export.report.note(UNNAMED)
@@ -132,7 +131,6 @@ def _annotator(export: Export, row: Row, index: int) -> str:
 
 
 def _known(export: Export, read: Callable[[Row, str], T], row: Row, name: str) -> T | None:
-    """A time that an annotation may do without, if it can be read."""
     try:
         return read(row, name)
     except ImportRefused:
@@ -201,7 +199,6 @@ def _strings(value: Row, name: str, *, may_be_empty: bool = False) -> list[str]:
 
 
 def _paths(value: Row) -> list[str]:
-    """The places in a taxonomy that were chosen, each with those above it."""
     paths = value.fields.get("taxonomy")
     if not isinstance(paths, list) or not all(
         isinstance(path, list) and path and all(isinstance(one, str) and one for one in path)
@@ -212,7 +209,6 @@ def _paths(value: Row) -> list[str]:
 
 
 def _add_preference(entry: Entry, question: str, value: Row, names: Sequence[str]) -> None:
-    """Two objects of which one was selected; where they have no names of their own, two sides."""
     selected = value.required("selected")
     if selected not in SIDES:
         raise value.refuse("expected left or right.", "selected", code="not_side")
@@ -281,7 +277,6 @@ def _varying(rows: Iterable[Row], columns: Sequence[str]) -> list[str]:
 
 
 def _parsed(row: Row, name: str) -> Any:
-    """The value of a field, which a table has as JSON if it is more than a text."""
     value = row.fields.get(name)
     if not isinstance(value, str) or value[:1] not in ("[", "{"):
         return value
@@ -292,7 +287,6 @@ def _parsed(row: Row, name: str) -> Any:
 
 
 def _controls(row: Row, name: str) -> list[Row]:
-    """The values of controls in a field of JSON-MIN or CSV, if it has more than a text."""
     value = _parsed(row, name)
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(one, dict) and (KINDS.keys() | REGION) & one.keys() for one in values):
@@ -307,7 +301,6 @@ def _is_per_region(row: Row, name: str) -> bool:
 
 
 def _kind(control: Row) -> str:
-    """The type of a control by its value; the text of a region is what it covers."""
     is_region = bool(REGION & control.fields.keys())
     keys = (key for key in KINDS if key in control.fields)
     found = (k for k in keys if not (is_region and isinstance(control.fields[k], str)))

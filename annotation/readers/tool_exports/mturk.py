@@ -52,7 +52,6 @@ REGIONS = frozenset(
 
 
 def read_mturk(export: Export, pattern: str = "") -> list[Entry]:
-    """`pattern` is how a column of answers names its question and its system."""
     matcher = _matcher(pattern)
     fields = export.fields
     rows = list(export.records())
@@ -107,8 +106,6 @@ def _matcher(pattern: str) -> re.Pattern[str] | None:
 
 
 def _in_full(fields: FieldNames, row: Row) -> FieldNames:
-    """Columns may be named without `Input.` and `Answer.`."""
-
     def column(name: str, prefix: str = INPUT) -> str:
         return name if not name or name in row.fields else f"{prefix}{name}"
 
@@ -185,7 +182,6 @@ def _match(column: str, matcher: re.Pattern[str]) -> re.Match[str] | None:
 
 
 def _question(row: Row, name: str, matcher: re.Pattern[str] | None) -> tuple[str, str]:
-    """The question that a column asks, and the system that it is about, if it names one."""
     match = matcher.fullmatch(name) if matcher else None
     if matcher and not match:
         raise row.refuse(
@@ -234,7 +230,6 @@ def _ticked(options: dict[str, bool]) -> list[str]:
 
 
 def _cell(export: Export, row: Row, column: str, text: str) -> Iterator[Value]:
-    """What a cell of JSON says, such as the labels of a form that is flattened; else its text."""
     name = column.removeprefix(ANSWER)
     try:
         value = json.loads(text)

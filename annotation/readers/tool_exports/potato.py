@@ -90,7 +90,6 @@ def read_potato(export: Export) -> list[Entry]:
 
 
 def _file(export: Export, annotator: str) -> Iterator[Annotated]:
-    """`annotator` is the name of the folder that the file is in."""
     for row in list(export.records()):
         with export.faults.noting():
             yield from _annotated(export, row, annotator)
@@ -114,7 +113,6 @@ def _annotated(export: Export, row: Row, annotator: str) -> Iterator[Annotated]:
 
 
 def _state(export: Export, row: Row) -> Iterator[Annotated]:
-    """Each instance of an annotator's state, as a record of its own."""
     user = row.required("user_id", longest=254)
     answers = inner(row, row.fields[STATE] or {}, STATE)
     spans = inner(row, row.fields.get(STATE_SPANS) or {}, STATE_SPANS)
@@ -157,7 +155,6 @@ def _by_schema(labels: Row) -> Labels:
 
 
 def _exported(export: Export, row: Row) -> Labels:
-    """What Potato exported of an instance: objects by schema, or a column of each label."""
     if isinstance(row.fields.get("labels"), dict):
         _count_spans(export, row, row.fields.get("spans"))
         links = inner(row, row.fields.get("links") or {}, "links")
@@ -192,8 +189,6 @@ def _count_spans(export: Export, row: Row, spans: Any) -> None:
 
 
 class _Schemas:
-    """What the labels of each schema are, as all annotations together show."""
-
     def __init__(self, annotations: Sequence[Labels]) -> None:
         values: dict[str, dict[str, set[str]]] = {}
         for labels in annotations:
@@ -281,7 +276,6 @@ def _add(
 
 
 def _number(label: str) -> str | None:
-    """The point of a scale that a label is, such as 3 of `scale_3`."""
     text = label.removeprefix("scale_")
     return text if number_of_text(text) is not None else None
 

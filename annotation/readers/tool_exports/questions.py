@@ -1,5 +1,3 @@
-"""Which questions an export's answers are to, on which scales, and what each answer counts as."""
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,8 +25,6 @@ YES_NO = ("no", "yes")
 
 @dataclass(frozen=True)
 class QuestionSettings:
-    """What the person says of questions by name; under the empty name, of all of them."""
-
     levels: Mapping[str, str] = field(default_factory=dict)
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     wordings: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +35,6 @@ class QuestionSettings:
         return self.levels.get(name) or self.levels.get("", "")
 
     def among(self, names: Collection[str]) -> "QuestionSettings":
-        """What of it is of these questions, or of all."""
         kept = {"", *names}
         return QuestionSettings(
             levels={name: each for name, each in self.levels.items() if name in kept},
@@ -61,8 +56,6 @@ class QuestionSettings:
 
 @dataclass(frozen=True)
 class Column:
-    """A question as answered: rows of `Question`, and the values of an answer under them."""
-
     drafts: tuple[QuestionDraft, ...]
     is_written: bool = False
     codes: Mapping[str, float] = field(default_factory=dict)

@@ -1,5 +1,3 @@
-"""Which tool wrote an export, which fields its records have, and what those may be used as."""
-
 from __future__ import annotations
 
 import zipfile
@@ -85,7 +83,6 @@ LIKELY: dict[LabelUse, tuple[str, ...]] = {
 
 
 def uses_of(tool: str) -> tuple[LabelUse, ...]:
-    """What the fields of a tool's export may be used as; those of pools have names of their own."""
     if tool == TABLE:
         return tuple(LabelUse)
     if tool in REGISTRY:
@@ -96,8 +93,6 @@ def uses_of(tool: str) -> tuple[LabelUse, ...]:
 
 
 def field_names(uses: Mapping[str, str], tool: str) -> FieldNames:
-    """The fields by their uses, as readers take them."""
-
     def of(use: LabelUse) -> tuple[str, ...]:
         known = use in uses_of(tool)
         return tuple(name for name, each in uses.items() if each == use and known)
@@ -313,7 +308,6 @@ REGISTRY: dict[str, Tool] = {
 
 
 def pattern_example(tool: str) -> str:
-    """How columns of a tool may name their question and item, or "" if they do not."""
     return REGISTRY[tool].pattern if tool in REGISTRY else ""
 
 

@@ -269,7 +269,6 @@ def _feature_structures(export: Export, document: str, annotator: str) -> Iterat
 
 
 def _add_features(export: Export, entry: Entry, row: Row, layer: str) -> None:
-    """Several labels of one layer are one answer of several categories."""
     for name, value in row.fields.items():
         question = f"{layer}.{name}"
         if name[:1] in "%@^" or export.is_unwanted(question, row):
@@ -338,14 +337,12 @@ class _Document:
             layer.read(cells, token)
 
     def sentence(self, covered: set[Token]) -> int | None:
-        """The sentence that tokens are all of; 0 is the document."""
         [first, *others] = {number for number, _ in covered}
         if not others:
             return first if covered == self.tokens[first] else None
         return 0 if covered == set().union(*self.tokens.values()) else None
 
     def has_labels(self, layer: _Layer) -> bool:
-        """Whether each annotation of a layer covers a sentence, and not each only one token."""
         covered = list(layer.tokens.values())
         whole = all(self.sentence(tokens) is not None for tokens in covered)
         return layer.is_span and whole and any(len(tokens) > 1 for tokens in covered)

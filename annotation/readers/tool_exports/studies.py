@@ -64,8 +64,6 @@ SHARED = ("context", "reference", "condition")
 
 @dataclass(frozen=True)
 class ReadExport:
-    """What an export holds: items, what each annotator answered about them, and the questions."""
-
     export: Export
     items: list[ItemDraft]
     passes: dict[Pass, list[Entry]]
@@ -76,7 +74,6 @@ class ReadExport:
         return self.export.report
 
     def refusal(self) -> ImportRefused | None:
-        """The error of an export in which nobody answered a question that can be read."""
         if self.columns and any(entry.answers for group in self.passes.values() for entry in group):
             return None
         problem = " ".join(["there is no answer that can be used.", *self.report.sentences()])
@@ -132,7 +129,6 @@ def read_tool_export(
 
 
 def read_pools(path: Path, *, keep_names: bool) -> StudyDraft:
-    """The study of alternatives that a Mechanical Turk batch of targets and pools makes."""
     draft = read_pooled_batch(path)
     if not keep_names:
         return draft
@@ -149,7 +145,6 @@ def read_entries(export: Export, tool: str, answers: str = "") -> list[Entry]:
 
 
 def read_export(export: Export, entries: list[Entry], settings: QuestionSettings) -> ReadExport:
-    """The items, passes and questions of entries; what is wrong is among the export's faults."""
     entries = _without_rejected_repeats(export, entries)
     names = {answer.question for entry in entries for answer in entry.answers}
     wordings = {name: text for name, text in export.wordings.items() if name in names}
@@ -299,7 +294,6 @@ NUMBERS = ("number", "points", "placed")
 
 
 def settle_repeats(export: Export, passes: Iterable[list[Entry]]) -> None:
-    """Leave one answer of those that an annotator repeated, or note them as faults."""
     policy = export.policies.repeats or "refuse"
     export.report.policies["repeats"] = policy
     for group in passes:

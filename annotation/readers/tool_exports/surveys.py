@@ -147,8 +147,6 @@ LAYOUTS = {
 
 @dataclass(frozen=True)
 class _Question:
-    """A question, its columns, and what is ticked in each of these, if they are check boxes."""
-
     name: str
     columns: tuple[str, ...]
     item: str = ""
@@ -269,8 +267,6 @@ def _questions(export: Export, layout: SurveyLayout, rows: Sequence[Row]) -> lis
 
 @dataclass(frozen=True)
 class _Table:
-    """The columns of a table that are questions: their values and texts."""
-
     layout: SurveyLayout
     asked: list[str]
     values: Mapping[str, Counter[str]]
@@ -290,7 +286,6 @@ class _Table:
         ]
 
     def similar_columns(self, questions: Iterable[_Question]) -> list[str]:
-        """Columns that are separate questions, but may be one question about several items."""
         parts: defaultdict[str, list[str]] = defaultdict(list)
         for each in questions if self.pattern is None else ():
             if not (each.options or each.is_written) and (part := self._part(each.columns[0])):
@@ -325,7 +320,6 @@ class _Table:
         )
 
     def _option_groups(self) -> dict[str, list[str]]:
-        """The questions of which each column is a check box, with these columns."""
         groups: defaultdict[str, list[str]] = defaultdict(list)
         for column in self.asked:
             part = self._part(column)
@@ -338,7 +332,6 @@ class _Table:
         }
 
     def _is_box(self, column: str) -> bool:
-        """Whether a column says only that its own option was ticked: by its text or its number."""
         words = set(self.values[column]) - {""}
         part = self._part(column)
         return not words or words in ({self._option(column)}, {part["part"] if part else ""})
@@ -352,7 +345,6 @@ class _Table:
         return last if dash else part["part"] if part else column
 
     def _text(self, column: str, question: str) -> str:
-        """The text of a column, or the question's name if that says as much."""
         text = self.wording.get(column, "")
         return question if column.startswith(text) or text.startswith(question) else text
 
@@ -371,7 +363,6 @@ def _is_question(export: Export, layout: SurveyLayout, column: str) -> bool:
 
 
 def column_pattern(answers: str) -> re.Pattern[str] | None:
-    """`--answers` as a pattern of columns."""
     if not answers:
         return None
     used = [name for name in ("question", "item", "system") if f"{{{name}}}" in answers]
@@ -415,7 +406,6 @@ def _note_boxes(export: Export, question: _Question) -> None:
 
 
 def _common_wording(found: Sequence[str], name: str) -> str:
-    """The common beginning of the texts of a question's columns, in whole words."""
     words = [
         same[0]
         for same in zip(*(text.split(" ") for text in found), strict=False)

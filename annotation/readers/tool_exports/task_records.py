@@ -191,7 +191,6 @@ def _scores(answer: Row) -> Iterator[tuple[str, Any, str]]:
 
 
 def _key(export: Export, shown: Row) -> str:
-    """The segment's own name, or one made of its texts."""
     if export.fields.item:
         require_fields(shown, export.fields.item)
         return "-".join(shown.required(name) for name in export.fields.item)
