@@ -242,12 +242,14 @@ def _sampling_warnings(
     sampling = compare_labeled(is_again, columns, cluster=pd.factorize(first["item"])[0])
     if sampling.is_random:
         return ()
-    text = (
-        f"what round {later} judged again differs from the rest of round {earlier} in "
-        f"{sampling.column} ({sampling.p_text}), unlike a random sample: agreement may be "
-        "different on the rest"
+    return (
+        CodedText(
+            f"what round {later} judged again differs from the rest of round {earlier} in "
+            f"{sampling.column} ({sampling.p_text}), unlike a random sample: agreement may be "
+            "different on the rest",
+            code="overlap_not_random",
+        ),
     )
-    return (CodedText(text, code="overlap_not_random"),)
 
 
 def _crossed(judgments: pd.DataFrame, earlier: int, later: int) -> pd.DataFrame:

@@ -205,8 +205,10 @@ def forest_in_words(rows: pd.DataFrame) -> str:
         return _("No coefficient is defined.")
     if len(defined) > MOST_LISTED:
         n = len(defined)
-        text = ngettext("%(n)d coefficient, %(range)s.", "%(n)d coefficients, %(range)s.", n)
-        return text % {"n": n, "range": _range(defined, "value", "label")}
+        return ngettext("%(n)d coefficient, %(range)s.", "%(n)d coefficients, %(range)s.", n) % {
+            "n": n,
+            "range": _range(defined, "value", "label"),
+        }
     values = "; ".join(_with_interval(row) for row in defined.to_dict(orient="records"))
     return _("Alpha with its interval: %(values)s.") % {"values": values}
 
@@ -220,12 +222,11 @@ def matrix_in_words(pairs: pd.DataFrame, statistic: str) -> str:
         pair % {"first": row["annotator_a"], "second": row["annotator_b"]}
         for row in defined.to_dict(orient="records")
     ]
-    text = ngettext(
+    return ngettext(
         "%(statistic)s of %(n)d pair, %(range)s, median %(median)s.",
         "%(statistic)s of %(n)d pairs, %(range)s, median %(median)s.",
         len(defined),
-    )
-    return text % {
+    ) % {
         "statistic": statistic,
         "n": len(defined),
         "range": _range(defined.assign(pair=names), "value", "pair"),

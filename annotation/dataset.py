@@ -310,8 +310,9 @@ def _zipped(slug: str, tables: dict[str, RowFile], card: Callable[[], str]) -> I
     with ZipFile(cast(IO[bytes], sink), "w") as archive:
         for name, table in tables.items():
             # Parquet is compressed already.
-            where = f"{slug}/data/{name}.parquet"
-            yield from _member(archive, sink, where, ZIP_STORED, row_parquet(table))
+            yield from _member(
+                archive, sink, f"{slug}/data/{name}.parquet", ZIP_STORED, row_parquet(table)
+            )
         yield from _member(archive, sink, f"{slug}/{CARD}", ZIP_DEFLATED, [card().encode()])
     yield from sink.drain()
 

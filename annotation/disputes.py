@@ -208,14 +208,18 @@ def decide(
     if standing is not None and all(getattr(standing, name) == decision[name] for name in decision):
         return standing
     adjudication = Adjudication.objects.create(**subject, **decision)
-    details = {
-        "item": candidate.item.key,
-        "candidate": candidate.key,
-        "question": question.name,
-        "round": round,
-        "value": value,
-    }
-    record_in(question.study, actor=decided_by, action="adjudication", details=details)
+    record_in(
+        question.study,
+        actor=decided_by,
+        action="adjudication",
+        details={
+            "item": candidate.item.key,
+            "candidate": candidate.key,
+            "question": question.name,
+            "round": round,
+            "value": value,
+        },
+    )
     return adjudication
 
 
@@ -275,8 +279,9 @@ def _require_author(comment: DisputeComment, actor: AbstractBaseUser) -> None:
 def _checked(text: str) -> str:
     text = text.strip()
     if not 0 < len(text) <= LONGEST_COMMENT:
-        message = _("A comment has 1 to {most} characters.")
-        raise CommentRefused(message.format(most=LONGEST_COMMENT), code="length")
+        raise CommentRefused(
+            _("A comment has 1 to {most} characters.").format(most=LONGEST_COMMENT), code="length"
+        )
     if not is_seen(text):
         raise CommentRefused(
             _("Nothing of this comment would be seen: write it anew."), code="unseen"

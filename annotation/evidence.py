@@ -86,8 +86,7 @@ class Evidence:
 
 
 def _value(name: str, measured: Measures) -> float | None:
-    values = {FAST: measured.seconds, SAME: measured.same_share, FAR: measured.distance}
-    return values[name]
+    return {FAST: measured.seconds, SAME: measured.same_share, FAR: measured.distance}[name]
 
 
 def measured_evidence(study: Study, efforts: Mapping[int, Effort] | None = None) -> Evidence:

@@ -75,14 +75,17 @@ def _set_reason(
     submissions: SubmissionQuerySet, reason: str, actor: AbstractBaseUser | None
 ) -> int:
     # Before the update, after which the filters may match others.
-    by_study = submissions.order_by().values_list("item__study")
-    counts = dict(by_study.annotate(n=Count("*")))
+    counts = dict(submissions.order_by().values_list("item__study").annotate(n=Count("*")))
     n_changed = submissions.update(flag_reason=reason)
     count_judgments_change(study_ids=set(counts))
     action = "submission.flag" if reason else "submission.unflag"
     for study in Study.objects.filter(pk__in=counts).order_by("pk"):
-        details = {"n_submissions": counts[study.pk], "reason": reason}
-        record_in(study, actor=actor, action=action, details=details)
+        record_in(
+            study,
+            actor=actor,
+            action=action,
+            details={"n_submissions": counts[study.pk], "reason": reason},
+        )
     return n_changed
 
 
@@ -130,8 +133,7 @@ def _store(study: Study, evidence: Evidence, quality: QualityEvidence) -> Eviden
     )
     flags = flag_rows(version, quality)
     AnnotatorFlag.objects.bulk_create(flags, batch_size=ROWS_AT_ONCE)
-    rows = _rows(version, evidence, flags)
-    SubmissionEvidence.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+    SubmissionEvidence.objects.bulk_create(_rows(version, evidence, flags), batch_size=ROWS_AT_ONCE)
     return version
 
 

@@ -88,10 +88,9 @@ class ImportResult:
 def _with_known(text: str, n: int) -> str:
     if not n:
         return text
-    more = ngettext(
+    return ngettext(
         "{new} ({n:,} more was there already)", "{new} ({n:,} more were there already)", n
-    )
-    return more.format(new=text, n=n)
+    ).format(new=text, n=n)
 
 
 @transaction.atomic
@@ -132,8 +131,12 @@ def import_study(
     if counts.n_changed:
         count_judgments_change(study_ids=[study.pk])
     if n_new or counts.n_new:
-        details = {"file": path.name, "n_items": n_new, "n_submissions": counts.n_new}
-        record_in(study, actor=actor, action="study.import", details=details)
+        record_in(
+            study,
+            actor=actor,
+            action="study.import",
+            details={"file": path.name, "n_items": n_new, "n_submissions": counts.n_new},
+        )
     return ImportResult(
         study=study,
         n_items=n_new,
@@ -202,8 +205,13 @@ def _require_known(
 ) -> None:
     for draft in drafts:
         if draft.key not in known:
-            message = f"study '{study.slug}' has no item '{draft.key}'."
-            raise ImportRefused(path, message, line=draft.line, field="item", code="unknown_item")
+            raise ImportRefused(
+                path,
+                f"study '{study.slug}' has no item '{draft.key}'.",
+                line=draft.line,
+                field="item",
+                code="unknown_item",
+            )
 
 
 def _write_items(
@@ -211,8 +219,12 @@ def _write_items(
 ) -> int:
     for draft in drafts:
         if (n := len(draft.candidates)) > MOST_POSITIONS:
-            message = f"item '{draft.key}' has {n} candidates; {MOST_POSITIONS} fit."
-            raise ImportRefused(path, message, line=draft.line, code="too_many_candidates")
+            raise ImportRefused(
+                path,
+                f"item '{draft.key}' has {n} candidates; {MOST_POSITIONS} fit.",
+                line=draft.line,
+                code="too_many_candidates",
+            )
         if draft.key in known:
             _require_same(known[draft.key], draft, path)
     fresh = [draft for draft in drafts if draft.key not in known]

@@ -150,9 +150,12 @@ def _join_team(invitation: Invitation, team: Team, user: User) -> None:
 def _join_study(invitation: Invitation, study: Study, user: User) -> None:
     member = StudyMembership.objects.filter(study=study, user=user).first()
     if member is None or _is_larger(invitation.role, member.role):
-        role = Role(invitation.role)
         set_study_role(
-            study=study, user=user, role=role, actor=invitation.invited_by, is_invited=True
+            study=study,
+            user=user,
+            role=Role(invitation.role),
+            actor=invitation.invited_by,
+            is_invited=True,
         )
 
 
@@ -175,8 +178,9 @@ def _require_address(email: str) -> None:
     try:
         validate_email(email)
     except ValidationError as error:
-        message = _("'%(email)s' is not a valid e-mail address.") % {"email": email}
-        raise InvalidAccount(message) from error
+        raise InvalidAccount(
+            _("'%(email)s' is not a valid e-mail address.") % {"email": email}
+        ) from error
 
 
 def _hash(token: str) -> str:

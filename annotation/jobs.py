@@ -75,11 +75,13 @@ def fail_with_fault(
 
 
 def unexpected_problem(error: Exception) -> CodedText:
-    text = _(
-        "An error in the program stopped the import ({name}). Report it to the site's operator, "
-        "with the file if you may share it; the server's log has the details."
+    return CodedText(
+        _(
+            "An error in the program stopped the import ({name}). Report it to the site's "
+            "operator, with the file if you may share it; the server's log has the details."
+        ).format(name=type(error).__name__),
+        "unexpected_error",
     )
-    return CodedText(text.format(name=type(error).__name__), "unexpected_error")
 
 
 REFUSALS = (AnnotationError,)

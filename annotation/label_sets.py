@@ -81,8 +81,7 @@ def make_label_set(
         judged.units, judged.annotators, judged.values, method=rule.method, **rule.parameters or {}
     )
     labels = _labels(question, judged, aggregation, decided)
-    fingerprint = _fingerprint(frame, decided)
-    return _store(question, rule, aggregation, labels, fingerprint, created_by)
+    return _store(question, rule, aggregation, labels, _fingerprint(frame, decided), created_by)
 
 
 def _require_fit(question: Question, method: str) -> None:
@@ -193,11 +192,15 @@ def _store(
     for label in labels:
         label.label_set = label_set
     Label.objects.bulk_create(labels, batch_size=BATCH_SIZE)
-    details = {
-        "version": label_set.version,
-        "question": question.name,
-        "method": rule.method,
-        "n_labels": len(labels),
-    }
-    record_in(study, actor=created_by, action="label_set", details=details)
+    record_in(
+        study,
+        actor=created_by,
+        action="label_set",
+        details={
+            "version": label_set.version,
+            "question": question.name,
+            "method": rule.method,
+            "n_labels": len(labels),
+        },
+    )
     return LabelSetResult(label_set, is_new=True)

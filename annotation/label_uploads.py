@@ -142,8 +142,12 @@ class LabelSettings:
             problems += _pattern_problems(self.answers)
         parts = [self.answers.count(part) for part in ("{question}", "{system}")]
         if self.tool == MTURK and self.answers and parts != [1, 1]:
-            text = _("The pattern of answers needs {question} and {system}, once each.")
-            problems.append(CodedText(text, "answers_pattern"))
+            problems.append(
+                CodedText(
+                    _("The pattern of answers needs {question} and {system}, once each."),
+                    "answers_pattern",
+                )
+            )
         return problems
 
 
@@ -170,11 +174,17 @@ def read_labels(running: RunningJob) -> str:
     upload = Upload.objects.get(pk=running.arguments["upload"])
     chosen, faults, report = LabelSettings.of(upload.mapping), Faults(), ReadingReport()
     if upload.n_bytes > MOST_MEGABYTES * 1024**2:
-        problem = _(
-            "labels of more than {n} MiB. Export them in parts, or ask the site's operator for "
-            "the command import_judgments."
-        ).format(n=MOST_MEGABYTES)
-        return _unread(upload, ImportRefused(Path(upload.file_name), problem, code="too_large"))
+        return _unread(
+            upload,
+            ImportRefused(
+                Path(upload.file_name),
+                _(
+                    "labels of more than {n} MiB. Export them in parts, or ask the site's operator "
+                    "for the command import_judgments."
+                ).format(n=MOST_MEGABYTES),
+                code="too_large",
+            ),
+        )
     try:
         with _opened(upload, chosen.tool, faults, report) as export:
             first = profile_fields(export)

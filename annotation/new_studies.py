@@ -67,8 +67,7 @@ def rename_study(*, study: Study, title: str, actor: User | None) -> None:
     if words != former:
         Study.objects.filter(pk=study.pk).update(title=words)
         study.title = words
-        details = {"from": former, "to": words}
-        record_in(study, actor=actor, action="study.rename", details=details)
+        record_in(study, actor=actor, action="study.rename", details={"from": former, "to": words})
 
 
 def _new_study(title: str, owner: User, team: Team | None, kind: str) -> Study:

@@ -106,8 +106,7 @@ def agree_on_file(
 def _pairs(table: LabelTable, level: Level) -> pd.DataFrame:
     if level not in KAPPA_WEIGHTS or (level == "ordinal" and len(set(table.values)) > MOST_STEPS):
         return pd.DataFrame()
-    weights = KAPPA_WEIGHTS[level]
-    return pairwise_kappa(table.items, table.annotators, table.values, weights=weights)
+    return pairwise_kappa(table.items, table.annotators, table.values, weights=KAPPA_WEIGHTS[level])
 
 
 def _line(row: Agreement) -> str:

@@ -289,11 +289,10 @@ def simulation_notice(study: Study) -> str:
     if counts["simulated"] == counts["all"]:
         whose = _("Every answer of this study is simulated: the results are nobody's opinion.")
     else:
-        text = _(
+        whose = _(
             "%(simulated)s of the %(all)s submissions of this study are simulated: they are "
             "nobody's opinion."
-        )
-        whose = text % {name: f"{n:,}" for name, n in counts.items()}
+        ) % {name: f"{n:,}" for name, n in counts.items()}
     circular = _(
         "Simulated workers go by the words that a candidate shares with its reference, so that "
         "metrics which count shared words agree with them whatever they are worth."

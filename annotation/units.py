@@ -139,8 +139,7 @@ def chosen_candidates(rows: pd.DataFrame) -> pd.DataFrame:
     value = names.map(codes).where(rows["value"] == 1, -1.0)
     chosen = rows.assign(value=value, candidate="", system="")
     chosen = chosen.sort_values("value", ascending=False, kind="stable")
-    chosen = chosen.drop_duplicates(["round", "item", "annotator"])
-    return chosen.sort_index()
+    return chosen.drop_duplicates(["round", "item", "annotator"]).sort_index()
 
 
 def categories_of(question: Question, values: pd.Series[float]) -> list[float] | None:

@@ -219,9 +219,15 @@ def note_refusal(
 def require_no_faults(upload: Upload, faults: Faults) -> None:
     if n := faults.n:
         note_faults(upload, faults)
-        text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
         raise AnnotationError(
-            " ".join([text % {"n": f"{n:,}"}, _("Nothing was imported.")]), code="faults"
+            " ".join(
+                [
+                    ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
+                    % {"n": f"{n:,}"},
+                    _("Nothing was imported."),
+                ]
+            ),
+            code="faults",
         )
 
 
@@ -255,8 +261,7 @@ def columns_digest(upload: Upload, *kind: str) -> str:
 
 
 def set_mapping(*, upload: Upload, mapping: ColumnMapping) -> None:
-    columns = [column["name"] for column in upload.columns]
-    upload.mapping = mapping.among(columns).plain
+    upload.mapping = mapping.among([column["name"] for column in upload.columns]).plain
     upload.is_mapping_known = False
     upload.save(update_fields=["mapping", "is_mapping_known"])
     if not mapping_faults(mapping, has_pictures=True):
@@ -280,8 +285,9 @@ def import_upload(running: RunningJob) -> str:
             require_no_faults(upload, faults)
         if not len(items):
             note_faults(upload, faults)
-            text = _("The file makes no item. Nothing was imported.")
-            raise AnnotationError(text, code="no_items")
+            raise AnnotationError(
+                _("The file makes no item. Nothing was imported."), code="no_items"
+            )
         try:
             with transaction.atomic():
                 draft = mapped_study(items, kind=upload.kind, has_protocol=bool(upload.template))

@@ -47,8 +47,7 @@ def _take_over(job_id: int, now: datetime) -> None:
     if job.stop_requested:
         _end(job, Job.State.STOPPED, str(JobStopped()), now)
     elif job.attempts >= job.max_attempts:
-        message = f"Its process ended in the middle, {job.attempts} times."
-        _end(job, Job.State.FAILED, message, now)
+        _end(job, Job.State.FAILED, f"Its process ended in the middle, {job.attempts} times.", now)
     else:
         job.state = Job.State.QUEUED
     logger.warning("The process of '%s' (job %s) is gone: %s.", job, job.pk, job.state)

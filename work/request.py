@@ -108,5 +108,4 @@ def _store(job: Job) -> tuple[Job, bool]:
 
 
 def _dedupe_key(kind: str, subject: str, arguments: Mapping[str, Any]) -> str:
-    canonical = json.dumps([kind, subject, arguments], sort_keys=True)
-    return sha256(canonical.encode()).hexdigest()
+    return sha256(json.dumps([kind, subject, arguments], sort_keys=True).encode()).hexdigest()

@@ -110,8 +110,7 @@ class Items(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        study = self.study(slug)
-        rows = _items(self.permissions).filter(study=study)
+        rows = _items(self.permissions).filter(study=self.study(slug))
         filters: dict[str, Any] = self.filters(ItemFilters)
         if words := filters.pop("q", ""):
             rows = rows.filter(Q(key__icontains=words) | Q(context__icontains=words))
@@ -125,8 +124,7 @@ class OneItem(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        study = self.study(slug)
-        row = get_object_or_404(_items(self.permissions), study=study, pk=item_id)
+        row = get_object_or_404(_items(self.permissions), study=self.study(slug), pk=item_id)
         return Response(ItemSerializer(row, context={"request": request}).data)
 
 

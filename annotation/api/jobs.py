@@ -39,8 +39,11 @@ class JobFilters(Filters):
 
 def accepted(request: Request, study: Study, job: Job) -> Response:
     """The answer of a write that goes on in the background: 202, the job, and its address."""
-    headers = {"Location": address_of(request, "job", study.slug, job.pk), "Retry-After": "2"}
-    return Response(job_record(request, job), status=HTTPStatus.ACCEPTED, headers=headers)
+    return Response(
+        job_record(request, job),
+        status=HTTPStatus.ACCEPTED,
+        headers={"Location": address_of(request, "job", study.slug, job.pk), "Retry-After": "2"},
+    )
 
 
 class Jobs(Endpoint):

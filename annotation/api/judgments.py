@@ -115,8 +115,9 @@ class Flag(OneSubmission):
         Access: those who may review.
         """
         rows = self._rows(slug, submission_id)
-        reason = self.input(FlagInput)["reason"]
-        flag_submissions(submissions=rows, reason=reason, actor=self.person)
+        flag_submissions(
+            submissions=rows, reason=self.input(FlagInput)["reason"], actor=self.person
+        )
         return self.get(request, slug, submission_id)
 
     @writes("unflag_submission", None, SubmissionSerializer)
@@ -129,8 +130,7 @@ class Flag(OneSubmission):
         return self.get(request, slug, submission_id)
 
     def _rows(self, slug: str, submission_id: int) -> Any:
-        study = self.study(slug, Permission.REVIEW)
-        rows = Submission.objects.of(study).filter(pk=submission_id)
+        rows = Submission.objects.of(self.study(slug, Permission.REVIEW)).filter(pk=submission_id)
         get_object_or_404(rows)
         return rows
 
@@ -187,8 +187,7 @@ class Judgments(Endpoint):
         study = self.study(slug, Permission.EXPORT)
         filters = self.filters(JudgmentFilters)
         # Of one question: its index has them in the order of their keys.
-        question = study.question(filters.get("question", ""))
-        rows = Judgment.objects.filter(question=question)
+        rows = Judgment.objects.filter(question=study.question(filters.get("question", "")))
         rows = rows.accepted() if filters["accepted"] else rows
         related = ("question", "candidate", "submission__item", "submission__annotator")
         long = ("submission__raw", "submission__item__context", "candidate__text")

@@ -79,8 +79,7 @@ class LabelSets(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        rows = _label_sets(self.study(slug))
-        return page(request, rows.order_by("-version"), LabelSetSerializer)
+        return page(request, _label_sets(self.study(slug)).order_by("-version"), LabelSetSerializer)
 
     @writes("make_label_set", LabelSetInput, JobSerializer, status=HTTPStatus.ACCEPTED)
     def post(self, request: Request, slug: str) -> Response:
@@ -90,8 +89,7 @@ class LabelSets(Endpoint):
         """
         study = self.study(slug, Permission.ANALYSE)
         rule = self.input(LabelSetInput)
-        question = study.question(rule["question"])
-        require_fit(question, rule["method"])
+        require_fit(study.question(rule["question"]), rule["method"])
         names = [rule["question"], rule["method"]]
         job = request_study_job(
             study=study,
@@ -111,8 +109,9 @@ def _label_sets(study: Study) -> QuerySet[LabelSet]:
 def require_fit(question: Question, method: str) -> None:
     fit = METHODS_AT_LEVEL[Question.Level(question.level)]
     if method not in fit:
-        text = f"The question is {question.level}. Use one of {', '.join(fit)}."
-        raise serializers.ValidationError({"method": [text]})
+        raise serializers.ValidationError(
+            {"method": [f"The question is {question.level}. Use one of {', '.join(fit)}."]}
+        )
 
 
 class OneLabelSet(Endpoint):

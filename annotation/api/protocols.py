@@ -199,8 +199,7 @@ class Check(Endpoint):
         if "yaml" in body:
             parsed = parse_yaml(body["yaml"])
         else:
-            faults = tuple(document_faults(body["document"]))
-            parsed = ParsedFile(body["document"], faults)
+            parsed = ParsedFile(body["document"], tuple(document_faults(body["document"])))
         freezing: list[Fault] = []
         if isinstance(parsed.values, Mapping):
             freezing = study_faults(study, read_document(parsed.values))

@@ -270,9 +270,12 @@ class StudyMember(Endpoint):
 
         Access: those who may manage the study.
         """
-        study = self.study(slug, Permission.MANAGE)
-        member = get_object_or_404(StudyMembership, study=study, pk=member_id)
-        remove_study_member(member=member, actor=self.person)
+        remove_study_member(
+            member=get_object_or_404(
+                StudyMembership, study=self.study(slug, Permission.MANAGE), pk=member_id
+            ),
+            actor=self.person,
+        )
         return Response(status=HTTPStatus.NO_CONTENT)
 
 
@@ -323,5 +326,4 @@ class TeamOfStudy(Endpoint):
         study = self.study(slug, Permission.OWN)
         team, _permissions = self.team(self.input(TeamOfStudyInput)["team"], Permission.EDIT)
         give_to_team(study=study, team=team, actor=self.person)
-        answer = StudySerializer(self.study(slug), context={"request": request})
-        return Response(answer.data)
+        return Response(StudySerializer(self.study(slug), context={"request": request}).data)

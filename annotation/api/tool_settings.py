@@ -99,8 +99,7 @@ class LabelSettingsEndpoint(Endpoint):
         Access: as for the upload.
         """
         upload = waiting_for(self.subject("upload", str(token)), Upload.Content.LABELS)
-        body = self.input(LabelSettingsInput)
-        map_anew(upload, _label_settings(upload, body), self.person)
+        map_anew(upload, _label_settings(upload, self.input(LabelSettingsInput)), self.person)
         return upload_answer(request, upload, HTTPStatus.ACCEPTED)
 
 
@@ -112,8 +111,13 @@ def _label_settings(upload: Upload, body: dict[str, Any]) -> dict[str, Any]:
     uses = body.get("uses", dict(known.uses))
     _require_columns(upload, uses)
     if unfit := sorted(set(uses.values()) - set(uses_of(tool))):
-        text = _("Not for labels of {tool}: {uses}.").format(tool=tool, uses=", ".join(unfit))
-        raise serializers.ValidationError({"uses": [text]})
+        raise serializers.ValidationError(
+            {
+                "uses": [
+                    _("Not for labels of {tool}: {uses}.").format(tool=tool, uses=", ".join(unfit))
+                ]
+            }
+        )
     overrides = known.questions
     if "questions" in body:
         overrides = _overrides(upload, body["questions"])
@@ -203,5 +207,6 @@ def _require_columns(upload: Upload, uses: dict[str, Any]) -> None:
 
 def _require_known(field: str, body: dict[str, Any], known: Iterable[str]) -> None:
     if unknown := sorted(body.keys() - set(known)):
-        text = _("Not in the file: {names}.").format(names=", ".join(unknown))
-        raise serializers.ValidationError({field: [text]})
+        raise serializers.ValidationError(
+            {field: [_("Not in the file: {names}.").format(names=", ".join(unknown))]}
+        )

@@ -68,8 +68,13 @@ class UploadInput(Input):
         if content == Upload.Content.SCORES and "study" not in attrs:
             raise serializers.ValidationError({"study": [_("Scores are of a study: name it.")]})
         if content == Upload.Content.LABELS and ("study" in attrs or "template" in attrs):
-            text = _("Labels make a study of their own: send its title, and no template.")
-            raise serializers.ValidationError({"content": [text]})
+            raise serializers.ValidationError(
+                {
+                    "content": [
+                        _("Labels make a study of their own: send its title, and no template.")
+                    ]
+                }
+            )
         if "tool" in attrs and content != Upload.Content.LABELS:
             raise serializers.ValidationError({"tool": [_("Only labels come from a tool.")]})
         of_new = {"title", "team", "template"} & attrs.keys()
@@ -223,8 +228,7 @@ class Uploads(Endpoint):
             study = self.study(body["study"], needed)
             return {"study": Study.objects.select_related("team").get(pk=study.pk)}
         team = self.team_to_edit(body.get("team"))
-        texts = {"title": body["title"], "template": body.get("template", "")}
-        return {"team": team} | texts
+        return {"team": team} | {"title": body["title"], "template": body.get("template", "")}
 
 
 class OneUpload(Endpoint):
@@ -317,5 +321,8 @@ def _waiting(upload: Upload) -> Upload:
 
 def upload_answer(request: Request, upload: Upload, status: HTTPStatus = HTTPStatus.OK) -> Response:
     row = Upload.objects.select_related("study", "result").get(pk=upload.pk)
-    headers = {"Location": address_of(request, "upload", row.token)}
-    return Response(UploadSerializer(row).data, status=status, headers=headers)
+    return Response(
+        UploadSerializer(row).data,
+        status=status,
+        headers={"Location": address_of(request, "upload", row.token)},
+    )

@@ -92,8 +92,10 @@ def with_ends(
 ) -> tuple[QuestionDraft, ...]:
     ends = [end.strip() for end in options["ends"] or ("", "")]
     if too_long := [end for end in ends if len(end) > LONGEST_LABEL]:
-        problem = f"--ends '{too_long[0][:40]}': a label has {LONGEST_LABEL} characters at most."
-        raise CommandError(problem, returncode=2)
+        raise CommandError(
+            f"--ends '{too_long[0][:40]}': a label has {LONGEST_LABEL} characters at most.",
+            returncode=2,
+        )
     low, high = ends
     return tuple(replace(each, low_label=low, high_label=high) for each in questions)
 

@@ -37,8 +37,7 @@ class StudyQuerySet(models.QuerySet["Study"]):
             return self.none()
         of_teams = _rows("accounts.Membership").filter(user=user.pk).values("team")
         single = _rows("annotation.StudyMembership").filter(user=user.pk).values("study")
-        own = Q(team=None, owner=user.pk)
-        return self.filter(own | Q(team__in=of_teams) | Q(pk__in=single))
+        return self.filter(Q(team=None, owner=user.pk) | Q(team__in=of_teams) | Q(pk__in=single))
 
     def named(self, slug: str) -> Study:
         study = self.filter(slug=slug).first()
@@ -178,20 +177,22 @@ class Question(models.Model):
 
     def validation_error(self, value: float) -> CodedText | None:
         if not self.scale_min <= value <= self.scale_max:
-            text = (
+            return CodedText(
                 f"value {value:g} is outside the scale of '{self.name}', "
-                f"{self.scale_min:g} to {self.scale_max:g}."
+                f"{self.scale_min:g} to {self.scale_max:g}.",
+                "off_scale",
             )
-            return CodedText(text, "off_scale")
         if self.level == self.Level.RATIO and value < 0:
-            text = f"value {value:g} is below zero, where the ratio scale of '{self.name}' begins."
-            return CodedText(text, "below_zero")
-        if self.categories and value != int(value):
-            text = (
-                f"value {value:g} is not one of the categories of '{self.name}', "
-                f"0 to {len(self.categories) - 1}."
+            return CodedText(
+                f"value {value:g} is below zero, where the ratio scale of '{self.name}' begins.",
+                "below_zero",
             )
-            return CodedText(text, "between_categories")
+        if self.categories and value != int(value):
+            return CodedText(
+                f"value {value:g} is not one of the categories of '{self.name}', "
+                f"0 to {len(self.categories) - 1}.",
+                "between_categories",
+            )
         return None
 
 
@@ -310,8 +311,7 @@ def says_nothing(category: str) -> bool:
 
 
 def first_that_says_nothing(categories: Sequence[str]) -> int:
-    positions = (n for n, name in enumerate(categories) if says_nothing(name))
-    return next(positions, len(categories))
+    return next((n for n, name in enumerate(categories) if says_nothing(name)), len(categories))
 
 
 if TYPE_CHECKING:

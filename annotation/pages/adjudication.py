@@ -136,8 +136,11 @@ def _decide(
     except DecisionRefused as refused:
         messages.error(request, str(refused), extra_tags=refused.code)
     else:
-        names = {"candidate": candidate.blind_name, "item": candidate.item.key}
-        messages.success(request, _("%(candidate)s of %(item)s is decided.") % names)
+        messages.success(
+            request,
+            _("%(candidate)s of %(item)s is decided.")
+            % {"candidate": candidate.blind_name, "item": candidate.item.key},
+        )
 
 
 def queue_address(slug: str, values: QueryDict, selection: QueueSelection) -> str:
@@ -188,11 +191,10 @@ def _share(text: str) -> float | None:
 
 
 def _threshold_problem(text: str, instead: float) -> str:
-    sentence = _(
+    return _(
         "The threshold “%(text)s” is not a share from 0 to below 1; the one of the scale is used: "
         "%(share)s."
-    )
-    return sentence % {"text": text[:40], "share": f"{instead:g}"}
+    ) % {"text": text[:40], "share": f"{instead:g}"}
 
 
 def _number(text: str) -> int:
@@ -274,8 +276,11 @@ class DecisionForm(forms.Form):
 def _value_field(question: Question) -> forms.Field:
     steps = _steps(question)
     if steps:
-        widget = forms.RadioSelect(attrs={"class": "form-check-input"})
-        return forms.ChoiceField(label=_("Decision"), choices=steps, widget=widget)
+        return forms.ChoiceField(
+            label=_("Decision"),
+            choices=steps,
+            widget=forms.RadioSelect(attrs={"class": "form-check-input"}),
+        )
     low, high = question.scale_min, question.scale_max
     return forms.FloatField(
         label=_("Decision, %(low)s to %(high)s") % {"low": f"{low:g}", "high": f"{high:g}"},

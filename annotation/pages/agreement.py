@@ -79,8 +79,12 @@ def annotators(request: HttpRequest, slug: str) -> HttpResponse:
     if may(request, Permission.REVIEW):
         work = annotator_work(study, [row.annotator for row in page])
         if work and may(request, Permission.VIEW_WORKERS):
-            details = {"page": "annotators", "n_workers": len(work)}
-            record_in(study, actor=person(request), action="worker.view", details=details)
+            record_in(
+                study,
+                actor=person(request),
+                action="worker.view",
+                details={"page": "annotators", "n_workers": len(work)},
+            )
     context = {
         "view": view,
         "page": page,

@@ -27,10 +27,9 @@ DELIMITER_NAMES = {
 
 
 def file_field(**options: Any) -> forms.FileField:
-    widget = forms.ClearableFileInput(attrs={"accept": ACCEPTED})
     return forms.FileField(
         label=_("File"),
-        widget=widget,
+        widget=forms.ClearableFileInput(attrs={"accept": ACCEPTED}),
         help_text=_(
             "CSV, Excel, ODS, JSON, JSON Lines, Parquet, or a zip with a table and pictures."
         ),

@@ -75,8 +75,9 @@ def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
     item_id = get_object_or_404(submissions).item_id
     form = FlagForm(request.POST)
     if form.is_valid():
-        reason = form.cleaned_data["reason"]
-        flag_submissions(submissions=submissions, reason=reason, actor=person(request))
+        flag_submissions(
+            submissions=submissions, reason=form.cleaned_data["reason"], actor=person(request)
+        )
         text = _("The submission is flagged; it counts until it is rejected.")
         messages.success(request, text, extra_tags="flagged")
     else:

@@ -54,8 +54,7 @@ def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
     if is_stored(study, name):
         return None
     basis = loaded_fingerprint(study, name)
-    jobs = jobs_of(study).of_kind(RESULT)
-    last = jobs.filter(arguments__names=[name], basis=basis).first()
+    last = jobs_of(study).of_kind(RESULT).filter(arguments__names=[name], basis=basis).first()
     if last:
         return last
     job = request_study_job(

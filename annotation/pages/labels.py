@@ -51,17 +51,19 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
     study = study_for(request, slug, Permission.ANALYSE)
     form = LabelSetForm(study, rounds_of(study), request.POST)
     if form.is_valid():
-        names = [form.arguments["question"], form.arguments["method"]]
         request_study_job(
             study=study,
             kind=LABEL,
-            names=names,
+            names=[form.arguments["question"], form.arguments["method"]],
             arguments={"rule": form.arguments},
             requested_by=person(request),
         )
     else:
-        text = _("No labels were made: choose a question and a method it allows.")
-        messages.error(request, text, extra_tags="no_labels")
+        messages.error(
+            request,
+            _("No labels were made: choose a question and a method it allows."),
+            extra_tags="no_labels",
+        )
     return redirect("console:labels", slug)
 
 

@@ -85,8 +85,11 @@ def remove(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
     messages.success(request, _("%(name)s is no longer in the team.") % {"name": name})
     remaining = StudyMembership.objects.filter(user=member.user_id, study__team=team)
     if titles := [str(title) for title in remaining.values_list("study__title", flat=True)]:
-        text = _("%(name)s still has access to: %(studies)s. It ends on “Who has access” there.")
-        messages.warning(request, text % {"name": name, "studies": ", ".join(titles)})
+        messages.warning(
+            request,
+            _("%(name)s still has access to: %(studies)s. It ends on “Who has access” there.")
+            % {"name": name, "studies": ", ".join(titles)},
+        )
     is_self = member.user_id == person(request).pk
     return redirect("console:teams") if is_self else redirect("console:team", slug)
 
@@ -98,8 +101,13 @@ def password_link(request: HttpRequest, slug: str, member_id: int) -> HttpRespon
     member = get_object_or_404(Membership, team=team, pk=member_id)
     try:
         link = link_for_member(member=member, actor=person(request))
-        words = _("With this link %(name)s sets a new password, once and within a day.")
-        _store_link(request, team, link, words % {"name": member.user.get_username()})
+        _store_link(
+            request,
+            team,
+            link,
+            _("With this link %(name)s sets a new password, once and within a day.")
+            % {"name": member.user.get_username()},
+        )
     except AccountsError as error:
         messages.error(request, str(error), extra_tags=error.code)
     return redirect("console:team", slug)
@@ -134,8 +142,12 @@ def invite_to_study(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def revoke_of_study(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
     """Access: those who may manage the study."""
-    study = study_for(request, slug, Permission.MANAGE)
-    _revoke(request, get_object_or_404(Invitation, study=study, pk=invitation_id))
+    _revoke(
+        request,
+        get_object_or_404(
+            Invitation, study=study_for(request, slug, Permission.MANAGE), pk=invitation_id
+        ),
+    )
     return redirect("console:members", slug)
 
 
@@ -156,9 +168,12 @@ def change_study_role(request: HttpRequest, slug: str, member_id: int) -> HttpRe
 @require_POST
 def remove_from_study(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
     """Access: those who may manage the study."""
-    study = study_for(request, slug, Permission.MANAGE)
-    member = get_object_or_404(StudyMembership, study=study, pk=member_id)
-    remove_study_member(member=member, actor=person(request))
+    remove_study_member(
+        member=get_object_or_404(
+            StudyMembership, study=study_for(request, slug, Permission.MANAGE), pk=member_id
+        ),
+        actor=person(request),
+    )
     messages.success(request, _("The role in this study ended."))
     return redirect("console:members", slug)
 
@@ -200,8 +215,12 @@ def _invite(request: HttpRequest, to: Team | Study, form: InvitationForm) -> Non
         messages.error(request, str(error), extra_tags=error.code)
         return
     if link:
-        words = _("Pass this link on to %(email)s. It works once, within a week.")
-        _store_link(request, to, link, words % {"email": email})
+        _store_link(
+            request,
+            to,
+            link,
+            _("Pass this link on to %(email)s. It works once, within a week.") % {"email": email},
+        )
     else:
         messages.success(request, _("The invitation is on its way to %(to)s.") % {"to": email})
 

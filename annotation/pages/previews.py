@@ -67,9 +67,10 @@ class Preview:
         n = self.n_systems
         if not n:
             return _("{items} with {responses}").format(items=items, responses=responses)
-        systems = ngettext("%(n)s system", "%(n)s systems", n) % {"n": f"{n:,}"}
         return _("{items} with {responses} of {systems}").format(
-            items=items, responses=responses, systems=systems
+            items=items,
+            responses=responses,
+            systems=ngettext("%(n)s system", "%(n)s systems", n) % {"n": f"{n:,}"},
         )
 
 
@@ -202,5 +203,8 @@ def import_problems(row: Upload) -> list[str]:
         return list(preview_of(row).problems)
     is_labels = row.content == Upload.Content.LABELS
     chosen = LabelSettings.of(row.mapping) if is_labels else ScoreSettings.of(row.mapping)
-    text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", row.n_faults)
-    return [*chosen.problems(), *([text % {"n": f"{row.n_faults:,}"}] if row.n_faults else [])]
+    problems = [str(problem) for problem in chosen.problems()]
+    if n := row.n_faults:
+        text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
+        problems.append(text % {"n": f"{n:,}"})
+    return problems

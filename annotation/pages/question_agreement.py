@@ -211,5 +211,4 @@ def _numeric(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 def alphas_of(study: Study, round: int) -> QuerySet[AgreementCoefficient]:
     newest = AgreementVersion.objects.of(study).order_by("-version")
-    rows = AgreementCoefficient.objects.filter(version=newest.values("pk")[:1], by="")
-    return rows.alphas(round)
+    return AgreementCoefficient.objects.filter(version=newest.values("pk")[:1], by="").alphas(round)

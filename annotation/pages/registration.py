@@ -85,8 +85,10 @@ def _adjudication(study: CountedStudy, facts: Facts) -> State:
         return LATER, ""
     if not facts["n_decided"]:
         return LATER, _("%(n)s disputed") % {"n": f"{n_disputed:,}"}
-    counts = {"n": f"{facts['n_decided']:,}", "total": f"{n_disputed:,}"}
-    return ACTIVE, _("%(n)s of %(total)s decided") % counts
+    return ACTIVE, _("%(n)s of %(total)s decided") % {
+        "n": f"{facts['n_decided']:,}",
+        "total": f"{n_disputed:,}",
+    }
 
 
 def _labels(study: CountedStudy, facts: Facts) -> State:
@@ -106,14 +108,21 @@ def _size_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
 
 def _judgment_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
     n = study.n_submissions
-    basis = ngettext("in %(shown)s submission", "in %(shown)s submissions", n) % {"shown": f"{n:,}"}
-    yield Figure(_("Judgments"), f"{study.n_judgments:,}", basis, "items")
+    yield Figure(
+        _("Judgments"),
+        f"{study.n_judgments:,}",
+        (ngettext("in %(shown)s submission", "in %(shown)s submissions", n) % {"shown": f"{n:,}"}),
+        "items",
+    )
 
 
 def _alpha_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
     for row in _alphas(study):
-        label = _("Alpha, %(question)s") % {"question": row.question.name}
-        yield Figure(label, *_alpha_text(row), "agreement")
+        yield Figure(
+            (_("Alpha, %(question)s") % {"question": row.question.name}),
+            *_alpha_text(row),
+            "agreement",
+        )
 
 
 def _alphas(study: Study) -> list[AgreementCoefficient]:

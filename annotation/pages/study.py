@@ -35,8 +35,7 @@ def study_for(
     """
     studies = Study.objects.visible_to(person(request)).select_related("team").with_n_items()
     study = get_object_or_404(with_roles_of(studies, person(request)), slug=slug)
-    roles = loaded_roles(study, person(request))
-    require_permission(request, roles, permission)
+    require_permission(request, loaded_roles(study, person(request)), permission)
     sizes = _judged_sizes(study.pk, study.created_at, study.judgments_version)
     for name, number in sizes.items():
         setattr(study, name, number)
@@ -191,8 +190,7 @@ def register_panel(template: str, context: PanelContext) -> None:
 
 def study_kind(study: CountedStudy) -> str:
     facts = stage_facts(study)
-    described = (describe(facts) for describe in _kinds)
-    return next(filter(None, described), study.get_kind_display())
+    return next(filter(None, (describe(facts) for describe in _kinds)), study.get_kind_display())
 
 
 def figures_of(study: CountedStudy, permissions: Container[str]) -> list[Figure]:

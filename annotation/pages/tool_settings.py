@@ -186,9 +186,11 @@ def labels_sentence(summary: dict[str, Any]) -> str:
     n = sum(question["is_read"] for question in summary["questions"])
     questions = ngettext("%(n)s question", "%(n)s questions", n) % {"n": f"{n:,}"}
     n = summary["n_answers"]
-    answers = ngettext("%(n)s answer", "%(n)s answers", n) % {"n": f"{n:,}"}
     return _("{answers} of {people} to {questions} about {items}").format(
-        answers=answers, people=people, questions=questions, items=items
+        answers=ngettext("%(n)s answer", "%(n)s answers", n) % {"n": f"{n:,}"},
+        people=people,
+        questions=questions,
+        items=items,
     )
 
 
@@ -313,8 +315,9 @@ def scores_sentence(summary: dict[str, Any]) -> str:
     n = summary["n_scores"]
     scores = ngettext("%(n)s score", "%(n)s scores", n) % {"n": f"{n:,}"}
     n = summary["n_metrics"]
-    metrics = ngettext("%(n)s metric", "%(n)s metrics", n) % {"n": f"{n:,}"}
-    return _("{scores} of {metrics}").format(scores=scores, metrics=metrics)
+    return _("{scores} of {metrics}").format(
+        scores=scores, metrics=ngettext("%(n)s metric", "%(n)s metrics", n) % {"n": f"{n:,}"}
+    )
 
 
 def posted_scores(upload: Upload, data: Any) -> dict[str, Any]:

@@ -262,8 +262,9 @@ def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
     row = upload_for(request, token)
     if row.result is None and row.n_rows is not None:
         if not _map(request, row):
-            text = _("The file is read anew by what you said. Look at it, then confirm it.")
-            messages.info(request, text)
+            messages.info(
+                request, _("The file is read anew by what you said. Look at it, then confirm it.")
+            )
             return redirect("console:upload", token)
         if import_problems(row):
             return redirect("console:upload", token)

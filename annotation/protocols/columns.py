@@ -37,11 +37,17 @@ def column_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
             )
     ticked = [n for n, each in enumerate(document.questions) if each.kind == "selection"]
     if study.kind == Study.Kind.ALTERNATIVES and len(ticked) != 1:
-        problem = _("A study of alternatives asks exactly one question of the kind 'selection'.")
-        yield Fault(("questions",), problem, code="not_one_selection")
+        yield Fault(
+            ("questions",),
+            _("A study of alternatives asks exactly one question of the kind 'selection'."),
+            code="not_one_selection",
+        )
     if study.kind == Study.Kind.RATING and ticked:
-        problem = _("is 'selection', which only a study of alternatives asks; ask yes_no instead.")
-        yield Fault(("questions", ticked[0], "kind"), problem, code="selection_of_ratings")
+        yield Fault(
+            ("questions", ticked[0], "kind"),
+            _("is 'selection', which only a study of alternatives asks; ask yes_no instead."),
+            code="selection_of_ratings",
+        )
 
 
 def _changed_columns(study: Study, document: ProtocolDocument) -> Iterator[tuple[int, str]]:
@@ -73,12 +79,11 @@ def _identity(column: Question, question: ProtocolQuestion) -> tuple[object, ...
 
 def _changed(name: str, known: Question) -> str:
     scale = ", ".join(known.categories) or f"{known.scale_min:g} to {known.scale_max:g}"
-    text = _(
+    return _(
         "'%(name)s' has judgments as a %(level)s question of the kind '%(kind)s' (%(scale)s), "
         "which cannot change. Give the question another name, or keep its kind, level and scale; "
         "wording and labels may change."
-    )
-    return text % {"name": name, "level": known.level, "kind": known.kind, "scale": scale}
+    ) % {"name": name, "level": known.level, "kind": known.kind, "scale": scale}
 
 
 def write_columns(study: Study, document: ProtocolDocument) -> None:
@@ -163,11 +168,13 @@ def blind_document(study: Study, document: ProtocolDocument) -> ProtocolDocument
         return replace(check, cases=tuple(map(blind_case, check.cases)))
 
     def blind_item(item: PracticeItem) -> PracticeItem:
-        candidates = tuple(
-            replace(each, candidate=names.get((item.item, each.candidate), ""))
-            for each in item.candidates
+        return replace(
+            item,
+            candidates=tuple(
+                replace(each, candidate=names.get((item.item, each.candidate), ""))
+                for each in item.candidates
+            ),
         )
-        return replace(item, candidates=candidates)
 
     document = replace(document, checks=tuple(map(blind_check, document.checks)))
     if practice is None:

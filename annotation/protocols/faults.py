@@ -113,8 +113,7 @@ def faults_of(error: ValidationError) -> list[Fault]:
         return []  # which its least length says
     if error.validator == "uniqueItems" and not _repeated(instance):
         return []  # of empty texts, which their least length says
-    code = VALIDATOR_CODES.get(str(error.validator), "invalid")
-    return [Fault(path, _message(error), code=code)]
+    return [Fault(path, _message(error), code=VALIDATOR_CODES.get(str(error.validator), "invalid"))]
 
 
 def _missing(name: str, instance: Mapping[str, Any]) -> str:
@@ -123,8 +122,9 @@ def _missing(name: str, instance: Mapping[str, Any]) -> str:
     if name == "assay_protocol":
         return _("is missing. Write 'assay_protocol: 1', the version of the format.")
     if "kind" in instance and name != "name":
-        text = _("is missing. Every question of the kind %(kind)s needs it.")
-        return text % {"kind": instance["kind"]}
+        return _("is missing. Every question of the kind %(kind)s needs it.") % {
+            "kind": instance["kind"]
+        }
     return _("is missing. Every one needs it.")
 
 
@@ -218,19 +218,22 @@ def _not_among(instance: Any, expected: list[Any]) -> str:
     near = get_close_matches(str(instance), named, n=1)
     names = {"value": _described(instance), "names": ", ".join(named)}
     if near:
-        text = _("is %(value)s; it can be %(names)s. Did you mean '%(near)s'?")
-        return text % (names | {"near": near[0]})
+        return _("is %(value)s; it can be %(names)s. Did you mean '%(near)s'?") % (
+            names | {"near": near[0]}
+        )
     return _("is %(value)s; it can be %(names)s.") % names
 
 
 def _empty(error: ValidationError) -> str:
     *_parents, name, index = (None, *error.absolute_path)
     if name == "points":
-        text = _("point %(n)s is empty. Write its label, or its number.")
-        return text % {"n": int(str(index)) + 1}
+        return _("point %(n)s is empty. Write its label, or its number.") % {
+            "n": int(str(index)) + 1
+        }
     if name == "categories":
-        text = _("category %(n)s is empty. Write its label, or remove the line.")
-        return text % {"n": int(str(index)) + 1}
+        return _("category %(n)s is empty. Write its label, or remove the line.") % {
+            "n": int(str(index)) + 1
+        }
     return _("is empty. Write something, or leave it out.")
 
 
@@ -242,6 +245,8 @@ def _repeated(instance: list[Any]) -> str:
 def _misformed(error: ValidationError) -> str:
     example = next((CODES[part] for part in error.absolute_path if part in CODES), None)
     if example:
-        values = {"value": _described(error.instance), "example": example}
-        return _("is %(value)s, not %(example)s.") % values
+        return _("is %(value)s, not %(example)s.") % {
+            "value": _described(error.instance),
+            "example": example,
+        }
     return _("is blank, or begins or ends with a space.")

@@ -59,8 +59,7 @@ def required_number(about: str, *, least: float, most: float) -> Any:
 
 
 def right_value(about: str, *, least: float, most: float) -> Any:
-    schema = {**RIGHT_VALUE, "minimum": least, "maximum": most}
-    return _field(schema, default=None, about=about)
+    return _field({**RIGHT_VALUE, "minimum": least, "maximum": most}, default=None, about=about)
 
 
 def texts(about: str, *, most: int, length: int, least: int = 0, **items: Any) -> Any:

@@ -69,11 +69,17 @@ def qualification_test_faults(document: ProtocolDocument) -> Iterator[Fault]:
     for index, test in enumerate(tests):
         path: FaultPath = ("qualifications", "tests", index)
         if test.title in [each.title for each in tests[:index]]:
-            text = _("'%(title)s' is the title of another test already.")
-            yield Fault((*path, "title"), text % {"title": test.title}, code="repeated_title")
+            yield Fault(
+                (*path, "title"),
+                _("'%(title)s' is the title of another test already.") % {"title": test.title},
+                code="repeated_title",
+            )
         if not test.cases:
-            problem = _("is missing: at least one case with its right answers.")
-            yield Fault((*path, "cases"), problem, code="missing")
+            yield Fault(
+                (*path, "cases"),
+                _("is missing: at least one case with its right answers."),
+                code="missing",
+            )
         for number, case in enumerate(test.cases):
             yield from _case_faults(document, test, case, (*path, "cases", number, "scores"))
 
@@ -95,14 +101,21 @@ def _no_test(question: ProtocolQuestion | None, case: GradedCase) -> CodedText |
     if question is None:
         return CodedText(_("is no question of this protocol."), "unknown_question")
     if question.kind not in TESTED_KINDS:
-        text = _("cannot be tested: an answer key grades questions of the kinds %(kinds)s.")
-        return CodedText(text % {"kinds": ", ".join(TESTED_KINDS)}, "not_tested")
+        return CodedText(
+            _("cannot be tested: an answer key grades questions of the kinds %(kinds)s.")
+            % {"kinds": ", ".join(TESTED_KINDS)},
+            "not_tested",
+        )
     if "{condition}" in question.wording:
-        text = _("cannot be tested: its wording names {condition}, and a test has no items.")
-        return CodedText(text, "names_condition")
+        return CodedText(
+            _("cannot be tested: its wording names {condition}, and a test has no items."),
+            "names_condition",
+        )
     if "{reference}" in question.wording and not case.reference.strip():
-        text = _("cannot be asked of this case: its wording names {reference}. Give the case one.")
-        return CodedText(text, "names_reference")
+        return CodedText(
+            _("cannot be asked of this case: its wording names {reference}. Give the case one."),
+            "names_reference",
+        )
     return None
 
 
@@ -116,8 +129,11 @@ def _no_choosable_answer(
     right = right_values(question, value, test.tolerance_percent)
     if not right:
         choices = ", ".join(f"{each:g}" for each in choosable_values(question))
-        text = _("is %(value)g, near none of the answers that can be chosen: %(choices)s.")
-        return CodedText(text % {"value": value, "choices": choices}, "near_no_answer")
+        return CodedText(
+            _("is %(value)g, near none of the answers that can be chosen: %(choices)s.")
+            % {"value": value, "choices": choices},
+            "near_no_answer",
+        )
     if len(right) == len(choosable_values(question)):
         return only_right()
     return None
@@ -181,9 +197,12 @@ def practice_faults(document: ProtocolDocument) -> Iterator[Fault]:
             code="missing",
         )
     if practice.attempts and n_items and practice.attempts > n_items:
-        text = _("is %(n)d, more than the items, %(n_items)d: each attempt is at another one.")
-        values = {"n": practice.attempts, "n_items": n_items}
-        yield Fault((*PATH, "attempts"), text % values, code="too_many_attempts")
+        yield Fault(
+            (*PATH, "attempts"),
+            _("is %(n)d, more than the items, %(n_items)d: each attempt is at another one.")
+            % {"n": practice.attempts, "n_items": n_items},
+            code="too_many_attempts",
+        )
     if round(practice.reward_usd, 2) != practice.reward_usd:
         yield Fault((*PATH, "reward_usd"), _("is not an amount in whole cents."), code="not_cents")
     for index, item in enumerate(practice.items):
@@ -225,8 +244,11 @@ def _item_faults(
         and not item.condition
         and any("{condition}" in question.wording for question in document.questions)
     ):
-        text = _("is missing: a question's wording names {condition}.")
-        yield Fault((*path, "condition"), text, code="missing")
+        yield Fault(
+            (*path, "condition"),
+            _("is missing: a question's wording names {condition}."),
+            code="missing",
+        )
 
 
 def _candidate_faults(
@@ -270,16 +292,22 @@ def _value_faults(
             yield Fault((*path, "scores", name), problem)
     for name in holder.feedback:
         if name not in holder.scores:
-            text = _("has no right value under 'scores', so nobody would read it.")
-            yield Fault((*path, "feedback", name), text, code="unread")
+            yield Fault(
+                (*path, "feedback", name),
+                _("has no right value under 'scores', so nobody would read it."),
+                code="unread",
+            )
 
 
 def _no_practice(question: ProtocolQuestion | None, is_of_item: bool) -> CodedText | None:
     if question is None:
         return CodedText(_("is no question of this protocol."), "unknown_question")
     if question.kind not in PRACTISED_KINDS:
-        text = _("cannot be practised: feedback is on questions of the kinds %(kinds)s.")
-        return CodedText(text % {"kinds": ", ".join(PRACTISED_KINDS)}, "not_practiced")
+        return CodedText(
+            _("cannot be practised: feedback is on questions of the kinds %(kinds)s.")
+            % {"kinds": ", ".join(PRACTISED_KINDS)},
+            "not_practiced",
+        )
     is_about_item = question.about == "item" and not KINDS[question.kind].is_comparison
     if is_about_item and not is_of_item:
         return CodedText(_("is asked of the item: write it there."), "asked_of_item")
@@ -313,11 +341,10 @@ def practice_source_faults(study: Study, document: ProtocolDocument) -> Iterator
             continue
         for number, each in enumerate(item.candidates if item.item else ()):
             if each.candidate and each.candidate not in known[item.item]:
-                text = _("item '%(item)s' has no candidate '%(candidate)s'.")
-                values = {"item": item.item, "candidate": each.candidate}
                 yield Fault(
                     (*path, "candidates", number, "candidate"),
-                    text % values,
+                    _("item '%(item)s' has no candidate '%(candidate)s'.")
+                    % {"item": item.item, "candidate": each.candidate},
                     code="unknown_candidate",
                 )
 

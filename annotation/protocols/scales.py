@@ -67,8 +67,11 @@ def scale_problem(question: ProtocolQuestion, value: float) -> CodedText | None:
     low, high = range_of(question)
     if low <= value <= high:
         return None
-    text = _("is %(value)g, outside the scale %(low)g to %(high)g.")
-    return CodedText(text % {"value": value, "low": low, "high": high}, "off_scale")
+    return CodedText(
+        _("is %(value)g, outside the scale %(low)g to %(high)g.")
+        % {"value": value, "low": low, "high": high},
+        "off_scale",
+    )
 
 
 def _scale(question: ProtocolQuestion) -> Scale:
@@ -138,9 +141,11 @@ def condition_faults(questions: Sequence[ProtocolQuestion], index: int) -> Itera
     path: FaultPath = ("questions", index, "when")
     before = next((each for each in questions[:index] if each.name == question.when.question), None)
     if before is None:
-        text = _("there is no question '%(name)s' before this one.")
         yield Fault(
-            (*path, "question"), text % {"name": question.when.question}, code="unknown_question"
+            (*path, "question"),
+            _("there is no question '%(name)s' before this one.")
+            % {"name": question.when.question},
+            code="unknown_question",
         )
         return
     yield from _scope_faults(question, before, path)
@@ -152,11 +157,18 @@ def _scope_faults(
 ) -> Iterator[Fault]:
     is_of_item = question.options.is_comparison or question.about == ITEM
     if is_of_item and before.about != ITEM:
-        text = _("is asked once, but '%(name)s' has an answer for each candidate.")
-        yield Fault((*path, "question"), text % {"name": before.name}, code="asked_once")
+        yield Fault(
+            (*path, "question"),
+            _("is asked once, but '%(name)s' has an answer for each candidate.")
+            % {"name": before.name},
+            code="asked_once",
+        )
     if before.kind not in {*OF_NUMBERS, *OF_LABELS}:
-        text = _("'%(name)s' has no answers that a condition can name.")
-        yield Fault((*path, "question"), text % {"name": before.name}, code="no_answers")
+        yield Fault(
+            (*path, "question"),
+            _("'%(name)s' has no answers that a condition can name.") % {"name": before.name},
+            code="no_answers",
+        )
 
 
 def _value_faults(
@@ -167,13 +179,19 @@ def _value_faults(
     for position, label in enumerate(when.any_of):
         if label not in labels:
             known = ", ".join(labels) or _("none; use below or above")
-            text = _("'%(label)s' is not one of its answers. Answers: %(known)s.")
-            values = {"label": label, "known": known}
-            yield Fault((*path, "any_of", position), text % values, code="unknown_answer")
+            yield Fault(
+                (*path, "any_of", position),
+                _("'%(label)s' is not one of its answers. Answers: %(known)s.")
+                % {"label": label, "known": known},
+                code="unknown_answer",
+            )
     for name in ("below", "above"):
         if getattr(when, name) is not None and before.kind not in OF_NUMBERS:
-            text = _("'%(name)s' has no numbers; use any_of.")
-            yield Fault((*path, name), text % {"name": before.name}, code="no_numbers")
+            yield Fault(
+                (*path, name),
+                _("'%(name)s' has no numbers; use any_of.") % {"name": before.name},
+                code="no_numbers",
+            )
     if not when.any_of and when.below is None and when.above is None:
         yield Fault(path, _("says no answer: give any_of, below or above."), code="no_answer")
 

@@ -113,8 +113,11 @@ class _Loader(yaml.SafeLoader):
             raise _PartRefused(_("write it out instead of using *"), mark, "alias")
         self._n_parts += 1
         if self._n_parts > MOST_PARTS:
-            problem = _("a protocol has at most %(n)s parts") % {"n": f"{MOST_PARTS:,}"}
-            raise _PartRefused(problem, mark, "too_many_parts")
+            raise _PartRefused(
+                (_("a protocol has at most %(n)s parts") % {"n": f"{MOST_PARTS:,}"}),
+                mark,
+                "too_many_parts",
+            )
         self._depth += 1
         if self._depth > DEEPEST + 2:  # What lies only a little too deep is named by its path.
             raise _PartRefused(_("it lies too deep"), mark, "too_deep")
@@ -154,8 +157,12 @@ class ParsedFile:
 
 def parse_yaml(text: str) -> ParsedFile:
     if len(text) > MOST_CHARACTERS:
-        sizes = {"n": f"{len(text):,}", "most": f"{MOST_CHARACTERS:,}"}
-        return _refused(_("has %(n)s characters; %(most)s fit.") % sizes, 1, "too_long")
+        return _refused(
+            _("has %(n)s characters; %(most)s fit.")
+            % {"n": f"{len(text):,}", "most": f"{MOST_CHARACTERS:,}"},
+            1,
+            "too_long",
+        )
     try:
         root = _composed(text)
     except yaml.MarkedYAMLError as error:
@@ -214,8 +221,12 @@ def _structure_faults(
         yield Fault(path, _("lies too deep."), line, code="too_deep")
         return
     if node.tag not in PLAIN_TAGS:
-        text = _("has the tag %(tag)s; a protocol has none.")
-        yield Fault(path, text % {"tag": node.tag}, line, code="has_tag")
+        yield Fault(
+            path,
+            _("has the tag %(tag)s; a protocol has none.") % {"tag": node.tag},
+            line,
+            code="has_tag",
+        )
         return
     if isinstance(node, yaml.SequenceNode):
         for index, each in enumerate(node.value):
@@ -235,8 +246,12 @@ def _mapping_faults(
             continue
         inner = (*path, str(name.value))
         if name.value in seen:
-            text = _("is said on line %(n)d already.")
-            yield Fault(inner, text % {"n": seen[name.value]}, line, code="repeated")
+            yield Fault(
+                inner,
+                _("is said on line %(n)d already.") % {"n": seen[name.value]},
+                line,
+                code="repeated",
+            )
             continue
         seen[name.value] = line
         lines[inner] = line

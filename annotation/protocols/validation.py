@@ -67,9 +67,12 @@ def _validator() -> Draft202012Validator:
 
 def _control_characters(values: Any, path: FaultPath = ()) -> Iterator[Fault]:
     if isinstance(values, str) and (match := CONTROL.search(values)):
-        code = f"U+{ord(match.group()):04X}"
-        text = _("holds the character %(code)s, which no page can show. Take it out.")
-        yield Fault(path, text % {"code": code}, code="unprintable")
+        yield Fault(
+            path,
+            _("holds the character %(code)s, which no page can show. Take it out.")
+            % {"code": f"U+{ord(match.group()):04X}"},
+            code="unprintable",
+        )
     if isinstance(values, Mapping):
         for name, each in values.items():
             yield from _control_characters(each, (*path, name))
@@ -102,13 +105,19 @@ def _qualification_faults(document: ProtocolDocument) -> Iterator[Fault]:
     for index, code in enumerate(document.qualifications.countries):
         if pycountry.countries.get(alpha_2=code) is None:
             path = ("qualifications", "countries", index)
-            text = _("'%(code)s' is not a country's code: no worker could have it.")
-            yield Fault(path, text % {"code": code}, code="unknown_country")
+            yield Fault(
+                path,
+                _("'%(code)s' is not a country's code: no worker could have it.") % {"code": code},
+                code="unknown_country",
+            )
     for index, code in enumerate(document.qualifications.languages):
         if not is_language(code):
             path = ("qualifications", "languages", index)
-            text = _("'%(code)s' is not a language's code in ISO 639, such as de.")
-            yield Fault(path, text % {"code": code}, code="unknown_language")
+            yield Fault(
+                path,
+                _("'%(code)s' is not a language's code in ISO 639, such as de.") % {"code": code},
+                code="unknown_language",
+            )
 
 
 @lru_cache(1000)
@@ -120,8 +129,11 @@ def is_language(code: str) -> bool:
 def _reason_faults(document: ProtocolDocument) -> Iterator[Fault]:
     is_chosen = any(each.kind in ("selection", "preference") for each in document.questions)
     if document.reason.rule == "choice" and not is_chosen:
-        problem = _("is 'choice', but no question has choices: ask for ticks or a preference.")
-        yield Fault(("reason", "rule"), problem, code="no_choices")
+        yield Fault(
+            ("reason", "rule"),
+            _("is 'choice', but no question has choices: ask for ticks or a preference."),
+            code="no_choices",
+        )
     if document.reason.rule == "none" and document.reason.least_length:
         yield Fault(
             ("reason", "least_length"), _("is set, but no reason is asked for."), code="no_reason"
@@ -134,15 +146,19 @@ def _question_faults(document: ProtocolDocument) -> Iterator[Fault]:
         path: FaultPath = ("questions", index)
         for name in (question.kind in KINDS and _column_names(question)) or [question.name]:
             if name in names:
-                text = _("'%(name)s' is the name of another question already.")
-                yield Fault((*path, "name"), text % {"name": name}, code="repeated_name")
+                yield Fault(
+                    (*path, "name"),
+                    _("'%(name)s' is the name of another question already.") % {"name": name},
+                    code="repeated_name",
+                )
             names[name] = question.name
             if len(name) > LONGEST_NAME:
-                text = _(
-                    "and its category make '%(name)s', which has %(n)d characters; %(most)d fit."
+                yield Fault(
+                    (*path, "name"),
+                    _("and its category make '%(name)s', which has %(n)d characters; %(most)d fit.")
+                    % {"name": name, "n": len(name), "most": LONGEST_NAME},
+                    code="too_long",
                 )
-                values = {"name": name, "n": len(name), "most": LONGEST_NAME}
-                yield Fault((*path, "name"), text % values, code="too_long")
         yield from _wording_faults(question, document, path)
         yield from _range_faults(question, path)
         yield from condition_faults(document.questions, index)
@@ -169,16 +185,21 @@ def _wording_faults(
             )
         elif name not in ITEM_FIELDS:
             known = ", ".join(f"{{{each}}}" for each in ITEM_FIELDS)
-            text = _("names {%(name)s}; items have %(known)s.")
             yield Fault(
-                (*path, "wording"), text % {"name": name, "known": known}, code="unknown_field"
+                (*path, "wording"),
+                _("names {%(name)s}; items have %(known)s.") % {"name": name, "known": known},
+                code="unknown_field",
             )
 
 
 def _order_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault]:
     if question.level != "ordinal":
-        text = _("is %(level)s; of categories it is ordinal where they have an order, or left out.")
-        yield Fault((*path, "level"), text % {"level": question.level}, code="not_ordinal")
+        yield Fault(
+            (*path, "level"),
+            _("is %(level)s; of categories it is ordinal where they have an order, or left out.")
+            % {"level": question.level},
+            code="not_ordinal",
+        )
     first = first_that_says_nothing(question.categories)
     if first < 2:
         yield Fault(
@@ -188,20 +209,26 @@ def _order_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault
         )
     for name in question.categories[first:]:
         if not says_nothing(name):
-            text = _(
-                "have “%(name)s” after “%(nothing)s”, which has no place in the order. Put "
-                "“%(nothing)s” last."
+            yield Fault(
+                (*path, "categories"),
+                _(
+                    "have “%(name)s” after “%(nothing)s”, which has no place in the order. Put "
+                    "“%(nothing)s” last."
+                )
+                % {"name": name, "nothing": question.categories[first]},
+                code="after_cannot_judge",
             )
-            said = {"name": name, "nothing": question.categories[first]}
-            yield Fault((*path, "categories"), text % said, code="after_cannot_judge")
             break
 
 
 def _range_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault]:
     low, high = range_of(question) if question.kind in ("line", "number") else (0, 1)
     if low >= high:
-        text = _("is %(high)g, not more than the minimum, %(low)g.")
-        yield Fault((*path, "maximum"), text % {"high": high, "low": low}, code="below_minimum")
+        yield Fault(
+            (*path, "maximum"),
+            _("is %(high)g, not more than the minimum, %(low)g.") % {"high": high, "low": low},
+            code="below_minimum",
+        )
     if question.kind == "category" and question.level:
         yield from _order_faults(question, path)
     elif question.level == "ratio" and low < 0:
@@ -214,16 +241,22 @@ def _range_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault
     ]
     for name, least, most in pairs:
         if least is not None and most is not None and least > most:
-            text = _("is %(most)s, less than the least, %(least)s.")
-            yield Fault((*path, name), text % {"most": most, "least": least}, code="below_least")
+            yield Fault(
+                (*path, name),
+                _("is %(most)s, less than the least, %(least)s.") % {"most": most, "least": least},
+                code="below_least",
+            )
     if (
         question.kind == "categories"
         and question.least
         and question.least > len(question.categories)
     ):
-        text = _("is %(least)s of %(n)s categories.")
-        values = {"least": question.least, "n": len(question.categories)}
-        yield Fault((*path, "least"), text % values, code="too_many_required")
+        yield Fault(
+            (*path, "least"),
+            _("is %(least)s of %(n)s categories.")
+            % {"least": question.least, "n": len(question.categories)},
+            code="too_many_required",
+        )
 
 
 def _score_problem(document: ProtocolDocument, name: str, value: float) -> CodedText | None:
@@ -232,15 +265,19 @@ def _score_problem(document: ProtocolDocument, name: str, value: float) -> Coded
         return _no_question(name, document)
     scales = scales_of(question) if question.kind in KINDS else ()
     if len(scales) != 1:
-        text = _("has no single value, so an example cannot be scored on it.")
-        return CodedText(text, "no_single_value")
+        return CodedText(
+            _("has no single value, so an example cannot be scored on it."), "no_single_value"
+        )
     return scale_problem(question, value)
 
 
 def _no_question(name: str, document: ProtocolDocument) -> CodedText:
     names = ", ".join(each.name for each in document.questions)
-    text = _("there is no question '%(name)s'. Questions: %(names)s.")
-    return CodedText(text % {"name": name, "names": names}, "unknown_question")
+    return CodedText(
+        _("there is no question '%(name)s'. Questions: %(names)s.")
+        % {"name": name, "names": names},
+        "unknown_question",
+    )
 
 
 # Kinds of questions with one value for a candidate; of a degraded one it must have an order.
@@ -264,14 +301,24 @@ def check_faults(document: ProtocolDocument, index: int) -> Iterator[Fault]:
     yield from _checked_question_faults(document, check, question, path)
     if check.kind in MADE_KINDS:
         if check.cases:
-            text = _("a %(kind)s check is made of a candidate of the page; it has no cases.")
-            problem = text % {"kind": check.kind}
-            yield Fault((*path, "cases"), problem, code="needless_cases")
+            yield Fault(
+                (*path, "cases"),
+                (
+                    _("a %(kind)s check is made of a candidate of the page; it has no cases.")
+                    % {"kind": check.kind}
+                ),
+                code="needless_cases",
+            )
         return
     if not check.cases:
-        text = _("nothing can be placed: say under 'cases' what a %(kind)s check shows.")
-        problem = text % {"kind": check.kind}
-        yield Fault((*path, "cases"), problem, code="missing")
+        yield Fault(
+            (*path, "cases"),
+            (
+                _("nothing can be placed: say under 'cases' what a %(kind)s check shows.")
+                % {"kind": check.kind}
+            ),
+            code="missing",
+        )
     for number, case in enumerate(check.cases):
         yield from _case_faults(check, case, question, (*path, "cases", number))
 
@@ -281,21 +328,38 @@ def _checked_question_faults(
 ) -> Iterator[Fault]:
     compared = [each.name for each in document.questions if _is_compared(each)]
     if compared:
-        text = _(
-            "a candidate more would change the comparison that '%(name)s' asks for; "
-            "checks need questions about single candidates."
+        yield Fault(
+            (*path, "kind"),
+            _(
+                "a candidate more would change the comparison that '%(name)s' asks for; "
+                "checks need questions about single candidates."
+            )
+            % {"name": compared[0]},
+            code="comparison",
         )
-        yield Fault((*path, "kind"), text % {"name": compared[0]}, code="comparison")
     elif question.kind not in CHECKED_KINDS or question.about != CANDIDATE:
-        text = _("'%(name)s' has no single value for a candidate, which a check needs.")
-        yield Fault((*path, "question"), text % {"name": question.name}, code="no_single_value")
+        yield Fault(
+            (*path, "question"),
+            _("'%(name)s' has no single value for a candidate, which a check needs.")
+            % {"name": question.name},
+            code="no_single_value",
+        )
     elif check.kind == "degraded" and question.kind not in ORDERED_KINDS:
-        text = _("'%(name)s' has no higher and lower values, which a degraded check needs.")
-        yield Fault((*path, "question"), text % {"name": question.name}, code="unordered")
+        yield Fault(
+            (*path, "question"),
+            _("'%(name)s' has no higher and lower values, which a degraded check needs.")
+            % {"name": question.name},
+            code="unordered",
+        )
     elif check.kind in KNOWN_VALUES and question.kind not in TICKED_KINDS:
-        text = _("'%(name)s' is neither a tick nor a yes or no, which a %(kind)s check needs.")
-        problem = text % {"name": question.name, "kind": check.kind}
-        yield Fault((*path, "question"), problem, code="not_ticked")
+        yield Fault(
+            (*path, "question"),
+            (
+                _("'%(name)s' is neither a tick nor a yes or no, which a %(kind)s check needs.")
+                % {"name": question.name, "kind": check.kind}
+            ),
+            code="not_ticked",
+        )
 
 
 def _is_compared(question: ProtocolQuestion) -> bool:
@@ -307,20 +371,29 @@ def _case_faults(
     check: Check, case: CheckCase, question: ProtocolQuestion, path: FaultPath
 ) -> Iterator[Fault]:
     if not case.candidate.strip() and not case.source_item:
-        problem = _("shows nothing: give it a candidate, or the source_item whose it bears.")
-        yield Fault(path, problem, code="shows_nothing")
+        yield Fault(
+            path,
+            _("shows nothing: give it a candidate, or the source_item whose it bears."),
+            code="shows_nothing",
+        )
     if case.source_candidate and not case.source_item:
-        problem = _("is missing: of which item is the source_candidate?")
-        yield Fault((*path, "source_item"), problem, code="missing")
+        yield Fault(
+            (*path, "source_item"),
+            _("is missing: of which item is the source_candidate?"),
+            code="missing",
+        )
     if case.value is None:
         if check.kind not in KNOWN_VALUES:
             yield Fault((*path, "value"), _("is missing: the right answer."), code="missing")
         return
     low, high = range_of(question)
     if not low <= case.value <= high:
-        text = _("is %(value)g, outside the scale %(low)g to %(high)g of '%(name)s'.")
-        values = {"value": case.value, "low": low, "high": high, "name": question.name}
-        yield Fault((*path, "value"), text % values, code="off_scale")
+        yield Fault(
+            (*path, "value"),
+            _("is %(value)g, outside the scale %(low)g to %(high)g of '%(name)s'.")
+            % {"value": case.value, "low": low, "high": high, "name": question.name},
+            code="off_scale",
+        )
 
 
 def source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
@@ -346,6 +419,9 @@ def source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
                 )
         source = (case.source_item, case.source_candidate)
         if case.source_candidate and case.source_item in known and source not in pairs:
-            text = _("item '%(item)s' has no candidate '%(candidate)s'.")
-            values = {"item": case.source_item, "candidate": case.source_candidate}
-            yield Fault((*path, "source_candidate"), text % values, code="unknown_candidate")
+            yield Fault(
+                (*path, "source_candidate"),
+                _("item '%(item)s' has no candidate '%(candidate)s'.")
+                % {"item": case.source_item, "candidate": case.source_candidate},
+                code="unknown_candidate",
+            )

@@ -157,8 +157,12 @@ def _freeze(version: Protocol, actor: AbstractBaseUser | None) -> Protocol:
     version.frozen_at = timezone.now()
     version.frozen_by_id = None if actor is None else actor.pk
     version.save()
-    details = {"version": version.number, "fingerprint": version.fingerprint}
-    record_in(version.study, actor=actor, action="protocol.freeze", details=details)
+    record_in(
+        version.study,
+        actor=actor,
+        action="protocol.freeze",
+        details={"version": version.number, "fingerprint": version.fingerprint},
+    )
     return version
 
 

@@ -178,8 +178,11 @@ def _archive(path: Path, most_bytes: int) -> Iterator[zipfile.ZipFile]:
                 ):
                     raise ImportRefused(path, problem)
             if sum(member.file_size for member in members) > most_bytes:
-                text = f"unpacked it has more than {most_bytes // 1024**2:,} MiB."
-                raise ImportRefused(path, text, code="unpacked_too_large")
+                raise ImportRefused(
+                    path,
+                    f"unpacked it has more than {most_bytes // 1024**2:,} MiB.",
+                    code="unpacked_too_large",
+                )
             if _texts_bytes(archive) > MOST_TEXTS_BYTES:
                 n = MOST_TEXTS_BYTES // 1024**2
                 raise ImportRefused(
@@ -292,8 +295,11 @@ def _gunzip(path: Path, folder: Path, most_bytes: int) -> Path:
             while part := source.read(READ_AT_ONCE):
                 size += len(part)
                 if size > most_bytes:
-                    problem = f"unpacked it has more than {most_bytes // 1024**2:,} MiB."
-                    raise ImportRefused(path, problem, code="unpacked_too_large")
+                    raise ImportRefused(
+                        path,
+                        f"unpacked it has more than {most_bytes // 1024**2:,} MiB.",
+                        code="unpacked_too_large",
+                    )
                 target.write(part)
     except (EOFError, OSError, zlib.error):
         raise ImportRefused(path, "it is not a file that gzip can read.", code="not_gzip") from None

@@ -104,12 +104,11 @@ class CodedTable:
             names = list(self.columns)
             listed = ", ".join(name[:80] for name in names[:MOST_LISTED])
             more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
-            problem = (
-                f"columns are missing: {', '.join(missing)} (found: {listed or 'none'}{more})."
-            )
             raise ImportRefused(
                 self.path,
-                self.source.with_other_sheets(problem),
+                self.source.with_other_sheets(
+                    f"columns are missing: {', '.join(missing)} (found: {listed or 'none'}{more})."
+                ),
                 line=1,
                 sheet=self.source.sheet,
                 code="missing_columns",
@@ -255,8 +254,10 @@ def _nested_table(table: OpenTable) -> CodedTable:
         if len(columns) > MOST_COLUMNS:
             raise refuse_columns(table.path, len(columns), MOST_COLUMNS, line=row.line)
         if len(lines) * len(columns) - n_cells > MOST_ABSENT:
-            problem = f"the records have {len(columns):,} fields, of which each lacks most."
-            raise row.refuse(problem, code="too_many_columns")
+            raise row.refuse(
+                f"the records have {len(columns):,} fields, of which each lacks most.",
+                code="too_many_columns",
+            )
     return CodedTable(
         table.path,
         {name: _sparse(*column, len(lines)) for name, column in columns.items()},

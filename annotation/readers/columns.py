@@ -143,13 +143,16 @@ class Table:
             ]
             words = merged_words(raw.codes, kept)
         if (empty := words.mask(lambda word: not word.strip())).any():
-            problem = "this field must not be empty."
-            raise self.cells.refuse(problem, column, empty, code="empty")
+            raise self.cells.refuse("this field must not be empty.", column, empty, code="empty")
         if named := [word for word in words.words if word in MISSING_WORDS]:
             n = int(words.mask(lambda word: word in MISSING_WORDS).sum())
             listed = ", ".join(f"'{word}'" for word in named)
-            text = f"{n:,} rows have {listed} as the name in column '{column}'."
-            self.report.note(CodedText(text, "missing_word_as_name"))
+            self.report.note(
+                CodedText(
+                    f"{n:,} rows have {listed} as the name in column '{column}'.",
+                    "missing_word_as_name",
+                )
+            )
         note_look_alikes(self.report, words.words, what=what, code=f"look_alike_{what}")
         return words
 
@@ -171,11 +174,13 @@ class Table:
             twins = [n for n, name in enumerate(named) if name == named[again]]
             rows = np.isin(codes, twins)
             rows &= codes != codes[int(np.argmax(rows))]
-            problem = (
+            raise self.cells.refuse(
                 f"'{named[again]}' could be two units, since values contain '{SEPARATOR}'; "
-                "rename one."
+                "rename one.",
+                None,
+                rows,
+                code="ambiguous_unit",
             )
-            raise self.cells.refuse(problem, None, rows, code="ambiguous_unit")
         # In the order of the file.
         order = np.argsort(first, kind="stable")
         number = np.empty(len(order), dtype=np.intp)
@@ -190,8 +195,12 @@ class Table:
         wrong = words.mask(lambda word: word.casefold() in INFINITIES)
         if wrong.any():
             text = words.words[words.codes[int(np.argmax(wrong))]]
-            problem = f"'{text}' is what programs write for no number. Leave such rows out."
-            raise self.cells.refuse(problem, column, wrong, code="no_label")
+            raise self.cells.refuse(
+                f"'{text}' is what programs write for no number. Leave such rows out.",
+                column,
+                wrong,
+                code="no_label",
+            )
         if self.reading.policies.categories == "as-written":
             note_look_alikes(
                 self.report, words.words, what="categories", code="look_alike_categories"

@@ -109,9 +109,16 @@ class TextTable:
                     lines, rows, n_characters = [], [], 0
                 if is_misfit:
                     report.n_rows += 1
-                    problem = _("the row has {n} cells; the header has {n_columns}.")
-                    problem = problem.format(n=len(cells), n_columns=n)
-                    on_fault(ImportRefused(self.name, problem, line=line, code="field_count"))
+                    on_fault(
+                        ImportRefused(
+                            self.name,
+                            _("the row has {n} cells; the header has {n_columns}.").format(
+                                n=len(cells), n_columns=n
+                            ),
+                            line=line,
+                            code="field_count",
+                        )
+                    )
                 else:
                     lines.append(line)
                     rows.append(cells)
@@ -145,9 +152,13 @@ class TextTable:
                     yield line, record
                 line = reader.line_num + 1
         except csv.Error as error:
-            problem = _("this is not CSV: {error}. Is a quotation mark missing?")
             raise ImportRefused(
-                self.name, problem.format(error=reason_of(error)), line=line, code="not_csv"
+                self.name,
+                _("this is not CSV: {error}. Is a quotation mark missing?").format(
+                    error=reason_of(error)
+                ),
+                line=line,
+                code="not_csv",
             ) from None
         except UnicodeError:
             raise refuse_encoding(self.content, self.name, "utf-8", line) from None

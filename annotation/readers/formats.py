@@ -101,8 +101,7 @@ def _beginning(path: Path, encoding: str) -> str:
     with path.open("rb") as content:
         part = content.read(LOOKED_AT)
     try:
-        decoder = codecs.getincrementaldecoder(text_encoding(encoding))(errors="replace")
-        return decoder.decode(part)
+        return codecs.getincrementaldecoder(text_encoding(encoding))(errors="replace").decode(part)
     except UnicodeError as error:
         raise ImportRefused(
             path, f"it cannot be read as {encoding}: {reason_of(error)}.", code="wrong_encoding"

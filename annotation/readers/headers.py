@@ -132,16 +132,27 @@ def _require_usable(path: Path, names: Sequence[str], line: int, sheet: str) -> 
         raise refuse_columns(path, len(names), MOST_COLUMNS, line=line, sheet=sheet)
     repeated = sorted(name for name, n in Counter(names).items() if n > 1)
     if repeated:
-        text = _("columns appear twice: {names}. Give each a name of its own.")
-        text = text.format(names=listed_names(repeated))
-        raise ImportRefused(path, text, line=line, sheet=sheet, code="repeated_columns")
+        raise ImportRefused(
+            path,
+            _("columns appear twice: {names}. Give each a name of its own.").format(
+                names=listed_names(repeated)
+            ),
+            line=line,
+            sheet=sheet,
+            code="repeated_columns",
+        )
 
 
 def refuse_columns(
     path: Path, n: int, most: int, *, line: int = 1, sheet: str = ""
 ) -> ImportRefused:
-    text = _("it has {n} columns; {most} fit.").format(n=f"{n:,}", most=f"{most:,}")
-    return ImportRefused(path, text, line=line, sheet=sheet, code="too_many_columns")
+    return ImportRefused(
+        path,
+        _("it has {n} columns; {most} fit.").format(n=f"{n:,}", most=f"{most:,}"),
+        line=line,
+        sheet=sheet,
+        code="too_many_columns",
+    )
 
 
 def require_columns(
@@ -150,10 +161,15 @@ def require_columns(
     known = set(names)
     missing = [name for name in columns if name not in known]
     if missing:
-        text = _("columns are missing: {missing} (found: {found}).").format(
-            missing=", ".join(missing), found=listed_names(names) or _("none")
+        raise ImportRefused(
+            path,
+            _("columns are missing: {missing} (found: {found}).").format(
+                missing=", ".join(missing), found=listed_names(names) or _("none")
+            ),
+            line=line,
+            sheet=sheet,
+            code="missing_columns",
         )
-        raise ImportRefused(path, text, line=line, sheet=sheet, code="missing_columns")
 
 
 def listed_names(names: Sequence[str]) -> str:

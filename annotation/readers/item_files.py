@@ -47,8 +47,12 @@ def read_responses(
     by_item: dict[str, list[Row]] = {}
     for row in read_rows(path, RESPONSE_COLUMNS, report=report):
         by_item.setdefault(row.required("item"), []).append(row)
-    items = tuple(_response_item(key, rows) for key, rows in by_item.items())
-    return StudyDraft(kind="rating", items=items, questions=questions, report=report)
+    return StudyDraft(
+        kind="rating",
+        items=tuple(_response_item(key, rows) for key, rows in by_item.items()),
+        questions=questions,
+        report=report,
+    )
 
 
 def _response_item(key: str, rows: list[Row]) -> ItemDraft:
@@ -284,8 +288,11 @@ def _inside(row: Row, name: str, value: Any) -> Row:
 def _system(row: Row, key: str) -> str:
     system, _, rest = key.rpartition("_")
     if not system or not rest:
-        problem = f"'{key[:60]}' does not begin with a recommender's name and an underscore."
-        raise row.refuse(problem, "conv_id", code="no_system")
+        raise row.refuse(
+            f"'{key[:60]}' does not begin with a recommender's name and an underscore.",
+            "conv_id",
+            code="no_system",
+        )
     return system
 
 
@@ -340,8 +347,11 @@ def _judgment(
         return None
     value = labels.number(question.name)
     if not 0 <= value <= question.scale_max:
-        problem = f"{value:g} is outside the scale, 0 to {question.scale_max:g}."
-        raise labels.refuse(problem, question.name, code="off_scale")
+        raise labels.refuse(
+            f"{value:g} is outside the scale, 0 to {question.scale_max:g}.",
+            question.name,
+            code="off_scale",
+        )
     return JudgmentDraft(
         candidate=item.candidates[0].key,
         question=question.name,

@@ -87,10 +87,13 @@ class _ArrayText:
                 if self._is_whole or not self._may_be_cut(error):
                     raise not_json(self._path, error, 1, begins=self._line_of_text()) from None
                 if size > LONGEST_RECORD:
-                    problem = _("it has more than {n} million characters up to the next row.")
-                    problem = problem.format(n=LONGEST_RECORD // 1_000_000)
                     raise ImportRefused(
-                        self._path, problem, line=self.line, code="too_long"
+                        self._path,
+                        _("it has more than {n} million characters up to the next row.").format(
+                            n=LONGEST_RECORD // 1_000_000
+                        ),
+                        line=self.line,
+                        code="too_long",
                     ) from None
                 self._read_more()
                 continue
@@ -129,8 +132,15 @@ def json_array(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault
         if isinstance(value, dict):
             yield Row(path, line, value, record=_record_name(n, value), source=source)
         else:
-            problem = "expected a JSON object in braces."
-            on_fault(ImportRefused(path, problem, line=line, code="not_object", record=f"{n:,}"))
+            on_fault(
+                ImportRefused(
+                    path,
+                    "expected a JSON object in braces.",
+                    line=line,
+                    code="not_object",
+                    record=f"{n:,}",
+                )
+            )
         after = text.next_character()
         if after not in {",", "]"} or not after:
             raise ImportRefused(
@@ -172,25 +182,39 @@ def json_page(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault)
     annotator and item."""
     content = lines.read(MOST_OBJECT_CHARACTERS + 1)
     if len(content) > MOST_OBJECT_CHARACTERS:
-        problem = _("a JSON object of more than {n} million characters; save it as JSON Lines.")
-        problem = problem.format(n=MOST_OBJECT_CHARACTERS // 1_000_000)
-        raise ImportRefused(path, problem, code="too_large")
+        raise ImportRefused(
+            path,
+            _("a JSON object of more than {n} million characters; save it as JSON Lines.").format(
+                n=MOST_OBJECT_CHARACTERS // 1_000_000
+            ),
+            code="too_large",
+        )
     fields = json_object(path, 1, content)
     if _has_labels_by_annotator(fields):
         yield from _labels_by_annotator(path, fields, source)
         return
     names = _records_fields(fields)
     if not names:
-        problem = _("expected an array of objects, or one object that contains one such array.")
-        raise ImportRefused(path, problem, line=1, code="not_objects")
-    text = _("The records are in '{name}'.").format(name="', '".join(names))
-    source.report.note(CodedText(text, "json_page"))
+        raise ImportRefused(
+            path,
+            _("expected an array of objects, or one object that contains one such array."),
+            line=1,
+            code="not_objects",
+        )
+    source.report.note(
+        CodedText(_("The records are in '{name}'.").format(name="', '".join(names)), "json_page")
+    )
     n_there = sum(len(fields[name]) for name in names)
     total = next((fields[each] for each in TOTALS if type(fields.get(each)) is int), n_there)
     if total > n_there:
-        text = _("The file has {n} of {total} records. Export the other pages, too.")
-        text = text.format(n=f"{n_there:,}", total=f"{total:,}")
-        source.report.note(CodedText(text, "incomplete_page"))
+        source.report.note(
+            CodedText(
+                _("The file has {n} of {total} records. Export the other pages, too.").format(
+                    n=f"{n_there:,}", total=f"{total:,}"
+                ),
+                "incomplete_page",
+            )
+        )
     for name in names:
         for n, value in enumerate(fields[name]):
             record = f"{name}[{n}]"
@@ -198,8 +222,15 @@ def json_page(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault)
             if isinstance(value, dict):
                 yield Row(path, 1, value, record=record, source=source)
             else:
-                problem = "expected a JSON object in braces."
-                on_fault(ImportRefused(path, problem, line=1, code="not_object", record=record))
+                on_fault(
+                    ImportRefused(
+                        path,
+                        "expected a JSON object in braces.",
+                        line=1,
+                        code="not_object",
+                        record=record,
+                    )
+                )
 
 
 def _records_fields(fields: Mapping[str, Any]) -> list[str]:
@@ -234,14 +265,23 @@ def _has_labels_by_annotator(fields: Mapping[str, Any]) -> bool:
 def _labels_by_annotator(
     path: Path, fields: Mapping[str, dict[str, Any]], source: TableSource
 ) -> Iterator[Row]:
-    text = _("The file has the labels of each annotator by item: each label is a row.")
-    source.report.note(CodedText(text, LABELS_BY_ANNOTATOR))
+    source.report.note(
+        CodedText(
+            _("The file has the labels of each annotator by item: each label is a row."),
+            LABELS_BY_ANNOTATOR,
+        )
+    )
     for annotator, labels in fields.items():
         for item, label in labels.items():
             source.report.n_rows += 1
             cells = {"annotator": annotator, "item": item, "value": label}
-            record = f"{annotator[:LONGEST_ID]}, {item[:LONGEST_ID]}"
-            yield Row(path, 1, cells, record=record, source=source)
+            yield Row(
+                path,
+                1,
+                cells,
+                record=f"{annotator[:LONGEST_ID]}, {item[:LONGEST_ID]}",
+                source=source,
+            )
 
 
 def is_page(fields: Mapping[str, Any]) -> bool:
@@ -272,8 +312,12 @@ def not_json(
     path: Path, error: RecursionError | ValueError, line: int, *, begins: int
 ) -> ImportRefused:
     if isinstance(error, json.JSONDecodeError):
-        problem = f"this is not JSON: {error.msg}, column {error.colno}."
-        return ImportRefused(path, problem, line=begins + error.lineno - 1, code="not_json")
+        return ImportRefused(
+            path,
+            f"this is not JSON: {error.msg}, column {error.colno}.",
+            line=begins + error.lineno - 1,
+            code="not_json",
+        )
     if isinstance(error, _RepeatedField):
         return ImportRefused(path, error.problem, line=line, code=error.problem.code)
     is_deep = isinstance(error, RecursionError)
@@ -290,16 +334,19 @@ class _RepeatedField(ValueError):
     """An object has a field twice, of which a dictionary would keep the last without a word."""
 
     def __init__(self, name: str) -> None:
-        text = _("the field '{name}' is twice in one object. Leave one of them out.")
-        self.problem = CodedText(text.format(name=name[:LONGEST_ID]), "repeated_field")
+        self.problem = CodedText(
+            _("the field '{name}' is twice in one object. Leave one of them out.").format(
+                name=name[:LONGEST_ID]
+            ),
+            "repeated_field",
+        )
         super().__init__(self.problem)
 
 
 def _distinct_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        counts = Counter(name for name, _value in pairs)
-        raise _RepeatedField(counts.most_common(1)[0][0])
+        raise _RepeatedField(Counter(name for name, _value in pairs).most_common(1)[0][0])
     return fields
 
 

@@ -83,8 +83,7 @@ def read_judgments(
     if repeats != "refuse":
         _settle_repeats(cells, repeats, reading.report)
     for column, what in (("item", "items"), ("annotator", "annotators"), ("candidate", "systems")):
-        names = cells.names(column)
-        note_look_alikes(reading.report, names, what=what, code=f"look_alike_{what}")
+        note_look_alikes(reading.report, cells.names(column), what=what, code=f"look_alike_{what}")
     spans = {name: _Span(low, high, categories) for name, low, high, categories in cells.spans()}
     _refuse(cells, spans, path)
     codes = {name: span.codes() for name, span in spans.items()} if is_nominal else {}
@@ -284,8 +283,7 @@ class StagedCells:
         for setting in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16000", "temp_store=1"):
             self._database.execute(f"PRAGMA {setting}")
         self._database.execute(TABLE)
-        rows = map(_record, cells)
-        insert_many(self._database, "INSERT INTO cell", rows, n_columns=10, mark="?")
+        insert_many(self._database, "INSERT INTO cell", map(_record, cells), n_columns=10, mark="?")
         self._database.execute(f"CREATE INDEX judged ON cell ({KEY}, line)")
         self.number_items()
 

@@ -112,8 +112,12 @@ def _binary(table: Table, column: str, words: Words, positive: str) -> Floats:
     others = [word for word in words.words if word != positive]
     if len(others) > 1:
         listed = ", ".join(f"'{word}'" for word in others[:MOST_VALUES])
-        problem = f"a binary scale has one other value than '{positive}'; there are {listed}."
-        raise ImportRefused(table.cells.path, problem, field=column, code="not_binary")
+        raise ImportRefused(
+            table.cells.path,
+            f"a binary scale has one other value than '{positive}'; there are {listed}.",
+            field=column,
+            code="not_binary",
+        )
     return np.asarray(words.mask(lambda word: word == positive), dtype=np.float64)
 
 
@@ -132,8 +136,7 @@ def settle_outputs(
     if repeats != "refuse":
         settled, kept = settle_repeats(table, keys, [human, *scores.values()], repeats)
         return settled[0], dict(zip(scores, settled[1:], strict=True)), kept
-    codes = combined_codes(keys)
-    _keys, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    _keys, first, inverse = np.unique(combined_codes(keys), return_index=True, return_inverse=True)
     for column, values in scores.items():
         known = values[first][inverse]
         differs = (values != known) & ~(np.isnan(values) & np.isnan(known))
@@ -177,8 +180,7 @@ def settle_repeats(
     kept = np.sort(first)
     settle = _means if repeats == "mean" else _modes
     settled = [settle(values, inverse, len(first))[inverse[kept]] for values in columns]
-    n = int(again.sum())
-    table.report.note(repeats_note(n, repeats))
+    table.report.note(repeats_note(int(again.sum()), repeats))
     table.cells = table.cells.keep(~again)
     return settled, kept
 

@@ -167,11 +167,15 @@ def mapping_faults(mapping: ColumnMapping, *, has_pictures: bool = False) -> lis
 def mapping_warnings(mapping: ColumnMapping) -> list[CodedText]:
     if mapping.columns(Use.ITEM):
         return []
-    text = _(
-        "No column names the items, so each gets a code (a hash) as its name in exports and qrels. "
-        "If a column has their names, choose it as “Item”"
-    )
-    return [CodedText(text, "no_item_column")]
+    return [
+        CodedText(
+            _(
+                "No column names the items, so each gets a code (a hash) as its name in exports "
+                "and qrels. If a column has their names, choose it as “Item”"
+            ),
+            "no_item_column",
+        )
+    ]
 
 
 def _wide_faults(
@@ -179,15 +183,25 @@ def _wide_faults(
 ) -> Iterable[CodedText]:
     systems = [mapping.system_of(column) for column in responses]
     if twice := sorted({name for name in systems if systems.count(name) > 1}):
-        text = _("Two columns of responses have the same system: {names}.")
-        yield CodedText(text.format(names=", ".join(twice)), "repeated_system")
+        yield CodedText(
+            _("Two columns of responses have the same system: {names}.").format(
+                names=", ".join(twice)
+            ),
+            "repeated_system",
+        )
     for name in systems:
         if len(name) > LONGEST_SYSTEM:
-            text = _("A system's name has {n} characters at most: {name}…")
-            yield CodedText(text.format(n=LONGEST_SYSTEM, name=name[:40]), "system_too_long")
+            yield CodedText(
+                _("A system's name has {n} characters at most: {name}…").format(
+                    n=LONGEST_SYSTEM, name=name[:40]
+                ),
+                "system_too_long",
+            )
     if of_pictures:
-        text = _("Say which column is the system or the candidate that a picture is of.")
-        yield CodedText(text, "no_system_of_picture")
+        yield CodedText(
+            _("Say which column is the system or the candidate that a picture is of."),
+            "no_system_of_picture",
+        )
 
 
 def guess_mapping(
@@ -214,8 +228,7 @@ def guess_mapping(
     if guessed.is_wide:
         guessed = _with_columns_of_systems(guessed, columns)
     if not guessed.columns(Use.ITEM):
-        found = _item_of_codes(guessed, columns, n_rows, n_distinct or {}, codes)
-        uses = {**guessed.uses, **found}
+        uses = {**guessed.uses, **_item_of_codes(guessed, columns, n_rows, n_distinct or {}, codes)}
         guessed = ColumnMapping({name: uses[name] for name in columns if name in uses})
     return _without_key_of_rows(guessed, n_rows, n_distinct or {})
 
@@ -226,11 +239,16 @@ def guess_reasons(guessed: ColumnMapping, codes: Collection[str] = ()) -> dict[s
 
 def _guess_reason(name: str, use: Use, guessed: ColumnMapping, codes: Collection[str]) -> CodedText:
     if plain_name(name) in NAMES[use]:
-        text = _("Columns with such a name usually are “{use}”.").format(use=use.label)
-        return CodedText(text, "usual_name")
+        return CodedText(
+            _("Columns with such a name usually are “{use}”.").format(use=use.label), "usual_name"
+        )
     if use is Use.RESPONSE and RESPONSES.match(name.removeprefix("Input.")):
-        text = _("Its name contains that of the system {system}.")
-        return CodedText(text.format(system=guessed.system_of(name)), "named_after_system")
+        return CodedText(
+            _("Its name contains that of the system {system}.").format(
+                system=guessed.system_of(name)
+            ),
+            "named_after_system",
+        )
     if use is Use.RESPONSE:
         return CodedText(_("A column of answers rates it."), "rated_by_column")
     if use is Use.ITEM and name in codes:

@@ -78,13 +78,12 @@ def read_mturk_batch(
                 code="differs",
             )
         _keep(_submission(row, layout, draft.key), submissions, report)
-    questions = tuple(
-        QuestionDraft(name=name, wording=f"{name} of the response") for name in layout.questions
-    )
     return StudyDraft(
         kind="rating",
         items=tuple(items.values()),
-        questions=questions,
+        questions=tuple(
+            QuestionDraft(name=name, wording=f"{name} of the response") for name in layout.questions
+        ),
         submissions=tuple(submissions.values()),
         report=report,
     )
@@ -215,8 +214,12 @@ def _keep(
         return
     dropped, retained = (other, draft) if other.status == "rejected" else (draft, other)
     submissions[key] = retained
-    place = _("line {n} of item {item}, for line {kept}")
-    report.leave_out(REPEATED, place.format(n=dropped.line, item=draft.item, kept=retained.line))
+    report.leave_out(
+        REPEATED,
+        _("line {n} of item {item}, for line {kept}").format(
+            n=dropped.line, item=draft.item, kept=retained.line
+        ),
+    )
 
 
 def time_of(row: Row, field: str) -> datetime | None:

@@ -27,10 +27,16 @@ def flat_records(cells: CodedTable, columns: Sequence[str], reading: Reading) ->
         return cells
     flat = nested_to_rows(cells, columns)
     _note_empty_lists(cells, flat, reading)
-    text = _("{rows} rows were made of {n} records, whose columns are {paths}.").format(
-        rows=f"{len(flat):,}", n=f"{len(cells):,}", paths=listed_columns(list(flat.inside.values()))
+    reading.report.note(
+        CodedText(
+            _("{rows} rows were made of {n} records, whose columns are {paths}.").format(
+                rows=f"{len(flat):,}",
+                n=f"{len(cells):,}",
+                paths=listed_columns(list(flat.inside.values())),
+            ),
+            "nested_records",
+        )
     )
-    reading.report.note(CodedText(text, "nested_records"))
     return flat
 
 
@@ -57,8 +63,7 @@ def _has_nested(cells: CodedTable) -> bool:
 
 
 def listed_columns(names: Sequence[str]) -> str:
-    more = ", …" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
 
 
 def nested_to_rows(cells: CodedTable, columns: Sequence[str]) -> CodedTable:

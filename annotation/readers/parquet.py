@@ -59,18 +59,25 @@ def _refusing_damage(path: Path) -> Iterator[None]:
     except (ArrowException, OSError, ValueError, OverflowError) as error:
         if isinstance(error, ImportRefused):
             raise
-        problem = _("it is not a Parquet file that can be read: {error}.")
         raise ImportRefused(
-            path, problem.format(error=reason_of(error)[:200]), code="not_parquet"
+            path,
+            _("it is not a Parquet file that can be read: {error}.").format(
+                error=reason_of(error)[:200]
+            ),
+            code="not_parquet",
         ) from None
 
 
 def _require_usable(path: Path, names: list[str], metadata: FileMetaData, most_bytes: int) -> None:
     repeated = sorted(name for name, n in Counter(names).items() if n > 1)
     if repeated:
-        text = _("columns appear twice: {names}. Give each a name of its own.")
-        text = text.format(names=listed_names(repeated))
-        raise ImportRefused(path, text, code="repeated_columns")
+        raise ImportRefused(
+            path,
+            _("columns appear twice: {names}. Give each a name of its own.").format(
+                names=listed_names(repeated)
+            ),
+            code="repeated_columns",
+        )
     groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
     # A cell and what separates it from the next have at least one byte as text.
     n_cells = metadata.num_rows * metadata.num_columns
@@ -79,8 +86,9 @@ def _require_usable(path: Path, names: list[str], metadata: FileMetaData, most_b
 
 
 def _too_large(path: Path, most_bytes: int) -> ImportRefused:
-    text = f"unpacked it has more than {most_bytes // 1024**2:,} MiB."
-    return ImportRefused(path, text, code="unpacked_too_large")
+    return ImportRefused(
+        path, f"unpacked it has more than {most_bytes // 1024**2:,} MiB.", code="unpacked_too_large"
+    )
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -84,8 +84,11 @@ def read_picture(entry: Row, field: str, source: PictureSource) -> PictureDraft 
     if not name:
         return None
     if name.lower().startswith(("http://", "https://")):
-        problem = "a picture at a web address is not fetched. Put it into a zip with the table."
-        raise entry.refuse(problem, field, code="web_address")
+        raise entry.refuse(
+            "a picture at a web address is not fetched. Put it into a zip with the table.",
+            field,
+            code="web_address",
+        )
     try:
         size = source.size(name)
         if size is None:
@@ -104,8 +107,11 @@ def read_picture(entry: Row, field: str, source: PictureSource) -> PictureDraft 
             f"{name} is not a PNG, JPEG, GIF, WebP or SVG picture.", field, code="not_picture"
         )
     if (n := n_pixels(content)) > MOST_PIXELS:
-        problem = f"{name} has {n / 1e6:,.0f} million pixels; {MOST_PIXELS // 10**6} million fit."
-        raise entry.refuse(problem, field, code="too_many_pixels")
+        raise entry.refuse(
+            f"{name} has {n / 1e6:,.0f} million pixels; {MOST_PIXELS // 10**6} million fit.",
+            field,
+            code="too_many_pixels",
+        )
     return PictureDraft(media_type=media_type, content=content)
 
 

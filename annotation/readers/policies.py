@@ -137,12 +137,15 @@ def merged_categories(words: Sequence[str], counts: Sequence[int]) -> dict[str, 
 def merged_note(merged: Mapping[str, str], counts: Mapping[str, int]) -> CodedText:
     n = sum(counts[word] for word in merged)
     pairs = ", ".join(f"'{one}' as '{other}'" for one, other in list(merged.items())[:MOST_PAIRS])
-    text = ngettext(
-        "%(n)s label counts as another category: %(pairs)s.",
-        "%(n)s labels count as another category: %(pairs)s.",
-        n,
+    return CodedText(
+        ngettext(
+            "%(n)s label counts as another category: %(pairs)s.",
+            "%(n)s labels count as another category: %(pairs)s.",
+            n,
+        )
+        % {"n": f"{n:,}", "pairs": pairs},
+        "merged_categories",
     )
-    return CodedText(text % {"n": f"{n:,}", "pairs": pairs}, "merged_categories")
 
 
 def repeats_note(n: int, repeats: Repeats) -> CodedText:

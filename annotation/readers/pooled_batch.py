@@ -48,8 +48,11 @@ def read_pooled_batch(path: Path) -> StudyDraft:
         draft = _submission(hit, ticked)
         other = submissions.setdefault((hit.target, draft.identity or draft.annotator), draft)
         if other is not draft:
-            problem = f"this worker's answer for this target is on line {other.line} already."
-            raise hit.row.refuse(problem, TARGET, code="repeated_target")
+            raise hit.row.refuse(
+                f"this worker's answer for this target is on line {other.line} already.",
+                TARGET,
+                code="repeated_target",
+            )
     if not items:
         raise ImportRefused(path, "none of its rows holds judgments.", code="no_judgments")
     return StudyDraft(
@@ -91,8 +94,11 @@ def _require_same_target(hit: PooledHit, item: ItemDraft, pictures: list[str]) -
             f"this target is on line {item.line} already.", TARGET, code="repeated_target"
         )
     if {candidate.key for candidate in item.candidates} != set(pictures):
-        problem = f"this target is on line {item.line} already, with another pool."
-        raise hit.row.refuse(problem, TARGET, code="other_pool")
+        raise hit.row.refuse(
+            f"this target is on line {item.line} already, with another pool.",
+            TARGET,
+            code="other_pool",
+        )
 
 
 def _submission(hit: PooledHit, ticked: dict[str, bool]) -> SubmissionDraft:
@@ -120,8 +126,11 @@ def _submission(hit: PooledHit, ticked: dict[str, bool]) -> SubmissionDraft:
 def _status(hit: PooledHit) -> str:
     status = hit.row.text("AssignmentStatus").strip()
     if status and status not in STATUSES:
-        problem = f"'{status[:40]}' is not one of {', '.join(STATUSES)}."
-        raise hit.row.refuse(problem, "AssignmentStatus", code="unknown_status")
+        raise hit.row.refuse(
+            f"'{status[:40]}' is not one of {', '.join(STATUSES)}.",
+            "AssignmentStatus",
+            code="unknown_status",
+        )
     return STATUSES.get(status, "approved")
 
 
@@ -195,8 +204,12 @@ def _slots(path: Path, row: Row) -> list[_Slot]:
         else:
             slots.append(_Slot(f"Input.{name}", tick))
     if missing or not names:
-        problem = f"columns are missing: {', '.join(missing) or 'Input.top1 and top1'}."
-        raise ImportRefused(path, problem, line=1, code="missing_columns")
+        raise ImportRefused(
+            path,
+            f"columns are missing: {', '.join(missing) or 'Input.top1 and top1'}.",
+            line=1,
+            code="missing_columns",
+        )
     return slots
 
 

@@ -148,6 +148,8 @@ def faults_as_text(faults: Faults) -> str:
         value = f" ({json.dumps(fault.value, ensure_ascii=False)})" if fault.value else ""
         lines.append(f"  {', '.join(where)}{value}: {fault.problem}".replace("  : ", "  "))
     if faults.n_more:
-        text = ngettext("  and %(n)s more.", "  and %(n)s more.", faults.n_more)
-        lines.append(text % {"n": f"{faults.n_more:,}"})
+        lines.append(
+            ngettext("  and %(n)s more.", "  and %(n)s more.", faults.n_more)
+            % {"n": f"{faults.n_more:,}"}
+        )
     return "\n".join(lines)

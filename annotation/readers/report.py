@@ -111,8 +111,10 @@ class ReadingReport:
 
     def sentences(self) -> list[str]:
         read = ngettext("Read %(n)s row.", "Read %(n)s rows.", self.n_rows)
-        used = _("Used {n}.").format(n=f"{self.n_used:,}")
-        sentences = [read % {"n": f"{self.n_rows:,}"} + " " + used, *self.omissions()]
+        sentences = [
+            read % {"n": f"{self.n_rows:,}"} + " " + _("Used {n}.").format(n=f"{self.n_used:,}"),
+            *self.omissions(),
+        ]
         if n := self.missing.total():
             text = ngettext("%(n)s label is missing", "%(n)s labels are missing", n)
             words = _listed([f"'{word}'" if word else _("empty") for word in self.missing])
@@ -126,11 +128,17 @@ class ReadingReport:
     def omissions(self) -> list[str]:
         sentences = []
         for group in self.left_out.values():
-            text = ngettext("Left out %(n)s row: ", "Left out %(n)s rows: ", group.n)
-            sentences.append(text % {"n": f"{group.n:,}"} + _reason(group))
+            sentences.append(
+                ngettext("Left out %(n)s row: ", "Left out %(n)s rows: ", group.n)
+                % {"n": f"{group.n:,}"}
+                + _reason(group)
+            )
         for group in self.parts.values():
-            text = ngettext("Left out %(n)s value: ", "Left out %(n)s values: ", group.n)
-            sentences.append(text % {"n": f"{group.n:,}"} + _reason(group))
+            sentences.append(
+                ngettext("Left out %(n)s value: ", "Left out %(n)s values: ", group.n)
+                % {"n": f"{group.n:,}"}
+                + _reason(group)
+            )
         return sentences
 
 
@@ -164,8 +172,9 @@ class FileReadings:
         if not is_short:
             n_rows = sum(each.report.n_rows for each in self.files)
             n_used = sum(each.report.n_used for each in self.files)
-            text = _("Read {n} rows of {files} files. Used {used}.")
-            yield text.format(n=f"{n_rows:,}", files=f"{len(self.files):,}", used=f"{n_used:,}")
+            yield _("Read {n} rows of {files} files. Used {used}.").format(
+                n=f"{n_rows:,}", files=f"{len(self.files):,}", used=f"{n_used:,}"
+            )
         for each in self.files:
             sentences = each.report.sentences()
             if is_short or len(sentences) > 1:
@@ -260,8 +269,7 @@ class Faults:
                 "%(n)s more rows have this fault: %(places)s",
                 group.n - 1,
             )
-            more = ", …" if group.n > len(group.places) else "."
-            places = ", ".join(group.places[1:]) + more
+            places = ", ".join(group.places[1:]) + (", …" if group.n > len(group.places) else ".")
             parts.append(text % {"n": f"{group.n - 1:,}", "places": places})
         if self.n > group.n:
             text = ngettext(

@@ -59,8 +59,11 @@ class TableSource:
     def with_decimal_point(self, text: str) -> str:
         if not self.is_decimal_comma(text):
             return text
-        note = "Numbers with a decimal comma are read as decimals: 1,5 as 1.5."
-        self.report.note(CodedText(note, "decimal_comma"))
+        self.report.note(
+            CodedText(
+                "Numbers with a decimal comma are read as decimals: 1,5 as 1.5.", "decimal_comma"
+            )
+        )
         return text.replace(",", ".")
 
 

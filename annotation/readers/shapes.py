@@ -218,10 +218,14 @@ def _from_columns(
     resolved = _with_role(rest, role, (name,), value=value)
     _require_long(resolved, has_systems=shape == "systems")
     cells = columns_to_rows(cells.only((*rest.named, *spread)), spread, name=name, value=value)
-    text = _("Each of {n} columns is one {role}: {columns}.").format(
-        n=f"{len(spread):,}", role=role, columns=listed_columns(spread)
+    reading.report.note(
+        CodedText(
+            _("Each of {n} columns is one {role}: {columns}.").format(
+                n=f"{len(spread):,}", role=role, columns=listed_columns(spread)
+            ),
+            f"columns_are_{shape}",
+        )
     )
-    reading.report.note(CodedText(text, f"columns_are_{shape}"))
     return cells.only(resolved.named), resolved
 
 

@@ -101,10 +101,9 @@ def _filled_records(
 ) -> Iterator[NumberedRecord]:
     for line, cells in records:
         if line > MOST_ROWS:
-            problem = _("it has rows after row {n}, the last that Excel has.")
             raise ImportRefused(
                 name,
-                problem.format(n=f"{MOST_ROWS:,}"),
+                _("it has rows after row {n}, the last that Excel has.").format(n=f"{MOST_ROWS:,}"),
                 line=line,
                 sheet=sheet,
                 code="too_many_rows",
@@ -122,11 +121,12 @@ def _sheet_row(
     source.report.n_rows += 1
     cells, n = record.cells, len(header.names)
     if len(cells) > n:
-        problem = _("there is a cell in column {n}, which has no name in the header.")
         on_fault(
             ImportRefused(
                 name,
-                problem.format(n=len(cells)),
+                _("there is a cell in column {n}, which has no name in the header.").format(
+                    n=len(cells)
+                ),
                 line=record.line,
                 sheet=source.sheet,
                 code="unnamed_column",
@@ -137,8 +137,13 @@ def _sheet_row(
     row = Row(name, record.line, dict(zip(header.names, cells, strict=True)), "", False, "", source)
     for column, value in row.fields.items():
         if value[:1] in {"#", "E"} and CELL_ERRORS.fullmatch(value):
-            problem = _("the cell has the error {error}. Correct the formula.").format(error=value)
-            on_fault(row.refuse(problem, column, code="cell_error"))
+            on_fault(
+                row.refuse(
+                    _("the cell has the error {error}. Correct the formula.").format(error=value),
+                    column,
+                    code="cell_error",
+                )
+            )
             return None
     return row
 
@@ -324,8 +329,11 @@ class _Measure:
                 self.row_bytes += self.parser.CurrentByteIndex - self.row_start
 
     def _too_large(self) -> ImportRefused:
-        problem = _("a row, or the part outside rows, is too large to read. Save it as CSV.")
-        return ImportRefused(self.path, problem, code="row_too_large")
+        return ImportRefused(
+            self.path,
+            _("a row, or the part outside rows, is too large to read. Save it as CSV."),
+            code="row_too_large",
+        )
 
 
 def require_bearable_xml(path: Path, archive: zipfile.ZipFile, *, texts: Collection[str]) -> None:

@@ -254,8 +254,12 @@ def _note_guesses(name: Path, form: FileFormat, chosen: FileFormat, report: Read
     expected = {",", chosen.delimiter, "\t" if kind_of(name) in TAB_ENDINGS else ","}
     if form.kind == CSV and form.delimiter not in expected:
         text = _("Columns are separated by {delimiter}.")
-        delimiter = DELIMITER_NAMES.get(form.delimiter, form.delimiter)
-        report.note(CodedText(text.format(delimiter=delimiter), "delimiter_guessed"))
+        report.note(
+            CodedText(
+                text.format(delimiter=DELIMITER_NAMES.get(form.delimiter, form.delimiter)),
+                "delimiter_guessed",
+            )
+        )
     if len(form.sheets) > 1:
         text = _("Sheet '{sheet}' is read, the first of {n}.")
         if chosen.sheet:

@@ -129,8 +129,14 @@ def refuse_encoding(
     if not encoding.startswith("utf-16"):
         with path.open("rb") as content:
             line = undecodable_line(content, encoding)
-    problem = _("this is not {encoding} text; read it in another encoding, or save it as UTF-8.")
-    return ImportRefused(name, problem.format(encoding=encoding), line=line, code="wrong_encoding")
+    return ImportRefused(
+        name,
+        _("this is not {encoding} text; read it in another encoding, or save it as UTF-8.").format(
+            encoding=encoding
+        ),
+        line=line,
+        code="wrong_encoding",
+    )
 
 
 def copy_as_utf8(path: Path, name: Path, encoding: str, folder: Path) -> Path:
@@ -147,10 +153,13 @@ def copy_as_utf8(path: Path, name: Path, encoding: str, folder: Path) -> Path:
     except UnicodeError as error:
         if isinstance(error, UnicodeDecodeError):
             raise refuse_encoding(path, name, encoding, n_lines + 1) from None
-        problem = _("it cannot be read as {encoding}: {error}.").format(
-            encoding=encoding, error=reason_of(error)
-        )
-        raise ImportRefused(name, problem, code="wrong_encoding") from None
+        raise ImportRefused(
+            name,
+            _("it cannot be read as {encoding}: {error}.").format(
+                encoding=encoding, error=reason_of(error)
+            ),
+            code="wrong_encoding",
+        ) from None
     return copy
 
 
@@ -243,8 +252,13 @@ class BoundedLines:
             raise StopIteration
         if len(text) > self._left:
             self.is_refused = True
-            problem = _("it has more than {n} million characters up to the next row.")
-            problem = problem.format(n=LONGEST_RECORD // 1_000_000)
-            raise ImportRefused(self._path, problem, line=self._line, code="too_long")
+            raise ImportRefused(
+                self._path,
+                _("it has more than {n} million characters up to the next row.").format(
+                    n=LONGEST_RECORD // 1_000_000
+                ),
+                line=self._line,
+                code="too_long",
+            )
         self._left -= len(text)
         return text

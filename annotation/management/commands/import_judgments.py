@@ -33,8 +33,9 @@ class Command(ImportCommand):
     def read(self, path: Path, **options: Any) -> StudyDraft:
         scale = options["scale"]
         if scale and not -MOST <= scale[0] < scale[1] <= MOST:
-            problem = f"--scale: LOW must be below HIGH, and both within {MOST:g} of zero."
-            raise CommandError(problem, returncode=2)
+            raise CommandError(
+                f"--scale: LOW must be below HIGH, and both within {MOST:g} of zero.", returncode=2
+            )
         return read_judgments(
             path,
             level=options["level"],

@@ -40,8 +40,9 @@ class Command(ImportCommand):
         if twice := [name for name in names if names.count(name) > 1]:
             raise CommandError(f"--question names '{twice[0]}' twice.", returncode=2)
         if questions and options["protocol"]:
-            problem = "--question and --protocol both say what is asked; give one of them."
-            raise CommandError(problem, returncode=2)
+            raise CommandError(
+                "--question and --protocol both say what is asked; give one of them.", returncode=2
+            )
         default = () if options["protocol"] else (APPROPRIATENESS,)
         return read_responses(path, questions or default)
 
@@ -51,6 +52,7 @@ def _question(text: str) -> QuestionDraft:
     if not (name.strip() and equals and wording.strip()):
         raise CommandError(f"--question '{text}' is not of the form NAME=WORDING.", returncode=2)
     if len(name.strip()) > LONGEST_NAME:
-        problem = f"--question '{text[:40]}': a name has {LONGEST_NAME} characters at most."
-        raise CommandError(problem, returncode=2)
+        raise CommandError(
+            f"--question '{text[:40]}': a name has {LONGEST_NAME} characters at most.", returncode=2
+        )
     return QuestionDraft(name=name.strip(), wording=wording.strip())

@@ -135,8 +135,7 @@ def _submitted(export: Export, answer: Row, question: str) -> Iterator[Row]:
     if (answer.fields.get("status") or SUBMITTED) != SUBMITTED:
         export.leave_out(DRAFTS, answer)
     else:
-        fields = {**answer.fields, "question": question}
-        yield answer.child(fields, answer.inside)
+        yield answer.child({**answer.fields, "question": question}, answer.inside)
 
 
 def _api_answers(export: Export, row: Row) -> Iterator[Row]:
@@ -165,8 +164,11 @@ def _flat_answers(export: Export, row: Row) -> Iterator[Row]:
             users = inner_list(row, f"{question}{USERS}")
             statuses = row.fields.get(f"{question}{STATUS}") or [None] * len(values)
             if not isinstance(statuses, list) or not len(values) == len(users) == len(statuses):
-                problem = "expected one user and one status per value."
-                raise row.refuse(problem, f"{question}{USERS}", code="other_length")
+                raise row.refuse(
+                    "expected one user and one status per value.",
+                    f"{question}{USERS}",
+                    code="other_length",
+                )
             for index, (value, user, status) in enumerate(
                 zip(values, users, statuses, strict=True)
             ):
@@ -183,8 +185,7 @@ def _feedback_answers(export: Export, row: Row) -> Iterator[Row]:
             continue
         for index, value in enumerate(inner_list(row, question)):
             with export.faults.noting():
-                answer = inner(row, value, f"{question}[{index}]")
-                yield from _submitted(export, answer, question)
+                yield from _submitted(export, inner(row, value, f"{question}[{index}]"), question)
 
 
 def _one_answer(export: Export, row: Row) -> Iterator[Row]:
@@ -197,8 +198,7 @@ def _one_answer(export: Export, row: Row) -> Iterator[Row]:
         "user_id": row.fields["annotation_agent"],
         "status": "discarded" if status == "Discarded" else SUBMITTED,
     }
-    answer = row.child(fields, row.called("annotation"))
-    yield from _submitted(export, answer, "annotation")
+    yield from _submitted(export, row.child(fields, row.called("annotation")), "annotation")
 
 
 def _add(export: Export, entry: Entry, answer: Row, displayed: Mapping[str, Any]) -> None:
@@ -268,8 +268,12 @@ def _read_rankings(export: Export, entries: list[Entry]) -> None:
         is_complete = all(set(each) == options and len(each) == len(options) for each in lists)
         if len(options) < 2 or not is_complete or len(set(lists)) == 1:
             continue
-        text = f"'{question}' is read as a ranking: each answer has the same options in an order."
-        export.report.note(CodedText(text, "ranking"))
+        export.report.note(
+            CodedText(
+                f"'{question}' is read as a ranking: each answer has the same options in an order.",
+                "ranking",
+            )
+        )
         for entry in entries:
             for answer in [one for one in entry.answers if one.question == question]:
                 entry.answers.remove(answer)

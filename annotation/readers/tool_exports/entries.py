@@ -231,8 +231,9 @@ def item_key(row: Row, names: Iterable[str]) -> str:
     names = tuple(names)
     key = "-".join(row.required(name) for name in names)
     if len(key) > 200:
-        problem = f"the item's name has {len(key)} characters, where 200 fit."
-        raise row.refuse(problem, names[-1], code="too_long")
+        raise row.refuse(
+            f"the item's name has {len(key)} characters, where 200 fit.", names[-1], code="too_long"
+        )
     return key
 
 

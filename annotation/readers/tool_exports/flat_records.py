@@ -107,8 +107,9 @@ def read_alt_test(export: Export) -> list[Entry]:
 def _label(export: Export, row: Row) -> Iterator[Entry]:
     label = row.fields.get(LABEL)
     if "annotator" not in row.fields or "item" not in row.fields:
-        problem = "expected an object with the labels of each annotator by item."
-        raise row.refuse(problem, code="not_export")
+        raise row.refuse(
+            "expected an object with the labels of each annotator by item.", code="not_export"
+        )
     entry = Entry(
         row=row,
         item=item_key(row, ("item",)),
@@ -265,8 +266,7 @@ def _entries(export: Export, layout: FeedbackLayout, scored: set[str], row: Row)
 
 def _text(row: Row, names: tuple[str, ...], *, longest: int = 200) -> str:
     name, value = _found(row, names)
-    flat = row.child({name: value}, row.inside)
-    return flat.required(name, longest=longest)
+    return row.child({name: value}, row.inside).required(name, longest=longest)
 
 
 def _item(export: Export, layout: FeedbackLayout, row: Row) -> str:

@@ -191,8 +191,11 @@ def _question(row: Row, name: str, matcher: re.Pattern[str] | None) -> tuple[str
         )
     question, system = (match["question"], match["system"]) if match else (name, "")
     if len(question) > LONGEST_QUESTION or len(system) > 100:
-        problem = "a question's name has 64 characters at most, and a system's 100."
-        raise row.refuse(problem, f"{ANSWER}{name}", code="too_long")
+        raise row.refuse(
+            "a question's name has 64 characters at most, and a system's 100.",
+            f"{ANSWER}{name}",
+            code="too_long",
+        )
     return question, system
 
 

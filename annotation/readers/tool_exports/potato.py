@@ -103,11 +103,9 @@ def _annotated(export: Export, row: Row, annotator: str) -> Iterator[Annotated]:
         if not annotator:
             export.report.note(UNNAMED)
         _count_spans(export, row, fields.get(OUTPUT_SPANS))
-        labels = _by_schema(inner(row, fields[OUTPUT], OUTPUT))
-        yield row, "id", annotator or "annotator", labels
+        yield row, "id", annotator or "annotator", _by_schema(inner(row, fields[OUTPUT], OUTPUT))
     elif "instance_id" in fields and (user := next((n for n in USERS if n in fields), "")):
-        labels = _exported(export, row)
-        yield row, "instance_id", row.required(user, longest=254), labels
+        yield row, "instance_id", row.required(user, longest=254), _exported(export, row)
     else:
         raise row.refuse(NOT_THE_EXPORT, code="not_export")
 
@@ -132,8 +130,7 @@ def _state(export: Export, row: Row) -> Iterator[Annotated]:
             labels: Labels = {}
             for n, pair in enumerate(pairs):
                 label, value = _pair(part, pair, n)
-                schema = label.required("schema")
-                labels.setdefault(schema, {})[label.text("name")] = value
+                labels.setdefault(label.required("schema"), {})[label.text("name")] = value
             yield part, "id", user, labels
 
 
@@ -283,8 +280,7 @@ def _number(label: str) -> str | None:
 def _add_value(
     export: Export, entry: Entry, row: Row, question: str, label: str, value: Any, field: str
 ) -> None:
-    holder = row.child({label: value}, field)
-    text = holder.optional(label, longest=20_000)
+    text = row.child({label: value}, field).optional(label, longest=20_000)
     if len(question) > LONGEST_QUESTION:
         raise row.refuse(
             f"a question's name has {LONGEST_QUESTION} characters at most.", field, code="too_long"

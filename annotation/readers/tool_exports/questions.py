@@ -171,8 +171,9 @@ def _settle_categories(export: Export, answers: Answers) -> None:
     counts = Counter(label for _, answer in answers for label in labels_of(answer))
     export.report.policies["categories"] = export.policies.categories
     if export.policies.categories == "as-written":
-        code = "look_alike_categories"
-        note_look_alikes(export.report, list(counts), what="categories", code=code)
+        note_look_alikes(
+            export.report, list(counts), what="categories", code="look_alike_categories"
+        )
     elif merged := merged_categories(list(counts), list(counts.values())):
         for _, answer in answers:
             labels = list(dict.fromkeys(merged.get(each, each) for each in labels_of(answer)))
@@ -222,13 +223,19 @@ def _column(
     kind = answers[0][1].kind
     for entry, answer in answers:
         if answer.kind != kind:
-            problem = f"question '{name}' is answered by {answer.kind} here, by {kind} before."
-            raise entry.refuse(answer, problem, code="other_kind")
+            raise entry.refuse(
+                answer,
+                f"question '{name}' is answered by {answer.kind} here, by {kind} before.",
+                code="other_kind",
+            )
     level = settings.level(name)
     if kind == "categories":
         if level not in ("", "nominal"):
-            problem = f"question '{name}' is answered by categories, which are nominal."
-            raise answers[0][0].refuse(answers[0][1], problem, code="nominal")
+            raise answers[0][0].refuse(
+                answers[0][1],
+                f"question '{name}' is answered by categories, which are nominal.",
+                code="nominal",
+            )
         return _categories(name, answers, settings)
     if level == "nominal" or (kind == "plain" and not level and not _all_numbers(answers)):
         return _labels(name, answers, settings)
@@ -263,17 +270,22 @@ def _numbers(name: str, answers: Answers, settings: QuestionSettings, faults: Fa
 def _value(entry: Entry, answer: Answer, level: str, scale: tuple[float, float] | None) -> float:
     number = number_of_text(answer.value)
     if number is None:
-        problem = (
+        raise entry.refuse(
+            answer,
             f"'{str(answer.value)[:40]}' is not a number. If '{answer.question}' has categories, "
-            f"say --level {answer.question}=nominal; if words, --written {answer.question}."
+            f"say --level {answer.question}=nominal; if words, --written {answer.question}.",
+            code="not_number",
         )
-        raise entry.refuse(answer, problem, code="not_number")
     if level == "ratio" and number < 0:
-        problem = f"{number:g} is below zero, where a ratio scale begins."
-        raise entry.refuse(answer, problem, code="below_zero")
+        raise entry.refuse(
+            answer, f"{number:g} is below zero, where a ratio scale begins.", code="below_zero"
+        )
     if scale and not scale[0] <= number <= scale[1]:
-        problem = f"{number:g} is outside the scale, {scale[0]:g} to {scale[1]:g}."
-        raise entry.refuse(answer, problem, code="off_scale")
+        raise entry.refuse(
+            answer,
+            f"{number:g} is outside the scale, {scale[0]:g} to {scale[1]:g}.",
+            code="off_scale",
+        )
     return number
 
 
@@ -290,11 +302,12 @@ def _labels(name: str, answers: Answers, settings: QuestionSettings) -> Column:
     labels = sorted({label for _, answer in answers for label in labels_of(answer)})
     if (n := len(labels)) > MOST_CATEGORIES:
         entry, answer = answers[0]
-        problem = (
+        raise entry.refuse(
+            answer,
             f"question '{name}' has {n:,} different answers, where {MOST_CATEGORIES} categories "
-            f"fit. If they are words, say --written {name}."
+            f"fit. If they are words, say --written {name}.",
+            code="too_many_categories",
         )
-        raise entry.refuse(answer, problem, code="too_many_categories")
     draft = QuestionDraft(
         name=name,
         wording=settings.wordings.get(name, name),
@@ -313,8 +326,7 @@ def _categories(name: str, answers: Answers, settings: QuestionSettings) -> Colu
     labels = sorted({label for _, answer in answers for label in answer.value})
     if not labels:
         return None
-    wording = settings.wordings.get(name, name)
-    return Column(drafts=tuple(_parts(name, wording, labels, answers)))
+    return Column(drafts=tuple(_parts(name, settings.wordings.get(name, name), labels, answers)))
 
 
 def _parts(name: str, wording: str, labels: list[str], answers: Answers) -> Iterator[QuestionDraft]:
@@ -322,11 +334,12 @@ def _parts(name: str, wording: str, labels: list[str], answers: Answers) -> Iter
         part = f"{name}:{label}"
         if len(part) > LONGEST_QUESTION:
             entry, answer = next((e, a) for e, a in answers if label in a.value)
-            problem = (
+            raise entry.refuse(
+                answer,
                 f"'{part[:40]}...' would name a question, by {len(part)} characters, where "
-                f"{LONGEST_QUESTION} fit. Shorten the category."
+                f"{LONGEST_QUESTION} fit. Shorten the category.",
+                code="too_long",
             )
-            raise entry.refuse(answer, problem, code="too_long")
         yield QuestionDraft(
             name=part,
             wording=f"{wording}: {label}",

@@ -127,8 +127,7 @@ def _labels(export: Export, row: Row, annotator: str) -> Iterator[tuple[str, Kin
     if name is None:
         if not REGIONS.keys() & row.fields.keys():
             there = ", ".join(row.fields)
-            problem = f"there are no labels; there are {there}."
-            raise row.refuse(problem, QUESTION, code="no_labels")
+            raise row.refuse(f"there are no labels; there are {there}.", QUESTION, code="no_labels")
         return
     who = next((name for name in USERS if name in row.fields), None)
     user = row.required(who, longest=254) if who else annotator
@@ -246,8 +245,9 @@ def _feature_structures(export: Export, document: str, annotator: str) -> Iterat
     text = ""
     for row in rows:
         if FEATURE_TYPE not in row.fields:
-            problem = "expected a CAS in JSON, with %FEATURE_STRUCTURES."
-            raise row.refuse(problem, FEATURE_TYPE, code="not_export")
+            raise row.refuse(
+                "expected a CAS in JSON, with %FEATURE_STRUCTURES.", FEATURE_TYPE, code="not_export"
+            )
         text = text or row.text("sofaString")
         if row.fields[FEATURE_TYPE] == METADATA:
             annotator = row.optional("username", longest=254) or annotator
@@ -274,8 +274,11 @@ def _add_features(export: Export, entry: Entry, row: Row, layer: str) -> None:
         if name[:1] in "%@^" or export.is_unwanted(question, row):
             continue
         if len(question) > LONGEST_QUESTION:
-            problem = f"'{question[:40]}' has more than {LONGEST_QUESTION} characters."
-            raise row.refuse(problem, name, code="too_long")
+            raise row.refuse(
+                f"'{question[:40]}' has more than {LONGEST_QUESTION} characters.",
+                name,
+                code="too_long",
+            )
         known = next((each for each in entry.answers if each.question == question), None)
         if isinstance(value, bool):
             entry.add(question, "categories", ["yes" if value else "no"], name)
@@ -323,14 +326,17 @@ class _Document:
     def add_layer(self, kind: str, name: str, *features: str) -> None:
         is_span = kind == "SP" and not any(each.startswith("ROLE_") for each in features)
         names = list(features) or [""]
-        short = name.rpartition(".")[2]
-        self.layers.append(_Layer(short, names, self.n_columns, is_span))
+        self.layers.append(_Layer(name.rpartition(".")[2], names, self.n_columns, is_span))
         self.n_columns += len(names)
 
     def read_token(self, path: Path, line: int, token: Token, cells: Sequence[str]) -> None:
         if len(cells) < self.n_columns:
-            problem = f"it has {len(cells)} fields; the layers have {self.n_columns}."
-            raise ImportRefused(path, problem, line=line, code="field_count")
+            raise ImportRefused(
+                path,
+                f"it has {len(cells)} fields; the layers have {self.n_columns}.",
+                line=line,
+                code="field_count",
+            )
         if token[1] > 0:
             self.tokens[token[0]].add(token)
         for layer in self.layers:
@@ -385,8 +391,9 @@ def _read_tsv(path: Path) -> _Document:
     except UnicodeDecodeError:
         raise ImportRefused(path, "this is not UTF-8 text.", code="wrong_encoding") from None
     if not lines or not lines[0].startswith(TSV_MARK):
-        problem = f"expected a file that begins with {TSV_MARK}."
-        raise ImportRefused(path, problem, line=1, code="not_export")
+        raise ImportRefused(
+            path, f"expected a file that begins with {TSV_MARK}.", line=1, code="not_export"
+        )
     document = _Document()
     text: list[str] = []
     for line, content in enumerate(lines, start=1):

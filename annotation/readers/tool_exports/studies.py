@@ -83,12 +83,11 @@ class ReadExport:
         self.export.faults.require_none()
         if (refused := self.refusal()) is not None:
             raise refused
-        submissions = _submissions(self.passes, self.columns, keep_names)
         return StudyDraft(
             kind="rating",
             items=self.items,
             questions=tuple(draft for column in self.columns.values() for draft in column.drafts),
-            submissions=submissions,
+            submissions=_submissions(self.passes, self.columns, keep_names),
             report=self.report,
         )
 
@@ -111,11 +110,12 @@ def read_tool_export(
     is_bare = fields == FieldNames() and not answers
     if tool == POOLS or (tool == MTURK and is_bare and is_pooled_batch(path)):
         if not (is_bare and settings == QuestionSettings()):
-            problem = (
+            raise ImportRefused(
+                path,
                 "this batch shows targets and their pools, whose columns have names of their own, "
-                "and asks one question: leave out the options that name fields and questions."
+                "and asks one question: leave out the options that name fields and questions.",
+                code="other_options",
             )
-            raise ImportRefused(path, problem, code="other_options")
         return read_pools(path, keep_names=keep_names)
     export = Export(
         path,
@@ -132,11 +132,13 @@ def read_pools(path: Path, *, keep_names: bool) -> StudyDraft:
     draft = read_pooled_batch(path)
     if not keep_names:
         return draft
-    submissions = tuple(
-        replace(each, annotator=each.annotator or each.identity, identity="")
-        for each in draft.submissions
+    return replace(
+        draft,
+        submissions=tuple(
+            replace(each, annotator=each.annotator or each.identity, identity="")
+            for each in draft.submissions
+        ),
     )
-    return replace(draft, submissions=submissions)
 
 
 def read_entries(export: Export, tool: str, answers: str = "") -> list[Entry]:
@@ -198,19 +200,19 @@ def _items(export: Export, entries: list[Entry]) -> list[ItemDraft]:
         with export.faults.noting():
             for name in SHARED:
                 if getattr(entry, name) != getattr(first, name):
-                    problem = (
+                    raise entry.row.refuse(
                         f"the {name} differs from that of the same item ({place_of(first.row)}); "
-                        "name the fields that tell items apart with --item."
+                        "name the fields that tell items apart with --item.",
+                        code="differs",
                     )
-                    raise entry.row.refuse(problem, code="differs")
             for candidate in entry.candidates:
                 if known.setdefault(candidate.key, candidate) != candidate:
-                    problem = (
+                    raise entry.row.refuse(
                         f"'{candidate.key}' of item '{entry.item}' has another text than on an "
                         "earlier line; name the fields that tell items apart with --item, or the "
-                        "system's with --system."
+                        "system's with --system.",
+                        code="differs",
                     )
-                    raise entry.row.refuse(problem, code="differs")
     return [
         ItemDraft(
             key=key,
@@ -320,12 +322,13 @@ def _settle(export: Export, repeated: Repeated, policy: Repeats) -> None:
     if policy == "refuse":
         place = place_of(first.row)
         where = "" if first is entry else f" (first in {place[:1].lower()}{place[1:]})"
-        problem = (
+        raise entry.refuse(
+            other,
             f"annotator '{entry.annotator}' answered '{answer.question}' about item "
             f"'{entry.item}' more than once{where}. Choose an answer with --repeats, or name the "
-            "fields that tell items apart with --item."
+            "fields that tell items apart with --item.",
+            code="repeated_answer",
         )
-        raise entry.refuse(other, problem, code="repeated_answer")
     if policy == "mean":
         answer.value = _mean(repeated)
     kept = _kept(repeated, policy)
@@ -333,8 +336,11 @@ def _settle(export: Export, repeated: Repeated, policy: Repeats) -> None:
         if answer is not kept:
             entry.answers = [one for one in entry.answers if one is not answer]
             text = "an annotator's further answers to one question about an item"
-            reason = CodedText(f"{text} (--repeats {policy})", f"repeats_{policy}")
-            export.leave_out(reason, entry.row, detail=answer.question)
+            export.leave_out(
+                CodedText(f"{text} (--repeats {policy})", f"repeats_{policy}"),
+                entry.row,
+                detail=answer.question,
+            )
 
 
 def _kept(repeated: Repeated, policy: Repeats) -> Answer:
@@ -354,9 +360,10 @@ def _mean(repeated: Repeated) -> float:
                 raise ValueError(answer.kind)
             values.append(float(answer.value))
         except ValueError:
-            problem = (
+            raise entry.refuse(
+                answer,
                 "--repeats mean needs numbers. For categories and words, choose first, last or "
-                "majority."
-            )
-            raise entry.refuse(answer, problem, code="mean_of_categories") from None
+                "majority.",
+                code="mean_of_categories",
+            ) from None
     return sum(values) / len(values)

@@ -241,8 +241,11 @@ def _questions(export: Export, layout: SurveyLayout, rows: Sequence[Row]) -> lis
     columns = list(rows[0].fields)
     asked = [name for name in columns if _is_question(export, layout, name)]
     if others := [name for name in columns if name not in asked]:
-        text = f"These columns are not read as questions: {_listed(others)}."
-        export.report.note(CodedText(text, "other_columns"))
+        export.report.note(
+            CodedText(
+                f"These columns are not read as questions: {_listed(others)}.", "other_columns"
+            )
+        )
     source = rows[0].source
     table = _Table(
         layout=layout,

@@ -113,8 +113,7 @@ COMMENTS = CodedText("comments are not read", "comments")
 
 
 def read_pearmut(export: Export) -> list[Entry]:
-    rows = list(export.records())
-    used = list(_last_ones(export, rows))
+    used = list(_last_ones(export, list(export.records())))
     return list(export.read_each(lambda row: _document(export, row), used))
 
 
@@ -183,8 +182,11 @@ def _scores(answer: Row) -> Iterator[tuple[str, Any, str]]:
     for name, value in sliders.fields.items():
         if value is not None:
             if not 1 <= len(name) <= LONGEST_QUESTION:
-                problem = f"a question's name has 1 to {LONGEST_QUESTION} characters."
-                raise sliders.refuse(problem, name, code="too_long")
+                raise sliders.refuse(
+                    f"a question's name has 1 to {LONGEST_QUESTION} characters.",
+                    name,
+                    code="too_long",
+                )
             yield name, sliders.number(name), f"sliders.{name}"
     if answer.fields.get(WRITTEN):
         yield WRITTEN, answer.text(WRITTEN), WRITTEN
@@ -236,8 +238,7 @@ def _response(export: Export, row: Row) -> Iterator[Entry]:
     if not export.is_unwanted(question, row):
         values = [answer.text("value").strip() for answer in answers]
         if kind in CHOICES:
-            labels = list(dict.fromkeys(filter(None, values)))
-            entry.add(question, "categories", labels, field)
+            entry.add(question, "categories", list(dict.fromkeys(filter(None, values))), field)
         elif kind in WORDS:
             units = [f"{v} {a.text('unit')}".strip() for v, a in zip(values, answers, strict=True)]
             entry.add(question, "written", "\n".join(units), field)
