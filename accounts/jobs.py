@@ -9,7 +9,7 @@ from work.exceptions import JobPostponed
 from work.execution import RunningJob
 from work.models import Job
 from work.registry import INTERACTIVE, register
-from work.request import request_job
+from work.tasks import request_job
 
 # Sending mail: in the background, so that no page waits for a mail server.
 #

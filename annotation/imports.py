@@ -30,9 +30,13 @@ from annotation.models import (
     Study,
     new_blind_keys,
 )
-from annotation.protocols.columns import write_columns
 from annotation.protocols.records import ProtocolDocument
-from annotation.protocols.versions import freezing_faults, require_no_faults, save_draft
+from annotation.protocols.versions import (
+    freezing_faults,
+    require_no_faults,
+    save_draft,
+    write_columns,
+)
 from annotation.readers.drafts import (
     ItemDraft,
     PictureDraft,

@@ -9,11 +9,10 @@ from annotation.access import record_in
 from annotation.bulk import DRAFTS_AT_ONCE, batched, insert_rows
 from annotation.exceptions import StudyUnfit
 from annotation.models import Candidate, Item, Question, Study
-from annotation.protocols.columns import write_columns
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.templates import read_protocol
-from annotation.protocols.versions import newest_version, save_draft
+from annotation.protocols.versions import newest_version, save_draft, write_columns
 from annotation.uploads import free_slug
 
 if TYPE_CHECKING:

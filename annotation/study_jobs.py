@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from annotation.models import Study
 from work.models import Job, JobQuerySet
 from work.registry import job_kind
-from work.request import request_job
+from work.tasks import request_job
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser

@@ -30,7 +30,7 @@ from annotation.readers.rows import storable
 from annotation.readers.tables import OpenTable, opened_table
 from work.execution import run_job
 from work.models import Job
-from work.request import request_job
+from work.tasks import request_job
 
 if TYPE_CHECKING:
     from typing import Protocol as TypingProtocol

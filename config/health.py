@@ -17,7 +17,7 @@ from accounts.models import Membership, User
 from annotation.models import Study
 from hits.pages.studies import studies
 from marketplace.web.worker.access import worker_of
-from work.backlog import is_late
+from work.periodic import is_late
 from work.tasks import ping
 
 READY_KEY = "ready"

@@ -33,7 +33,7 @@ from marketplace.hits.settlement import assignments_by_status, hits_by_status
 from marketplace.models import LedgerAudit
 from marketplace.money.reconciliation import totals
 from marketplace.notifications.delivery import deliveries
-from work.backlog import backlogs, is_late
+from work.periodic import backlogs, is_late
 
 # Several servers may ask at once; the site is asked no more often than this.
 KEPT_SECONDS = 30

@@ -26,7 +26,7 @@ from hits.models import Connection, Recruiter
 from work.exceptions import JobWaiting
 from work.execution import RunningJob
 from work.models import Job, JobQuerySet
-from work.request import request_job
+from work.tasks import request_job
 
 PAUSE_SECONDS = 0.5
 

@@ -21,7 +21,7 @@ from metrics.exceptions import RunBusy, RunTaken
 from metrics.models import Score, ScoringRun
 from metrics.scorers import scorer as scorers
 from metrics.scorers.scorer import Example
-from work.leases import Lease, heartbeat, lease_term, lock, new_token
+from work.execution import Lease, heartbeat, lease_term, lock, new_token
 from work.models import lapsed
 
 

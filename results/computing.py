@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from results.kinds import Chosen, Computed, Given, ResultKind
 from results.models import Result, ResultPart, pack_record
-from work.request import request_job
+from work.tasks import request_job
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser

@@ -34,7 +34,7 @@ from retrieval.source_files import opened_catalogue
 from retrieval.stored_files import files_on_disk
 from work.execution import RunningJob
 from work.models import Job
-from work.request import request_job
+from work.tasks import request_job
 
 LONGEST_SLUG = 80
 

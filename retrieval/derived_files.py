@@ -37,7 +37,7 @@ from retrieval.trec_files import RelevanceGrades
 from retrieval.trec_layouts import iteration_of
 from work.execution import RunningJob
 from work.models import Job
-from work.request import request_job
+from work.tasks import request_job
 
 if TYPE_CHECKING:
     from annotation.uploads import SentFile

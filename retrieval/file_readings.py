@@ -53,7 +53,7 @@ from retrieval.trec_files import (
 from stats.arguments import Integers
 from stats.ranking.judged_lists import in_single_precision
 from work.execution import RunningJob, run_job
-from work.request import request_job
+from work.tasks import request_job
 
 logger = logging.getLogger(__name__)
 READ_FILES = "read_collection_files"

@@ -31,7 +31,7 @@ from simulation.stored_experiments import FORM, subject_of, targets_of_experimen
 from simulation.stored_results import write_results
 from simulation.targets import Targets
 from simulation.users import UserSimulator
-from work.request import request_job
+from work.tasks import request_job
 
 if TYPE_CHECKING:
     from work.execution import RunningJob

@@ -35,7 +35,7 @@ from simulation.plans import (
 from simulation.stored_catalogues import read_stored
 from simulation.targets import Targets, from_judgments, targets_of
 from work.models import Job
-from work.request import request_job, stop_job
+from work.tasks import request_job, stop_job
 
 if TYPE_CHECKING:
     from accounts.models import Team, User

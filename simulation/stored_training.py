@@ -18,7 +18,7 @@ from simulation.exceptions import ExperimentUnfit
 from simulation.models import StoredCatalogue, StoredRecommender, TrainingEpoch
 from simulation.stored_catalogues import read_stored, read_stored_critic
 from work.models import Job
-from work.request import request_job, stop_job
+from work.tasks import request_job, stop_job
 
 if TYPE_CHECKING:
     from accounts.models import User

@@ -1,4 +1,4 @@
-"""What is judged: items with their candidates."""
+"""What is judged: items with their candidates, and the submissions with their judgments."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from annotation.access import loaded_permissions
-from annotation.models import Candidate, Item, Question, Study
+from annotation.flags import LONGEST_REASON, flag_submissions, unflag_submissions
+from annotation.models import Annotator, Candidate, Item, Judgment, Question, Study, Submission
 from console.access import within_scopes
-from console.api.endpoint import Endpoint, Filters
-from console.api.operations import reads, stretch, stretches
+from console.api.endpoint import Endpoint, Filters, Input
+from console.api.operations import reads, stretch, stretches, writes
 
 SIMULATED = "Whether any answer of the study is simulated, and so nobody's opinion."
 
@@ -136,3 +137,180 @@ def _items(permissions: frozenset[Permission]) -> Any:
     candidates = candidates.order_by("item", order, "pk")
     rows = Item.objects.defer("picture__content").select_related("picture").counted()
     return rows.prefetch_related(Prefetch("candidates", queryset=candidates))
+
+
+class SubmissionSerializer(serializers.ModelSerializer[Submission]):
+    """Null stands where nothing was measured, and where one may not view workers."""
+
+    item = serializers.CharField(source="item.key")
+    item_id = serializers.IntegerField()
+    annotator = serializers.CharField(source="annotator.pseudonym", help_text="A pseudonym.")
+    protocol = serializers.IntegerField(source="protocol.number", default=None, allow_null=True)
+    simulated = serializers.BooleanField(
+        source="is_simulated", help_text="Whether a program answered."
+    )
+    comment = serializers.SerializerMethodField(help_text="For who may view workers.")
+    worker_id = serializers.SerializerMethodField(help_text="For who may view workers.")
+    hit_id = serializers.SerializerMethodField(help_text="For who may view workers.")
+    assignment_id = serializers.SerializerMethodField(help_text="For who may view workers.")
+
+    class Meta:
+        model = Submission
+        fields = [
+            *("id", "item", "item_id", "annotator", "round", "status", "protocol", "accepted_at"),
+            *("submitted_at", "consented_at", "seconds", "active_seconds", "pasted", "simulated"),
+            *("justification", "flag_reason", "comment", "worker_id", "hit_id", "assignment_id"),
+        ]
+
+    def get_comment(self, row: Submission) -> str | None:
+        return row.comment if self._may_view_workers else None
+
+    def get_worker_id(self, row: Submission) -> str | None:
+        there = self._assignment(row)
+        return there.worker.worker_id if there else None
+
+    def get_hit_id(self, row: Submission) -> str | None:
+        there = self._assignment(row)
+        return there.hit.hit_id if there else None
+
+    def get_assignment_id(self, row: Submission) -> str | None:
+        there = self._assignment(row)
+        return there.assignment_id if there else None
+
+    @property
+    def _may_view_workers(self) -> bool:
+        return Permission.VIEW_WORKERS in self.context["request"]._request.permissions
+
+    def _assignment(self, row: Submission) -> Any:
+        return getattr(row, "assignment", None) if self._may_view_workers else None
+
+
+class SubmissionFilters(Filters):
+    item = serializers.CharField(required=False, max_length=200, help_text="An item's key.")
+    annotator = serializers.CharField(required=False, max_length=100, help_text="A pseudonym.")
+    status = serializers.ChoiceField(choices=Submission.Status.choices, required=False)
+    round = serializers.IntegerField(required=False, min_value=1, max_value=32_767)
+    flagged = serializers.BooleanField(required=False, allow_null=True, default=None)
+
+
+class Submissions(Endpoint):
+    @stretches("list_submissions", SubmissionSerializer, filters=SubmissionFilters)
+    def get(self, request: Request, slug: str) -> Response:
+        """Who judged which item when, rejected ones too, in the order in which they came.
+
+        Access: whoever has a role in the study; workers for those who may view them.
+        """
+        study = self.study(slug)
+        filters = self.filters(SubmissionFilters)
+        names = {"item": "item__key", "annotator": "annotator__pseudonym"}
+        chosen = {names.get(name, name): filters[name] for name in filters if name != "flagged"}
+        rows = _submissions(study).filter(**chosen)
+        if filters["flagged"] is not None:
+            rows = (
+                rows.exclude(flag_reason="") if filters["flagged"] else rows.filter(flag_reason="")
+            )
+        return stretch(request, rows, SubmissionSerializer)
+
+
+class OneSubmission(Endpoint):
+    @reads("get_submission", SubmissionSerializer)
+    def get(self, request: Request, slug: str, submission_id: int) -> Response:
+        """A submission.
+
+        Access: whoever has a role in the study; the worker for those who may view them.
+        """
+        row = get_object_or_404(_submissions(self.study(slug)), pk=submission_id)
+        return Response(SubmissionSerializer(row, context={"request": request}).data)
+
+
+class FlagInput(Input):
+    reason = serializers.CharField(max_length=LONGEST_REASON)
+
+
+class Flag(OneSubmission):
+    http_method_names = ["put", "delete"]
+
+    @writes("flag_submission", FlagInput, SubmissionSerializer)
+    def put(self, request: Request, slug: str, submission_id: int) -> Response:
+        """Doubt a submission; it counts until it is rejected.
+
+        Access: those who may review.
+        """
+        rows = self._rows(slug, submission_id)
+        flag_submissions(
+            submissions=rows, reason=self.input(FlagInput)["reason"], actor=self.person
+        )
+        return self.get(request, slug, submission_id)
+
+    @writes("unflag_submission", None, SubmissionSerializer)
+    def delete(self, request: Request, slug: str, submission_id: int) -> Response:
+        """Take the doubt away.
+
+        Access: those who may review.
+        """
+        unflag_submissions(submissions=self._rows(slug, submission_id), actor=self.person)
+        return self.get(request, slug, submission_id)
+
+    def _rows(self, slug: str, submission_id: int) -> Any:
+        rows = Submission.objects.of(self.study(slug, Permission.REVIEW)).filter(pk=submission_id)
+        get_object_or_404(rows)
+        return rows
+
+
+def _submissions(study: Study) -> Any:
+    """Through the annotators, who are fewer than the items, and in the order of their keys."""
+    annotators = Annotator.objects.filter(study=study)
+    rows = Submission.objects.filter(annotator__in=annotators).defer("raw", "shown_order")
+    return rows.select_related(
+        "item", "annotator", "protocol", "assignment__hit", "assignment__worker"
+    ).defer(
+        *("raw", "shown_order", "item__context", "item__reference", "protocol__document"),
+        "assignment__answer_xml",
+    )
+
+
+class JudgmentSerializer(serializers.Serializer[Any]):
+    """A row of the long frame."""
+
+    id = serializers.IntegerField()
+    submission_id = serializers.IntegerField()
+    round = serializers.IntegerField(source="submission.round")
+    item = serializers.CharField(source="submission.item.key")
+    condition = serializers.CharField(source="submission.item.condition")
+    candidate = CandidateName(allow_null=True, help_text="Null: of the whole item.")
+    system = SystemName(source="candidate", allow_null=True)
+    question = serializers.CharField(source="question.name")
+    annotator = serializers.CharField(source="submission.annotator.pseudonym")
+    status = serializers.CharField(source="submission.status")
+    value = serializers.FloatField()
+    position = serializers.IntegerField(allow_null=True)
+    seconds = serializers.FloatField(allow_null=True)
+    simulated = serializers.BooleanField(
+        source="submission.is_simulated", help_text="Whether a program answered."
+    )
+
+
+class JudgmentFilters(Filters):
+    question = serializers.CharField(
+        required=False, max_length=64, help_text="The first of the study without it."
+    )
+    accepted = serializers.BooleanField(
+        required=False, default=False, help_text="Without those of rejected submissions."
+    )
+
+
+class Judgments(Endpoint):
+    @stretches("list_judgments", JudgmentSerializer, filters=JudgmentFilters)
+    def get(self, request: Request, slug: str) -> Response:
+        """The judgments under one question, in the order in which they came.
+
+        Access: those who may export.
+        """
+        study = self.study(slug, Permission.EXPORT)
+        filters = self.filters(JudgmentFilters)
+        # Of one question: its index has them in the order of their keys.
+        rows = Judgment.objects.filter(question=study.question(filters.get("question", "")))
+        rows = rows.accepted() if filters["accepted"] else rows
+        related = ("question", "candidate", "submission__item", "submission__annotator")
+        long = ("submission__raw", "submission__item__context", "candidate__text")
+        return stretch(request, rows.select_related(*related).defer(*long), JudgmentSerializer)

@@ -29,7 +29,7 @@ from console.api.job_records import JobSerializer, job_record
 from console.api.operations import PENDING, READ_ERRORS, being_computed, lists, page, reads, writes
 from console.registrations import needed_to_control
 from work.models import Job
-from work.request import resume_job, stop_job
+from work.tasks import resume_job, stop_job
 
 
 class JobFilters(Filters):

@@ -13,7 +13,6 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from annotation.models import Protocol, Study
-from annotation.protocols.columns import blind_document, blind_faults
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.faults import Fault
 from annotation.protocols.records import ProtocolDocument
@@ -27,6 +26,8 @@ from annotation.protocols.templates import (
 )
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import (
+    blind_document,
+    blind_faults,
     discard_draft,
     freeze,
     freezing_faults,

@@ -34,11 +34,11 @@ from annotation.models.judgments import (
 )
 from annotation.models.labels import Adjudication, DisputeComment, Label, LabelSet
 from annotation.models.members import Invitation, StudyMembership
-from annotation.models.protocols import Protocol
 from annotation.models.studies import (
     Candidate,
     Item,
     Picture,
+    Protocol,
     Question,
     Study,
     new_blind_key,

@@ -11,8 +11,7 @@ from django.db import models
 from django.utils.functional import cached_property
 
 from annotation.models.judgments import Annotator, Submission
-from annotation.models.protocols import Protocol
-from annotation.models.studies import Candidate, Item, Picture, Study
+from annotation.models.studies import Candidate, Item, Picture, Protocol, Study
 
 
 def _measure() -> models.FloatField[float | None, float | None]:

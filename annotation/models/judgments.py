@@ -7,8 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models.protocols import Protocol
-from annotation.models.studies import Candidate, Item, Question, Study
+from annotation.models.studies import Candidate, Item, Protocol, Question, Study
 
 
 class Annotator(models.Model):

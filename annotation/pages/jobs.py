@@ -43,7 +43,7 @@ from console.access import (
 from console.pages.pictures import as_picture
 from console.registrations import job_access, needed_to_control
 from work.models import Job
-from work.request import resume_job, stop_job
+from work.tasks import resume_job, stop_job
 
 
 def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:

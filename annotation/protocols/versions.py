@@ -1,24 +1,40 @@
+"""Versions of a study's protocol, and its questions as rows of `Question`, which judgments name.
+
+A study without a protocol has the one that its questions amount to. Somebody who may not see which
+system a candidate is of gets no keys of candidates, which often are the systems' names.
+"""
+
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from annotation.access import record_in
 from annotation.exceptions import DraftChanged, ProtocolInvalid, ProtocolUnknown
-from annotation.models import Protocol, Study
-from annotation.protocols.columns import column_faults, document_of_rows, write_columns
+from annotation.models import Candidate, Judgment, Protocol, Question, Study
 from annotation.protocols.documents import (
     fingerprint,
     plain_document,
     read_document,
 )
 from annotation.protocols.faults import Fault
+from annotation.protocols.fields import KINDS
 from annotation.protocols.practice import practice_source_faults
-from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.records import (
+    Check,
+    CheckCase,
+    PracticeItem,
+    ProtocolDocument,
+    ProtocolQuestion,
+    Reason,
+)
+from annotation.protocols.scales import Scale, scales_of
 from annotation.protocols.validation import document_faults, source_faults
 
 if TYPE_CHECKING:
@@ -172,3 +188,164 @@ def require_no_faults(faults: Sequence[Fault]) -> None:
         head = ngettext("The protocol has %(n)d fault:", "The protocol has %(n)d faults:", n)
         head %= {"n": n}
         raise ProtocolInvalid("\n".join([head, *(f"  {fault}" for fault in faults)]), faults)
+
+
+def column_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
+    """Questions that are judged under another scale, and questions that do not fit the study."""
+    changed = list(_changed_columns(study, document))
+    judged = _judged_questions(study) if changed else {}
+    for index, name in changed:
+        if name in judged:
+            yield Fault(
+                ("questions", index, "name"), _changed(name, judged[name]), code="judged_otherwise"
+            )
+    ticked = [n for n, each in enumerate(document.questions) if each.kind == "selection"]
+    if study.kind == Study.Kind.ALTERNATIVES and len(ticked) != 1:
+        yield Fault(
+            ("questions",),
+            _("A study of alternatives asks exactly one question of the kind 'selection'."),
+            code="not_one_selection",
+        )
+    if study.kind == Study.Kind.RATING and ticked:
+        yield Fault(
+            ("questions", ticked[0], "kind"),
+            _("is 'selection', which only a study of alternatives asks; ask yes_no instead."),
+            code="selection_of_ratings",
+        )
+
+
+def _changed_columns(study: Study, document: ProtocolDocument) -> Iterator[tuple[int, str]]:
+    columns = {question.name: question for question in study.questions.all()}
+    for index, question in enumerate(document.questions):
+        for scale in scales_of(question) if question.kind in KINDS else ():
+            known = columns.get(scale.name)
+            if known is not None and _identity(known, question) != (question.kind, *scale.identity):
+                yield index, scale.name
+
+
+def _judged_questions(study: Study) -> dict[str, Question]:
+    judged = Judgment.objects.filter(question__study=study).order_by()
+    ids = judged.values_list("question", flat=True).distinct()
+    return {question.name: question for question in study.questions.filter(pk__in=ids)}
+
+
+def _identity(column: Question, question: ProtocolQuestion) -> tuple[object, ...]:
+    kind = question.kind if column.kind == "line" and column.categories else column.kind
+    scale = Scale(
+        column.name,
+        column.level,
+        column.scale_min,
+        column.scale_max,
+        categories=tuple(column.categories),
+    )
+    return kind, *scale.identity
+
+
+def _changed(name: str, known: Question) -> str:
+    scale = ", ".join(known.categories) or f"{known.scale_min:g} to {known.scale_max:g}"
+    return _(
+        "'%(name)s' has judgments as a %(level)s question of the kind '%(kind)s' (%(scale)s), "
+        "which cannot change. Give the question another name, or keep its kind, level and scale; "
+        "wording and labels may change."
+    ) % {"name": name, "level": known.level, "kind": known.kind, "scale": scale}
+
+
+def write_columns(study: Study, document: ProtocolDocument) -> None:
+    known = {column.name: column for column in study.questions.all()}
+    columns = [
+        (question, scale) for question in document.questions for scale in scales_of(question)
+    ]
+    for position, (question, scale) in enumerate(columns):
+        column = known.pop(scale.name, None) or Question(study=study, name=scale.name)
+        _fill(column, question, scale, position)
+        column.save()
+    judged = _judged_questions(study)
+    for column in known.values():
+        if column.name not in judged:
+            column.delete()
+        elif column.position < len(columns):
+            column.position = len(columns)
+            column.save()
+
+
+def _fill(column: Question, question: ProtocolQuestion, scale: Scale, position: int) -> None:
+    column.kind, column.wording, column.position = question.kind, question.wording, position
+    column.level, column.categories = scale.level, list(scale.categories)
+    column.scale_min, column.scale_max = scale.scale_min, scale.scale_max
+    column.low_label, column.high_label = scale.low_label, scale.high_label
+
+
+def document_of_rows(study: Study, questions: Iterable[Question]) -> ProtocolDocument:
+    """What annotators of the study saw before it had a protocol.
+
+    Labels that a study never had stay empty: today's rules for a new version do not change what
+    was done.
+    """
+    is_pool = study.kind == Study.Kind.ALTERNATIVES
+    least = study.justification_min_length
+    return ProtocolDocument(
+        title=study.title,
+        instructions=study.instructions,
+        questions=tuple(_question_record(question, is_pool) for question in questions),
+        reason=Reason(rule="page" if least or is_pool else "none", least_length=least),
+    )
+
+
+def _question_record(question: Question, is_pool: bool) -> ProtocolQuestion:
+    record = partial(ProtocolQuestion, name=question.name, wording=question.wording)
+    if is_pool:
+        return record(kind="selection")
+    if question.categories:
+        level = "ordinal" if question.level == "ordinal" else ""
+        return record(kind="category", categories=tuple(question.categories), level=level)
+    return record(
+        kind="line",
+        low_label=question.low_label,
+        high_label=question.high_label,
+        minimum=_unless(question.scale_min, 0),
+        maximum=_unless(question.scale_max, 100),
+        level=question.level if question.level in ("ordinal", "ratio") else "",
+    )
+
+
+def _unless(value: float, usual: float) -> float | None:
+    whole = int(value) if float(value).is_integer() else value
+    return None if whole == usual else whole
+
+
+def blind_document(study: Study, document: ProtocolDocument) -> ProtocolDocument:
+    """The document with the blind names of the study's candidates instead of their keys. Keys that
+    are of no candidate are left out."""
+    practice = document.qualifications.practice
+    items = () if practice is None else practice.items
+    cases = [case for check in document.checks for case in check.cases]
+    keys = {case.source_item for case in cases} | {item.item for item in items}
+    named = Candidate.objects.filter(item__study=study, item__key__in=keys - {""})
+    rows = named.select_related("item").only("item__key", "key", "blind_key", "system")
+    names = {(row.item.key, row.key): row.blind_name for row in rows}
+
+    def blind_case(case: CheckCase) -> CheckCase:
+        name = names.get((case.source_item, case.source_candidate), "")
+        return replace(case, source_candidate=name)
+
+    def blind_check(check: Check) -> Check:
+        return replace(check, cases=tuple(map(blind_case, check.cases)))
+
+    def blind_item(item: PracticeItem) -> PracticeItem:
+        return replace(
+            item,
+            candidates=tuple(
+                replace(each, candidate=names.get((item.item, each.candidate), ""))
+                for each in item.candidates
+            ),
+        )
+
+    document = replace(document, checks=tuple(map(blind_check, document.checks)))
+    if practice is None:
+        return document
+    practice = replace(practice, items=tuple(map(blind_item, items)))
+    return replace(document, qualifications=replace(document.qualifications, practice=practice))
+
+
+def blind_faults(faults: Iterable[Fault]) -> list[Fault]:
+    return [fault for fault in faults if fault.code != "unknown_candidate"]

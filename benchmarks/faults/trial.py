@@ -15,7 +15,7 @@ from benchmarks.faults.jobs import N_STEPS
 from benchmarks.faults.models import Effect, Run
 from benchmarks.faults.site import Site
 from work.models import Job
-from work.request import request_job
+from work.tasks import request_job
 
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 3.0
 # One silent job takes longer than a lease; they are requested now and then.

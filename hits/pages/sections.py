@@ -12,14 +12,19 @@ from django.utils.translation import gettext as _, ngettext
 from annotation.models import Item, Protocol, Study
 from annotation.models.uploads import OF_POOLS
 from annotation.pages.import_forms import purpose_of, title_of
-from annotation.protocols.columns import blind_document, blind_faults
 from annotation.protocols.documents import read_document
 from annotation.protocols.faults import Fault
 from annotation.protocols.fields import KINDS
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.scales import OF_LABELS, OF_NUMBERS
 from annotation.protocols.templates import template_names, write_yaml
-from annotation.protocols.versions import current_document, freezing_faults, seen_as
+from annotation.protocols.versions import (
+    blind_document,
+    blind_faults,
+    current_document,
+    freezing_faults,
+    seen_as,
+)
 from hits.pages.admission import (
     Fold,
     PracticePageRow,

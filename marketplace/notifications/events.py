@@ -25,7 +25,7 @@ from marketplace.models import (
     Transport,
 )
 from work.addresses import is_public
-from work.request import request_job
+from work.tasks import request_job
 
 # Where a requester may have notifications sent: what is theirs to name, and nothing inside the
 # site's own network. Checked when it is set and again when something is sent there.

@@ -18,7 +18,7 @@ from marketplace.models import (
     WorkerMessage,
 )
 from marketplace.people.enrolment import find_worker
-from work.request import request_job
+from work.tasks import request_job
 
 UNKNOWN = "The Worker ID is not valid"
 UNACQUAINTED = "Cannot send a notification to a worker who has not done any work for you"

@@ -63,7 +63,7 @@ from marketplace.recruiting.records import Cost, NotFound, NotVerified, Recruite
 from marketplace.recruiting.rules import follow_attached
 from marketplace.recruiting.submissions import follow_submission, follow_submissions, is_followed
 from work.models import Job
-from work.request import request_job
+from work.tasks import request_job
 
 # What a bonus costs with the recruiter's fees, as it says itself, before anybody pays it.
 #

@@ -37,7 +37,7 @@ from marketplace.recruiting.participants import find_participant
 from marketplace.recruiting.records import RecruiterProblem
 from marketplace.recruiting.sessions import end_session, return_session, time_out_session
 from marketplace.users import User
-from work.request import request_job
+from work.tasks import request_job
 
 COLUMNS = (
     *("submission_id", "participant_id", "worker_id", "state", "outcome", "code"),

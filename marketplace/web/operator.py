@@ -25,7 +25,7 @@ from marketplace.money import ledger, transfers
 from marketplace.money.amounts import CENT, parse_amount
 from marketplace.notifications.delivery import deliveries, given_up_lately
 from marketplace.users import User
-from work.backlog import backlogs, failed_lately, is_late
+from work.periodic import backlogs, failed_lately, is_late
 
 FORM_TOKEN_BYTES = 16
 

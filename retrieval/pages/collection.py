@@ -28,7 +28,7 @@ from retrieval.result_kinds.report import WRITE_REPORT
 from retrieval.result_kinds.reuse import ESTIMATE_REUSE
 from retrieval.result_kinds.targets import SAMPLE_TARGETS
 from work.models import Job
-from work.request import resume_job, stop_job
+from work.tasks import resume_job, stop_job
 
 KIND, RESULT = CollectionFile.Kind, ResultType
 READ = Q(n_lines__isnull=False, n_faults=0)

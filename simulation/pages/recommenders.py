@@ -33,7 +33,7 @@ from simulation.stored_training import (
     subject_of_training,
 )
 from work.models import Job
-from work.request import stop_job
+from work.tasks import stop_job
 
 
 def recommender_for(

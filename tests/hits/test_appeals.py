@@ -20,7 +20,7 @@ from tests.hits.cutting_proxy import cutting_proxy
 from tests.hits.foreign_site import foreign_site
 from tests.hits.work import hand_in, hit_on, published_batch
 from work.execution import run_job
-from work.request import request_job
+from work.tasks import request_job
 
 REASON, ANSWER = "I read it twice.", "We looked again."
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -16,7 +16,7 @@ from hits.models import Assignment, Batch, Connection, Hit
 from tests.hits.work import hand_in, hit_on, published_batch
 from work.execution import run_job
 from work.models import Job
-from work.request import request_job
+from work.tasks import request_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"alpha": 70, "beta": 20}

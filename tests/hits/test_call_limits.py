@@ -19,7 +19,7 @@ from tests.console.filled import add_batch
 from tests.hits.foreign_site import foreign_site
 from work.execution import run_job
 from work.models import Job
-from work.request import request_job
+from work.tasks import request_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 400000\r\n\r\n"

@@ -8,9 +8,8 @@ from django.utils import timezone
 
 from annotation.frames import judgment_frame
 from annotation.models import Judgment, Submission
-from annotation.protocols.columns import document_of_rows
 from annotation.protocols.records import Consent
-from annotation.protocols.versions import save_draft
+from annotation.protocols.versions import document_of_rows, save_draft
 from hits.collect import CHUNK, collect_batch
 from hits.exceptions import MarketplaceUnreachable
 from hits.models import Assignment, Batch, Hit, Worker

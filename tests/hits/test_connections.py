@@ -32,7 +32,7 @@ from tests.annotation.importing import command_output
 from tests.codes import refused
 from work.execution import run_job
 from work.models import Job
-from work.request import request_job
+from work.tasks import request_job
 
 INTERNAL_ADDRESSES = [
     "http://127.0.0.1:9/requester",

@@ -11,9 +11,8 @@ from playwright.sync_api import expect
 
 from annotation.flags import count_judgments_change, store_evidence
 from annotation.models import Judgment, Submission
-from annotation.protocols.columns import document_of_rows
 from annotation.protocols.records import Order
-from annotation.protocols.versions import save_draft
+from annotation.protocols.versions import document_of_rows, save_draft
 from hits.collect import collect_batch
 from hits.decisions import REJECT, decide, send_decisions
 from hits.drafts import unflagged_assignments

@@ -22,7 +22,7 @@ from tests.annotation.studies import rating_study
 from tests.hits.work import hand_in, hits_there
 from work.execution import run_job
 from work.models import Job
-from work.request import request_job, resume_job, stop_job
+from work.tasks import request_job, resume_job, stop_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOBODY_THERE = "http://127.0.0.1:9/requester"

@@ -92,7 +92,7 @@ from tests.hits.work import answer_to, balance_of
 from tests.marketplace.prolific import arrive, ask_for_more
 from work.execution import run_job
 from work.models import Job
-from work.request import request_job, resume_job
+from work.tasks import request_job, resume_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"alpha": 70, "beta": 20}

@@ -27,7 +27,7 @@ from tests.console.filled import add_assignment, add_batch
 from tests.hits.foreign_site import foreign_site
 from work.execution import run_job
 from work.models import Job
-from work.request import resume_job
+from work.tasks import resume_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 N = 6

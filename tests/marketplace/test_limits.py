@@ -29,7 +29,7 @@ from tests.codes import refused
 from tests.marketplace.conformance.refusals import status_of, turk_code
 from tests.marketplace.conftest import HIT, HIT_TYPE, run, submit
 from work.execution import run_job
-from work.request import request_job
+from work.tasks import request_job
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 

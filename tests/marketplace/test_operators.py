@@ -46,7 +46,7 @@ from tests.marketplace.conftest import HIT, PASSWORD, assert_ledger_balances, ru
 from tests.marketplace.prolific import numbers
 from tests.marketplace.test_worker_site import text_of
 from work.models import Job
-from work.request import request_job
+from work.tasks import request_job
 
 HOME = "/marketplace-operator/"
 

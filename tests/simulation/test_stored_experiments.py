@@ -27,7 +27,7 @@ from tests.codes import refused_naming
 from tests.simulation.stored import RULES, stored_experiment, work_off
 from work.execution import run_job
 from work.models import Job
-from work.request import stop_job
+from work.tasks import stop_job
 
 pytestmark = pytest.mark.django_db
 

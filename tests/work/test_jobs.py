@@ -25,8 +25,7 @@ from work.execution import claim, run_job
 from work.models import Job
 from work.periodic import recover
 from work.registry import INTERACTIVE, SCORING
-from work.request import request_job, resume_job, stop_job
-from work.tasks import waiting_ids
+from work.tasks import request_job, resume_job, stop_job, waiting_ids
 from work.workers import Worker
 
 pytestmark = pytest.mark.django_db(transaction=True)

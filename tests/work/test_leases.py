@@ -9,11 +9,10 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from work.exceptions import LeaseLost
-from work.execution import claim, run_job
-from work.leases import heartbeat
+from work.execution import claim, heartbeat, run_job
 from work.models import Job
 from work.periodic import recover
-from work.request import request_job, stop_job
+from work.tasks import request_job, stop_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 State = Job.State

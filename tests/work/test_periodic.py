@@ -19,7 +19,7 @@ from work.jobs import clean_up
 from work.models import Job, PeriodicRun
 from work.periodic import take_turn, tick
 from work.registry import job_kinds
-from work.request import request_job
+from work.tasks import request_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,8 +12,7 @@ from work.execution import job_in_turn, run_in_turn, run_job
 from work.models import Job
 from work.periodic import recover
 from work.registry import INTERACTIVE, SCORING
-from work.request import request_job, stop_job
-from work.tasks import waiting_ids
+from work.tasks import request_job, stop_job, waiting_ids
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,8 +16,7 @@ from django_tasks_db.models import DBTaskResult
 from work.execution import current
 from work.models import Job
 from work.registry import INTERACTIVE, QUEUES
-from work.request import request_job
-from work.tasks import waiting_ids
+from work.tasks import request_job, waiting_ids
 from work.workers import Worker
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -30,7 +30,7 @@ from work import registry
 from work.execution import RunningJob, run_job
 from work.models import Job
 from work.registry import INTERACTIVE, job_kind, register
-from work.request import request_job
+from work.tasks import request_job
 
 
 @pytest.fixture

@@ -15,9 +15,8 @@ from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from annotation.flags import count_judgments_change
 from annotation.models import Study, Submission
-from annotation.protocols.columns import document_of_rows
 from annotation.protocols.records import Order
-from annotation.protocols.versions import freeze, save_draft
+from annotation.protocols.versions import document_of_rows, freeze, save_draft
 from annotation.study_facts import compute
 from hits.budgets import set_budget
 from hits.models import Appeal, Assignment, Batch, Connection, Hit

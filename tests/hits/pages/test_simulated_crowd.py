@@ -28,7 +28,7 @@ from tests.console.conftest import PASSWORD
 from tests.hits.test_publications import plan
 from tests.hits.work import hand_in, hit_on, requester_keys
 from work.models import Job
-from work.request import stop_job
+from work.tasks import stop_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -29,7 +29,7 @@ from tests.foreign_names import NAME, PUBLIC, resolve
 from tests.metrics.conftest import foreign  # noqa: F401 -- a fixture
 from tests.metrics.scorers.judges.foreign import Foreign, Says, chat
 from work.models import Job
-from work.request import stop_job
+from work.tasks import stop_job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 KEY = "sk-very-secret"

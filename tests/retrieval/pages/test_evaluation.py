@@ -13,7 +13,7 @@ from tests.console.pages import answer_codes, words_of
 from tests.retrieval.collections import add_file, qrels_text, run_text, sent
 from tests.retrieval.conftest import easy_and_hard_topics, qrels_text as text_of_grades
 from work.models import Job
-from work.request import request_job
+from work.tasks import request_job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 PAGE = "/collections/tracks/evaluation/"
