@@ -4,8 +4,6 @@ All is drawn by hashes of the protocol's seed, so that the same study gets the s
 then stored: a page shows the same to whoever opens it, however often.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ README.md with the front matter that Hugging Face reads:
 https://huggingface.co/docs/hub/datasets-cards, https://github.com/huggingface/hub-docs/blob/main/datasetcard.md
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass

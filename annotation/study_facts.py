@@ -4,8 +4,6 @@ Results are computed in the background and kept until their input changes; each 
 own in a module `study_results`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """The files that a study offers to take away. Each app registers its own in a module
 `study_files`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from socket import SOCK_STREAM, getaddrinfo
 

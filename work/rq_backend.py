@@ -4,8 +4,6 @@ The row of a job is the truth, so a message holds nothing but its key, carries n
 may be lost or come twice. RQ's own time limit is off: leases take its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from functools import cached_property

@@ -3,8 +3,6 @@
 `serve` starts it as `python -m work.supervision`. It imports no Django, so that it stays small.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What is judged: items with their candidates, and the submissions with their judgments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import Prefetch, Q

@@ -2,8 +2,6 @@
 files that a study offers.
 """
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any
 

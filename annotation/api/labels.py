@@ -1,7 +1,5 @@
 """Label sets, which never change, and the decisions that override their rules, with comments."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Versions of a study's protocol: a draft that changes, and published ones that never do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any

@@ -1,7 +1,5 @@
 """One's own teams: their members, their wage floor, and what was done in their name."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any
 

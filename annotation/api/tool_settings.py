@@ -1,7 +1,5 @@
 """What is said of a file of labels or scores on its way into a study; it is read anew by that."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any, get_args

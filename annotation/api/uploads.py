@@ -1,7 +1,5 @@
 """Files on their way into a study: sent, read, mapped, imported."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any, get_args
 from uuid import UUID

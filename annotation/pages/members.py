@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from allauth.account.utils import perform_login
 from allauth.decorators import rate_limit
 from django.contrib import messages

@@ -5,8 +5,6 @@ as if it were left out (`validation.py` says what is wrong). A valid document is
 loss, and written without what only repeats a default. `docs/protocol.schema.json` is the schema.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Hashable, Mapping, Sequence

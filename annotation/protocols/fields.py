@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import MISSING, Field, dataclass, field
 from types import MappingProxyType
 from typing import Any

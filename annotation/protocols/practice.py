@@ -3,8 +3,6 @@
 An AnswerKey grades choices alone, so a line is asked in eleven points.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Sequence

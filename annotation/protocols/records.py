@@ -3,8 +3,6 @@
 Every field carries its part of the JSON Schema (`documents.py`); what is left out has its default.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

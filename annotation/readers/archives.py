@@ -3,8 +3,6 @@
 Whoever sends one may have made it to be huge once unpacked: sizes and numbers are looked at first.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import lzma

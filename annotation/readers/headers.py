@@ -6,8 +6,6 @@ SurveyMonkey's have two: questions, and their answer options
 (https://help.surveymonkey.com/en/surveymonkey/analyze/exporting-results/).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ several annotators there, about each of the assistant's turns or about the dialo
 Which recommender it was stands before the last part of `conv_id`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ comparisons, which names, sides and ties tell; `nested` is JSON with lists or ob
 records.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

@@ -5,8 +5,6 @@ times its size, so the memory that its XML takes is measured before it is read.
 OpenDocument 1.3, part 3, section 9: https://docs.oasis-open.org/office/OpenDocument/v1.3/
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 import zlib

@@ -4,8 +4,6 @@ A file may be compressed with gzip or be in a zip. The format, the encoding, the
 sheet and the header rows are found; what is guessed or skipped is in the report.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

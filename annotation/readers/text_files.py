@@ -4,8 +4,6 @@ What gzip compressed is a thousandth of itself: one line of it may be all that a
 so a record that would fill the memory is refused.
 """
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass

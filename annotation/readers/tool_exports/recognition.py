@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ An annotator who answered a question about an item more than once has repeats, w
 settles.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable

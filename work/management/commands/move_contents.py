@@ -1,7 +1,5 @@
 """Move contents between the database and the site's storage."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 
