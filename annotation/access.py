@@ -1,6 +1,4 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
@@ -9,18 +7,12 @@ from django.utils.translation import gettext as _
 
 from accounts.audit import record
 from accounts.exceptions import RoleTooSmall
-from accounts.models import Membership, User
+from accounts.models import Membership, Team, User
 from accounts.roles import Permission, Role, permissions_of
 from accounts.teams import invited_by, permissions_in_team
 from annotation.exceptions import StudyUnfit
 from annotation.models import Study, StudyMembership
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
-
-    from accounts.models import Team, User
-    from annotation.models import Study
-    from annotation.models.studies import StudyQuerySet
+from annotation.models.studies import StudyQuerySet
 
 
 def roles_in(study: Study, user: User) -> list[Role]:

@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.core.files.base import ContentFile
-from django.core.files.storage import storages
+from django.core.files.storage import Storage, storages
 from django.db.models import F, Max, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
@@ -34,11 +34,6 @@ from annotation.models import (
     Study,
 )
 from stats.libraries import pd
-
-if TYPE_CHECKING:
-    from django.core.files.storage import Storage
-
-    from annotation.models import Study
 
 COLUMNS = (
     *("study", "round", "item", "condition", "candidate", "system"),

@@ -3,12 +3,10 @@
 Whoever manages a team makes links for a new password the same way.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -28,9 +26,6 @@ from accounts.teams import require_power, set_role
 from annotation.access import require_study_manager, set_study_role
 from annotation.exceptions import InvitationVoid, StudyUnfit
 from annotation.models import Invitation, Study, StudyMembership
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 HOLDS = timedelta(days=7)
 TOKEN_BYTES = 32

@@ -4,13 +4,10 @@ An error of the program while a file is read is a fault of that file: another at
 alike, so the job fails at once, and the file's page shows why.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
@@ -35,9 +32,6 @@ from error_codes import CodedText, CorrectableError
 from work.exceptions import WorkError
 from work.execution import RunningJob
 from work.registry import INTERACTIVE, MARKETPLACE, register
-
-if TYPE_CHECKING:
-    from work.execution import RunningJob
 
 logger = logging.getLogger(__name__)
 # What may be gone at the next attempt: the database or the disk was away, or the job was stopped.

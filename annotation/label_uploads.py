@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -53,9 +53,7 @@ from annotation.uploads import (
     write_upload,
 )
 from error_codes import CodedText
-
-if TYPE_CHECKING:
-    from work.execution import RunningJob
+from work.execution import RunningJob
 
 WORDS, LEFT_OUT = "words", "left_out"
 ITEMS_SHOWN, ANNOTATORS_SHOWN, SYSTEMS_SHOWN, CATEGORIES_SHOWN = 10, 12, 20, 12

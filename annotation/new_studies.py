@@ -1,10 +1,7 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from accounts.models import Team, User
 from annotation.access import record_in
 from annotation.bulk import DRAFTS_AT_ONCE, batched, insert_rows
 from annotation.exceptions import StudyUnfit
@@ -14,9 +11,6 @@ from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import newest_version, save_draft, write_columns
 from annotation.uploads import free_slug
-
-if TYPE_CHECKING:
-    from accounts.models import Team, User
 
 
 def kind_of_protocol(document: ProtocolDocument) -> str:

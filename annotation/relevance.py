@@ -3,19 +3,15 @@
 The module `relevance_sources` of that app has the functions of `RelevanceSources`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
+from accounts.models import Team
 from annotation.models import LabelSet, Study
 from console.registrations import app_modules
-
-if TYPE_CHECKING:
-    from accounts.models import Team
-    from stats.arguments import Floats
+from stats.arguments import Floats
 
 # A target, an item, and the item's grade; below 0 if nobody judged it.
 Judged = tuple[str, str, int]

@@ -1,17 +1,13 @@
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from django.contrib.auth.base_user import AbstractBaseUser
 
 from annotation.models import Study
+from work.execution import RunningJob
 from work.models import Job, JobQuerySet
 from work.registry import job_kind
 from work.tasks import request_job
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
-
-    from work.execution import RunningJob
 
 COLLECT, SCORE, RESULT, LABEL = "collect", "score", "result", "label"
 PUBLISH, CONNECT, CHECK_LAUNCH = "publish", "connect", "check_launch"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from stats.agreement import (
     pairwise_kappa,
 )
 from stats.libraries import pd
-
-if TYPE_CHECKING:
-    from annotation.models import Question
 
 NOUNS = {"clusters of items": "items", "clusters": "items", "items": "candidates"}
 WORDS = re.compile(r"\b(clusters of items|clusters|items)\b")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -8,7 +6,7 @@ from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from django.conf import settings
 from django.db import transaction
@@ -17,36 +15,31 @@ from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _, ngettext
 
+from accounts.models import Team, User
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.imports import ImportResult, import_study
 from annotation.models import StoredMapping, Study, Upload, UploadPart
 from annotation.protocols.templates import read_protocol
 from annotation.readers.archives import is_small, short_file_name
 from annotation.readers.formats import FileFormat
+from annotation.readers.mapped_items import MappedItems
 from annotation.readers.mapping import ColumnMapping, guess_mapping, mapping_faults
 from annotation.readers.profiles import TableProfile, items_of, mapped_study, profile_table
 from annotation.readers.report import Faults, ReadingReport
-from annotation.readers.rows import storable
+from annotation.readers.rows import RowBlock, storable
 from annotation.readers.tables import OpenTable, opened_table
-from work.execution import run_job
+from work.execution import RunningJob, run_job
 from work.models import Job
 from work.tasks import request_job
 
-if TYPE_CHECKING:
-    from typing import Protocol as TypingProtocol
 
-    from accounts.models import Team, User
-    from annotation.readers.mapped_items import MappedItems
-    from annotation.readers.rows import RowBlock
-    from work.execution import RunningJob
+class SentFile(Protocol):
+    name: str | None
 
-    class SentFile(TypingProtocol):
-        name: str | None
+    @property
+    def size(self) -> int | None: ...
 
-        @property
-        def size(self) -> int | None: ...
-
-        def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]: ...
+    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]: ...
 
 
 READ_UPLOAD, IMPORT_UPLOAD = "read_upload", "import_upload"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -25,8 +25,6 @@ from django.utils import timezone
 from work.exceptions import ContentMissing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from django.core.files.storage import Storage
     from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.models.expressions import Expression

@@ -1,12 +1,11 @@
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django_tasks import TaskResultStatus, task, task_backends
@@ -16,9 +15,6 @@ from redis.exceptions import RedisError
 from work.models import Job
 from work.registry import INTERACTIVE, QUEUES, job_kind, run_message
 from work.rq_backend import RQBackend
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
 
 
 @task(queue_name=INTERACTIVE)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -22,7 +22,6 @@ from work.contents import ContentField
 BLIND_KEY_LENGTH = 12
 
 if TYPE_CHECKING:
-    from collections.abc import Container
     from typing import TypeAlias, TypedDict
 
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser

@@ -1,20 +1,17 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from accounts.models import Membership
+from accounts.models import Membership, User
 from accounts.roles import PERMISSIONS, Permission
 from annotation.models.studies import Study
 from annotation.readers.report import ReadingReport
 from work.contents import ContentField
-
-if TYPE_CHECKING:
-    from accounts.models import User
 
 # Templates whose candidates are ticked, of studies of alternatives; all others are of ratings.
 OF_POOLS = ("alternatives", "outcomes")

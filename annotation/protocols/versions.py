@@ -4,13 +4,11 @@ A study without a protocol has the one that its questions amount to. Somebody wh
 system a candidate is of gets no keys of candidates, which often are the systems' names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _, ngettext
@@ -36,9 +34,6 @@ from annotation.protocols.records import (
 )
 from annotation.protocols.scales import Scale, scales_of
 from annotation.protocols.validation import document_faults, source_faults
-
-if TYPE_CHECKING:
-    from django.contrib.auth.base_user import AbstractBaseUser
 
 
 def newest_version(study: Study) -> Protocol | None:

@@ -4,13 +4,10 @@ Every command that computes from a file reads it here, so that missing words, re
 names that look alike have the same rules and the same report.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +25,6 @@ from annotation.readers.policies import (
 from annotation.readers.rows import MISSING_WORDS, MOST
 from annotation.readers.shapes import Where
 from error_codes import CodedText
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Floats = NDArray[np.float64]
 
