@@ -99,12 +99,8 @@ class _Draw:
             tolerance=tolerance_of(self.check, question),
             seed=self.seed,
         )
-        is_shown = self._make(row, item, rng) if self._is_made else self._fill(row, item, rng)
-        return row if is_shown else None
-
-    @property
-    def _is_made(self) -> bool:
-        return self.check.kind in MADE_KINDS
+        show = self._make if self.check.kind in MADE_KINDS else self._fill
+        return row if show(row, item, rng) else None
 
     def _blind_key(self, item: Item) -> str:
         source = f"{item.study.pseudonym_salt}\n{self.protocol.fingerprint}\n{self.rank(item.key)}"

@@ -85,10 +85,6 @@ class Evidence:
         return hits
 
 
-def _value(name: str, measured: Measures) -> float | None:
-    return {FAST: measured.seconds, SAME: measured.same_share, FAR: measured.distance}[name]
-
-
 def measured_evidence(study: Study, efforts: Mapping[int, Effort] | None = None) -> Evidence:
     """Read every judgment of a study once, and measure its submissions; `efforts` are those of
     `measured_efforts`, if they were read."""
@@ -191,8 +187,8 @@ def _distances(
 
 def _typical(measures: Iterable[Measures]) -> dict[str, float]:
     typical = {}
-    for name in (FAST, SAME, FAR):
-        values = [value for one in measures if (value := _value(name, one)) is not None]
+    for name, attribute in ((FAST, "seconds"), (SAME, "same_share"), (FAR, "distance")):
+        values = [value for one in measures if (value := getattr(one, attribute)) is not None]
         if values:
             typical[name] = median(values)
     return typical
@@ -253,9 +249,8 @@ def _is_event(row: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return 0 <= value <= GREATEST_NUMBER
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value <= GREATEST_NUMBER
 
 
 @dataclass(frozen=True)

@@ -153,12 +153,9 @@ def _category(positions: np.ndarray[Any, Any], texts: list[str]) -> pd.Categoric
 
 def candidate_frame(study: Study) -> pd.DataFrame:
     candidates = Candidate.objects.filter(item__study=study)
-    return _frame(candidates.order_by("item__position", "position", "pk"), CANDIDATE_COLUMNS)
-
-
-def _frame(rows: QuerySet[Any], columns: dict[str, str]) -> pd.DataFrame:
-    values = rows.values_list(*columns.values()).iterator(chunk_size=10_000)
-    return pd.DataFrame.from_records(list(values), columns=list(columns))
+    rows = candidates.order_by("item__position", "position", "pk")
+    values = rows.values_list(*CANDIDATE_COLUMNS.values()).iterator(chunk_size=10_000)
+    return pd.DataFrame.from_records(list(values), columns=list(CANDIDATE_COLUMNS))
 
 
 FOLDER = "frames"

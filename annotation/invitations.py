@@ -7,12 +7,13 @@ import hashlib
 import secrets
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_noop
 
@@ -95,10 +96,20 @@ def invitation_of(token: str) -> Invitation:
 @transaction.atomic
 def join(*, token: str, user: User) -> Invitation:
     invitation = _claim(token, user)
-    if invitation.team is not None:
-        _join_team(invitation, invitation.team, user)
-    elif invitation.study is not None:
-        _join_study(invitation, invitation.study, user)
+    members: QuerySet[Any] = (
+        StudyMembership.objects.filter(study=invitation.study, user=user)
+        if invitation.team is None
+        else Membership.objects.filter(team=invitation.team, user=user)
+    )
+    member = members.first()
+    role = Role(invitation.role)
+    # A larger role that one has stays.
+    if member is None or PERMISSIONS[role] > PERMISSIONS[Role(member.role)]:
+        given: dict[str, Any] = {"user": user, "role": role, "actor": invitation.invited_by}
+        if invitation.team is not None:
+            set_role(team=invitation.team, is_invited=True, **given)
+        elif invitation.study is not None:
+            set_study_role(study=invitation.study, is_invited=True, **given)
     _record(invitation, user, "member.join")
     return invitation
 
@@ -128,34 +139,6 @@ def _claim(token: str, user: User) -> Invitation:
     if not Invitation.objects.open().filter(pk=invitation.pk).update(**claimed):
         raise InvitationVoid(_(VOID))
     return invitation
-
-
-def _join_team(invitation: Invitation, team: Team, user: User) -> None:
-    member = Membership.objects.filter(team=team, user=user).first()
-    if member is None or _is_larger(invitation.role, member.role):
-        set_role(
-            team=team,
-            user=user,
-            role=Role(invitation.role),
-            actor=invitation.invited_by,
-            is_invited=True,
-        )
-
-
-def _join_study(invitation: Invitation, study: Study, user: User) -> None:
-    member = StudyMembership.objects.filter(study=study, user=user).first()
-    if member is None or _is_larger(invitation.role, member.role):
-        set_study_role(
-            study=study,
-            user=user,
-            role=Role(invitation.role),
-            actor=invitation.invited_by,
-            is_invited=True,
-        )
-
-
-def _is_larger(role: str, than: str) -> bool:
-    return PERMISSIONS[Role(role)] > PERMISSIONS[Role(than)]
 
 
 def _require_inviter(to: Team | Study | None, role: str, actor: User) -> None:

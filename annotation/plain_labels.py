@@ -158,7 +158,9 @@ class FileAggregation:
     def content(self, path: Path) -> str:
         if path.suffix.lower() == ".json":
             return json.dumps(self.record(), indent=1)
-        return _csv(list(self.aggregation.labels.columns), self.items())
+        columns = list(self.aggregation.labels.columns)
+        rows = ([record.get(name) for name in columns] for record in self.items())
+        return "".join(csv_parts(columns, rows))
 
     def lines(self) -> Iterator[str]:
         items = count_of(len(self.aggregation.labels), "item")
@@ -206,8 +208,3 @@ def aggregate_file(
     except ValueError as error:
         raise unusable(path, error) from None
     return FileAggregation(aggregation, len(set(table.annotators)), len(table.items))
-
-
-def _csv(columns: list[str], records: list[dict[str, Any]]) -> str:
-    rows = ([record.get(name) for name in columns] for record in records)
-    return "".join(csv_parts(columns, rows))

@@ -254,7 +254,9 @@ def write_rows(version: AgreementVersion, computed: ComputedAgreement) -> None:
         )
         _write(UnitAgreement, plain_records(table.units[UNIT_COLUMNS]), **key)
         _write(PairAgreement, plain_records(pairs.rows), **key, is_kappa=pairs.is_kappa)
-        _write(AnnotatorAgreement, plain_records(_annotator_rows(table)), **key)
+        names = {table.statistic: "agreement", "median_seconds": "seconds"}
+        annotators = table.annotators.rename(columns=names)[ANNOTATOR_COLUMNS]
+        _write(AnnotatorAgreement, plain_records(annotators), **key)
         _write(PositionEffect, (plain_values(asdict(one)) for one in table.positions), **key)
 
 
@@ -285,8 +287,3 @@ def _write_coefficients(version: AgreementVersion, computed: ComputedAgreement) 
                 add(ProtocolCoefficient, question, round=report.round, protocol=number)
     for model, records in rows.items():
         _write(model, records, version=version)
-
-
-def _annotator_rows(table: QuestionTables) -> pd.DataFrame:
-    names = {table.statistic: "agreement", "median_seconds": "seconds"}
-    return table.annotators.rename(columns=names)[ANNOTATOR_COLUMNS]

@@ -161,10 +161,6 @@ def _has_words(study: Study) -> Any:
     return ExpressionWrapper(either, output_field=BooleanField())
 
 
-def _has_checks(study: Study) -> Exists:
-    return Exists(CheckAnswer.objects.filter(submission__item__study=study).order_by())
-
-
 register_table(
     "judgments",
     RowDownload(_("every judgment but rejected ones, one long table"), judgment_rows),
@@ -180,7 +176,10 @@ register_table(
 register_table(
     "checks",
     RowDownload(_("every answer to a quality check"), check_rows, Permission.VIEW_WORKERS),
-    Offer(40, _has_checks),
+    Offer(
+        40,
+        lambda study: Exists(CheckAnswer.objects.filter(submission__item__study=study).order_by()),
+    ),
 )
 register_table(
     "comments",

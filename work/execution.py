@@ -362,7 +362,11 @@ def _run(running: RunningJob) -> None:
         _retry(running, str(postponed).rstrip("."))
     except PERMANENT as error:
         logger.exception("'%s' (job %s) cannot be stored", job, job.pk)
-        running.finish(Job.State.FAILED, _unstorable(error))
+        running.finish(
+            Job.State.FAILED,
+            f"The database cannot take what it was given ({type(error).__name__}). "
+            "The site's log has the rest.",
+        )
     except DatabaseError:
         # Of the database, which may be away: the row says what comes next once it is back.
         logger.exception("'%s' (job %s) broke off", job, job.pk)
@@ -373,11 +377,6 @@ def _run(running: RunningJob) -> None:
             return
         logger.exception("'%s' (job %s) broke off", job, job.pk)
         _retry(running, f"Unexpected error: {type(error).__name__}. The site's log has the rest")
-
-
-def _unstorable(error: Exception) -> str:
-    name = type(error).__name__
-    return f"The database cannot take what it was given ({name}). The site's log has the rest."
 
 
 def _retry(running: RunningJob, reason: str) -> None:

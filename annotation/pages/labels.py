@@ -151,8 +151,7 @@ class LabelSetForm(forms.Form):
 
 
 def _methods(question: Question) -> list[tuple[str, str]]:
-    level = Question.Level(question.level)
     return [
         (f"{method}:{question.name}", f"{question.name}: {code_name(method)}")
-        for method in METHODS_AT_LEVEL[level]
+        for method in METHODS_AT_LEVEL[Question.Level(question.level)]
     ]

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery, Value
-from django.http import HttpRequest
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.roles import Permission
@@ -16,7 +15,6 @@ from annotation.models import (
     LabelSet,
     Protocol,
     Study,
-    Upload,
 )
 from annotation.pages.study import (
     ANSWER,
@@ -168,9 +166,5 @@ register_job_access(LABEL, JobAccess(page="labels", control=Permission.ANALYSE))
 register_job_access(RESULT, JobAccess(control=Permission.ANALYSE))
 
 
-def _find_upload(request: HttpRequest, token: str, permission: Permission) -> Upload:
-    return upload_for(request, UUID(token))
-
-
 register_subject("study", study_for)
-register_subject("upload", _find_upload)
+register_subject("upload", lambda request, token, _permission: upload_for(request, UUID(token)))

@@ -160,11 +160,10 @@ def _number_of(ids: Any) -> int:
 
 
 def _row(entry: AuditEntry) -> list[Any]:
-    at = entry.at.isoformat(timespec="seconds")
     details = "; ".join(f"{name}: {value}" for name, value in entry.details.items())
     return [
         entry.position,
-        at,
+        entry.at.isoformat(timespec="seconds"),
         entry.actor_name,
         entry.action,
         entry.subject,

@@ -67,9 +67,7 @@ def _record(kind: type[Record], values: object) -> Record:
     return kind(**read)
 
 
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+_hints = cache(get_type_hints)
 
 
 def _value(hint: Any, value: Any, default: Any) -> Any:

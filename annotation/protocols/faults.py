@@ -167,7 +167,9 @@ def _message(error: ValidationError) -> str:
     expected: Any = error.validator_value
     instance: Any = error.instance
     messages: dict[str, Callable[[], str]] = {
-        "type": lambda: _must_be(_type_of(expected), instance),
+        "type": lambda: _must_be(
+            TYPES[expected] if isinstance(expected, str) else RIGHT_VALUE, instance
+        ),
         "enum": lambda: _not_among(instance, expected),
         "const": lambda: _must_be(expected, instance),
         "minLength": lambda: _empty(error),
@@ -192,10 +194,6 @@ def _message(error: ValidationError) -> str:
     }
     described = messages.get(str(error.validator))
     return described() if described else f"{error.message}."
-
-
-def _type_of(expected: Any) -> str:
-    return str(TYPES[expected] if isinstance(expected, str) else RIGHT_VALUE)
 
 
 def _must_be(expected: object, instance: Any) -> str:

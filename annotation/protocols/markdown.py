@@ -18,8 +18,8 @@ def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table")
     markdown.disable("image")
     markdown.add_render_rule("link_open", _open_link)
-    markdown.add_render_rule("heading_open", _open_heading)
-    markdown.add_render_rule("heading_close", _close_heading)
+    markdown.add_render_rule("heading_open", _heading)
+    markdown.add_render_rule("heading_close", _heading)
     return markdown
 
 
@@ -31,17 +31,9 @@ def _open_link(
     return str(renderer.renderToken(tokens, index, options, environment))
 
 
-def _open_heading(
+def _heading(
     renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
 ) -> str:
-    return f"<{_heading(tokens[index])}>"
-
-
-def _close_heading(
-    renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
-) -> str:
-    return f"</{_heading(tokens[index])}>\n"
-
-
-def _heading(token: Token) -> str:
-    return f"h{min(int(token.tag[1:]) + 2, 6)}"
+    # The page itself has the first two levels.
+    name = f"h{min(int(tokens[index].tag[1:]) + 2, 6)}"
+    return f"<{name}>" if tokens[index].nesting == 1 else f"</{name}>\n"

@@ -25,7 +25,6 @@ from annotation.protocols.faults import Fault
 from annotation.protocols.fields import KINDS
 from annotation.protocols.practice import practice_source_faults
 from annotation.protocols.records import (
-    Check,
     CheckCase,
     PracticeItem,
     ProtocolDocument,
@@ -323,9 +322,6 @@ def blind_document(study: Study, document: ProtocolDocument) -> ProtocolDocument
         name = names.get((case.source_item, case.source_candidate), "")
         return replace(case, source_candidate=name)
 
-    def blind_check(check: Check) -> Check:
-        return replace(check, cases=tuple(map(blind_case, check.cases)))
-
     def blind_item(item: PracticeItem) -> PracticeItem:
         return replace(
             item,
@@ -335,7 +331,10 @@ def blind_document(study: Study, document: ProtocolDocument) -> ProtocolDocument
             ),
         )
 
-    document = replace(document, checks=tuple(map(blind_check, document.checks)))
+    checks = (
+        replace(check, cases=tuple(map(blind_case, check.cases))) for check in document.checks
+    )
+    document = replace(document, checks=tuple(checks))
     if practice is None:
         return document
     practice = replace(practice, items=tuple(map(blind_item, items)))

@@ -85,7 +85,8 @@ class _ArrayText:
             except (RecursionError, ValueError) as error:
                 size = len(self._text) - self._position
                 if self._is_whole or not self._may_be_cut(error):
-                    raise not_json(self._path, error, 1, begins=self._line_of_text()) from None
+                    begins = self.line - self._text.count("\n", 0, self._position)
+                    raise not_json(self._path, error, 1, begins=begins) from None
                 if size > LONGEST_RECORD:
                     raise ImportRefused(
                         self._path,
@@ -109,9 +110,6 @@ class _ArrayText:
         return isinstance(error, json.JSONDecodeError) and (
             error.msg.startswith("Unterminated string") or error.pos > len(self._text) - CUT
         )
-
-    def _line_of_text(self) -> int:
-        return self.line - self._text.count("\n", 0, self._position)
 
 
 def json_array(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault) -> Iterator[Row]:

@@ -19,9 +19,8 @@ def flat_records(cells: CodedTable, columns: Sequence[str], reading: Reading) ->
     if cells.is_csv:
         return cells
     is_inside = [name for name in columns if not _is_plain(cells, name)]
-    if reading.policies.shape != "nested" and not is_inside:
-        return cells
-    if not _has_nested(cells):
+    is_wanted = reading.policies.shape == "nested" or bool(is_inside)
+    if not is_wanted or not _has_nested(cells):
         return cells
     flat = nested_to_rows(cells, columns)
     _note_empty_lists(cells, flat, reading)

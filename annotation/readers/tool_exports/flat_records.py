@@ -13,7 +13,7 @@ Phoenix: https://arize.com/docs/phoenix/tracing/how-to-tracing/feedback-and-anno
 LangSmith: https://docs.langchain.com/langsmith/feedback-data-format
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,16 +74,14 @@ def _entry(export: Export, row: Row, fields: FieldNames) -> Entry:
         if not value:
             export.report.note_missing("")
             continue
-        question = _question(row, fields, column)
+        question = (
+            row.required(fields.question, longest=LONGEST_QUESTION)
+            if fields.question
+            else short_name(row, column)
+        )
         if not (export.is_missing(value, question) or export.is_unwanted(question, row)):
             entry.add(question, "plain", value, row.called(column))
     return entry
-
-
-def _question(row: Row, fields: FieldNames, column: str) -> str:
-    if fields.question:
-        return row.required(fields.question, longest=LONGEST_QUESTION)
-    return short_name(row, column)
 
 
 def round_of(row: Row, column: str) -> int:
@@ -213,7 +211,12 @@ def read_feedback(export: Export, tool: str) -> list[Entry]:
     rows = [row for row in export.records() if _is_human(export, layout, row)]
     if rows:
         require_fields(rows[0], (*named_texts(export.fields), export.fields.annotator))
-    return list(export.read_each(_reader(export, layout, rows), rows))
+    scored = {
+        str(_found(row, layout.question)[1])
+        for row in rows
+        if _found(row, layout.label)[1] is None and _found(row, layout.number)[1] is not None
+    }
+    return list(export.read_each(lambda row: _entries(export, layout, scored, row), rows))
 
 
 def _is_human(export: Export, layout: FeedbackLayout, row: Row) -> bool:
@@ -232,17 +235,6 @@ def _found(row: Row, names: tuple[str, ...]) -> tuple[str, Any]:
         if value not in (None, ""):
             return name, value
     return names[0] if names else "", None
-
-
-def _reader(
-    export: Export, layout: FeedbackLayout, rows: list[Row]
-) -> Callable[[Row], Iterator[Entry]]:
-    scored = {
-        str(_found(row, layout.question)[1])
-        for row in rows
-        if _found(row, layout.label)[1] is None and _found(row, layout.number)[1] is not None
-    }
-    return lambda row: _entries(export, layout, scored, row)
 
 
 def _entries(export: Export, layout: FeedbackLayout, scored: set[str], row: Row) -> Iterator[Entry]:
