@@ -78,3 +78,8 @@ def queries_of(command: str, path: Path, **options: Any) -> int:
     with CaptureQueriesContext(connection) as queries:
         command_output(command, path, **options)
     return len(queries)
+
+
+def write_file(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path

@@ -1,5 +1,3 @@
-"""Who may do what in a study, who owns it, and what the team's audit log records of it."""
-
 import io
 
 import pytest
@@ -15,6 +13,7 @@ from annotation.exceptions import StudyUnfit, StudyUnknown
 from annotation.flags import flag_submissions, unflag_submissions
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Study, Submission
+from tests.annotation.importing import write_file
 from tests.annotation.studies import rated_study, rating_study
 from tests.annotation.test_commands import exit_code
 from tests.codes import refused, refused_naming
@@ -63,8 +62,7 @@ def test_a_role_in_one_study_opens_that_study_alone(ada, ben):
     assert visible(ben) == ["one"]
     assert permissions_in(study, ben) == PERMISSIONS[Role.ADJUDICATOR]
     set_role(team=team, user=ben, role=Role.ANALYST, actor=ada)
-    both = PERMISSIONS[Role.ADJUDICATOR] | PERMISSIONS[Role.ANALYST]
-    assert permissions_in(study, ben) == both
+    assert permissions_in(study, ben) == (PERMISSIONS[Role.ADJUDICATOR] | PERMISSIONS[Role.ANALYST])
     remove_member(member=team.memberships.get(user=ben), actor=ada)
     remove_study_member(member=member, actor=ada)
     assert visible(ben) == []
@@ -92,9 +90,7 @@ def users():
 
 @pytest.fixture
 def responses(tmp_path):
-    path = tmp_path / "responses.csv"
-    path.write_text(RESPONSES)
-    return path
+    return write_file(tmp_path / "responses.csv", RESPONSES)
 
 
 def run(command, *arguments, **options):
@@ -176,8 +172,7 @@ def test_decisions_and_label_sets_are_recorded_once(study, ada):
 @pytest.mark.django_db(transaction=True)
 def test_an_import_gives_a_study_to_the_team_that_it_names(ada, tmp_path, capsys):
     lab, other = create_team(name="Lab", owner=ada), create_team(name="Other", owner=ada)
-    path = tmp_path / "responses.csv"
-    path.write_text(CSV)
+    path = write_file(tmp_path / "responses.csv", CSV)
     arguments = ("import_responses", path, "--study", "new", "--team")
     assert exit_code(*arguments, "lab") == 0
     entries = AuditEntry.objects.of(lab).filter(subject="new")

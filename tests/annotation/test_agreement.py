@@ -1,5 +1,3 @@
-"""Agreement of a study: its coefficients, of rounds, and of categories in an order."""
-
 import itertools
 import json
 from itertools import pairwise
@@ -242,8 +240,7 @@ def test_flags_are_counted_and_shown_both_ways_unless_of_another_round_or_reject
     assert {row["with_flagged"] for row in report.coefficient_records()} == {True, False}
     study = judged_study("again", ("Ann", "Bob"))
     doubt(rate(study, "Ann", "d0", {"alpha": 1}, round=2))
-    rejected = rate(study, "Cyd", "d0", {"alpha": 1}, status=Submission.Status.REJECTED)
-    doubt(rejected)
+    doubt(rate(study, "Cyd", "d0", {"alpha": 1}, status=Submission.Status.REJECTED))
     report = study_agreement(study)
     assert (report.n_flagged, report.unflagged) == (0, ())
 
@@ -255,8 +252,7 @@ def test_what_is_ticked_of_an_item_is_also_compared_as_a_set():
     for person, pools in ticks.items():
         for item, ticked in zip(("boot", "gown"), pools, strict=True):
             tick(study, person, item, ticked)
-    coefficients = {c.name: c for c in only(study_agreement(study)).coefficients}
-    sets = coefficients["krippendorff_alpha_masi"]
+    sets = {c.name: c for c in only(study_agreement(study)).coefficients}["krippendorff_alpha_masi"]
     assert (sets.n_items, sets.n_labels, sets.level) == (2, 6, "set")
     # Two of a set share one of two (MASI 1 - 1/2 * 2/3); any other two that differ share none.
     between = [2 / 3, 1, 1, 0, 1, 1]

@@ -22,6 +22,7 @@ from annotation.readers.drafts import StudyDraft
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.studies import read_tool_export
+from tests.annotation.importing import write_file
 from tests.annotation.tool_export_drafts import FOLDER, counts, read_draft, written_file
 from tests.codes import refused
 
@@ -186,8 +187,7 @@ def test_any_value_anywhere_is_imported_or_refused(
     tmp_path: Path, name: str, data: st.DataObject
 ) -> None:
     tool, records, fields = JSON_EXPORTS[name]
-    path = tmp_path / "export.json"
-    path.write_text(json.dumps(data.draw(altered(records))))
+    path = write_file(tmp_path / "export.json", json.dumps(data.draw(altered(records))))
     read(path, tool, fields)
 
 
@@ -196,8 +196,7 @@ def test_any_value_anywhere_is_imported_or_refused(
 def test_any_cell_of_a_batch_or_table_is_imported_or_refused(
     tmp_path: Path, data: st.DataObject
 ) -> None:
-    form = data.draw(altered(FORM))
-    batch = BATCH | {"Answer.taskAnswers": json.dumps(form)}
+    batch = BATCH | {"Answer.taskAnswers": json.dumps(data.draw(altered(FORM)))}
     tool, row, fields = data.draw(
         st.sampled_from([("mturk", batch, FieldNames()), ("csv", TABLE, PLAIN)])
     )
@@ -230,8 +229,7 @@ def test_any_bytes_are_imported_or_refused(tmp_path: Path, tool: str, data: st.D
     start, n = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 40))
     content = whole[:start] + data.draw(st.binary(max_size=20)) + whole[start + n :]
     suffix = data.draw(st.sampled_from([".json", ".jsonl", ".csv", ".tsv", ".zip", ".json.gz"]))
-    path = tmp_path / f"export{suffix}"
-    path.write_bytes(content)
+    path = write_file(tmp_path / f"export{suffix}", content)
     read(path, tool, PLAIN if tool == "csv" else FieldNames())
 
 
@@ -425,8 +423,7 @@ EXPORTS: dict[str, Callable[..., list[dict[str, Any]]]] = {
 
 
 def drafted(tmp_path: Path, tool: str, records: list[dict[str, Any]], **options: Any) -> StudyDraft:
-    path = tmp_path / "export.json"
-    path.write_text(json.dumps(records))
+    path = write_file(tmp_path / "export.json", json.dumps(records))
     draft = read(path, tool, FieldNames(), **options)
     assert draft is not None
     import_study(draft=draft, path=path, slug="s", title="S", owner=None)
@@ -480,8 +477,7 @@ def test_a_file_of_empty_answers_only_is_refused(tmp_path: Path, tool: str) -> N
             return {k: without_rating(each) for k, each in value.items() if k != "rating"}
         return value
 
-    path = tmp_path / "export.json"
-    path.write_text(json.dumps(without_rating(EXPORTS[tool]([], []))))
+    path = write_file(tmp_path / "export.json", json.dumps(without_rating(EXPORTS[tool]([], []))))
     with refused(AnnotationError, "no_answers"):
         read_tool_export(path, tool, fields=FieldNames(), settings=QuestionSettings())
 
@@ -505,8 +501,9 @@ def test_an_empty_text_is_no_category_and_may_be_a_written_answer(tmp_path: Path
 
 def test_parts_of_a_form_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     form = [{"category": [{"label": "pos"}], "none": {}, "rating": 2}]
-    path = tmp_path / "export.jsonl"
-    path.write_text(json.dumps(BATCH | {"Answer.taskAnswers": json.dumps(form)}))
+    path = write_file(
+        tmp_path / "export.jsonl", json.dumps(BATCH | {"Answer.taskAnswers": json.dumps(form)})
+    )
     draft = read(path, "mturk", FieldNames())
     assert draft is not None
     assert {question.name for question in draft.questions} == {"tone", "rating", "fit"}

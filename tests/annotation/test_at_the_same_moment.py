@@ -1,5 +1,3 @@
-"""What happens when files are imported at once: real threads, real connections."""
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing

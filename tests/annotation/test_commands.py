@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from config.commandline import main
-from tests.annotation.importing import numbers_in
+from tests.annotation.importing import numbers_in, write_file
 from tests.annotation.studies import rated_study, ticked_study
 from tests.processes import ROOT as ROOT, run_python
 
@@ -27,8 +27,7 @@ def manage(*arguments: str, database: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_a_bad_file_ends_a_command_with_2_and_a_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "bad.csv"
-    path.write_text("item,system\n")
+    path = write_file(tmp_path / "bad.csv", "item,system\n")
     ended = manage("import_responses", str(path), "--study", "s", database=tmp_path / "db.sqlite3")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.count("\n") == 1
@@ -58,9 +57,9 @@ def test_a_database_without_tables_ends_a_command_with_2(tmp_path: Path) -> None
 class TestInProcess:
     @pytest.fixture
     def responses(self, tmp_path: Path) -> Path:
-        path = tmp_path / "responses.csv"
-        path.write_text("item,system,context,response\nd0,alpha,hi,ho\n")
-        return path
+        return write_file(
+            tmp_path / "responses.csv", "item,system,context,response\nd0,alpha,hi,ho\n"
+        )
 
     def test_a_good_file_ends_with_0_and_a_bad_one_with_2(
         self, responses: Path, tmp_path: Path, capsys: Captured
@@ -101,8 +100,7 @@ class TestInProcess:
         ticked_study("ticked")
         path = tmp_path / "qrels.txt"
         assert exit_code("export_qrels", "ticked", "--output", path, "--rule", "any") == 0
-        output = capsys.readouterr().out.removeprefix(str(path))
-        assert numbers_in(output) == [2, 5, 2, 1]
+        assert numbers_in(capsys.readouterr().out.removeprefix(str(path))) == [2, 5, 2, 1]
         assert path.read_text().splitlines()[0] == "boot 0 clog 1"
 
     @pytest.mark.parametrize(

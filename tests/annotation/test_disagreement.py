@@ -1,5 +1,3 @@
-"""Whether answers depend on the position at which candidates were shown."""
-
 import json
 
 import numpy as np
@@ -111,8 +109,7 @@ class TestAnnotators:
 
     def test_volume_speed_and_flags_are_reported(self, ticked: Study) -> None:
         doubt(tick(ticked, "Odd", "boot", {"pump"}, round=2))
-        odd = ticked.annotators.get(pseudonym="Odd")
-        doubt(odd.submissions.get(item__key="gown"))
+        doubt(ticked.annotators.get(pseudonym="Odd").submissions.get(item__key="gown"))
         records = {
             row["annotator"]: row for row in plain_records(annotator_table(ticked.question()))
         }
@@ -390,8 +387,7 @@ def test_what_is_asked_of_the_item_has_no_candidate_in_the_frame() -> None:
             Judgment.objects.create(submission=submission, question=question, value=number)
     frame = judgment_frame(study)
     columns = [frame[name] for name in ("item", "candidate", "system", "value")]
-    rows = list(zip(*columns, strict=True))
-    assert rows == [("d0", "", "", 0)] * 2 + [("d1", "", "", 1)] * 2
+    assert list(zip(*columns, strict=True)) == [("d0", "", "", 0)] * 2 + [("d1", "", "", 1)] * 2
     assert study_agreement(study).questions[0].alpha.value == pytest.approx(1)
 
 
@@ -402,8 +398,7 @@ def test_agreement_is_split_by_the_version_it_was_judged_under() -> None:
         compare(study, person, "d0", {each: float(each == name) for each in ("a", "b")})
     question = ProtocolQuestion(name="q", kind="preference", wording="Better?", ties=True)
     save_draft(study=study, document=ProtocolDocument(title="T", questions=(question,)))
-    second = freeze(study=study)
-    Submission.objects.filter(annotator__pseudonym="cat").update(protocol=second)
+    Submission.objects.filter(annotator__pseudonym="cat").update(protocol=freeze(study=study))
     assert len(judgment_frame(study)) == 6
     assert len(judgment_frame(study, protocol=first)) == 4
     assert study_agreement(study, protocol=first).questions[0].alpha.n_items == 1

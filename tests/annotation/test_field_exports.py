@@ -198,8 +198,7 @@ class TestArgilla:
         assert ranks == {"y": 1, "x": 0}  # the first is the best
 
     def test_an_empty_list_is_an_answer_without_a_category(self) -> None:
-        draft = read_draft(ARGILLA / "v2_multi_empty.json", "argilla")
-        found = answers_to(draft, "label")
+        found = answers_to(read_draft(ARGILLA / "v2_multi_empty.json", "argilla"), "label")
         assert (found["r0", "u1"], found["r0", "u2"]) == (["a", "b"], [])
         assert len(found) == 12
 

@@ -1,5 +1,3 @@
-"""Flags, and what makes stored results of a study out of date."""
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,7 +16,7 @@ from annotation.flags import (
 from annotation.models import EvidenceVersion, Judgment, Study, Submission, SubmissionEvidence
 from metrics.stored_scores import write_scores
 from metrics.study_scores import score_study
-from tests.annotation.importing import command_output, numbers_in
+from tests.annotation.importing import command_output, numbers_in, write_file
 from tests.annotation.studies import rate, rated_study, rating_study
 from tests.codes import refused
 from tests.metrics.counting import Counting
@@ -34,8 +32,7 @@ def flagged() -> set[tuple[str, str, int, str]]:
 
 
 def test_a_flag_says_why_and_can_be_taken_away() -> None:
-    doubted = Submission.objects.of(rated_study())[:1]
-    one = Submission.objects.filter(pk__in=doubted)
+    one = Submission.objects.filter(pk__in=Submission.objects.of(rated_study())[:1])
     assert flag_submissions(submissions=one, reason=" too fast ") == 1
     assert [reason for *_, reason in flagged()] == ["too fast"]
     assert unflag_submissions(submissions=Submission.objects.all()) == 1
@@ -87,8 +84,7 @@ def versions(study: Study) -> tuple[int, int]:
 
 
 def test_an_import_counts_once_and_the_same_again_not_at_all(tmp_path: Path) -> None:
-    judgments = tmp_path / "judgments.csv"
-    judgments.write_text(ROWS)
+    judgments = write_file(tmp_path / "judgments.csv", ROWS)
     call_command("import_judgments", judgments, study="wits", scale=(1, 5))
     study = Study.objects.named("wits")
     assert versions(study) == (1, 0)
@@ -168,8 +164,7 @@ def test_careful_or_lone_work_has_no_flag(study):
 
 
 def test_a_submission_far_faster_than_the_median_is_flagged_with_both_times(study):
-    quick = add(study, "Eve", "d0", (10, 30, 60, 90), seconds=31)
-    [flag] = flags(study, quick)
+    [flag] = flags(study, add(study, "Eve", "d0", (10, 30, 60, 90), seconds=31))
     assert (flag.name, flag.value, flag.typical) == (FAST, 31, 120)
     assert flag.n_careful_hit == 0
     assert flag.n_careful >= 4
@@ -186,8 +181,7 @@ def test_answers_unlike_those_of_others_are_flagged(study):
     pasted = add(study, "Gus", "d0", (10, 30, 60, 90), seconds=120, pasted=True)
     assert names(study, pasted) == [PASTED]
     Submission.objects.filter(pk=pasted).delete()
-    reverse = add(study, "Fay", "d0", (90, 60, 30, 10), seconds=120)
-    [flag] = flags(study, reverse)
+    [flag] = flags(study, add(study, "Fay", "d0", (90, 60, 30, 10), seconds=120))
     assert flag.name == FAR
     assert flag.value == pytest.approx((80 + 30 + 30 + 80) / 400)
 

@@ -1,5 +1,3 @@
-"""Judgments frozen as Parquet under their fingerprint, in a folder or a bucket."""
-
 import json
 from io import StringIO
 from tempfile import NamedTemporaryFile

@@ -29,7 +29,7 @@ from annotation.models import Annotator, Item, Study, Submission, WrittenAnswer
 from annotation.plain_labels import agree_on_file
 from annotation.readers.shapes import Columns
 from presentation.row_files import row_csv
-from tests.annotation.importing import command_output, everything, numbers_in
+from tests.annotation.importing import command_output, everything, numbers_in, write_file
 from tests.codes import refused
 
 pytestmark = pytest.mark.django_db
@@ -109,8 +109,7 @@ def test_each_format_is_imported_and_exported(name: str, tmp_path: Path) -> None
     first = Study.objects.get()
     assert all(len(name) == 11 and name.startswith("A") for name in pseudonyms(first))
     # The exported judgments import to the same study.
-    path = tmp_path / "judgments.csv"
-    path.write_text("".join(row_csv(judgment_rows(first))))
+    path = write_file(tmp_path / "judgments.csv", "".join(row_csv(judgment_rows(first))))
     options = {
         "item": ["item"], "candidate": "candidate", "system": "system", "annotator": "annotator",
         "question": "question", "value": ["value"], "condition": "condition", "round": "round",
@@ -198,8 +197,7 @@ def test_drafts_of_argilla_count_for_nothing(tmp_path: Path) -> None:
             {"user_id": "u2", "status": "draft", "values": {"q": {"value": 1}}},
         ],
     }]  # fmt: skip
-    path = tmp_path / "api.json"
-    path.write_text(json.dumps(records))
+    path = write_file(tmp_path / "api.json", json.dumps(records))
     output = json.loads(imported(path, json=True, **{"from": "argilla"}))
     assert {each["code"]: each["n"] for each in output["reading"]["parts"]} == {"drafts": 1}
     assert rows_of(Study.objects.get(), "item", "question", "value") == [["r0", "q", 3.0]]
@@ -244,8 +242,7 @@ def test_mturk_with_the_system_in_a_column() -> None:
 def test_mturk_with_several_answers_a_row() -> None:
     imported("mturk_several_answers.csv", **SEVERAL)
     study = Study.objects.get()
-    item = study.items.get(key="3HIT1")
-    texts = item.candidates.values_list("system", "text")
+    texts = study.items.get(key="3HIT1").candidates.values_list("system", "text")
     assert list(texts) == [("alpha", "There."), ("beta", "Nowhere.")]
     frame = judgment_frame(study)
     fit = frame[(frame["question"] == "fit") & (frame["item"] == "3HIT1")]
@@ -309,14 +306,14 @@ def faults_of(path: Path, **options: Any) -> list[ImportRefused]:
 
 
 def test_all_faults_of_a_table_or_record_are_said_at_once_with_their_fields(tmp_path: Path) -> None:
-    path = tmp_path / "bad.csv"
-    path.write_text(
+    path = write_file(
+        tmp_path / "bad.csv",
         "doc,reply_of,rater,text,fluency,tone\n"
         "d0,alpha,,T,3,warm\n"
         "d0,alpha,ann,T,three,warm\n"
         "d0,alpha,ann,Other text,4,warm\n"
         "d1,alpha,ann,T,4\n"
-        "d2,alpha,ann,T,99,warm\n"
+        "d2,alpha,ann,T,99,warm\n",
     )
     options: dict[str, Any] = {"level": [("fluency", "interval")], **WIDE}
     found = faults_of(path, scale=[("fluency", (1.0, 7.0))], **options)
@@ -330,8 +327,7 @@ def test_all_faults_of_a_table_or_record_are_said_at_once_with_their_fields(tmp_
     tasks[0]["annotations"][0]["result"][1]["value"] = {"rating": "many"}
     tasks[1]["annotations"][1]["completed_by"] = []
     tasks[2].pop("annotations")
-    path = tmp_path / "bad.json"
-    path.write_text(json.dumps(tasks))
+    path = write_file(tmp_path / "bad.json", json.dumps(tasks))
     found = faults_of(path, **LABEL_STUDIO)
     assert [(fault.field, fault.code) for fault in found] == [
         ("annotations[0].result[1].value.rating", "not_number"),
@@ -340,8 +336,7 @@ def test_all_faults_of_a_table_or_record_are_said_at_once_with_their_fields(tmp_
 
 
 def test_faults_are_json_too(tmp_path: Path) -> None:
-    path = tmp_path / "bad.csv"
-    path.write_text("doc,rater,v\nd0,,1\n,ann,1\n")
+    path = write_file(tmp_path / "bad.csv", "doc,rater,v\nd0,,1\n,ann,1\n")
     with refused(ImportRefused, "missing_field") as caught:
         imported(path, **{"from": "csv"}, item=["document"], annotator="rater", value=["v"])
     assert "doc, rater, v" in str(caught.value)
@@ -359,8 +354,9 @@ def test_faults_are_json_too(tmp_path: Path) -> None:
 
 
 def test_categories_that_look_alike_are_noted_or_merged(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("item,who,v\n1,ann,yes\n1,bob,Yes\n2,ann,yes\n2,bob,no\n")
+    path = write_file(
+        tmp_path / "labels.csv", "item,who,v\n1,ann,yes\n1,bob,Yes\n2,ann,yes\n2,bob,no\n"
+    )
     options: dict[str, Any] = {"item": ["item"], "annotator": "who", "value": ["v"]}
     options |= {"study": "s", "tool": "csv", "json": True, "dry_run": True}
     record = json.loads(command_output("import_annotations", path, **options))
@@ -442,16 +438,18 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], code: str)
 
 
 def test_a_file_without_answers_or_with_many_words_makes_no_study(tmp_path: Path) -> None:
-    path = tmp_path / "ann.jsonl"
-    path.write_text('{"id": 1, "text": "In Rome", "label": [[3, 7, "PLACE"]]}\n')
+    path = write_file(
+        tmp_path / "ann.jsonl", '{"id": 1, "text": "In Rome", "label": [[3, 7, "PLACE"]]}\n'
+    )
     with refused(AnnotationError, "no_answers"):
         imported(path, **{"from": "doccano"})
     for arguments in (["--scale", "3"], ["--scale", "5:1"], ["--level", "high"]):
         named = ("--study", "s", "--from", "csv")
         with pytest.raises(CommandError):
             command_output("import_annotations", FOLDER / "wide.csv", *named, *arguments)
-    path = tmp_path / "t.csv"
-    path.write_text("i,a,v\n" + "".join(f"d{n},ann,reason {n}\n" for n in range(1001)))
+    path = write_file(
+        tmp_path / "t.csv", "i,a,v\n" + "".join(f"d{n},ann,reason {n}\n" for n in range(1001))
+    )
     options: dict[str, Any] = {"from": "csv", "item": ["i"], "annotator": "a", "value": ["v"]}
     [fault] = faults_of(path, **options)
     assert (fault.line, fault.field, fault.code) == (2, "v", "too_many_categories")
@@ -461,12 +459,10 @@ def test_a_file_without_answers_or_with_many_words_makes_no_study(tmp_path: Path
 def test_a_worker_counts_once_and_questions_have_the_order_of_their_columns(tmp_path: Path) -> None:
     text = (FOLDER / "mturk_form.csv").read_text()
     again = text.splitlines()[1].replace("Submitted", "Rejected").replace("3A1", "3Z1")
-    path = tmp_path / "m.csv"
-    path.write_text(text + again + "\n")
+    path = write_file(tmp_path / "m.csv", text + again + "\n")
     assert "(3HIT1)" in imported(path, **{"from": "mturk"}, response="text")
     assert set(Submission.objects.values_list("status", flat=True)) == {"submitted"}
-    path = tmp_path / "batch.csv"
-    path.write_text(LEFT_OPEN)
+    path = write_file(tmp_path / "batch.csv", LEFT_OPEN)
     imported(path, "open", **{"from": "mturk"}, response="text")
     names = (
         Study.objects.named("open").questions.order_by("position").values_list("name", flat=True)

@@ -1,5 +1,3 @@
-"""Labelled dialogues in the layout of CRSArena-Eval, made up by hand."""
-
 from __future__ import annotations
 
 import base64
@@ -25,6 +23,7 @@ from tests.annotation.importing import (
     everything,
     numbers_in,
     queries_of,
+    write_file,
 )
 from tests.annotation.studies import rated_study, ticked_study
 from tests.codes import refused, refused_naming
@@ -42,9 +41,7 @@ FILE = (
 
 @pytest.fixture
 def responses(tmp_path: Path) -> Path:
-    path = tmp_path / "responses.csv"
-    path.write_text(FILE, encoding="utf-8")
-    return path
+    return write_file(tmp_path / "responses.csv", FILE)
 
 
 def test_a_file_of_responses_becomes_a_rating_study(responses: Path) -> None:
@@ -83,8 +80,7 @@ def test_json_lines_say_the_same_as_csv(responses: Path, tmp_path: Path) -> None
         {"system": "alpha", "response": "Ciao ☃", **shared},
     ]
     rows[1]["condition"] = "casual"
-    lines = tmp_path / "responses.JSONL"
-    lines.write_text("\n".join(json.dumps(row) for row in rows))
+    lines = write_file(tmp_path / "responses.JSONL", "\n".join(json.dumps(row) for row in rows))
     columns = ("item__key", "item__context", "item__reference", "item__condition", "key", "text")
     found = []
     for path in (responses, lines):
@@ -124,8 +120,7 @@ REFUSALS = [
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case[0])
 def test_responses_that_contradict_are_refused(tmp_path: Path, case: Any) -> None:
     _name, rows, line, field, code = case
-    path = tmp_path / "responses.csv"
-    path.write_text(HEADER + rows)
+    path = write_file(tmp_path / "responses.csv", HEADER + rows)
     assert_refused("import_responses", path, code, line=line, field=field)
 
 
@@ -139,8 +134,7 @@ def test_what_differs_from_the_study_is_refused(responses: Path) -> None:
         ("casual", "formal", 4, "condition", "differs", "d0"),
     ):
         assert old in FILE
-        fresh = "d9,alpha,Fresh,new,,\n"
-        responses.write_text(FILE.replace(old, new) + fresh, encoding="utf-8")
+        responses.write_text(FILE.replace(old, new) + "d9,alpha,Fresh,new,,\n", encoding="utf-8")
         options = {"field": field, "value": value, "study": "styles"}
         assert_refused("import_responses", responses, code, line=line, **options)
 
@@ -213,9 +207,9 @@ def write(tmp_path: Path) -> Writer:
         (tmp_path / name).write_bytes(content)
 
     def write(*objects: Any) -> Path:
-        path = tmp_path / "pools.jsonl"
-        path.write_text("".join(json.dumps(thing) + "\n" for thing in objects))
-        return path
+        return write_file(
+            tmp_path / "pools.jsonl", "".join(json.dumps(thing) + "\n" for thing in objects)
+        )
 
     return write
 
@@ -245,8 +239,7 @@ def test_targets_and_pools_become_an_alternatives_study(write: Writer) -> None:
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_known_by_its_first_bytes(write: Writer, name: str) -> None:
     pool = [{"key": "pump", "title": "A pump"}]
-    target = {"title": "t", "image": name}
-    path = write({**BOOT, "target": target, "candidates": pool})
+    path = write({**BOOT, "target": {"title": "t", "image": name}, "candidates": pool})
     command_output("import_alternatives", path, study="s")
     picture = Item.objects.get().picture
     assert picture is not None
@@ -314,8 +307,7 @@ def test_what_is_no_picture_is_refused(write: Writer, tmp_path: Path) -> None:
     command_output("import_alternatives", path, study="largest")
     for image, code in cases:
         path = write({**BOOT, "target": {"title": "t", "image": image}})
-        value = image[:40] if isinstance(image, str) else ""
-        options = {"field": "target.image", "value": value}
+        options = {"field": "target.image", "value": (image[:40] if isinstance(image, str) else "")}
         assert_refused("import_alternatives", path, code, line=1, **options)
 
 
@@ -374,8 +366,7 @@ def test_a_protocol_for_another_kind_of_study_imports_nothing(write: Writer) -> 
 
 def turn(index: int, utterance: str, **labels: int) -> dict[str, Any]:
     """The user speaks first; turns of the assistant have labels."""
-    role = "ASST" if index % 2 else "USER"
-    said = {"turn_ind": index, "role": role, "utterance": utterance}
+    said = {"turn_ind": index, "role": ("ASST" if index % 2 else "USER"), "utterance": utterance}
     return said | ({"turn_level_aggregated": labels} if index % 2 else {})
 
 
@@ -406,8 +397,7 @@ DIALOGUES: list[dict[str, Any]] = [
 
 
 def written(path: Path, dialogues: Any = DIALOGUES) -> Path:
-    file = path / "crs_arena_eval.json"
-    file.write_text(json.dumps(dialogues, indent=1), encoding="utf-8")
+    file = write_file(path / "crs_arena_eval.json", json.dumps(dialogues, indent=1))
     return file
 
 
@@ -434,8 +424,7 @@ def test_turns_become_items_with_what_was_said_before(tmp_path: Path) -> None:
     }
     scales = {one.name: (one.level, one.scale_max) for one in study.questions.all()}
     assert scales == {"relevance": ("ordinal", 3), "interestingness": ("ordinal", 2)}
-    raw = json.loads(Submission.objects.get(item=second).raw)
-    assert raw == {"interestingness": 0}
+    assert json.loads(Submission.objects.get(item=second).raw) == {"interestingness": 0}
 
 
 @pytest.mark.django_db

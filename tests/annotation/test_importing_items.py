@@ -1,5 +1,3 @@
-"""A file of any kind becomes items, by what its columns are said or guessed to be."""
-
 import gzip
 import io
 import json
@@ -32,7 +30,7 @@ from annotation.readers.profiles import items_of, profile_table
 from annotation.readers.report import Faults
 from annotation.readers.rows import ROWS_AT_ONCE
 from annotation.readers.tables import opened_table
-from tests.annotation.importing import assert_refused, command_output, everything
+from tests.annotation.importing import assert_refused, command_output, everything, write_file
 from tests.codes import codes_of, refused, refused_naming
 
 COLUMNS = ["dialog_id", "history", "model", "output"]
@@ -132,15 +130,13 @@ def read(
         chosen = mapping or guess_mapping(
             columns, n_rows=profile.n_rows, n_distinct=profile.n_distinct
         )
-        items = items_of(table, chosen, faults=faults, kind=kind)
-        return list(items), faults
+        return list(items_of(table, chosen, faults=faults, kind=kind)), faults
 
 
 @pytest.mark.parametrize("case", KINDS, ids=lambda case: case[0])
 def test_every_kind_of_file_gives_the_same_items(case: Any, tmp_path: Path) -> None:
     _kind, name, content, form = case
-    path = tmp_path / name
-    path.write_bytes(content)
+    path = write_file(tmp_path / name, content)
     with opened_table(path) as table:
         assert table.form == form
     items, faults = read(path)
@@ -155,8 +151,7 @@ def test_every_kind_of_file_gives_the_same_items(case: Any, tmp_path: Path) -> N
 
 
 def test_the_encoding_and_the_sheet_can_be_chosen(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes("item,context,response\nd1,Привет,да\n".encode("cp1251"))
+    path = write_file(tmp_path / "a.csv", "item,context,response\nd1,Привет,да\n".encode("cp1251"))
     with opened_table(path, FileFormat(encoding="windows-1251")) as table:
         assert next(table.rows(Faults())).fields["context"] == "Привет"
     path.write_bytes(as_excel([COLUMNS, *ROWS], ("notes", "data")))
@@ -186,8 +181,10 @@ def test_lists_of_turns_and_pools_inside_an_object_are_cells_and_rows(tmp_path: 
 
 
 def test_a_column_for_each_system_makes_a_response_of_each(tmp_path: Path) -> None:
-    path = tmp_path / "wide.csv"
-    path.write_text("prompt,response_alpha,beta output,ms\nHi,Hello,Hey,3\nBye,,So long,4\n")
+    path = write_file(
+        tmp_path / "wide.csv",
+        "prompt,response_alpha,beta output,ms\nHi,Hello,Hey,3\nBye,,So long,4\n",
+    )
     [first, second], faults = read(path)
     assert faults.n == 0
     assert {each.system: each.text for each in first.candidates} == {
@@ -203,10 +200,10 @@ def test_a_column_for_each_system_makes_a_response_of_each(tmp_path: Path) -> No
 
 def test_a_batch_of_mechanical_turk_with_its_system_in_a_column(tmp_path: Path) -> None:
     """One output a HIT, and a row for each assignment of it."""
-    path = tmp_path / "batch.csv"
-    path.write_text(
+    path = write_file(
+        tmp_path / "batch.csv",
         "HITId,WorkerId,Input.dialog_id,Input.prompt,Input.system,Input.output,Answer.quality\n"
-        "H1,W1,d1,Hi,alpha,Hello,80\nH1,W2,d1,Hi,alpha,Hello,70\nH2,W1,d1,Hi,beta,Hey,20\n"
+        "H1,W1,d1,Hi,alpha,Hello,80\nH1,W2,d1,Hi,alpha,Hello,70\nH2,W1,d1,Hi,beta,Hey,20\n",
     )
     with opened_table(path) as table:
         columns = [column.name for column in profile_table(table).columns]
@@ -351,8 +348,7 @@ BAD_KINDS = [
 @pytest.mark.parametrize("case", BAD_KINDS, ids=lambda case: case[0])
 def test_each_fault_of_a_file_has_its_cell_and_code(case: Any, tmp_path: Path) -> None:
     _name, content, uses, expected = case
-    path = tmp_path / "bad"
-    path.write_bytes(content)
+    path = write_file(tmp_path / "bad", content)
     faults = Faults()
     try:
         with opened_table(path, most_bytes=1024**2) as table:
@@ -383,8 +379,9 @@ def test_a_sheet_that_says_it_has_a_row_far_down_is_not_read_to_there(tmp_path: 
 def test_texts_of_workbooks_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MOST_TEXTS_BYTES", 100)
     part = b'<Override PartName="/xl/styles.xml" ContentType="%b"/></Types>'
-    path = tmp_path / "a.xlsx"
-    path.write_bytes(as_altered_workbook(b"</Types>", part % archives.TEXTS.encode()))
+    path = write_file(
+        tmp_path / "a.xlsx", as_altered_workbook(b"</Types>", part % archives.TEXTS.encode())
+    )
     with refused(ImportRefused, "texts_too_large"), opened_table(path):
         pass
 
@@ -408,8 +405,7 @@ def test_only_what_is_small_once_unpacked_is_read_before_the_page_answers() -> N
 
 
 def test_of_many_faults_the_first_hundred_are_kept_and_the_rest_counted(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(HEADER + b",b,c,d\n" * 250)
+    path = write_file(tmp_path / "a.csv", HEADER + b",b,c,d\n" * 250)
     faults = Faults()
     with opened_table(path) as table:
         items_of(table, ColumnMapping.of({"uses": LONG}), faults=faults, kind="rating")
@@ -422,8 +418,7 @@ def test_faults_of_rows_that_are_far_apart_come_in_the_files_order(tmp_path: Pat
     rows = [f"d{n},c,{system},t\n" for system in ("a", "b") for n in range(n_items)]
     rows += ["d1,c,a,t\n", "d2,c,a,other\n", "d3,other,a,t\n", "d4,c,,t\n", "d5,c\n"]
     rows += ["d6,c,c,t\n", "d6,c,c,other\n"]
-    path = tmp_path / "a.csv"
-    path.write_text(HEADER.decode() + "".join(rows))
+    path = write_file(tmp_path / "a.csv", HEADER.decode() + "".join(rows))
     faults = Faults()
     with opened_table(path) as table:
         items = items_of(table, ColumnMapping.of({"uses": LONG}), faults=faults, kind="rating")
@@ -446,9 +441,9 @@ def test_faults_of_rows_that_are_far_apart_come_in_the_files_order(tmp_path: Pat
 
 
 def pool(tmp_path: Path, files: dict[str, bytes], rows: str) -> tuple[list[Any], Faults]:
-    path = tmp_path / "a.zip"
-    path.write_bytes(
-        as_zip({"t.csv": f"item,title,image,key,candidate_image\n{rows}".encode(), **files})
+    path = write_file(
+        tmp_path / "a.zip",
+        as_zip({"t.csv": f"item,title,image,key,candidate_image\n{rows}".encode(), **files}),
     )
     return read(path, kind="alternatives")
 
@@ -498,8 +493,7 @@ def test_pictures_that_cannot_be_shown_are_faults(tmp_path: Path, rows: str, cod
 
 @pytest.mark.django_db
 def test_a_command_maps_the_columns_of_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("n;who;said;heard\n1;alpha;Hello;Hi\n1;beta;Hey;Hi\n")
+    path = write_file(tmp_path / "a.csv", "n;who;said;heard\n1;alpha;Hello;Hi\n1;beta;Hey;Hi\n")
     maps = [f"--map={text}" for text in ("item=n", "system=who", "response=said", "context=heard")]
     command_output("import_items", path, *maps, study="s")
     assert Item.objects.get().context == "Hi"
@@ -514,8 +508,7 @@ def test_a_command_maps_the_columns_of_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 def test_a_command_names_the_system_of_each_column(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("prompt,x,y\nHi,Hello,Hey\n")
+    path = write_file(tmp_path / "a.csv", "prompt,x,y\nHi,Hello,Hey\n")
     options = ["--system=x=alpha", "--system=y=beta", "--json"]
     dry = json.loads(command_output("import_items", path, "--dry-run", *options, study="s"))
     assert (dry["items"], dry["systems"], Study.objects.count()) == (1, 2, 0)
@@ -532,8 +525,7 @@ def test_a_command_names_the_system_of_each_column(tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 def test_bad_rows_are_left_out_only_if_asked(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(HEADER + b",b,c,d\ne,b,,d\nf,b,c,d\n")
+    path = write_file(tmp_path / "a.csv", HEADER + b",b,c,d\ne,b,,d\nf,b,c,d\n")
     message = str(assert_refused("import_items", path, "faults"))
     assert re.findall(r"Line (\d), column (\w+)", message) == [("2", "item"), ("3", "system")]
     command_output("import_items", path, "--leave-out", study="s")
@@ -552,15 +544,13 @@ def test_bad_rows_are_left_out_only_if_asked(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_guesses_have_reasons(columns: list[str], codes: list[str], reasons: list[str]) -> None:
     counts = dict.fromkeys(columns, 3)
-    guessed = guess_mapping(columns, n_rows=3, n_distinct=counts, codes=codes)
-    found = guess_reasons(guessed, codes)
+    found = guess_reasons(guess_mapping(columns, n_rows=3, n_distinct=counts, codes=codes), codes)
     assert [found[name].code for name in columns if name in found] == reasons
 
 
 @pytest.mark.django_db
 def test_options_that_mean_nothing_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(HEADER + b"a,b,c,d\n")
+    path = write_file(tmp_path / "a.csv", HEADER + b"a,b,c,d\n")
     options = ["--map=item", "--map=item=gone", "--map=thing=item", "--system=item"]
     for option in (*options, "--encoding=latin-x", "--delimiter=!"):
         with refused_naming(CommandError, *option.split("=")[:2]):
@@ -570,8 +560,9 @@ def test_options_that_mean_nothing_are_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_long_file_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> None:
     """Items are made a few at a time; none but those are objects."""
-    path = tmp_path / "a.csv"
-    path.write_bytes(HEADER + b"".join(b"d%d,c,a,t\n" % n for n in range(20_000)))
+    path = write_file(
+        tmp_path / "a.csv", HEADER + b"".join(b"d%d,c,a,t\n" % n for n in range(20_000))
+    )
     with opened_table(path) as table:
         items = items_of(table, ColumnMapping.of({"uses": LONG}), faults=Faults(), kind="rating")
     assert isinstance(items, MappedItems)
@@ -589,8 +580,7 @@ def test_a_line_of_another_encoding_is_named_and_the_rest_taken_for_what_it_is(
     if name.endswith("jsonl"):
         lines = [json.dumps({"item": line}, ensure_ascii=False) for line in lines]
     content = "\n".join(lines[:3]).encode() + b"\n" + lines[3].encode().replace(b"so", b"caf\xe9")
-    path = tmp_path / name
-    path.write_bytes(content + b"\n" + lines[4].encode())
+    path = write_file(tmp_path / name, content + b"\n" + lines[4].encode())
     with opened_table(path, form) as table, refused(ImportRefused, "wrong_encoding", line=4):
         list(table.records(on_fault=pytest.fail))
 
@@ -643,8 +633,7 @@ TABLES_OF_CODES = {
 @pytest.mark.parametrize("name", TABLES_OF_CODES)
 def test_codes_that_tell_items_apart_are_guessed_as_their_names(tmp_path: Path, name: str) -> None:
     content, uses = TABLES_OF_CODES[name]
-    path = tmp_path / "table.csv"
-    path.write_text(content)
+    path = write_file(tmp_path / "table.csv", content)
     with opened_table(path) as table:
         profile = profile_table(table)
     mapping = guess_mapping(
@@ -661,8 +650,9 @@ def test_codes_that_tell_items_apart_are_guessed_as_their_names(tmp_path: Path, 
 
 @pytest.mark.django_db
 def test_an_import_without_names_of_items_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text("context,response_a,response_b\nHi,Hello,Hey\nHo,Bye,No\n")
+    path = write_file(
+        tmp_path / "table.csv", "context,response_a,response_b\nHi,Hello,Hey\nHo,Bye,No\n"
+    )
     for options in ({"dry_run": True, "json": True}, {"dry_run": True}, {}):
         output = command_output("import_items", path, study="s", **options)
         assert str(mapping_warnings(ColumnMapping())[0]) in output

@@ -18,6 +18,7 @@ from tests.annotation.importing import (
     command_output,
     numbers_in,
     queries_of,
+    write_file,
 )
 from tests.annotation.studies import alternatives_study, rated_study, rating_study, ticked_study
 from tests.codes import codes_of, refused, refused_naming
@@ -38,9 +39,7 @@ FILE = (
 
 @pytest.fixture
 def judgments(tmp_path: Path) -> Path:
-    path = tmp_path / "judgments.csv"
-    path.write_text(FILE)
-    return path
+    return write_file(tmp_path / "judgments.csv", FILE)
 
 
 def test_a_long_file_becomes_a_study_of_its_own(judgments: Path) -> None:
@@ -82,8 +81,9 @@ def test_three_columns_are_enough_and_one_value_spans_a_scale(tmp_path: Path) ->
         command_output("import_judgments", path, study=f"one-{number}")
         assert Judgment.objects.latest("pk").value == float(value)
     # A candidate may be called a system.
-    path = tmp_path / "systems.jsonl"
-    path.write_text('{"item": "d0", "system": "alpha", "annotator": 7, "value": 1}')
+    path = write_file(
+        tmp_path / "systems.jsonl", '{"item": "d0", "system": "alpha", "annotator": 7, "value": 1}'
+    )
     command_output("import_judgments", path, study="systems")
     candidates = Candidate.objects.filter(item__study__slug="systems")
     assert list(candidates.values_list("key", "system")) == [("alpha", "alpha")]
@@ -91,9 +91,7 @@ def test_three_columns_are_enough_and_one_value_spans_a_scale(tmp_path: Path) ->
 
 
 def labels(tmp_path: Path, *rows: str, header: str = "item,annotator,value") -> Path:
-    path = tmp_path / "labels.csv"
-    path.write_text("\n".join([header, *rows, ""]))
-    return path
+    return write_file(tmp_path / "labels.csv", "\n".join([header, *rows, ""]))
 
 
 def test_nominal_values_are_categories(tmp_path: Path) -> None:
@@ -105,8 +103,7 @@ def test_nominal_values_are_categories(tmp_path: Path) -> None:
     values = Judgment.objects.order_by("candidate__item__position").values_list("value", flat=True)
     assert list(values) == [2, 1, 0]
     # Each question has its own categories.
-    header = "item,annotator,question,value"
-    path = labels(tmp_path, "d0,Ann,q1,b", "d0,Ann,q2,a", header=header)
+    path = labels(tmp_path, "d0,Ann,q1,b", "d0,Ann,q2,a", header="item,annotator,question,value")
     command_output("import_judgments", path, study="two", level="nominal")
     questions = Question.objects.filter(study__slug="two").values_list("name", "categories")
     assert dict(questions) == {"q1": ["b"], "q2": ["a"]}
@@ -168,8 +165,7 @@ REFUSALS: list[tuple[str, ...]] = [
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case[0])
 def test_a_judgment_that_is_not_whole_is_refused(tmp_path: Path, case: Any) -> None:
     _name, row, field, code, *values = case
-    path = tmp_path / "judgments.csv"
-    path.write_text(HEADER + "d9,a,q,Ann,1,1,\n" + row)
+    path = write_file(tmp_path / "judgments.csv", HEADER + "d9,a,q,Ann,1,1,\n" + row)
     assert_refused("import_judgments", path, code, line=3, field=field, value="".join(values))
 
 
@@ -182,8 +178,7 @@ def test_a_judgment_twice_is_refused(tmp_path: Path) -> None:
 
 def drafted(path: Path, *rows: str, level: str = "interval", **policies: Any) -> Any:
     """The judged values by item and annotator, and the report, of rows read by these policies."""
-    reading = Reading(Policies(**policies))
-    draft = read_judgments(labels(path, *rows), level=level, reading=reading)
+    draft = read_judgments(labels(path, *rows), level=level, reading=Reading(Policies(**policies)))
     values = {
         (each.item, each.annotator): [judgment.value for judgment in each.judgments]
         for each in draft.submissions
@@ -250,11 +245,11 @@ def test_judgments_join_the_study_they_name(tmp_path: Path) -> None:
 
 def test_a_second_round_joins_a_study_of_alternatives(tmp_path: Path) -> None:
     study = ticked_study("ticked")
-    path = tmp_path / "round2.csv"
-    path.write_text(
+    path = write_file(
+        tmp_path / "round2.csv",
         "item,candidate,question,annotator,round,value\n"
         "boot,clog,acceptable,Bob,2,0\n"
-        "boot,pump,acceptable,Bob,2,1\n"
+        "boot,pump,acceptable,Bob,2,1\n",
     )
     command_output("import_judgments", path, study="ticked")
     assert list(study_qrels(study, round=2).lines()) == ["boot 0 clog 0\n", "boot 0 pump 1\n"]

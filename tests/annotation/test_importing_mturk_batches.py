@@ -1,5 +1,3 @@
-"""Targets with their pools: batches of Mechanical Turk, and released judgments of them."""
-
 import csv
 import json
 import re
@@ -22,6 +20,7 @@ from tests.annotation.importing import (
     everything,
     numbers_in,
     queries_of,
+    write_file,
 )
 from tests.annotation.studies import alternatives_study, rated_study
 from tests.codes import refused, refused_naming
@@ -84,8 +83,7 @@ def test_a_batch_becomes_a_rating_study(write: Writer) -> None:
     assert study.kind == "rating"
     contexts = study.items.values_list("key", "context")
     assert list(contexts) == [("H1", "context of H1"), ("H2", "context of H2")]
-    frame = judgment_frame(study)
-    rows = frame[["question", "item", "system", "value"]].to_numpy().tolist()
+    rows = judgment_frame(study)[["question", "item", "system", "value"]].to_numpy().tolist()
     names = [
         [question, item, system]
         for question in ("Fit", "Style")
@@ -272,8 +270,7 @@ def test_a_batch_reviewed_since_brings_its_decisions(write: Writer) -> None:
     command_output("import_mturk_batch", write(*BATCH), study="styles")
     judged = list(Judgment.objects.order_by("pk").values_list("pk", "value"))
     path = write(*BATCH[:2], {**BATCH[2], "AssignmentStatus": "Rejected"})
-    output = command_output("import_mturk_batch", path, study="styles")
-    imported, reading = output.splitlines()
+    imported, reading = command_output("import_mturk_batch", path, study="styles").splitlines()
     assert (numbers_in(imported), numbers_in(reading)) == ([0, 2, 0, 3], [3, 3])
     statuses = Submission.objects.order_by("pk").values_list("status", flat=True)
     assert list(statuses) == ["approved", "rejected", "rejected"]
@@ -316,9 +313,7 @@ POOLED_BATCH = TICKS + (
 
 @pytest.fixture
 def batch(tmp_path: Path) -> Path:
-    path = tmp_path / "batch.csv"
-    path.write_text(POOLED_BATCH)
-    return path
+    return write_file(tmp_path / "batch.csv", POOLED_BATCH)
 
 
 def test_a_batch_of_pools_becomes_a_study_of_alternatives(batch: Path) -> None:
@@ -403,9 +398,7 @@ RELEASED = (
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
-    path = tmp_path / "judged_targets_all.csv"
-    path.write_text(RELEASED)
-    return path
+    return write_file(tmp_path / "judged_targets_all.csv", RELEASED)
 
 
 def test_released_judgments_become_a_study_of_assessors_and_repairs_are_said(release: Path) -> None:
@@ -455,8 +448,7 @@ REFUSALS = [
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case[0])
 def test_rows_that_are_not_whole_are_refused(tmp_path: Path, case: Any) -> None:
     _name, rows, line, field, code = case
-    path = tmp_path / "judged.csv"
-    path.write_text(RELEASE_HEADER + rows)
+    path = write_file(tmp_path / "judged.csv", RELEASE_HEADER + rows)
     assert_refused("import_altereval", path, code, line=line, field=field)
 
 

@@ -1,5 +1,3 @@
-"""Labels through the command line: made, exported, and turned into qrels."""
-
 import json
 from pathlib import Path
 

@@ -21,7 +21,7 @@ from annotation.readers.tool_exports.entries import Export, FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.recognition import TABLE, opened_export
 from annotation.readers.tool_exports.studies import read_entries, read_export
-from tests.annotation.importing import command_output
+from tests.annotation.importing import command_output, write_file
 from tests.annotation.tool_export_drafts import (
     EXPORTS,
     answers_of,
@@ -223,9 +223,7 @@ def test_pearmut_annotations_that_were_reset_or_are_of_a_tutorial(tmp_path: Path
     records = json.loads((EXPORTS / "pearmut.json").read_text())["demo"]
     records.insert(3, {"annotation": "__RESET__", "user_id": "amy", "item_i": None})
     records.append({**records[0], "user_id": "bo", "item_i": "welcome_0"})
-    path = tmp_path / "two.json"
-    # Two campaigns on one line, as the server sends them.
-    path.write_text(json.dumps({"demo": records, "again": records[:1]}))
+    path = write_file(tmp_path / "two.json", json.dumps({"demo": records, "again": records[:1]}))
 
     draft = read_fixture(str(path), "pearmut")
 
@@ -249,8 +247,7 @@ def test_labels_of_the_alternative_annotator_test() -> None:
     }
     counts = counts_of(people)
     assert (counts["rows"], counts["missing"]) == ((8, 7), {"": 1})
-    models = read_fixture("alt_test_llm.json", "alt-test")
-    assert len(answers_of(models)) == 6
+    assert len(answers_of(read_fixture("alt_test_llm.json", "alt-test"))) == 6
 
 
 RECOGNIZED = {

@@ -1,5 +1,3 @@
-"""Labels of a study by rule and by decision, under versions and in files."""
-
 import csv
 import json
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Files of any size are imported and written in the same memory."""
-
 import tracemalloc
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -56,8 +54,7 @@ def read_to_the_end(chunks: Iterator[str]) -> None:
 def read_whole(path: Path) -> None:
     draft = read_judgments(path)
     assert sum(len(one.candidates) for one in draft.items) == 2 * len(draft.items)
-    n_judgments = sum(len(one.judgments) for one in draft.submissions)
-    assert n_judgments == PER_ITEM * len(draft.items)
+    assert sum(len(one.judgments) for one in draft.submissions) == PER_ITEM * len(draft.items)
 
 
 def test_files_of_any_size_need_the_same_memory(tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-"""Rows of studies: constraints, counts, what is visible, and pseudonyms."""
-
 import re
 from collections.abc import Callable
 from functools import partial
@@ -94,8 +92,7 @@ def test_a_study_is_found_by_its_slug_or_reported_with_the_slugs_there_are() -> 
     with refused(StudyUnknown, slug="x", known=[]):
         Study.objects.named("x")
     owner, other = User.objects.create_user("owner"), User.objects.create_user("other")
-    study = rating_study("styles", owner=owner)
-    assert Study.objects.named("styles") == study
+    assert Study.objects.named("styles") == rating_study("styles", owner=owner)
     rating_study("dialogues")
     with refused(StudyUnknown, slug="x", known=["dialogues", "styles"]):
         Study.objects.named("x")

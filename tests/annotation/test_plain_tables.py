@@ -1,5 +1,3 @@
-"""`agreement` and `aggregate` compute numbers from plain files without a database."""
-
 import csv
 import json
 import math
@@ -73,8 +71,7 @@ def refusal(capsys: Captured, command: str, path: Path, *options: str) -> str:
 class TestAggregate:
     def test_labels_stay_as_they_were_written(self, tmp_path: Path, run: Run) -> None:
         rows = [("01", "ann", "007"), ("01", "bob", "007"), ("2", "ann", "1e3")]
-        path = table(tmp_path / "labels.csv", rows)
-        answer = run("aggregate", path, "--method", "majority")
+        answer = run("aggregate", table(tmp_path / "labels.csv", rows), "--method", "majority")
         assert answer["labels"] == {"01": "007", "2": "1e3"}
         assert (answer["converged"], answer["iterations"]) == (None, None)
         assert (answer["n_items"], answer["n_annotators"], answer["n_judgments"]) == (2, 2, 3)

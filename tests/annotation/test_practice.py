@@ -1,5 +1,3 @@
-"""What a protocol says of practice: right values, faults at their line, what makes it another."""
-
 import json
 
 import pytest
@@ -17,6 +15,7 @@ from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.templates import parse_yaml, write_yaml
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import freezing_faults
+from tests.annotation.importing import write_file
 from tests.annotation.studies import rating_study
 
 WHOLE = """\
@@ -121,16 +120,14 @@ def test_a_whole_practice_is_read_and_written_without_loss():
 def test_every_fault_is_said_at_its_line():
     start = "qualifications.practice."
     faults = parse_yaml(BROKEN).faults
-    rows = {(each.line, each.place.removeprefix(start), each.code) for each in faults}
-    assert rows == BROKEN_AT
+    assert {(each.line, each.place.removeprefix(start), each.code) for each in faults} == BROKEN_AT
 
 
 @pytest.mark.django_db
 def test_what_the_study_does_not_have_is_said_at_its_line_with_all_else(tmp_path, capsys):
     rating_study()
     text = WHOLE.replace("item: d0", "item: d9").replace("kind: yes_no", "kind: yes-no")
-    path = tmp_path / "protocol.yaml"
-    path.write_text(text)
+    path = write_file(tmp_path / "protocol.yaml", text)
     line = 1 + text.splitlines().index("      - item: d9")
     place = "qualifications.practice.items[2].item"
     with pytest.raises(ProtocolInvalid) as refused:
@@ -170,8 +167,7 @@ def test_what_the_study_does_not_have_is_a_fault():
 
 
 def test_an_answer_within_the_tolerance_is_right_and_of_categories_only_itself():
-    line = ProtocolQuestion("fit", "line", "How?", minimum=0, maximum=10)
-    right = right_range(line, 9, 20)
+    right = right_range(ProtocolQuestion("fit", "line", "How?", minimum=0, maximum=10), 9, 20)
     assert (right.least, right.most) == (7, 10)
     assert [right.holds(value) for value in (6.9, 7, 10)] == [False, True, True]
     polite = right_range(ProtocolQuestion("polite", "yes_no", "Polite?"), 1, 100)
@@ -224,8 +220,7 @@ def test_a_line_is_asked_in_eleven_points_of_which_the_near_ones_are_right():
 def test_of_what_has_no_order_one_answer_is_right(kind):
     labels = {"categories": ["on", "off"]} if kind == "category" else {}
     values = {"name": "kind", "kind": kind, "wording": "Which?"} | labels
-    question = read_document(protocol(questions=[values])).questions[0]
-    assert right_values(question, 1, 100) == [1]
+    assert right_values(read_document(protocol(questions=[values])).questions[0], 1, 100) == [1]
 
 
 POLITE = {"name": "polite", "kind": "yes_no", "wording": "Is it polite?"}

@@ -1,5 +1,3 @@
-"""Protocols: what is valid, what files say, and versions that never change once frozen."""
-
 import json
 from pathlib import Path
 
@@ -33,6 +31,7 @@ from annotation.protocols.versions import (
     newest_version,
     save_draft,
 )
+from tests.annotation.importing import write_file
 from tests.annotation.studies import rated_study
 from tests.codes import refused
 
@@ -214,8 +213,7 @@ def test_a_file_that_is_not_there_names_the_templates(tmp_path: Path) -> None:
     with refused(FileRefused, "unknown_template") as caught:
         protocol_source(str(tmp_path / "none.yaml"))
     assert all(name in str(caught.value) for name in template_names())
-    latin = tmp_path / "latin.yaml"
-    latin.write_bytes("title: caf\xe9".encode("latin-1"))
+    latin = write_file(tmp_path / "latin.yaml", "title: caf\xe9".encode("latin-1"))
     with refused(FileRefused, "wrong_encoding"):
         read_protocol(str(latin))
 

@@ -1,5 +1,3 @@
-"""The research data beside the checkout, through the commands a researcher would run."""
-
 import re
 from pathlib import Path
 

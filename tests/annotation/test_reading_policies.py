@@ -16,7 +16,7 @@ from annotation.exceptions import AnnotationError, TableRefused
 from annotation.readers.label_tables import read_labels
 from annotation.readers.policies import Policies, Reading
 from annotation.readers.shapes import Columns
-from tests.annotation.importing import command_output
+from tests.annotation.importing import command_output, write_file
 from tests.codes import codes_of, refused, refused_naming
 from validation import plain_table as correlation
 
@@ -456,8 +456,9 @@ def test_a_selection_that_does_not_fit_is_refused(path, tmp_path):
     for where in ("question", "=style", ""):
         with refused_naming(CommandError, "--where", f"'{where}'"):
             means(path, *BOTH, "--where", where)
-    labels = tmp_path / "labels.csv"
-    labels.write_text("a,b,annotator,value\nx | y,z,ann,1\nx,y | z,ann,2\n")
+    labels = write_file(
+        tmp_path / "labels.csv", "a,b,annotator,value\nx | y,z,ann,1\nx,y | z,ann,2\n"
+    )
     with refused(TableRefused, "ambiguous_unit", line=3):
         means(str(labels), "--item", "a", "--item", "b")
 

@@ -1,5 +1,3 @@
-"""One layer reads tables of every format, reports what it skips, and survives damaged files."""
-
 import gzip
 import io
 import json
@@ -23,6 +21,7 @@ from annotation.readers.tables import (
     read_object,
     read_rows,
 )
+from tests.annotation.importing import write_file
 from tests.codes import refused
 
 RECORDS = [
@@ -126,9 +125,9 @@ FILES: list[tuple[str, bytes, list[str]]] = [
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, bytes | str], Path]:
     def write(name: str, content: bytes | str) -> Path:
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
+        return write_file(
+            tmp_path / name, content.encode() if isinstance(content, str) else content
+        )
 
     return write
 
@@ -183,8 +182,7 @@ def test_the_second_header_row_of_surveymonkey_names_the_options(write: Any) -> 
 
 
 def test_records_of_a_json_array_are_named(write: Any) -> None:
-    path = write("a.json", '[{"id": "r1", "n": 1}, {"n": "x"}]')
-    first, second = read_rows(path)
+    first, second = read_rows(write("a.json", '[{"id": "r1", "n": 1}, {"n": "x"}]'))
     assert first.refuse("").record == "1 (id r1)"
     with refused(ImportRefused, "not_number", record="2", line=1):
         second.number("n")

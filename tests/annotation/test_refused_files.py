@@ -1,5 +1,3 @@
-"""Files that every reader refuses."""
-
 import json
 import os
 import threading
@@ -20,7 +18,7 @@ from annotation.readers.report import ReadingReport
 from annotation.readers.tables import read_object, read_rows
 from error_codes import CodedText
 from presentation.files import FileUnwritable, require_writable, write_whole
-from tests.annotation.importing import assert_refused, command_output, everything
+from tests.annotation.importing import assert_refused, command_output, everything, write_file
 from tests.annotation.studies import rated_study
 from tests.codes import refused, refused_naming
 
@@ -132,8 +130,7 @@ JSON_REFUSALS: list[tuple[Any, ...]] = [
 def test_a_file_is_refused_at_its_line_and_field(tmp_path: Path, suffix: str, case: Any) -> None:
     _name, content, line, field, code, *values = case
     rated_study("another")
-    path = tmp_path / f"responses{suffix}"
-    path.write_bytes(content)
+    path = write_file(tmp_path / f"responses{suffix}", content)
     assert_refused("import_responses", path, code, line=line, field=field, value="".join(values))
 
 
@@ -192,8 +189,7 @@ def test_a_mark_of_utf8_is_no_part_of_the_first_column(tmp_path: Path) -> None:
 
 
 def test_rows_know_the_line_they_begin_on(tmp_path: Path) -> None:
-    path = tmp_path / "lines.csv"
-    path.write_bytes(b'a,"b\nb"\r\n1,"2\n\n3"\r\n\r\n4,5\r6,"7\r8"\n9,10')
+    path = write_file(tmp_path / "lines.csv", b'a,"b\nb"\r\n1,"2\n\n3"\r\n\r\n4,5\r6,"7\r8"\n9,10')
     rows = read_rows(path)
     assert [(row.line, row.text("a")) for row in rows] == [(3, "1"), (7, "4"), (8, "6"), (10, "9")]
     assert rows[0].fields["b\nb"] == "2\n\n3"
@@ -257,8 +253,7 @@ COMPLETE = {
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=CONTENTS)
 def test_any_bytes_are_handled(tmp_path: Path, read: Any, suffix: str, content: bytes) -> None:
-    path = tmp_path / f"any{suffix}"
-    path.write_bytes(content)
+    path = write_file(tmp_path / f"any{suffix}", content)
     _is_read_or_refused(read, path)
 
 
@@ -267,8 +262,7 @@ def test_any_bytes_are_handled(tmp_path: Path, read: Any, suffix: str, content: 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=st.dictionaries(st.sampled_from(sorted(COMPLETE)), JSON_VALUES, max_size=2))
 def test_any_json_is_handled(tmp_path: Path, read: Any, changes: dict[str, Any]) -> None:
-    path = tmp_path / "any.jsonl"
-    path.write_text(json.dumps(COMPLETE))
+    path = write_file(tmp_path / "any.jsonl", json.dumps(COMPLETE))
     assert len(read(path).items) == 1
     rows = [{**COMPLETE, **changes}, {**COMPLETE, **changes, "item": "b", "HITId": "H2"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -362,8 +362,7 @@ class TestMechanicalTurk:
         assert draft.report.missing == {"": 1}
 
     def test_flat_forms_have_a_column_per_leaf(self, tmp_path: Path) -> None:
-        path = batch_of(tmp_path, "Answer.kind.labels", '["a","b"]', "[]", "")
-        draft = read_draft(path, "mturk")
+        draft = read_draft(batch_of(tmp_path, "Answer.kind.labels", '["a","b"]', "[]", ""), "mturk")
         assert answers_to(draft, "kind") == {("H1", "W1"): ["a", "b"], ("H1", "W2"): []}
         assert draft.report.missing == {"": 1}
 

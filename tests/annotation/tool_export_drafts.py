@@ -1,5 +1,3 @@
-"""Read exports of tools in tests, and name what annotators answered in them."""
-
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.studies import read_tool_export
+from tests.annotation.importing import write_file
 
 FOLDER = Path(__file__).parent / "tool_exports"
 FIELD = Path(__file__).parent / "field"
@@ -35,9 +34,7 @@ def read_draft(
 
 def written_file(folder: Path, records: Any, name: str = "export.json") -> Path:
     """A file of these records, or of this text."""
-    path = folder / name
-    path.write_text(records if isinstance(records, str) else json.dumps(records))
-    return path
+    return write_file(folder / name, records if isinstance(records, str) else json.dumps(records))
 
 
 def answers_to(draft: StudyDraft, question: str) -> dict[tuple[str, str], Any]:

@@ -1,5 +1,3 @@
-"""Jobs of kinds that tests make up, on both queue back ends."""
-
 import secrets
 from collections.abc import Callable, Iterator
 from typing import Any

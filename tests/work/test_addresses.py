@@ -1,5 +1,3 @@
-"""Which addresses background work may call at somebody's wish."""
-
 import pytest
 
 from work.addresses import is_public

@@ -1,6 +1,3 @@
-"""What is large of a row is in the row, or an object of the site's storage; nobody who reads sees
-which."""
-
 import os
 import time
 from contextlib import contextmanager
@@ -100,8 +97,7 @@ def test_all_that_is_large_of_a_row_may_be_an_object():
 
 
 def test_without_a_storage_all_is_in_the_database(settings, tmp_path):
-    storage = object_storage("", "", tmp_path)
-    settings.STORAGES = settings.STORAGES | {"objects": storage}
+    settings.STORAGES = settings.STORAGES | {"objects": object_storage("", "", tmp_path)}
     row = picture(LARGE)
     assert (column_of(row), content_of(row), objects_in(tmp_path)) == (LARGE, LARGE, [])
 
@@ -124,8 +120,7 @@ def test_a_large_content_is_an_object_and_a_small_one_is_not(folder):
 
 def test_who_sends_a_reference_gets_the_bytes_and_nobody_elses_object(folder, settings):
     secret = picture(LARGE)
-    sent = picture(column_of(secret), "b")
-    assert content_of(sent) == column_of(secret) != LARGE
+    assert content_of(picture(column_of(secret), "b")) == column_of(secret) != LARGE
     settings.CONTENT_IN_OBJECTS = False
     for n, content in enumerate([column_of(secret), MARK, MARK + b"\x00", MARK + REFERENCE]):
         assert content_of(picture(content, str(n))) == content
@@ -150,8 +145,7 @@ def test_only_old_objects_that_no_row_refers_to_are_swept(folder):
     deleted.delete()
     assert (len(objects_in(folder)), sweep_objects()) == (3, 0)
     make_old(folder)
-    young = picture(LARGE, "d")
-    young.delete()
+    picture(LARGE, "d").delete()
     assert (sweep_objects(), len(objects_in(folder))) == (2, 2)
     assert content_of(kept) == LARGE
 

@@ -1,5 +1,3 @@
-"""A job's life: requested once, done once, retried, stopped, resumed; on each queue back end."""
-
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -326,8 +324,7 @@ def test_a_job_that_is_given_back_while_it_is_stopped_stays_stopped(kind, work_o
     kind(lambda running: "Done.")
     job = request_job(kind="job")
     running = claim(job.pk)
-    rows = Job.objects.filter(pk=job.pk)
-    rows.unfinished().update(stop_requested=True)
+    Job.objects.filter(pk=job.pk).unfinished().update(stop_requested=True)
     running.requeue()
     stop_job(job=job)
     work_off()

@@ -1,5 +1,3 @@
-"""Who works at a row: nobody else while the heart beats, another once it stopped, never two."""
-
 import threading
 import time
 from datetime import timedelta
@@ -47,8 +45,7 @@ def test_a_job_that_is_silent_for_longer_than_its_lease_is_not_doubled(kind, set
         return "Done."
 
     kind(silent)
-    job = request_job(kind="job")
-    assert run_job(job.pk) == State.DONE
+    assert run_job(request_job(kind="job").pk) == State.DONE
     assert len(runs) == 1
 
 

@@ -1,5 +1,3 @@
-"""What happens by time, shared by any number of processes."""
-
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -127,8 +125,7 @@ def test_a_turn_of_which_nothing_came_is_not_used_up(kind, backend):
     Job.objects.all().delete()
     before = PeriodicRun.objects.get(name="job").next_at
     # Without its handler, the request breaks off after the turn was taken.
-    original = job_kinds()["job"]
-    object.__setattr__(original, "name", "nobody")
+    object.__setattr__(job_kinds()["job"], "name", "nobody")
     PeriodicRun.objects.create(name="nobody", next_at=before)
     with refused_naming(JobKindUnknown, "'nobody'"):
         tick(before + timedelta(seconds=1))

@@ -1,5 +1,3 @@
-"""Parts that die are started again; what always dies is given up; nothing outlives its site."""
-
 import os
 import signal
 import subprocess

@@ -1,5 +1,3 @@
-"""Whose job is done next: those who requested jobs take turns, on each queue back end."""
-
 from datetime import timedelta
 
 import pytest
@@ -52,8 +50,7 @@ def test_who_comes_later_has_the_next_turn_but_one(done, people, work_off):
     ada, bob, _ = people
     for n in range(5):
         request(f"b{n}", bob)
-    first = Job.objects.order_by("pk").first()
-    run_in_turn(first.pk)
+    run_in_turn(Job.objects.order_by("pk").first().pk)
     request("a", ada)
     work_off()
     assert done == ["b0", "a", "b1", "b2", "b3", "b4"]
@@ -68,8 +65,7 @@ def test_each_job_that_waits_keeps_a_message(done, people, backend):
     run_in_turn(jobs[0].pk)
     assert done == ["earlier", "b0"]
     waiting = Job.objects.queued().order_by("pk")
-    messages = [job.task_id for job in waiting]
-    assert messages == [jobs[3].task_id, jobs[1].task_id, jobs[2].task_id]
+    assert [job.task_id for job in waiting] == [jobs[3].task_id, jobs[1].task_id, jobs[2].task_id]
     n_messages = len(waiting_ids(INTERACTIVE))
     now = timezone.now() + timedelta(minutes=1)
     recover(now=now, last_at=now - timedelta(seconds=1))

@@ -1,5 +1,3 @@
-"""A worker as a process: asked to end, and with a database that fails for a while."""
-
 import os
 import signal
 import threading
@@ -57,8 +55,7 @@ def test_a_message_that_a_killed_worker_had_taken_is_deleted_in_time(backend):
     rq = task_backends["default"]
     jobs = [request_job(kind="clean_up"), request_job(kind="sweep_marketplace")]
     taken, waiting = (rq.queue(job.queue) for job in jobs)
-    key = taken.get_job_ids()[0]
-    rq.connection.lrem(taken.key, 1, key)
+    rq.connection.lrem(taken.key, 1, taken.get_job_ids()[0])
     assert rq.delete_taken(QUEUES, before=timezone.now() - timedelta(minutes=1)) == 0
     assert rq.delete_taken(QUEUES, before=timezone.now() + timedelta(minutes=1)) == 1
     assert rq.delete_taken(QUEUES, before=timezone.now() + timedelta(minutes=1)) == 0
@@ -103,10 +100,8 @@ def test_a_worker_that_is_asked_to_end_gives_its_job_back(kind, backend):
 @pytest.mark.slow
 def test_a_worker_outlives_a_database_that_fails_for_a_while(kind, backend, working):
     kind(lambda running: "")
-    first = request_job(kind="job", arguments={"n": 1})
-    wait_for_state(first, State.DONE)
-    second = request_job(kind="job", arguments={"n": 2})
-    wait_for_state(second, State.DONE)
+    wait_for_state(request_job(kind="job", arguments={"n": 1}), State.DONE)
+    wait_for_state(request_job(kind="job", arguments={"n": 2}), State.DONE)
     tables = (Job._meta.db_table, DBTaskResult._meta.db_table)
     with connection.cursor() as cursor:
         for table in tables:
@@ -119,14 +114,12 @@ def test_a_worker_outlives_a_database_that_fails_for_a_while(kind, backend, work
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
-    third = request_job(kind="job", arguments={"n": 3})
-    wait_for_state(third, State.DONE)
+    wait_for_state(request_job(kind="job", arguments={"n": 3}), State.DONE)
 
 
 @pytest.mark.parametrize("backend", ["rq"], indirect=True)
 def test_a_message_that_names_no_task_is_not_run(kind, backend):
     """The library of the database's queue checks that itself."""
-    rq = task_backends["default"]
-    rq.queue(INTERACTIVE).enqueue_call("os.getpid", result_ttl=0)
+    task_backends["default"].queue(INTERACTIVE).enqueue_call("os.getpid", result_ttl=0)
     with pytest.raises(SuspiciousOperation):
         Worker([INTERACTIVE]).run(until_empty=True)

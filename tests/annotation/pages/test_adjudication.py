@@ -1,5 +1,3 @@
-"""The queue on a page: what is shown first, what a decision does, what is refused."""
-
 import csv
 import json
 import re
@@ -103,8 +101,7 @@ def test_a_value_off_the_scale_decides_nothing_and_says_why(rosa, study):
 
 
 def test_another_studys_candidate_question_or_round_is_not_found(rosa, study, researcher):
-    other = rating_study("other", owner=researcher)
-    candidate = other.items.first().candidates.first()
+    candidate = rating_study("other", owner=researcher).items.first().candidates.first()
     where = reverse("console:decision", args=[study.slug, candidate.pk])
     assert rosa.post(where, {"value": "5"}).status_code == 404
     where = reverse("console:adjudication", args=[study.slug])

@@ -1,5 +1,3 @@
-"""The page of agreement: its pictures as specification, data and files; its tables."""
-
 import json
 from functools import partial
 from itertools import product
@@ -60,8 +58,7 @@ def test_a_chart_is_a_specification_in_light_or_dark_and_a_file(fetch, study):
     ):
         answer = fetch(study, "forest", form, question="tone")
         assert answer.content.startswith(begins)
-        disposition = f'attachment; filename="rated-tone-forest.{form}"'
-        assert answer["Content-Disposition"] == disposition
+        assert answer["Content-Disposition"] == f'attachment; filename="rated-tone-forest.{form}"'
     for chart, form, query in (
         ("pie", "json", {}),
         ("forest", "exe", {}),
@@ -144,8 +141,7 @@ def test_those_who_judged_most_are_in_the_matrix_and_every_pair_is_a_row(
     assert (displayed.n_in_matrix, displayed.n_annotators) == (n_most, n_all)
     assert PairAgreement.objects.filter(is_kappa=True).count() == n_all * (n_all - 1) // 2
     assert PairAgreement.objects.filter(in_matrix=True).count() == n_most * (n_most - 1) // 2
-    rows = rows_of(fetch(study, "matrix", "csv"))
-    assert len(rows) == n_most * (n_most - 1) // 2
+    assert len(rows_of(fetch(study, "matrix", "csv"))) == n_most * (n_most - 1) // 2
 
 
 def test_annotators_are_sorted_and_drawn_by_speed_if_times_are_known(page_text, study, view_of):
@@ -175,8 +171,7 @@ def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, stud
     last.submission = Submission.objects.get(annotator__pseudonym="Ann", item=last.hit.item)
     last.save()
     content = rosa.get(address).content.decode()
-    words = words_of(content)
-    assert "Ann A1ANN" in words
+    assert "Ann A1ANN" in words_of(content)
     desk = f"{reverse('console:review', args=[study.slug])}?show=waiting&assignment={last.pk}"
     assert f'href="{desk}"'.replace("&", "&amp;") in content
     assert rosa.get(desk).context["row"].assignment == last
@@ -185,8 +180,7 @@ def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, stud
     analyst = User.objects.create_user("ana")
     StudyMembership.objects.create(study=study, user=analyst, role="analyst")
     client.force_login(analyst)
-    theirs = words_of(client.get(address).content.decode())
-    assert "A1ANN" not in theirs
+    assert "A1ANN" not in words_of(client.get(address).content.decode())
     assert desk.replace("&", "&amp;") not in client.get(address).content.decode()
 
 
@@ -221,8 +215,7 @@ def test_candidates_are_listed_least_agreement_first_with_links(rosa, study):
     compute(study, AGREEMENT)
 
     def candidates(**query):
-        address = reverse("console:disagreement", args=[study.slug])
-        page = rosa.get(address, query).context["page"]
+        page = rosa.get(reverse("console:disagreement", args=[study.slug]), query).context["page"]
         return [(row.candidate.item.key, row.candidate.key) for row in page]
 
     listed = candidates()

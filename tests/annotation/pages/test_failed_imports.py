@@ -1,5 +1,3 @@
-"""Errors of the program during an import: the job ends, and the page of the file shows why."""
-
 import json
 
 import pytest
@@ -115,8 +113,7 @@ def test_an_export_of_empty_answers_makes_a_study_of_the_others(rosa: Client) ->
 def test_an_export_of_empty_answers_only_is_refused_on_its_page(rosa: Client) -> None:
     responses = {"label": ARGILLA[0]["responses"]["label"]}  # type: ignore[index]
     upload = send(rosa, json.dumps([ARGILLA[0] | {"responses": responses}]), "argilla.json")
-    page = page_of(rosa, upload)
-    assert "no_answers" in codes_on(page.content.decode())
+    assert "no_answers" in codes_on(page_of(rosa, upload).content.decode())
     rosa.post(to("upload-import", upload), said_of(upload, upload.mapping["uses"]))
     assert not Study.objects.exists()
 

@@ -1,5 +1,3 @@
-"""Labels collected in another tool, uploaded: recognised, shown, imported, and agreed upon."""
-
 import zipfile
 from html import unescape
 from io import BytesIO
@@ -111,8 +109,7 @@ def test_a_batch_of_targets_with_their_pools_becomes_a_study_of_alternatives(ros
     assert {each["code"] for each in reading["parts"]} == {"repeated_picture", "own_target"}
     assert page.context["is_of_pools"]
     rosa.post(to("upload-import", upload), said_of(upload, {}))
-    study = Study.objects.get()
-    assert study.kind == "alternatives"
+    assert Study.objects.get().kind == "alternatives"
     assert Judgment.objects.count() == 7
     assert Judgment.objects.accepted().count() == 4
     assert not Annotator.objects.filter(pseudonym__in=["W1", "W2"]).exists()
@@ -191,8 +188,7 @@ def test_all_faults_are_shown_at_their_place_and_nothing_is_imported(rosa: Clien
 
 
 def test_answers_that_do_not_fit_are_said_to_be_words(rosa: Client) -> None:
-    content = TABLE.replace(";5;", ";fine;")
-    upload = send(rosa, content, "labels.csv")
+    upload = send(rosa, TABLE.replace(";5;", ";fine;"), "labels.csv")
     uses = upload.mapping["uses"] | {"doc": "item"}
     for _ in range(2):
         rosa.post(to("upload-map", upload), said_of(upload, uses, **{"level-0": "interval"}))
@@ -233,8 +229,7 @@ def test_a_table_may_be_an_excel_file(rosa: Client) -> None:
 
 def test_the_next_file_of_these_fields_is_read_as_the_last(rosa: Client) -> None:
     upload = send(rosa, TABLE, "labels.csv")
-    uses = upload.mapping["uses"] | {"doc": "item"}
-    rosa.post(to("upload-map", upload), said_of(upload, uses))
+    rosa.post(to("upload-map", upload), said_of(upload, (upload.mapping["uses"] | {"doc": "item"})))
     upload.refresh_from_db()
     # What does not make a study yet is not kept.
     rosa.post(to("upload-map", upload), said_of(upload, {"doc": "item"}))

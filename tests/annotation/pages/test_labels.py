@@ -1,5 +1,3 @@
-"""Label sets on a page: made in the background, listed, taken away, used for qrels."""
-
 import csv
 import io
 import json
@@ -21,8 +19,7 @@ def request_labels(rosa):
 
     def post(study, rule, **form):
         data = {"rule": rule, "round": "1", "with_flagged": "on", "with_adjudications": "on"}
-        where = reverse("console:label", args=[study.slug])
-        answer = rosa.post(where, data | form, follow=True)
+        answer = rosa.post(reverse("console:label", args=[study.slug]), data | form, follow=True)
         assert answer.redirect_chain == [(reverse("console:labels", args=[study.slug]), 302)]
         return answer
 

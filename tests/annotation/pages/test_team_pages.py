@@ -1,5 +1,3 @@
-"""The pages of teams: who is in them, invited, given a role, removed; what the audit log says."""
-
 import csv
 import io
 import re
@@ -247,8 +245,7 @@ def test_with_a_mail_server_the_link_is_sent_and_not_displayed(rosa, team, setti
     (message,) = mail.outbox
     assert message.to == ["nina@example.org"]
     join_anew(link_in(message.body))
-    nina = User.objects.get(username="nina")
-    assert nina.emailaddress_set.get().verified
+    assert User.objects.get(username="nina").emailaddress_set.get().verified
 
 
 # Links for a new password.
@@ -362,8 +359,7 @@ def test_a_study_is_given_to_a_team_one_works_in(rosa, team, researcher, other_t
 
 def test_the_audit_log_is_filtered_and_downloaded(rosa, team, other_team, member_of):
     assert "Retrieval Lab" not in rosa.get("/teams/dialogue-lab/audit-log/").content.decode()
-    manager = member_of(team, "manager")
-    post(manager, "wage-floor", team.slug, wage_floor_usd="9")
+    post(member_of(team, "manager"), "wage-floor", team.slug, wage_floor_usd="9")
     query = {"person": "the-manager"}
     page = rosa.get("/teams/dialogue-lab/audit-log/", query).content.decode()
     assert len(re.findall(r'<li class="row-of entry', page)) == 1

@@ -1,5 +1,3 @@
-"""Accounts and teams in a real Chromium: invited, joined and secured by the keyboard."""
-
 import re
 
 import pytest
@@ -70,8 +68,7 @@ def test_somebody_is_invited_and_joins_with_no_shell(page, chromium, live_server
     nina.refresh_from_db()
     assert nina.role == "adjudicator"
     page.locator("a[href$='/audit-log/']").first.press("Enter")
-    entries = page.get_by_role("listitem").filter(has_text="member.role")
-    expect(entries.first).to_be_visible()
+    expect(page.get_by_role("listitem").filter(has_text="member.role").first).to_be_visible()
     check_accessible(page)
     page.goto("/studies/shared/members/")
     check_accessible(page)

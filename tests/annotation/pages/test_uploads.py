@@ -1,5 +1,3 @@
-"""From a file to a study on the pages: named, read, mapped, previewed, imported."""
-
 import zipfile
 from hashlib import sha256
 from html import unescape
@@ -49,8 +47,7 @@ FILE = (
 
 
 def sent(content: str | bytes = FILE, name: str = "a.csv") -> SimpleUploadedFile:
-    body = content.encode() if isinstance(content, str) else content
-    return SimpleUploadedFile(name, body)
+    return SimpleUploadedFile(name, (content.encode() if isinstance(content, str) else content))
 
 
 def begin(client: Client, **fields: Any) -> Any:
@@ -154,8 +151,7 @@ def test_a_study_of_a_team_is_made_with_its_protocol(rosa, researcher):
     rosa.post(to("upload-import"), mapping_of())
     study = Study.objects.get()
     assert study.team == team
-    title = read_protocol("likert_agreement").title
-    assert study.protocols.get().document["title"] == title
+    assert study.protocols.get().document["title"] == read_protocol("likert_agreement").title
     entry = AuditEntry.objects.filter(action="study.import").get()
     assert (entry.actor, entry.details["n_items"]) == (researcher, 2)
     # It can begin with a template alone.
@@ -181,8 +177,7 @@ def test_a_person_corrects_the_columns_and_sees_what_comes_of_it(rosa):
 
 
 def test_a_file_of_ratings_leads_to_the_upload_of_labels(rosa):
-    ratings = "item,annotator,system,rating\nd1,Ann,alpha,4\nd1,Bob,alpha,5\n"
-    begin(rosa, file=sent(ratings))
+    begin(rosa, file=sent("item,annotator,system,rating\nd1,Ann,alpha,4\nd1,Bob,alpha,5\n"))
     assert asks_for_labels(show(rosa))
     # Where there are responses, whatever else is wrong is no matter of labels.
     begin(rosa, file=sent("item,model,response,picture\nd1,alpha,Yes.,a.png\n"))
@@ -327,8 +322,7 @@ def test_items_are_added_to_a_study_by_another_file(rosa):
     study = Study.objects.get()
     Upload.objects.all().delete()
     where = reverse("console:add-items", args=[study.slug])
-    more = FILE + "d3;User: Ok;alpha;Ok;1\n"
-    assert rosa.post(where, {"file": sent(more)}).url == to("upload")
+    assert rosa.post(where, {"file": sent(FILE + "d3;User: Ok;alpha;Ok;1\n")}).url == to("upload")
     rosa.post(to("upload-import"), mapping_of())
     assert study.items.count() == 3
     Upload.objects.all().delete()
@@ -357,8 +351,7 @@ def test_a_large_file_is_read_and_imported_in_the_background(rosa):
     assert not Study.objects.exists()
     work_off()
     assert Item.objects.count() == n
-    answer = rosa.get(to("upload-progress"), headers={"HX-Request": "true"})
-    assert answer["HX-Refresh"] == "true"
+    assert rosa.get(to("upload-progress"), headers={"HX-Request": "true"})["HX-Refresh"] == "true"
     assert set(Job.objects.values_list("state", flat=True)) == {"done"}
 
 
@@ -561,8 +554,7 @@ def test_what_the_columns_are_is_said_and_kept(rosa, study):
     assert show(rosa).context["summary"]["n_scores"] == 1
     rosa.post(to("upload-map"), mapping_of(doc=""))
     Upload.objects.all().delete()
-    again = send(rosa, study, content.replace("0.5", "0.75"))
-    assert again.mapping["uses"]["doc"] == "item"
+    assert send(rosa, study, content.replace("0.5", "0.75")).mapping["uses"]["doc"] == "item"
     rosa.post(to("upload-import"), mapping_of())
     assert values(study) == {("q", "d0", "alpha"): 0.75}
 

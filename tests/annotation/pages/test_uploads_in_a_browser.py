@@ -1,5 +1,3 @@
-"""From signing in over an Excel file to a study that can be launched, at a desk and on a phone."""
-
 import io
 import os
 import re

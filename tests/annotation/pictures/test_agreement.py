@@ -1,5 +1,3 @@
-"""Pictures of agreement draw what they were given, and leave out what is undefined."""
-
 import re
 
 import pandas as pd
@@ -68,8 +66,7 @@ def test_a_forest_draws_the_defined_with_intervals_and_a_line_at_chance():
 
 
 def test_a_forest_distinguishes_parts_only_where_there_are_several():
-    points = agreement_forest(FOREST).to_dict()["layer"][2]
-    assert "color" not in points["encoding"]
+    assert "color" not in agreement_forest(FOREST).to_dict()["layer"][2]["encoding"]
     both = pd.concat([FOREST, FOREST.assign(part="without flagged")])
     points = agreement_forest(both).to_dict()["layer"][2]
     assert points["encoding"]["color"]["scale"]["domain"] == ["all", "without flagged"]
