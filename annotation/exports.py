@@ -209,9 +209,7 @@ def _judgments(study: Study) -> Iterator[list[tuple[Any, ...]]]:
 
 
 def _with_float(row: tuple[Any, ...], index: int) -> tuple[Any, ...]:
-    if row[index] is None:
-        return row
-    return (*row[:index], float(row[index]), *row[index + 1 :])
+    return row if row[index] is None else (*row[:index], float(row[index]), *row[index + 1 :])
 
 
 COMMENT_COLUMNS = {

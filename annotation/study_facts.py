@@ -137,9 +137,7 @@ class StudyFacts:
         """Assignments returned or abandoned; None where no marketplace has said so."""
         statements = [report.statement for _batch, report in self.batches]
         known = [one for one in statements if one is not None]
-        if not known:
-            return None
-        return int(sum(one.n_returned + one.n_abandoned for one in known))
+        return None if not known else int(sum(one.n_returned + one.n_abandoned for one in known))
 
     @cached_property
     def alphas(self) -> list[dict[str, Any]]:

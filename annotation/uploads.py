@@ -307,9 +307,7 @@ def _left_out(items: MappedItems) -> Iterator[str]:
 def write_upload(upload: Upload, draft: Any, running: RunningJob) -> ImportResult:
     person = running.job.requested_by or upload.uploaded_by
     study = upload.study
-    protocol = None
-    if study is None and upload.template:
-        protocol = read_protocol(upload.template)
+    protocol = read_protocol(upload.template) if study is None and upload.template else None
     imported = import_study(
         draft=draft,
         path=Path(upload.file_name),

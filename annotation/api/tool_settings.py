@@ -116,9 +116,7 @@ def _label_settings(upload: Upload, body: dict[str, Any]) -> dict[str, Any]:
                 ]
             }
         )
-    overrides = known.questions
-    if "questions" in body:
-        overrides = _overrides(upload, body["questions"])
+    overrides = _overrides(upload, body["questions"]) if "questions" in body else known.questions
     return LabelSettings(
         tool=tool,
         uses=uses,

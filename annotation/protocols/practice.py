@@ -132,9 +132,7 @@ def _no_choosable_answer(
             % {"value": value, "choices": choices},
             "near_no_answer",
         )
-    if len(right) == len(choosable_values(question)):
-        return only_right()
-    return None
+    return only_right() if len(right) == len(choosable_values(question)) else None
 
 
 PRACTISED_KINDS = (*TESTED_KINDS, "number")

@@ -39,9 +39,7 @@ def find_encoding(path: Path) -> str:
     for name, empty in (("utf-16-le", beginning[1::2]), ("utf-16-be", beginning[::2])):
         if len(beginning) > 3 and empty.count(0) > 0.4 * len(empty):
             return name
-    if _decodes(path, "utf-8") or _is_mostly_utf8(path):
-        return "utf-8"
-    return _legacy_encoding(path)
+    return "utf-8" if _decodes(path, "utf-8") or _is_mostly_utf8(path) else _legacy_encoding(path)
 
 
 def _legacy_encoding(path: Path) -> str:
