@@ -1,5 +1,6 @@
 """What is judged: items with their candidates, and the submissions with their judgments."""
 
+from operator import attrgetter
 from typing import Any
 
 from django.db.models import Prefetch, Q
@@ -164,23 +165,21 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
         return row.comment if self._may_view_workers else None
 
     def get_worker_id(self, row: Submission) -> str | None:
-        there = self._assignment(row)
-        return there.worker.worker_id if there else None
+        return self._assignment(row, "worker.worker_id")
 
     def get_hit_id(self, row: Submission) -> str | None:
-        there = self._assignment(row)
-        return there.hit.hit_id if there else None
+        return self._assignment(row, "hit.hit_id")
 
     def get_assignment_id(self, row: Submission) -> str | None:
-        there = self._assignment(row)
-        return there.assignment_id if there else None
+        return self._assignment(row, "assignment_id")
 
     @property
     def _may_view_workers(self) -> bool:
         return Permission.VIEW_WORKERS in self.context["request"]._request.permissions
 
-    def _assignment(self, row: Submission) -> Any:
-        return getattr(row, "assignment", None) if self._may_view_workers else None
+    def _assignment(self, row: Submission, name: str) -> Any:
+        there = getattr(row, "assignment", None) if self._may_view_workers else None
+        return attrgetter(name)(there) if there else None
 
 
 class SubmissionFilters(Filters):

@@ -256,23 +256,20 @@ def _zip_is_small(content: bytes, most_bytes: int) -> bool:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
-            size = sum(member.file_size for member in members)
             is_whole = EXCEL_BOOK in archive.NameToInfo or not any(
                 archive.open(member).read(4).startswith((ZIP, PARQUET_MARK)) for member in members
             )
-            return size <= most_bytes and is_whole
+            return is_whole and sum(member.file_size for member in members) <= most_bytes
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError):
         return True
 
 
 def _tables(path: Path, archive: zipfile.ZipFile) -> tuple[str, ...]:
-    names = [name for name in archive.namelist() if not name.endswith("/")]
-    hidden = ("__MACOSX/", ".")
     tables = [
         name
-        for name in names
+        for name in archive.namelist()
         if name.lower().endswith(TABLES)
-        and not name.startswith(hidden)
+        and not name.startswith(("__MACOSX/", "."))
         and not posixpath.basename(name).startswith(".")
     ]
     if not tables:

@@ -327,6 +327,15 @@ def coded(values: Iterable[Any]) -> Words:
     return Words(np.array(codes, dtype=np.intp), words)
 
 
+def number_in_order(codes: Integers) -> tuple[Integers, Integers]:
+    """Codes numbered from 0 in the order in which they come, and the first row of each."""
+    _distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), dtype=np.intp)
+    number[order] = np.arange(len(order))
+    return number[inverse], first[order]
+
+
 def merged_words(codes: Integers, words: Sequence[str]) -> Words:
     if len({*words}) == len(words):
         return Words(codes, list(words))

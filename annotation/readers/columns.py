@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.exceptions import FileRefused, ImportRefused, TableRefused
-from annotation.readers.coded_table import CodedTable, Mask, Words, merged_words, read_table
+from annotation.readers.coded_table import (
+    CodedTable,
+    Mask,
+    Words,
+    merged_words,
+    number_in_order,
+    read_table,
+)
 from annotation.readers.nested_records import flat_records
 from annotation.readers.policies import (
     MISSING,
@@ -157,11 +164,9 @@ class Table:
         codes = parts[0].codes
         for part in parts[1:]:
             _distinct, codes = np.unique(codes * len(part.words) + part.codes, return_inverse=True)
-        _distinct, first = np.unique(codes, return_index=True)
-        texts = [part.words for part in parts]
+        codes, first = number_in_order(codes)
         named = [
-            SEPARATOR.join(words[part.codes[row]] for words, part in zip(texts, parts, strict=True))
-            for row in first.tolist()
+            SEPARATOR.join(part.words[part.codes[row]] for part in parts) for row in first.tolist()
         ]
         if len({*named}) < len(named):
             again = next(n for n in range(len(named)) if named[n] in named[:n])
@@ -175,11 +180,7 @@ class Table:
                 rows,
                 code="ambiguous_unit",
             )
-        # In the order of the file.
-        order = np.argsort(first, kind="stable")
-        number = np.empty(len(order), dtype=np.intp)
-        number[order] = np.arange(len(order))
-        return Words(number[codes], [named[n] for n in order.tolist()])
+        return Words(codes, named)
 
     def texts(self, column: str) -> list[str]:
         return self.cells.words(column).to_list()

@@ -10,7 +10,7 @@ Which recommender it was stands before the last part of `conv_id`.
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from annotation.readers.drafts import (
     CandidateDraft,
@@ -23,7 +23,7 @@ from annotation.readers.drafts import (
 )
 from annotation.readers.pictures import Folder, read_picture
 from annotation.readers.report import ReadingReport
-from annotation.readers.rows import Row
+from annotation.readers.rows import Row, inner
 from annotation.readers.tables import read_rows
 from error_codes import CodedText
 
@@ -129,7 +129,7 @@ def read_alternatives(
 
 
 def _pool_item(row: Row) -> ItemDraft:
-    target = _pool_part(row, row.fields["target"], "target")
+    target = inner(row, row.fields["target"], "target")
     pool = row.fields["candidates"]
     if not isinstance(pool, list) or not 1 <= len(pool) <= MOST_CANDIDATES:
         raise row.refuse(
@@ -137,7 +137,7 @@ def _pool_item(row: Row) -> ItemDraft:
         )
     candidates: dict[str, CandidateDraft] = {}
     for index, entry in enumerate(pool):
-        part = _pool_part(row, entry, f"candidates[{index}]")
+        part = inner(row, entry, f"candidates[{index}]")
         candidate = CandidateDraft(
             key=part.required("key"),
             system=part.optional("system", longest=100),
@@ -183,12 +183,6 @@ def _refuse_repeats(row: Row, item: ItemDraft) -> None:
                 code="same_picture",
             )
         known[candidate.picture] = candidate.key
-
-
-def _pool_part(row: Row, value: Any, name: str) -> Row:
-    if not isinstance(value, dict):
-        raise row.refuse("expected a JSON object in braces.", name, code="not_object")
-    return row.child(value, name)
 
 
 def _picture(entry: Row) -> PictureDraft | None:
@@ -268,19 +262,13 @@ def _utterances(row: Row) -> list[Row]:
     turns = row.fields["dialogue"]
     if not isinstance(turns, list) or not turns:
         raise row.refuse("expected an array of turns.", "dialogue", code="not_turns")
-    rows = [_inside(row, f"dialogue[{number}]", turn) for number, turn in enumerate(turns)]
+    rows = [inner(row, turn, f"dialogue[{number}]") for number, turn in enumerate(turns)]
     for turn in rows:
         if (role := turn.text("role")) not in SPEAKERS:
             raise turn.refuse(
                 f"'{role[:40]}' is neither USER nor ASST.", "role", code="unknown_role"
             )
     return rows
-
-
-def _inside(row: Row, name: str, value: Any) -> Row:
-    if not isinstance(value, dict):
-        raise row.refuse("expected a JSON object in braces.", name, code="not_object")
-    return row.child(value, row.called(name))
 
 
 def _system(row: Row, key: str) -> str:
@@ -305,14 +293,14 @@ def _turns(row: Row, key: str, turns: list[Row]) -> Iterator[tuple[ItemDraft, Ro
             context=_text(turns[:number]),
             candidates=(CandidateDraft(key=system, system=system, text=turn.text("utterance")),),
         )
-        yield item, _inside(turn, OF_TURN, turn.fields.get(OF_TURN))
+        yield item, inner(turn, turn.fields.get(OF_TURN), OF_TURN)
 
 
 def _dialogue(row: Row, key: str, turns: list[Row]) -> Iterator[tuple[ItemDraft, Row]]:
     system = _system(row, key)
     candidate = CandidateDraft(key=system, system=system, text=_text(turns))
     item = ItemDraft(key=key, line=row.line, candidates=(candidate,))
-    yield item, _inside(row, OF_DIALOGUE, row.fields[OF_DIALOGUE])
+    yield item, inner(row, row.fields[OF_DIALOGUE], OF_DIALOGUE)
 
 
 def _text(turns: list[Row]) -> str:

@@ -22,7 +22,7 @@ from annotation.readers.drafts import (
     SubmissionDraft,
 )
 from annotation.readers.report import ReadingReport
-from annotation.readers.rows import Row
+from annotation.readers.rows import Row, item_key
 from annotation.readers.tables import read_rows
 from error_codes import CodedText
 
@@ -150,22 +150,9 @@ def _require_short_names(path: Path, pairs: dict[tuple[str, str], str]) -> None:
             )
 
 
-def _key(row: Row, layout: BatchLayout) -> str:
-    if not layout.item:
-        return row.required("HITId")
-    key = "-".join(row.required(f"Input.{name}") for name in layout.item)
-    if len(key) > 200:
-        raise row.refuse(
-            f"the item's name has {len(key)} characters, where 200 fit.",
-            f"Input.{layout.item[-1]}",
-            code="too_long",
-        )
-    return key
-
-
 def _item(row: Row, layout: BatchLayout) -> ItemDraft:
     return ItemDraft(
-        key=_key(row, layout),
+        key=item_key(row, [f"Input.{name}" for name in layout.item] or ["HITId"]),
         line=row.line,
         context=row.text(f"Input.{layout.context}"),
         condition=row.optional(f"Input.{layout.condition}", longest=64) if layout.condition else "",

@@ -163,6 +163,29 @@ class Row:
         return self.number(field) if self.text(field).strip() else math.nan
 
 
+def inner(row: Row, value: Any, name: str) -> Row:
+    if not isinstance(value, dict):
+        raise row.refuse("expected a JSON object in braces.", name, code="not_object")
+    return row.child(value, row.called(name))
+
+
+def inner_list(row: Row, name: str) -> list[Any]:
+    value = row.fields.get(name)
+    if not isinstance(value, list):
+        raise row.refuse("expected a JSON list in brackets.", name, code="not_list")
+    return value
+
+
+def item_key(row: Row, names: Iterable[str]) -> str:
+    names = tuple(names)
+    key = "-".join(row.required(name) for name in names)
+    if len(key) > 200:
+        raise row.refuse(
+            f"the item's name has {len(key)} characters, where 200 fit.", names[-1], code="too_long"
+        )
+    return key
+
+
 def cell_text(value: Any) -> str:
     if type(value) is str:
         return value

@@ -13,7 +13,14 @@ import numpy as np
 from django.utils.translation import gettext as _, ngettext
 
 from annotation.exceptions import AnnotationError
-from annotation.readers.coded_table import CodedTable, Integers, Words, coded, stacked
+from annotation.readers.coded_table import (
+    CodedTable,
+    Integers,
+    Words,
+    coded,
+    number_in_order,
+    stacked,
+)
 from annotation.readers.nested_records import flat_records, listed_columns
 from annotation.readers.policies import Reading
 from error_codes import CodedText
@@ -288,11 +295,7 @@ def first_rows(cells: CodedTable, keys: Sequence[str]) -> tuple[Integers, Intege
     for key in keys:
         words = cells.words(key)
         _distinct, codes = np.unique(codes * len(words.words) + words.codes, return_inverse=True)
-    _distinct, first = np.unique(codes, return_index=True)
-    order = np.argsort(first)
-    number = np.empty(len(order), dtype=np.intp)
-    number[order] = np.arange(len(order))
-    return number[codes], first[order]
+    return number_in_order(codes)
 
 
 SIDES = ("model_a", "model_b", "winner")

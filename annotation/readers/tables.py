@@ -109,8 +109,10 @@ class OpenTable:
             return sheet_rows(
                 self.path, self.content, self.source, columns, leave_out, is_ods=kind == ODS
             )
-        nested = self._json_records if kind in {JSON, JSON_LINES} else self._parquet_records
-        return _fit_rows(nested(leave_out), columns, leave_out)
+        if kind in {JSON, JSON_LINES}:
+            return _fit_rows(self._json_records(leave_out), columns, leave_out)
+        rows = parquet_rows(self.path, self.content, self.source, most_bytes=self.most_bytes)
+        return _fit_rows(rows, columns, leave_out)
 
     def _text_table(self) -> TextTable:
         return TextTable(self.path, self.content, self.form.delimiter or ",", self.source)
@@ -134,9 +136,6 @@ class OpenTable:
 
     def _opened_text(self) -> TextIO:
         return self.content.open(encoding=text_encoding("utf-8"), newline="")
-
-    def _parquet_records(self, _leave_out: OnFault) -> Iterator[Row]:
-        return parquet_rows(self.path, self.content, self.source, most_bytes=self.most_bytes)
 
     def rows(self, faults: Faults) -> Iterator[Row]:
         for block in self.blocks(faults):

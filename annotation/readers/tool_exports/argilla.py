@@ -7,21 +7,18 @@ column per question) do; and records of Argilla 1 with the one `annotation` of a
 https://docs.argilla.io/latest/reference/argilla/records/records/
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from annotation.readers.json_rows import fit_row
-from annotation.readers.rows import Row
+from annotation.readers.rows import Row, inner, inner_list, item_key
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
     Entry,
     Export,
-    inner,
-    inner_list,
-    item_key,
     named_texts,
+    parse_json,
     place_of,
     placed,
     require_fields,
@@ -101,10 +98,7 @@ def _layout(export: Export, row: Row) -> tuple[Row, Iterator[Row]]:
 def _metadata(row: Row) -> dict[str, Any]:
     value = row.fields.get("metadata") or {}
     if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            value = None
+        value = parse_json(value, None)
     return fit_row(inner(row, value, "metadata"), ()).fields
 
 

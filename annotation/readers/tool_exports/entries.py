@@ -1,4 +1,6 @@
+import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +19,6 @@ from error_codes import CodedText
 
 SOLE_CANDIDATE = "item"
 LONGEST_QUESTION = 64
-NOT_OBJECT = "expected a JSON object in braces."
 # `plain` is a text that may be a number: what it is shows once all values are there.
 Kind = Literal["plain", "number", "points", "category", "categories", "placed", "written"]
 
@@ -214,29 +215,6 @@ def read_records(export: Export) -> Iterator[Row]:
         yield read_object(export.path)
 
 
-def inner(row: Row, value: Any, name: str) -> Row:
-    if not isinstance(value, dict):
-        raise row.refuse(NOT_OBJECT, name, code="not_object")
-    return row.child(value, row.called(name))
-
-
-def inner_list(row: Row, name: str) -> list[Any]:
-    value = row.fields.get(name)
-    if not isinstance(value, list):
-        raise row.refuse("expected a JSON list in brackets.", name, code="not_list")
-    return value
-
-
-def item_key(row: Row, names: Iterable[str]) -> str:
-    names = tuple(names)
-    key = "-".join(row.required(name) for name in names)
-    if len(key) > 200:
-        raise row.refuse(
-            f"the item's name has {len(key)} characters, where 200 fit.", names[-1], code="too_long"
-        )
-    return key
-
-
 def texts(row: Row, fields: FieldNames, *, response: str = "") -> dict[str, Any]:
     """What a record shows, as fields of an entry; `response` stands where no field is named."""
     system = row.optional(fields.system, longest=100) if fields.system else ""
@@ -250,6 +228,21 @@ def texts(row: Row, fields: FieldNames, *, response: str = "") -> dict[str, Any]
         "reference": row.text(fields.reference) if fields.reference else "",
         "condition": condition,
     }
+
+
+def compile_pattern(pattern: str, names: Iterable[str]) -> re.Pattern[str]:
+    """A pattern such as `{question}_{system}` with a group for each of these names."""
+    escaped = re.escape(pattern)
+    for name in names:
+        escaped = escaped.replace(re.escape(f"{{{name}}}"), f"(?P<{name}>.+?)")
+    return re.compile(escaped)
+
+
+def parse_json(text: str, default: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return default
 
 
 def sole_text(values: Mapping[str, Any], fields: FieldNames) -> str:

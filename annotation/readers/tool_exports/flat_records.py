@@ -18,14 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.exceptions import AnnotationError
-from annotation.readers.rows import Row
+from annotation.readers.rows import Row, item_key
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
     Entry,
     Export,
     FieldNames,
     iso_time,
-    item_key,
     named_texts,
     require_fields,
     short_name,

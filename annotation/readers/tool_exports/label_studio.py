@@ -3,25 +3,22 @@
 https://labelstud.io/guide/task_format.html and https://labelstud.io/guide/export.html
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.json_rows import fit_row
-from annotation.readers.rows import Row
+from annotation.readers.rows import Row, inner, inner_list, item_key
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
     Entry,
     Export,
     Kind,
-    inner,
-    inner_list,
     iso_time,
-    item_key,
     named_texts,
     number_of,
+    parse_json,
     placed,
     require_fields,
     short_name,
@@ -280,10 +277,7 @@ def _parsed(row: Row, name: str) -> Any:
     value = row.fields.get(name)
     if not isinstance(value, str) or value[:1] not in ("[", "{"):
         return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
+    return parse_json(value, value)
 
 
 def _controls(row: Row, name: str) -> list[Row]:

@@ -19,16 +19,17 @@ from annotation.exceptions import AnnotationError
 from annotation.readers.drafts import CandidateDraft
 from annotation.readers.json_rows import fit_row
 from annotation.readers.mturk_batch import STATUSES, time_of
-from annotation.readers.rows import Row
+from annotation.readers.rows import Row, item_key
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
     Entry,
     Export,
     FieldNames,
     Kind,
-    item_key,
+    compile_pattern,
     named_texts,
     number_of,
+    parse_json,
     require_fields,
     texts,
 )
@@ -99,10 +100,7 @@ def _matcher(pattern: str) -> re.Pattern[str] | None:
             "'Answer.{question}_{system}'.",
             code="answers_pattern",
         )
-    escaped = re.escape(pattern.removeprefix(ANSWER))
-    for name in ("question", "system"):
-        escaped = escaped.replace(re.escape(f"{{{name}}}"), f"(?P<{name}>.+?)")
-    return re.compile(escaped)
+    return compile_pattern(pattern.removeprefix(ANSWER), ("question", "system"))
 
 
 def _in_full(fields: FieldNames, row: Row) -> FieldNames:
@@ -234,10 +232,7 @@ def _ticked(options: dict[str, bool]) -> list[str]:
 
 def _cell(export: Export, row: Row, column: str, text: str) -> Iterator[Value]:
     name = column.removeprefix(ANSWER)
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = text
+    value = parse_json(text, text)
     if isinstance(value, str):
         yield name, column, "plain", text
         return

@@ -13,14 +13,12 @@ from typing import Any
 
 from annotation.readers.archives import unpacked_members
 from annotation.readers.json_rows import fit_row
-from annotation.readers.rows import Row
+from annotation.readers.rows import Row, inner, item_key
 from annotation.readers.tables import kind_of
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
     Entry,
     Export,
-    inner,
-    item_key,
     named_texts,
     number_of_text,
     require_fields,

@@ -25,7 +25,7 @@ from typing import Any
 from annotation.exceptions import ImportRefused
 from annotation.readers.archives import unpacked_members
 from annotation.readers.drafts import CandidateDraft
-from annotation.readers.rows import Row
+from annotation.readers.rows import Row, inner, inner_list, item_key
 from annotation.readers.tables import kind_of
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
@@ -33,9 +33,6 @@ from annotation.readers.tool_exports.entries import (
     Entry,
     Export,
     Kind,
-    inner,
-    inner_list,
-    item_key,
     named_texts,
     require_fields,
     texts,

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field, replace
 
 from annotation.exceptions import AnnotationError
 from annotation.readers.drafts import CandidateDraft
-from annotation.readers.rows import Row
+from annotation.readers.rows import Row, item_key
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
     Entry,
     Export,
     Kind,
-    item_key,
+    compile_pattern,
     named_texts,
     number_of,
     require_fields,
@@ -375,10 +375,7 @@ def column_pattern(answers: str) -> re.Pattern[str] | None:
             "as in '{question}_{item}'.",
             code="answers_pattern",
         )
-    escaped = re.escape(answers)
-    for name in used:
-        escaped = escaped.replace(re.escape(f"{{{name}}}"), f"(?P<{name}>.+?)")
-    return re.compile(escaped)
+    return compile_pattern(answers, used)
 
 
 def _separator(layout: SurveyLayout, values: Counter[str]) -> str:

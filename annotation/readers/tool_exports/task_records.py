@@ -15,15 +15,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from annotation.readers.drafts import CandidateDraft
-from annotation.readers.rows import Row
+from annotation.readers.rows import Row, inner, inner_list, item_key
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
     Entry,
     Export,
-    inner,
-    inner_list,
     iso_time,
-    item_key,
     named_texts,
     require_fields,
     texts,
