@@ -6,10 +6,11 @@ An undefined number is left out of a picture; the table beside it names it with 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
+from presentation.libraries import alt
 from presentation.theme import (
     BLUE,
     FILLING,
@@ -22,9 +23,6 @@ from presentation.theme import (
     signed_colour,
 )
 from stats.libraries import pd
-
-if TYPE_CHECKING:
-    import altair as alt
 
 INTERVAL_TITLE = gettext_lazy("Krippendorff's alpha, with its 95\u00a0% interval")
 # Beyond so many annotators the numbers in the cells of a matrix would not fit.
@@ -41,8 +39,6 @@ def agreement_forest(rows: pd.DataFrame) -> Picture:
     `rows` has the columns label, part, value, ci_low, ci_high and n_items; `part` (with or
     without flagged submissions) distinguishes rows of one label.
     """
-    import altair as alt
-
     defined = rows[rows["value"].notna()]
     parts = list(defined["part"].unique())
     scale = alt.Scale(domain=_reach(defined), nice=False)
@@ -71,8 +67,6 @@ def agreement_forest(rows: pd.DataFrame) -> Picture:
 
 
 def _forest_tips() -> list[alt.Tooltip]:
-    import altair as alt
-
     return [
         alt.Tooltip("label:N", title=_("Of")),
         alt.Tooltip("part:N", title=_("With")),
@@ -94,8 +88,6 @@ def pairwise_matrix(pairs: pd.DataFrame, *, statistic: str) -> Picture:
     `pairs` has the columns annotator_a, annotator_b, value and n_shared; a cell without a
     defined value stays empty. `statistic` names the value.
     """
-    import altair as alt
-
     defined = pairs[pairs["value"].notna()]
     turned = {"annotator_a": "annotator_b", "annotator_b": "annotator_a"}
     both = pd.concat([defined, defined.rename(columns=turned)], ignore_index=True)
@@ -128,8 +120,6 @@ def annotator_scatter(
     `annotators` has the columns annotator, agreement, n_judgments, seconds and n_flagged;
     who agrees least and who agrees most are named. `statistic` names the agreement.
     """
-    import altair as alt
-
     compared = annotators[annotators["agreement"].notna() & annotators[against].gt(0)]
     doubts = compared["n_flagged"].gt(0).map({True: "flagged", False: "not flagged"})
     compared = compared.assign(doubt=doubts)
@@ -174,8 +164,6 @@ def annotator_scatter(
 
 
 def _name(base: alt.Chart, of_one: pd.DataFrame, against: str, *, dy: int) -> alt.Chart:
-    import altair as alt
-
     align = alt.expr(f"scale('x', datum.{against}) < width / 2 ? 'left' : 'right'")
     named: alt.Chart = base.properties(data=of_one).mark_text(align=align, dy=dy, fontSize=11)
     return named.encode(text="annotator:N")

@@ -10,13 +10,10 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-if TYPE_CHECKING:
-    import altair as alt
+from presentation.libraries import alt
 
 Form = Literal["svg", "png", "pdf"]
 if TYPE_CHECKING:
-    import altair as alt
-
     Picture: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 else:
     Picture = Any
@@ -123,8 +120,6 @@ DARK_FROM = 0.8
 
 def numbers(cells: alt.Chart, *, size: int) -> list[alt.Chart]:
     """The cells' defined values, in white where the cell is dark."""
-    import altair as alt
-
     marks: list[alt.Chart] = []
     for operator, ink in (("<=", alt.Undefined), (">", "white")):
         mark = cells.transform_filter(
@@ -136,8 +131,6 @@ def numbers(cells: alt.Chart, *, size: int) -> list[alt.Chart]:
 
 def signed_colour(title: str) -> alt.Color:
     """The colour of a cell whose value is from -1 to 1; what is below zero has the other end's."""
-    import altair as alt
-
     return alt.Color(
         "value:Q",
         title=title,

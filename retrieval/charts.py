@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.utils.translation import gettext as _, ngettext
 
+from presentation.libraries import alt
 from presentation.theme import (
     BLUE,
     FILLING,
@@ -32,8 +33,6 @@ def counted_findings(rows: pd.DataFrame) -> Picture:
 
     `rows` has the columns severity, finding, file and n.
     """
-    import altair as alt
-
     names = {"refused": _("refused"), "defect": _("defects"), "note": _("notes")}
     drawn = rows.assign(part=[names[one] for one in rows["severity"]])
     there = [one for one in COLOURS if one in set(rows["severity"])]
@@ -75,8 +74,6 @@ def left_out_forest(rows: pd.DataFrame, *, measure: str) -> Picture:
 
     `rows` has the columns run, unit (system or group), change, ci_low and ci_high.
     """
-    import altair as alt
-
     names = {"system": _("The system left out"), "group": _("Its group left out")}
     drawn = rows.assign(part=[names[unit] for unit in rows["unit"]])
     parts = [name for unit, name in names.items() if unit in set(rows["unit"])]
@@ -112,8 +109,6 @@ def relevant_by_depth(rows: pd.DataFrame) -> Picture:
 
     `rows` has the columns depth, n_judged, n_relevant and n_new_relevant.
     """
-    import altair as alt
-
     tips = [
         alt.Tooltip("depth:Q", title=_("Pool depth")),
         alt.Tooltip("n_relevant:Q", format=",", title=_("Relevant documents")),
@@ -202,8 +197,6 @@ def means_by_qrels(rows: pd.DataFrame, *, measure: str) -> Picture:
 
     `rows` has the columns run, qrels, rank, mean, ci_low and ci_high.
     """
-    import altair as alt
-
     names = legend_names(list(dict.fromkeys(rows["qrels"])))
     rows = rows.assign(qrels=[names[name] for name in rows["qrels"]])
     qrels = list(names.values())
@@ -311,8 +304,6 @@ def differences(a: dict[str, float], b: dict[str, float]) -> pd.DataFrame:
 
 
 def topic_differences(frame: pd.DataFrame, *, a: str, b: str, measure: str) -> Picture:
-    import altair as alt
-
     drawn = _thinned(frame)
     drawn = drawn.assign(
         place=np.arange(1, len(drawn) + 1),
@@ -378,7 +369,6 @@ CURVE_HEIGHT = 240
 def size_curve(rows: pd.DataFrame, *, of: str, wanted: float, n: int) -> Picture:
     """Power or width (`of`) of each number in `rows`; what is wanted as a line, the answer as a
     point on the curve's safe side."""
-    import altair as alt
     import pandas as pd
 
     title = _("Power") if of == "power" else _("Width of the interval")

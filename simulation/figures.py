@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from django.utils.translation import gettext as _
 
 from console.chart_values import range_in_words
+from presentation.libraries import alt
 from presentation.numbers import format_number
 from presentation.theme import FILLING, Picture, axis_title, height_of_rows
 from simulation.experiments import Experiment
@@ -37,8 +38,6 @@ def by_turn(experiment: Experiment, measure: Measure) -> Picture:
 
 def turns_figure(rows: pd.DataFrame, measure: str, names: list[str]) -> Picture:
     """Columns: recommender, user, turn, mean, ci_low and ci_high."""
-    import altair as alt
-
     colour = alt.Color("user:N", title=None, sort=names, legend=LEGEND, **_wider(len(names)))
     base = alt.Chart(rows).encode(x=alt.X("turn:O", title=_("Turn"), axis=alt.Axis(labelAngle=0)))
     band = base.mark_area(opacity=0.12).encode(
@@ -103,8 +102,6 @@ def _against(
 
 def choices_figure(rows: pd.DataFrame, measure: str, field: str, title: str) -> Picture:
     """Columns: recommender, mean, ci_low, ci_high, a line's `kind`, and the field."""
-    import altair as alt
-
     axis = alt.Axis(tickMinStep=1, format="d") if field == "tolerance" else alt.Axis()
     base = alt.Chart(rows).encode(
         x=alt.X(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(padding=8)),
@@ -117,8 +114,6 @@ def choices_figure(rows: pd.DataFrame, measure: str, field: str, title: str) -> 
 
 def _facets(layered: Any, rows: pd.DataFrame) -> Picture:
     """Recommenders are in the order of the rows, as in the tables."""
-    import altair as alt
-
     order = list(dict.fromkeys(rows["recommender"]))
     facet = alt.Facet("recommender:N", title=None, sort=order)
     picture: Picture = layered.facet(facet=facet, columns=N_COLUMNS)
@@ -127,8 +122,6 @@ def _facets(layered: Any, rows: pd.DataFrame) -> Picture:
 
 def _wider(n_lines: int) -> dict[str, Any]:
     """A color scale without repeated colors."""
-    import altair as alt
-
     return {"scale": alt.Scale(scheme="tableau20")} if n_lines > N_COLOURS else {}
 
 
@@ -175,7 +168,6 @@ def in_lines(name: str) -> str:
 
 def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = None) -> Picture:
     """A point with its interval for each `name`; a line at `reference`."""
-    import altair as alt
     import pandas as pd
 
     rows = rows.assign(name=rows["name"].map(in_lines))
@@ -233,8 +225,6 @@ def describe_outcomes(outcomes: pd.DataFrame, people: str) -> str:
 
 
 def outcomes_figure(rows: pd.DataFrame, whose: list[str]) -> Picture:
-    import altair as alt
-
     rows = rows.assign(who=rows["who"].map(in_lines))
     whose = [in_lines(one) for one in whose]
     names = list(dict.fromkeys(rows["recommender"]))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _, gettext_lazy
 
+from presentation.libraries import alt
 from presentation.theme import (
     BLUE,
     FILLING,
@@ -19,7 +20,6 @@ from presentation.theme import (
 )
 
 if TYPE_CHECKING:
-    import altair as alt
     import pandas as pd
 
 
@@ -45,8 +45,6 @@ def correlation_heat_map(rows: pd.DataFrame, *, statistic: str) -> Picture:
     `rows` has the columns metric, question, value, ci_low, ci_high and reason, in the order to
     be drawn. `statistic` names the correlation.
     """
-    import altair as alt
-
     metrics = list(dict.fromkeys(rows["metric"]))
     questions = list(dict.fromkeys(rows["question"]))
     names = alt.Axis(ticks=False, domain=False)
@@ -81,8 +79,6 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
     without a defined value keeps its row, with the reason instead of a point. `statistic`
     names the correlation, `confidence` is that of the intervals.
     """
-    import altair as alt
-
     drawn = rows.assign(
         explanation=[
             (_("undefined: %(reason)s") % {"reason": reason})
@@ -120,8 +116,6 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
 
 
 def _metric_axis(rows: pd.DataFrame) -> alt.Y:
-    import altair as alt
-
     metrics = list(dict.fromkeys(rows["metric"]))
     return alt.Y("metric:N", title=None, sort=metrics, scale=alt.Scale(domain=metrics))
 
@@ -135,8 +129,6 @@ def _reach(rows: pd.DataFrame) -> list[float]:
 
 
 def _marks(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
-    import altair as alt
-
     tips = [
         alt.Tooltip("metric:N", title=_("Metric")),
         alt.Tooltip("part:N", title=_("In")),
@@ -160,8 +152,6 @@ def _marks(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
 
 def _ceilings(base: alt.Chart, rows: pd.DataFrame) -> list[alt.Chart]:
     """A tick at the ceiling of each row with a point; the first has a label."""
-    import altair as alt
-
     known = rows[rows["ceiling"].notna() & rows["value"].notna()]
     if known.empty:
         return []
@@ -190,8 +180,6 @@ def significance_matrix(
     `comparisons` has the columns metric_a, metric_b, delta (a less b), reason and the one named
     by `p`; `order` names the metrics, the one that agrees best first.
     """
-    import altair as alt
-
     cells = upper_cells(comparisons, order=order, p=p)
     rows, columns = list(order[:-1]), list(order[1:])
     names = alt.Axis(ticks=False, domain=False)
@@ -260,8 +248,6 @@ def upper_cells(comparisons: pd.DataFrame, *, order: Sequence[str], p: str) -> p
 
 
 def _all(names: Sequence[str]) -> alt.Scale:
-    import altair as alt
-
     return alt.Scale(domain=list(names))
 
 
@@ -287,8 +273,6 @@ def _kinds_of_text() -> list[tuple[str, str | None]]:
 
 def _texts(base: alt.Chart, kind: tuple[str, str | None]) -> alt.Chart:
     """Text without an ink has the theme's."""
-    import altair as alt
-
     degree, ink = kind
     chosen = base.transform_filter(alt.datum.degree == degree)
     mark = chosen.mark_text(fontSize=12, color=alt.Undefined if ink is None else ink)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from django.utils.translation import gettext as _, ngettext
 
+from presentation.libraries import alt
 from presentation.theme import BLUE, FILLING, GREEN, ORANGE, PURPLE, RED, SKY, Picture, axis_title
 from stats.arguments import Floats
 from validation.charts.metrics import MOST_COLOURS, MOST_POINTS, N_BINS
 
 if TYPE_CHECKING:
-    import altair as alt
     import pandas as pd
 
 
@@ -30,8 +30,6 @@ def system_rank_bump(ranks: pd.DataFrame) -> Picture:
     one) and mean, in the order to be drawn. Beyond six systems, colour is for those whose
     ranks differ most.
     """
-    import altair as alt
-
     columns = list(dict.fromkeys(ranks["by"]))
     bold = most_moved(ranks)
     rest = [name for name in dict.fromkeys(ranks["system"]) if name not in bold]
@@ -89,8 +87,6 @@ def most_moved(ranks: pd.DataFrame) -> list[str]:
 def _named_axis(
     ranks: pd.DataFrame, by: list[str], side: Literal["left", "right"]
 ) -> alt.Axis | None:
-    import altair as alt
-
     of_one = ranks[ranks["by"].isin(by)]
     if of_one.empty:
         return None
@@ -168,8 +164,6 @@ def _edges(values: Floats, n_bins: int) -> Floats:
 
 
 def _points(cells: pd.DataFrame, human: list[str], metric: list[str]) -> Picture:
-    import altair as alt
-
     names = [name for name in ("item", "candidate", "system") if name in cells]
     drawn: Picture = (
         alt.Chart(cells)
@@ -189,8 +183,6 @@ def _points(cells: pd.DataFrame, human: list[str], metric: list[str]) -> Picture
 
 def _counts(parts: pd.DataFrame, human: list[str], metric: list[str]) -> Picture:
     # The root lets the thin edge of a cloud show beside its heart.
-    import altair as alt
-
     shade = alt.Scale(type="sqrt", range=[0.12, 1], domainMin=0)
     drawn: Picture = (
         alt.Chart(parts)
@@ -217,8 +209,6 @@ def power_curve(
 
     `curve` is a frame of `stats.power_curves.sample_size_curve`; `power` is the one wished for.
     """
-    import altair as alt
-
     drawn = curve[curve["power"].notna()].assign(ratings=curve["n_annotators"].map(ratings_text))
     kinds = list(dict.fromkeys(drawn["ratings"]))
     base = alt.Chart(drawn).encode(

@@ -1,0 +1,19 @@
+"""altair, which is slow to import, imported when one of its names is first used."""
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import altair as alt
+else:
+
+    class _LazyModule(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            value = getattr(import_module(self.__name__), name)
+            setattr(self, name, value)
+            return value
+
+    alt = _LazyModule("altair")
+
+__all__ = ["alt"]
