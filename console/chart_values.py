@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext as _
 
 from console.templatetags.numbers import minus, percent
 from presentation.numbers import format_interval, format_number
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 # Half of the width of a tick's label, which stands centred below its line.
 MARGIN = 6.0
@@ -99,8 +97,6 @@ def values_in_words(frame: pd.DataFrame) -> str:
 
 
 def _with_interval(row: Mapping[Hashable, Any]) -> str:
-    import pandas as pd
-
     low, high = (None if pd.isna(row[name]) else row[name] for name in ("ci_low", "ci_high"))
     return f"{format_number(row['value'])} {format_interval(low, high)}".strip()
 

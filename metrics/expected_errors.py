@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from django.db.models import Avg
 
 from annotation.models import Judgment, Study
 from metrics.models import Score, ScoringRun
 from stats.inference.active_labels import LEAST_OF_A_PILOT, expected_errors
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 # Other metrics that say how sure they are of a candidate; more would hold the launch up.
 MOST_OTHERS = 4
@@ -43,8 +38,6 @@ def enough_are_rated(study: Study, *, run: int, question: int) -> bool:
 
 
 def _ratings(question: int) -> pd.Series:
-    import pandas as pd
-
     judgments = Judgment.objects.accepted().filter(question=question, candidate__isnull=False)
     means = judgments.order_by().values("candidate").annotate(mean=Avg("value"))
     return pd.Series(
@@ -54,8 +47,6 @@ def _ratings(question: int) -> pd.Series:
 
 def _scores(run: int) -> pd.DataFrame:
     """The run's scores by candidate, each with its item and how sure the metrics are of it."""
-    import pandas as pd
-
     study = ScoringRun.objects.get(pk=run).study_id
     runs = ScoringRun.objects.filter(study=study, is_primary=True).exclude(pk=run)
     others = runs.order_by("metric", "pk").values_list("pk", flat=True)[:MOST_OTHERS]

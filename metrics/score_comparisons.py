@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from annotation.frames import candidate_frame
 from annotation.models import Item, Study
@@ -23,11 +23,9 @@ from metrics.scorers.scorer import Scorer
 from metrics.study_files import score_frame
 from metrics.study_scores import signature_of
 from presentation.records import plain_values
+from stats.libraries import pd
 from stats.significance.adjustments import holm
 from stats.significance.paired_differences import PairedDifference, paired_difference
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Stands for every system, or every condition.
 ALL = ""

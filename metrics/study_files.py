@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db.models import Exists
 from django.utils.translation import gettext_lazy as _
@@ -14,10 +14,7 @@ from annotation.models import Study
 from annotation.study_files import Offer, RowDownload, register_table
 from metrics.models import Score, ScoringRun
 from presentation.row_files import Kind, RowFile
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 COLUMNS = {
     "item": "candidate__item__key",
@@ -31,8 +28,6 @@ COLUMNS = {
 
 def score_frame(study: Study) -> pd.DataFrame:
     """Every score of a study; an undefined one is NaN beside its reason."""
-    import pandas as pd
-
     rows = Score.objects.filter(run__study=study).order_by(
         "run_id", "candidate__item__position", "candidate__position", "candidate_id"
     )

@@ -11,6 +11,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
 from presentation.documents import Document, Figure, Table
+from presentation.libraries import pd
 from presentation.plain import table_csv
 from presentation.spreadsheets import frame_csv
 from presentation.theme import rendered, themed
@@ -60,7 +61,5 @@ def table_address(table: Table) -> str:
 
 @register.filter
 def data_address(figure: Figure) -> str:
-    import pandas as pd
-
     csv = frame_csv(pd.DataFrame(list(figure.rows))).encode()
     return f"data:text/csv;charset=utf-8;base64,{b64encode(csv).decode()}"

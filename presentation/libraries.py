@@ -1,4 +1,4 @@
-"""altair, which is slow to import, imported when one of its names is first used."""
+"""altair and pandas, which are slow to import, imported when one of their names is first used."""
 
 from importlib import import_module
 from types import ModuleType
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import altair as alt
+    import pandas as pd
 else:
 
     class _LazyModule(ModuleType):
@@ -15,5 +16,6 @@ else:
             return value
 
     alt = _LazyModule("altair")
+    pd = _LazyModule("pandas")
 
-__all__ = ["alt"]
+__all__ = ["alt", "pd"]

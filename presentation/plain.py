@@ -18,6 +18,7 @@ from presentation.documents import (
     Verbatim,
     cell_text,
 )
+from presentation.libraries import pd
 from presentation.spreadsheets import frame_csv
 
 
@@ -31,8 +32,6 @@ def document_json(document: Document) -> str:
 
 
 def records_csv(records: list[Mapping[str, Any]]) -> str:
-    import pandas as pd
-
     rows = [{name: _cell(value) for name, value in record.items()} for record in records]
     return frame_csv(pd.DataFrame(rows))
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from math import isnan
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+from presentation.libraries import pd
 
 K = TypeVar("K")
 T = TypeVar("T")

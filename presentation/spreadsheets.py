@@ -10,13 +10,10 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import csv_cells
-
-if TYPE_CHECKING:
-    # Half a second, and every import of a file comes by here.
-    import pandas as pd
+from presentation.libraries import pd
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 ROWS_A_PART = 500

@@ -13,7 +13,6 @@ from functools import partial
 from hashlib import sha256
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,11 +22,8 @@ from replications.published_data import DatasetIncomplete, Published
 from replications.rated_dialogues import read_dstc9, read_topical_chat
 from retrieval.audit.collection import audit_collection
 from stats.correlation import Coefficient, Level, correlation_at_level
+from stats.libraries import pd
 from validation.documents.terms import plain_signature
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Table 1 of the LMStyle Benchmark, x 100, by metric and coefficient; the last is printed as the
 # mean of the four.
@@ -127,8 +123,6 @@ def _signed(paths: Sequence[Path], **fields: object) -> str:
 
 def _lmstyle(paths: Sequence[Path]) -> Iterator[Reproduced]:
     """Table 1: the mean over items of the correlation over four systems, by style."""
-    import pandas as pd
-
     folder = paths[0].parent
     means = pd.DataFrame(table_3(folder))
     for cell in table_1(folder):
@@ -228,8 +222,6 @@ def _cells(published: Published, question: str, metric: str) -> pd.DataFrame:
 
 
 def _ratings(study: StudyDraft, question: str) -> pd.DataFrame:
-    import pandas as pd
-
     rows = [
         {"item": one.item, "candidate": judgment.candidate, "value": judgment.value}
         for one in study.submissions

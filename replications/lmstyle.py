@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from annotation.imports import import_study
 from annotation.models import Study
@@ -23,14 +23,11 @@ from presentation.progress import Reporter, without_bars
 from presentation.records import plain_records, plain_values
 from replications.published_data import DatasetIncomplete
 from stats.correlation import Undefined, correlation_at_level
+from stats.libraries import pd
 from validation.analysis import Settings
 from validation.analysis.records import CorrelationRecord
 from validation.analysis.settings import only_for
 from validation.study_validation import study_report
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 BATCH, SCORES = "mturk_batch_results.csv", "metric_scores.csv"
 SLUG = "lmstyle"
@@ -267,8 +264,6 @@ def table_3(folder: Path) -> Cells:
 
 
 def _ratings(folder: Path) -> pd.DataFrame:
-    import pandas as pd
-
     draft = read_batch(folder)
     contexts = {item.key: item.context.strip() for item in draft.items}
     return pd.DataFrame(
@@ -290,8 +285,6 @@ def _ratings(folder: Path) -> pd.DataFrame:
 
 
 def _scores(path: Path, metrics: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-
     rows = read_rows(path, ("dataset", "task", "model", *metrics))
     texts = {"dataset": "dataset", "task": "task", "system": "model", "input": "input"}
     names = {name: [row.text(column).strip() for row in rows] for name, column in texts.items()}

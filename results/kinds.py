@@ -20,9 +20,9 @@ from console.registrations import app_modules
 from presentation.theme import Picture
 from results.settings import Inputs
 from results.tables import Table
+from stats.libraries import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
     from django_stubs_ext import StrOrPromise
 
     from presentation.progress import Progress

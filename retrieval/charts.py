@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _, ngettext
@@ -20,10 +20,7 @@ from presentation.theme import (
     height_of_rows,
 )
 from results.kinds import Chart
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 COLOURS = {"refused": RED, "defect": ORANGE, "note": BLUE}
 
@@ -161,8 +158,6 @@ def depths_in_words(rows: pd.DataFrame) -> str:
 
 
 def left_out_chart(rows: Sequence[Mapping[str, Any]], measure: str) -> list[Chart]:
-    import pandas as pd
-
     columns = ["run", "unit", "change", "ci_low", "ci_high"]
     frame = pd.DataFrame([one for one in rows if one["change"] is not None], columns=columns)
     if frame.empty:
@@ -174,8 +169,6 @@ def left_out_chart(rows: Sequence[Mapping[str, Any]], measure: str) -> list[Char
 
 
 def depths_chart(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
-    import pandas as pd
-
     frame = pd.DataFrame(rows, columns=["depth", "n_judged", "n_relevant", "n_new_relevant"])
     if frame.empty:
         return []
@@ -272,8 +265,6 @@ def means_in_words(rows: pd.DataFrame, measure: str) -> str:
 def means_chart(
     name: str, title: str, measure: str, rows: Sequence[tuple[object, ...]]
 ) -> list[Chart]:
-    import pandas as pd
-
     frame = pd.DataFrame(rows, columns=list(MEANS)).dropna(subset=["mean"])
     if frame.empty:
         return []
@@ -288,8 +279,6 @@ MOST_BARS = 500
 
 def differences(a: dict[str, float], b: dict[str, float]) -> pd.DataFrame:
     """The topics that both runs have, by how much better the first is: topic, a, b, difference."""
-    import pandas as pd
-
     topics = [topic for topic in a if topic in b]
     frame = pd.DataFrame(
         {
@@ -369,8 +358,6 @@ CURVE_HEIGHT = 240
 def size_curve(rows: pd.DataFrame, *, of: str, wanted: float, n: int) -> Picture:
     """Power or width (`of`) of each number in `rows`; what is wanted as a line, the answer as a
     point on the curve's safe side."""
-    import pandas as pd
-
     title = _("Power") if of == "power" else _("Width of the interval")
     scale = alt.Scale(domain=[0, 1]) if of == "power" else alt.Scale(zero=True)
     y = alt.Y(f"{of}:Q", title=axis_title(title), scale=scale)

@@ -14,11 +14,10 @@ from presentation.numbers import format_number
 from presentation.theme import FILLING, Picture, axis_title, height_of_rows
 from simulation.experiments import Experiment
 from simulation.users import MetaUser
+from stats.libraries import pd
 from stats.ranking import Measure
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from results.tables import Record
 
 # Recommenders side by side, of the width that a page has.
@@ -30,8 +29,6 @@ LEGEND: Any = {"orient": "bottom", "columns": 2, "labelLimit": 0, "symbolOpacity
 
 
 def by_turn(experiment: Experiment, measure: Measure) -> Picture:
-    import pandas as pd
-
     rows = pd.DataFrame([row.record() for row in experiment.rows() if row.measure == measure])
     return turns_figure(rows, measure.name, [user.name for user in experiment.users])
 
@@ -81,8 +78,6 @@ def pictures(experiment: Experiment) -> dict[str, Picture]:
 def _against(
     experiment: Experiment, measure: Measure, field: str, title: str, kinds: tuple[str, ...]
 ) -> Picture:
-    import pandas as pd
-
     users = {
         user.name: user
         for user in experiment.users
@@ -168,8 +163,6 @@ def in_lines(name: str) -> str:
 
 def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = None) -> Picture:
     """A point with its interval for each `name`; a line at `reference`."""
-    import pandas as pd
-
     rows = rows.assign(name=rows["name"].map(in_lines))
     names = list(dict.fromkeys(rows["name"]))
     title = axis_title(axis)
@@ -188,8 +181,6 @@ def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = Non
 
 
 def tabulate_outcomes(record: Record) -> tuple[pd.DataFrame, list[str]]:
-    import pandas as pd
-
     people = _("people")
     rows = [
         {"recommender": one["recommender"] or _("an item at random"), "who": people}

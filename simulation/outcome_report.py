@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -27,11 +27,8 @@ from simulation.outcome_study import (
 )
 from simulation.recorded_dialogues import dialogues_of, origin_of
 from stats.arguments import Floats
+from stats.libraries import pd
 from stats.ranking.topic_means import TopicMean, mean_over_topics
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 WOULD_DO = "would_do"
 # With fewer the order says little: a random order of three is people's in one case of six.
@@ -94,8 +91,6 @@ def outcomes_of(study: Study) -> PeoplesOutcomes:
 
 
 def _finals(study: Study) -> pd.DataFrame:
-    import pandas as pd
-
     dialogues = dialogues_of(study, DialogueStudy.Kind.OUTCOMES)
     rows = dialogues.final_items.values("item__key", "recommender", "shown", "is_target")
     return pd.DataFrame(list(rows)).rename(columns={"item__key": "target"})

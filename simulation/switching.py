@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.db.models import Count
@@ -33,11 +33,9 @@ from stats.inference.mixed_logistic import (
 )
 from stats.inference.resampled_means import sign_flip_test
 from stats.jackknife import effective_freedom, mean_left_out
+from stats.libraries import pd
 from stats.proportions import clustered_share
 from stats.significance.adjustments import holm
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BY_MODEL, BY_SHARES = "the model", "shares of decisions"
 COLUMNS = ("worker", "target", "turn", "delta", "choice")
@@ -296,8 +294,6 @@ def decisions_of(study: Study) -> pd.DataFrame:
 
 
 def _turns(study: Study) -> pd.DataFrame:
-    import pandas as pd
-
     dialogues = dialogues_of(study, DialogueStudy.Kind.SWITCHING)
     rows = dialogues.turns.annotate(n_alternatives=Count("item__candidates")).values(
         *("item__key", "target", "turn", "delta", "recommender", "nearest", "n_alternatives")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,10 +32,8 @@ from stats.correlation import (
     Undefined,
     correlation_at_level,
 )
+from stats.libraries import pd
 from stats.significance import Test, compare_by_resampling, compare_metrics
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WHOLE_TABLE = ""
 LEVELS: dict[str, Level] = {"sample": "item", "system": "system", "pooled": "pooled"}
@@ -160,8 +158,6 @@ def _require_metrics(columns: Columns, settings: Settings) -> None:
 
 def read_outputs(path: Path, columns: Columns, reading: Reading | None = None) -> pd.DataFrame:
     """One row per item and system: by, item, system, human, and a column per metric."""
-    import pandas as pd
-
     reading = reading or Reading()
     groups = [name for name in (columns.by, columns.cluster) if name]
     names = list(dict.fromkeys((*columns.named, *groups, *columns.where)))
@@ -216,8 +212,6 @@ def _column(metric: str) -> str:
 
 
 def _parts(cells: pd.DataFrame, settings: Settings) -> list[_Part]:
-    import pandas as pd
-
     signed = {_column(name): -cells[_column(name)] for name in settings.lower_is_better}
     items = pd.Series(list(zip(cells["by"], cells["item"], strict=True)), index=cells.index)
     cells = cells.assign(item=items, **signed)

@@ -20,6 +20,7 @@ from annotation.study_files import (
 from metrics.exceptions import NothingToValidate
 from metrics.models import ScoringRun
 from presentation.row_files import Kind, RowFile
+from stats.libraries import pd
 from validation.analysis.records import plain
 from validation.analysis.settings import Settings
 from validation.analysis.systems import sampled_rows
@@ -74,8 +75,6 @@ def sampled_item_rows(study: Study) -> RowFile:
 
 
 def _rows(study: Study) -> Iterator[tuple[Any, ...]]:
-    import pandas as pd
-
     settings = Settings()
     try:
         material = study_material(study, settings)

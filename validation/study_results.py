@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property, partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django.db import transaction
 
@@ -19,6 +19,7 @@ from presentation.progress import Progress, silently
 from results.computing import create_result, lock_subject
 from results.kinds import Computed
 from results.models import Result, ResultQuerySet
+from stats.libraries import pd
 from validation.analysis.human_results import (
     CONDITION,
     PREFERRED,
@@ -35,10 +36,6 @@ from validation.datasheet import whole_report
 from validation.models import ValidationOutcome
 from validation.study_report import REPORT_FILES
 from validation.versions import make_validation
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 HUMAN_RESULTS = "human_results"
 # Version of the record and of the computation; results of another form are out of date.
@@ -128,8 +125,6 @@ def _of_round(frame: pd.DataFrame, round: int) -> pd.DataFrame:
 
 def _parts(study: Study, frame: pd.DataFrame, round: int) -> Iterator[JudgedPart]:
     """Without flagged work; by condition and protocol version, if there are several."""
-    import pandas as pd
-
     flagged = Submission.objects.of(study).accepted().flagged().filter(round=round)
     names = list(flagged.values_list("annotator__pseudonym", "item__key"))
     if names:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from annotation.frames import judgment_frame, sample_design
 from annotation.models import Candidate, Judgment, Label, LabelSet, Question, Study, Submission
@@ -10,13 +9,11 @@ from annotation.protocols.versions import numbered_version
 from metrics.exceptions import MetricsError, NothingToValidate
 from metrics.models import Score, ScoringRun
 from metrics.study_files import score_frame
+from stats.libraries import pd
 from validation.analysis.material import Design, Material
 from validation.analysis.records import LabelSourceRecord
 from validation.analysis.report import ValidationReport, report_of
 from validation.analysis.settings import Settings
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RUN = ["metric", "signature", "higher_is_better", "is_primary"]
 
@@ -28,8 +25,6 @@ def study_report(study: Study, settings: Settings | None = None) -> ValidationRe
 
 def study_material(study: Study, settings: Settings) -> Material:
     """Raises NothingToValidate if judgments or scores are missing."""
-    import pandas as pd
-
     _require_both(study, settings)
     sets = _label_sets(study, settings)
     protocol = None if settings.protocol is None else numbered_version(study, settings.protocol)
@@ -53,8 +48,6 @@ def study_material(study: Study, settings: Settings) -> Material:
 
 def _design(study: Study, settings: Settings) -> Design | None:
     """None if no item was sampled."""
-    import pandas as pd
-
     batches = sample_design(study, settings.round)
     if batches.empty:
         return None
@@ -137,8 +130,6 @@ def _label_sets(study: Study, settings: Settings) -> list[LabelSet]:
 
 
 def _labels(sets: list[LabelSet]) -> pd.DataFrame | None:
-    import pandas as pd
-
     if not sets:
         return None
     columns = ["question", "item", "candidate", "value"]

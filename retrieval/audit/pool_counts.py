@@ -15,6 +15,7 @@ from presentation.records import plain_values
 from retrieval.exports.grades import CollectionSizes
 from stats.agreement import Agreement, cohen_kappa
 from stats.arguments import Integers
+from stats.libraries import pd
 
 # A picture that is shown for at least this share of the targets is a hub.
 HUB_SHARE = 0.1
@@ -162,8 +163,6 @@ class JudgedPools:
 
     @cached_property
     def is_repeat(self) -> Flags:
-        import pandas as pd
-
         row, slot = np.nonzero(self.has_picture)
         pairs = pd.DataFrame({"row": row, "picture": self.picture[row, slot]})
         repeat = np.zeros(self.picture.shape, dtype=bool)

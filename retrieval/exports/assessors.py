@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef
 
@@ -24,11 +24,8 @@ from presentation.row_files import Kind, RowFile
 from retrieval.exceptions import TermsUnfit
 from retrieval.exports.qrels import BLANK, UNJUDGED, Source, pairs_of
 from retrieval.trec_layouts import assessor_name
+from stats.libraries import pd
 from stats.quality.reasons import reason_terms
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 PAIRS_AT_ONCE = 2000
 

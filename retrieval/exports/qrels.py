@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import F, QuerySet
@@ -25,10 +25,7 @@ from presentation.files import write_whole
 from presentation.row_files import Kind, RowFile
 from retrieval.exports.grades import GRADE, RULES, CollectionSizes, Scale, is_graded, scale_of
 from retrieval.trec_layouts import iteration_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 QREL_KINDS: dict[str, Kind] = {"topic": "text", "docno": "text", "relevance": "integer"}
 # Python's white space, which not every database's \s has.
@@ -126,8 +123,6 @@ class Qrels:
 
     @property
     def sizes(self) -> CollectionSizes:
-        import pandas as pd
-
         codes, names = pd.factorize(self.table["topic"])
         grade = self.table["relevance"].to_numpy()
         counts = (
@@ -208,8 +203,6 @@ def label_source(
 
 
 def qrels_of(source: Source) -> Qrels:
-    import pandas as pd
-
     rows = [(pair.topic, pair.docno, _written_grade(pair.grade)) for pair in pairs_of(source)]
     table = pd.DataFrame(rows, columns=list(QREL_KINDS))
     return Qrels(source.rule, source.round, table, source.scale, source.is_simulated)

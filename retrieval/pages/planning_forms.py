@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from django import forms
@@ -27,9 +27,7 @@ from stats.inference.sample_sizes import (
     topics_for_width,
     whole_items,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 POWER, WIDTH = "power", "width"
 # Of a curve: from a third of the answer to three times as many.
@@ -95,15 +93,11 @@ class SizeForm(PlainForm):
         return float(self.cleaned_data[self.of])
 
     def _powers(self, n: int, power: Callable[[int], float]) -> pd.DataFrame:
-        import pandas as pd
-
         steps = np.clip((STEPS * n).round(), min(n, 4), MOST_TOPICS)
         sizes = np.unique(np.append(steps, n).astype(int))
         return pd.DataFrame({"n": sizes, POWER: [power(int(one)) for one in sizes]})
 
     def _widths(self, most: float, n: Callable[[float], float]) -> pd.DataFrame:
-        import pandas as pd
-
         widths = [width for width in WIDTHS * self.wanted if width < most]
         return pd.DataFrame({"n": [n(width) for width in widths], WIDTH: widths})
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from django import forms
@@ -44,10 +44,7 @@ from retrieval.sizes import (
     read_pilot,
 )
 from stats.inference.generalisability import N_DRAWS, Plan, Reliability
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 MOST_BYTES, MOST_BUDGET = 2 * 1024 * 1024, 1_000_000_000
 # The command's, so that both draw the same.

@@ -21,6 +21,7 @@ from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile, ResultType
 from retrieval.result_kinds.base import CollectionKind
 from retrieval.stored_files import files_on_disk, require_bearable, store_file
+from stats.libraries import pd
 from work.models import Job
 
 if TYPE_CHECKING:
@@ -191,8 +192,6 @@ class AuditKind(CollectionKind):
         yield from _describe_claims(list_claims(result.record))
 
     def charts(self, result: Result) -> Iterator[Chart]:
-        import pandas as pd
-
         rows = sorted(
             list_findings(result.record), key=lambda one: SEVERITIES.index(one["severity"])
         )

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
@@ -36,10 +36,8 @@ from simulation.pages.tables import (
 )
 from simulation.stored_experiments import jobs_of
 from simulation.stored_training import subject_of_training
+from stats.libraries import pd
 from work.models import Job
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TURNS, TOLERANCE, P_SWITCH = "turns", "tolerance", "p-switch"
 FRAME = ("turn", "mean", "ci_low", "ci_high")
@@ -138,8 +136,6 @@ class ExperimentView:
         return {one.name: one for one in figures}
 
     def _turns(self) -> Figure:
-        import pandas as pd
-
         frame = pd.DataFrame([_plain(row) for row in self._rows])
         names = self.run.user_names
         return Figure(
@@ -156,8 +152,6 @@ class ExperimentView:
         )
 
     def _against(self, name: str, field: str, title: str, axis: str) -> Figure:
-        import pandas as pd
-
         kinds = ("prob",) if field == "p_switch" else ("tol", "prob")
         frame = pd.DataFrame(
             [

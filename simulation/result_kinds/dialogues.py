@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext as _, ngettext
 
@@ -15,9 +15,7 @@ from results.models import Result
 from results.tables import Record, Row, sentence
 from simulation.exceptions import DialoguesUnfit, SimulationError
 from simulation.recorded_dialogues import dialogues_of
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 MOST_SEED = 2**31 - 1
 SIGNIFICANT = 0.05
@@ -87,8 +85,6 @@ def limits_of(row: Row) -> tuple[float | None, float | None]:
 
 def named_frame(rows: Iterable[tuple[str, Row]]) -> pd.DataFrame:
     """Defined estimates only."""
-    import pandas as pd
-
     return pd.DataFrame(
         [
             {"name": name} | {key: row[key] for key in ("value", "ci_low", "ci_high")}

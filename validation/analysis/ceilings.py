@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 
@@ -14,16 +14,13 @@ from stats.ceilings import Ceiling, NoCeiling, Reliability, ceilings, level_reli
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance
 from stats.correlation.item_limits import item_influences
+from stats.libraries import pd
 from stats.power_curves import items_needed, sample_size_curve
 from validation.analysis.material import Material
 from validation.analysis.panels import Panel
 from validation.analysis.records import CeilingRecord, PlanRecord
 from validation.analysis.replicates import is_of_too_many
 from validation.analysis.settings import Settings
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 NO_SECOND_RATING = "no candidate has two ratings"
 OF_LABELS = "the human values are labels"
@@ -81,7 +78,6 @@ def share_limits(
     panel: Panel, number: int, value: float, ceiling: Ceiling, confidence: float
 ) -> tuple[float, float]:
     """Interval of the share of the ceiling; value and ceiling depend on the same items."""
-    import pandas as pd
     from scipy import stats
 
     moved = ceiling.moved_by
@@ -261,6 +257,4 @@ def _key(n_annotators: float) -> float | None:
 
 
 def _integer(number: Any) -> int | None:
-    import pandas as pd
-
     return None if number is None or number is pd.NA or np.isnan(number) else int(number)

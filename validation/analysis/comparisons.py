@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from validation.analysis.panels import Panel
 from validation.analysis.records import ComparisonRecord
 from validation.analysis.replicates import JOINT, is_of_too_many
 from validation.analysis.settings import Settings
-
-if TYPE_CHECKING:
-    pass
 
 NO_RESAMPLES = "no_resamples"
 NO_SUCH_TEST = "no_such_test"

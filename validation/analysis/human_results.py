@@ -6,18 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import isnan
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from stats.aggregation.bradley_terry import bradley_terry
 from stats.inference.crossed_means import mean_over_items_and_annotators
+from stats.libraries import pd
 from validation.analysis.rated_systems import Scale, rated_records
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Measure = Literal["mean", "share", "preferred", "counts"]
 # Maps judgments to winner, loser, weight, judgment, item, annotator.

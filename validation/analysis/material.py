@@ -5,13 +5,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from error_codes import InvalidValue
 from stats.aggregation import aggregate
 from stats.arguments import Floats, Integers
+from stats.libraries import pd
 from validation.analysis.panels import (
     EVERY_CONDITION,
     MISSING,
@@ -25,10 +26,6 @@ from validation.analysis.panels import (
 )
 from validation.analysis.records import Inputs, LabelSourceRecord, ScoreSetRecord
 from validation.analysis.settings import Settings
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Reasons of judges for replies that have no grade, or none on the scale.
 UNREAD = re.compile(
@@ -165,8 +162,6 @@ class Material:
             )
 
     def _panel(self, question: str, settings: Settings) -> Panel | None:
-        import pandas as pd
-
         codes, human = self._human(question, settings)
         if not len(codes):
             return None
@@ -208,8 +203,6 @@ class Material:
         return self._values[key]
 
     def _coded(self, labels: pd.DataFrame) -> dict[str, tuple[Integers, Floats]]:
-        import pandas as pd
-
         index = pd.MultiIndex.from_frame(self.candidates[["item", "candidate"]])
         names = labels[["item", "candidate"]].astype(str)
         codes = index.get_indexer(pd.MultiIndex.from_frame(names))
@@ -250,8 +243,6 @@ class Material:
             )
 
     def _code_candidates(self) -> None:
-        import pandas as pd
-
         names = self.judgments[["item", "candidate"]].drop_duplicates(ignore_index=True)
         index = pd.MultiIndex.from_frame(names)
         at = index.get_indexer(pd.MultiIndex.from_frame(self.judgments[["item", "candidate"]]))
@@ -293,8 +284,6 @@ def without_scales(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def digest(frame: pd.DataFrame) -> str:
-    import pandas as pd
-
     plain = frame.astype(dict.fromkeys(frame.select_dtypes("category"), str))
     rows = pd.util.hash_pandas_object(plain.reindex(sorted(plain), axis=1), index=False)
     return sha256(np.sort(rows.to_numpy()).tobytes()).hexdigest()

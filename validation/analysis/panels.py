@@ -2,16 +2,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stats.arguments import Floats, Integers
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 EVERY_CONDITION = ""
 Scope = Literal["all", "condition", "mean_of_conditions"]
@@ -101,8 +98,6 @@ class Panel:
     @cached_property
     def repeats_cells(self) -> bool:
         """Whether an item has several candidates of a system, or of none."""
-        import pandas as pd
-
         return bool(pd.DataFrame({"item": self.item, "system": self.system}).duplicated().any())
 
     @cached_property
@@ -116,8 +111,6 @@ class Panel:
         return Coverage(len(self.human), scored, missing, undefined, unparsed, of_one)
 
     def _items_of_one_score(self, number: int) -> int:
-        import pandas as pd
-
         known = ~np.isnan(self.scores[number])
         by_item = pd.Series(self.scores[number][known]).groupby(self.item[known])
         spread = by_item.agg(["size", "min", "max"])
@@ -127,8 +120,6 @@ class Panel:
         return self if (self.system >= 0).all() else self.part(self.system >= 0)
 
     def cells(self, number: int) -> pd.DataFrame:
-        import pandas as pd
-
         sign = 1 if self.metrics[number].higher_is_better else -1
         return pd.DataFrame({"human": self.human, "score": sign * self.scores[number]}).assign(
             **{name: self.candidates[name].to_numpy() for name in ("item", "candidate", "system")}
@@ -146,8 +137,6 @@ class Panel:
         )
 
     def part(self, chosen: NDArray[np.bool_], **named: Any) -> Panel:
-        import pandas as pd
-
         return replace(
             self,
             candidates=self.candidates[chosen],
@@ -163,8 +152,6 @@ class Panel:
 
 def system_codes(names: pd.Series[Any]) -> Integers:
     """Codes of systems in order of appearance, -1 for no system."""
-    import pandas as pd
-
     texts = names.astype(str)
     codes, _ = pd.factorize(texts.where(texts != ""))
     return codes.astype(np.intp)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, nan
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,11 +33,9 @@ from stats.inference.two_systems import (
     share_at_one_end,
 )
 from stats.jackknife import is_uneven, uneven_notes
+from stats.libraries import pd
 from stats.significance import holm
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # With more, each is compared with the best only, and p is adjusted for all pairs.
 MOST_SYSTEMS = 30
@@ -76,8 +74,6 @@ def compare_rated_systems(
     On an ordinal or binary scale two systems differ by how much oftener the same annotator rates
     one above the other on the same item, wherever annotators rated both.
     """
-    import pandas as pd
-
     skewed = _at_one_end(frame)
     means = {
         str(name): mean_over_items_and_annotators(
@@ -112,8 +108,6 @@ def rated_records(
     question: str, ratings: pd.DataFrame, scale: Scale = "interval"
 ) -> tuple[list[RatedSystemRecord], list[RatedPairRecord]]:
     """Empty if ratings are of fewer than two systems."""
-    import pandas as pd
-
     rows = ratings[(ratings["system"].astype(str) != "") & ratings["value"].notna()]
     unit = "cluster" if "cluster" in rows else "item"
     columns = {name: rows[name].astype(str) for name in ("annotator", "system")}

@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
-from typing import TYPE_CHECKING
 
 from error_codes import InvalidValue
 from presentation.records import group_by, plain_values
+from stats.libraries import pd
 from validation.analysis.ceilings import (
     PanelCeiling,
     panel_ceilings,
@@ -46,10 +46,6 @@ from validation.analysis.systems import (
     system_records,
     worst_candidates,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Ceilings = dict[tuple[str, str, str, str, str], PanelCeiling]
 

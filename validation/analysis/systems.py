@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from stats.correlation.result import tail_of
 from stats.inference.looks import confidence_at_look, p_of_look
 from stats.inference.powered_means import PredictionPowered
 from stats.inference.sampled_batches import sampled_mean
+from stats.libraries import pd
 from stats.significance import holm
 from validation.analysis.material import Design, Material
 from validation.analysis.panels import Metric, Panel
@@ -30,9 +31,6 @@ from validation.analysis.records import (
     WorstRecord,
 )
 from validation.analysis.settings import Settings
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def system_records(panel: Panel, settings: Settings) -> list[SystemRecord]:
@@ -251,8 +249,6 @@ def _is_sample(rows: pd.DataFrame) -> bool:
 def paired_systems(cells: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Differences of every two systems on their common items; with more than thirty systems, of the
     best-scored one and each other."""
-    import pandas as pd
-
     by_system = {str(name): part.set_index("item") for name, part in cells.groupby("system")}
     pairs = list(combinations(by_system, 2))
     if len(by_system) > MOST_SYSTEMS:

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext as _, ngettext
 
 from error_codes import CodedText
+from stats.libraries import pd
 from validation.charts.metrics import MOST_POINTS
 from validation.charts.systems import ratings_text
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MOST_LISTED = 6
 
@@ -160,8 +157,6 @@ def _range(rows: pd.DataFrame) -> str:
 
 
 def _with_interval(row: Mapping[Any, Any]) -> str:
-    import pandas as pd
-
     part = f" ({row['part']})" if row["part"] else ""
     limits = "" if pd.isna(row["ci_low"]) else f" [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
     return f"{row['metric']}{part} {row['value']:.2f}{limits}"

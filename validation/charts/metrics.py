@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _, gettext_lazy
 
@@ -18,10 +17,7 @@ from presentation.theme import (
     numbers,
     signed_colour,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 # Beyond so many columns the numbers in the cells of a matrix would not fit.
 MOST_WITH_NUMBERS = 14
@@ -34,8 +30,6 @@ MOST_COLOURS = 6
 
 def column_axis(has_room: bool) -> alt.Axis:
     """Labels of narrow columns are vertical."""
-    import altair as alt
-
     return alt.Axis(ticks=False, domain=False, orient="top", labelAngle=-30 if has_room else -90)
 
 
@@ -228,8 +222,6 @@ ADJUSTED = {
 
 def upper_cells(comparisons: pd.DataFrame, *, order: Sequence[str], p: str) -> pd.DataFrame:
     """One row per pair: the earlier metric, the later one, their difference and p."""
-    import pandas as pd
-
     position = {name: at for at, name in enumerate(order)}
     known = comparisons[
         comparisons["metric_a"].isin(position) & comparisons["metric_b"].isin(position)
@@ -252,16 +244,12 @@ def _all(names: Sequence[str]) -> alt.Scale:
 
 
 def _degree(p: float) -> str:
-    import pandas as pd
-
     if pd.isna(p):
         return UNDEFINED
     return next((name for limit, name, *_ in DEGREES if p < limit), NOT)
 
 
 def p_text(p: float) -> str:
-    import pandas as pd
-
     if pd.isna(p):
         return "–"
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")

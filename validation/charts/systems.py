@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from django.utils.translation import gettext as _, ngettext
@@ -9,11 +9,8 @@ from django.utils.translation import gettext as _, ngettext
 from presentation.libraries import alt
 from presentation.theme import BLUE, FILLING, GREEN, ORANGE, PURPLE, RED, SKY, Picture, axis_title
 from stats.arguments import Floats
+from stats.libraries import pd
 from validation.charts.metrics import MOST_COLOURS, MOST_POINTS, N_BINS
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 HUMAN_RATINGS = "human ratings"
 COLOURS = [BLUE, RED, GREEN, PURPLE, ORANGE, SKY]
@@ -137,8 +134,6 @@ def points_or_parts(cells: pd.DataFrame) -> pd.DataFrame:
 
 def density(cells: pd.DataFrame, n_bins: int = N_BINS) -> pd.DataFrame:
     """Counts per bin: human_low, human_high, score_low, score_high, n."""
-    import pandas as pd
-
     known = cells.dropna(subset=["human", "score"])
     edges = [_edges(known[name].to_numpy(), n_bins) for name in ("human", "score")]
     n, human, score = np.histogram2d(known["human"], known["score"], bins=edges)
@@ -249,8 +244,6 @@ def power_curve(
 
 def ratings_text(n_annotators: float) -> str:
     """Ratings per candidate; "" if unknown."""
-    import pandas as pd
-
     if pd.isna(n_annotators):
         return ""
     n = 1 if n_annotators == 1 else 2  # a mean, as 2.5, has the plural

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from stats.agreement import cohen_kappa
 from stats.inference.alternative_annotator import alternative_annotator_test
 from stats.inference.annotator_wins import AlternativeTest, Level, Undecided
 from stats.inference.judge_soundness import Drift, judge_shift
-
-if TYPE_CHECKING:
-    import pandas as pd
+from stats.libraries import pd
 
 MAY_REPLACE = "may_replace"
 CANNOT_TELL = "cannot_tell"
@@ -164,8 +162,6 @@ def judge_test_of_file(
 
 
 def _agreements(table: LabelTable, judge: str, level: Level) -> tuple[float, float]:
-    import pandas as pd
-
     columns: dict[str, Any] = {"item": table.items, "annotator": table.annotators}
     wide = pd.DataFrame(columns | {"value": table.values}).pivot(
         index="item", columns="annotator", values="value"

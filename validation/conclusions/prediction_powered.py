@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +28,10 @@ from stats.inference.powered_regression import (
     prediction_powered_regression,
 )
 from stats.inference.sampled_batches import sampled_mean
+from stats.libraries import pd
 from stats.significance import holm
 from validation.analysis.rated_systems import untested_pairs
 from validation.analysis.systems import p_of_no_difference, paired_systems
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -180,8 +178,6 @@ def powered_cells(
 
     Rows without a score of the judge, or without one of the further columns, are left out.
     """
-    import pandas as pd
-
     reading = reading or Reading()
     filled = (columns.judge, *columns.others)
     texts = [name for name in (columns.system, columns.cluster) if name]

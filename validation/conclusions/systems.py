@@ -21,6 +21,7 @@ from error_codes import InvalidValue
 from presentation.records import plain_values
 from stats.inference.preferences_with_ties import Abilities, abilities_with_ties
 from stats.inference.tie_likelihood import Model
+from stats.libraries import pd
 from validation.analysis.rated_systems import (
     INTERVALS_ALONE,
     RatedSystems,
@@ -148,8 +149,6 @@ def rated_systems_of_file(
 
     On a binary scale `positive` is the value that counts as 1.
     """
-    import pandas as pd
-
     try:
         table = read_labels(
             path,

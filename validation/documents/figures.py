@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext as _
 
 from presentation.documents import Figure
+from stats.libraries import pd
 from validation.analysis.records import (
     ComparisonRecord,
     CorrelationRecord,
@@ -32,10 +33,6 @@ from validation.charts.systems import (
 )
 from validation.documents.terms import reason_in_words, statistic
 from validation.results import ALL, CONDITION, Results, ScatterRows
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 NUMBERS = ["value", "ci_low", "ci_high", "ceiling"]
 
@@ -154,8 +151,6 @@ def scatter_rows(question: str, metric: str, cells: pd.DataFrame) -> ScatterRows
 
 
 def scatter_figure(results: Results, question: str, metric: str, scatter: ScatterRows) -> Figure:
-    import pandas as pd
-
     titles = _scatter_titles(question, metric)
     return Figure(
         name=_name("scatter", results, question),
@@ -227,14 +222,10 @@ def _correlation_rows(
 
 def _frame(rows: list[Any], columns: list[str], numbers: list[str]) -> pd.DataFrame:
     """Has the columns even without rows; undefined numbers are NaN."""
-    import pandas as pd
-
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(numbers, "float64"))
 
 
 def _plain(rows: pd.DataFrame) -> list[Mapping[str, Any]]:
-    import pandas as pd
-
     return [
         {str(name): None if pd.isna(value) else value for name, value in row.items()}
         for row in rows.to_dict(orient="records")

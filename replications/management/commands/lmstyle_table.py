@@ -2,15 +2,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from replications.lmstyle import TABLES, table_1
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from stats.libraries import pd
 
 FIELDS = ("question", "metric", "coefficient", "system", "family", "by")
 COLUMNS = {1: ["by"], 2: ["family", "metric"], 3: ["by"]}
@@ -35,8 +32,6 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, folder: Path, table: int, undefined: Any, **options: Any) -> None:
-        import pandas as pd
-
         cells = table_1(folder, undefined) if table == 1 else TABLES[table](folder)
         if options["json"]:
             self.stdout.write(json.dumps(cells, indent=1))
