@@ -1,4 +1,4 @@
-"""altair and pandas, which are slow to import, imported when one of their names is first used."""
+"""Libraries that are slow to import, imported when one of their names is first used."""
 
 from importlib import import_module
 from types import ModuleType
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
 else:
 
     class _LazyModule(ModuleType):
@@ -17,5 +20,8 @@ else:
 
     alt = _LazyModule("altair")
     pd = _LazyModule("pandas")
+    pa = _LazyModule("pyarrow")
+    pc = _LazyModule("pyarrow.compute")
+    pq = _LazyModule("pyarrow.parquet")
 
-__all__ = ["alt", "pd"]
+__all__ = ["alt", "pa", "pc", "pd", "pq"]

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from textwrap import indent
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from presentation.libraries import pa, pq
 from presentation.spreadsheets import csv_parts
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Kind = Literal["text", "integer", "number", "boolean", "time"]
 # Rows of a Parquet row group: what is in memory at once.
@@ -52,9 +50,6 @@ def row_jsonl(file: RowFile) -> Iterator[str]:
 def row_parquet(file: RowFile) -> Iterator[bytes]:
     """Parquet of typed columns, which may all be null; times are in UTC, to the microsecond."""
     # A third of a second and 60 MB, which no process pays that writes no Parquet.
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     schema = pa.schema([(name, _types()[kind]) for name, kind in file.columns.items()])
     sink = PartBuffer()
     with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression="zstd") as writer:
@@ -86,8 +81,6 @@ def _plain(value: Any) -> Any:
 
 
 def _types() -> dict[str, pa.DataType]:
-    import pyarrow as pa
-
     return {
         "text": pa.string(),
         "integer": pa.int64(),
@@ -98,8 +91,6 @@ def _types() -> dict[str, pa.DataType]:
 
 
 def _group(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
-    import pyarrow as pa
-
     columns = zip(*rows, strict=True)
     arrays = [
         pa.array([_in_utc(value) for value in column], type=field.type)

@@ -19,6 +19,7 @@ from annotation.readers.archives import (
 from annotation.readers.pictures import NoPictures
 from annotation.readers.rows import storable
 from presentation.files import reason_of
+from presentation.libraries import pa, pq
 from retrieval.exceptions import PoolFileFaults
 from retrieval.models import CollectionFile
 from retrieval.pools.catalogue import Catalogue, read_catalogue
@@ -54,9 +55,6 @@ def vectors_of(path: Path) -> Iterator[Vectors]:
 
 def _require_bearable(path: Path) -> None:
     """Refuse Parquet of a few bytes whose equal vectors fill a disk once they are read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         about = pq.read_metadata(path)
     except (pa.ArrowException, OSError):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,11 @@ from annotation.exceptions import ImportRefused
 from annotation.readers import tables
 from annotation.readers.report import ReadingReport
 from error_codes import CodedText
+from presentation.libraries import pa, pc
 from retrieval.exceptions import TrecFileFaults
 from retrieval.trec_layouts import FileKind, Layout, column_name
 from stats.arguments import Floats, Integers
 from stats.ranking.judged_lists import HIGHEST_GRADE
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NUMBERS = {"score": b"0123456789+-.eE", "grade": b"0123456789-", "rank": b"0123456789"}
 SPACE, TAB, LINE_END = b" \t\n"
@@ -62,8 +60,6 @@ def columns_of(
     tags: Iterable[str] = (),
     ranks: Sequence[float] = (),
 ) -> Columns:
-    import pyarrow as pa
-
     (names, topic), (titles, document) = (
         _in_order([pa.array(column, pa.string()).dictionary_encode()])
         for column in (topics, documents)
@@ -109,7 +105,6 @@ def read_in_blocks(blocks: Iterable[bytes], layout: Layout) -> Columns | None:
 
 def _table(block: bytes, layout: Layout) -> pa.Table | None:
     # Loads an engine that pages without files do without.
-    import pyarrow as pa
     from pyarrow import csv
 
     if (single := _single_spaced(block)) is None:
@@ -188,8 +183,6 @@ def _is_utf8(block: bytes) -> bool:
 
 
 def _numbers(table: pa.Table, layout: Layout) -> Floats | None:
-    import pyarrow as pa
-
     name = layout.value_column
     if not name:
         return np.ones(len(table))
@@ -208,17 +201,12 @@ def _numbers(table: pa.Table, layout: Layout) -> Floats | None:
 
 
 def _ranks(column: Any) -> Floats:
-    import pyarrow as pa
-
     if column.type != pa.int64() or column.null_count:
         return np.full(len(column), np.nan)
     return np.asarray(column.to_numpy(), dtype=np.float64)
 
 
 def _in_order(parts: Sequence[Any]) -> tuple[list[str], Integers]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     unified = pa.chunked_array(parts).unify_dictionaries()
     names = unified.chunk(0).dictionary
     order = pc.sort_indices(names).to_numpy()

@@ -42,6 +42,7 @@ from annotation.readers.text_files import (
 )
 from error_codes import CodedText
 from presentation.files import reason_of
+from presentation.libraries import pa
 
 # A dialogue of 100,000 words is not a mistake; Python's own limit is 131,072 characters.
 csv.field_size_limit(10_000_000)
@@ -170,7 +171,6 @@ class TextTable:
         rows and header differ in length, or if there are rows above or below the header that are
         not data. Its rows are read one by one then, with each fault.
         """
-        import pyarrow as pa
         import pyarrow.csv as pc
 
         scan = scan_text(self.content, self.delimiter)

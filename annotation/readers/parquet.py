@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -18,10 +18,7 @@ from annotation.exceptions import ImportRefused
 from annotation.readers.headers import listed_names
 from annotation.readers.rows import Row, TableSource, cell_text
 from presentation.files import reason_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyarrow.parquet import FileMetaData
+from presentation.libraries import pa, pc, pq
 
 ROWS_AT_ONCE = 1000
 BYTES_AT_ONCE = 32 * 1024**2
@@ -31,15 +28,13 @@ def parquet_rows(
     path: Path, content: Path, source: TableSource, *, most_bytes: int
 ) -> Iterator[Row]:
     """The rows of a file; `path` names it in errors, `most_bytes` is for its cells as text."""
-    from pyarrow.parquet import ParquetFile
-
     n = n_bytes = 0
     with _refusing_damage(path):
-        with ParquetFile(content) as table:
+        with pq.ParquetFile(content) as table:
             schema, metadata = table.schema_arrow, table.metadata
         _require_usable(path, schema.names, metadata, most_bytes)
         texts = [field.name for field in schema if _is_text(field.type)]
-        with ParquetFile(content, metadata=metadata, read_dictionary=texts) as table:
+        with pq.ParquetFile(content, metadata=metadata, read_dictionary=texts) as table:
             for batch in table.iter_batches(batch_size=_rows_of_lists(metadata)):
                 for part in _parts(batch):
                     if (n_bytes := n_bytes + part.nbytes) > most_bytes:
@@ -52,11 +47,9 @@ def parquet_rows(
 
 @contextmanager
 def _refusing_damage(path: Path) -> Iterator[None]:
-    from pyarrow import ArrowException
-
     try:
         yield
-    except (ArrowException, OSError, ValueError, OverflowError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         if isinstance(error, ImportRefused):
             raise
         raise ImportRefused(
@@ -68,7 +61,9 @@ def _refusing_damage(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _require_usable(path: Path, names: list[str], metadata: FileMetaData, most_bytes: int) -> None:
+def _require_usable(
+    path: Path, names: list[str], metadata: pq.FileMetaData, most_bytes: int
+) -> None:
     repeated = sorted(name for name, n in Counter(names).items() if n > 1)
     if repeated:
         raise ImportRefused(
@@ -92,12 +87,10 @@ def _too_large(path: Path, most_bytes: int) -> ImportRefused:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
     return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
-def _rows_of_lists(metadata: FileMetaData) -> int:
+def _rows_of_lists(metadata: pq.FileMetaData) -> int:
     """How many rows with texts inside lists or objects, which are not read as dictionaries, take
     little memory."""
     longest = 0
@@ -111,9 +104,6 @@ def _rows_of_lists(metadata: FileMetaData) -> int:
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Parts of a batch that take little memory once each row has its own copy of its texts."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     longest = 1
     for column in batch.columns:
         if isinstance(column, pa.DictionaryArray) and _is_text(column.type.value_type):

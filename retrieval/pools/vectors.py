@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from error_codes import CodedText
 from presentation.files import plain_file, reason_of, write_whole
+from presentation.libraries import pa, pc, pq
 from retrieval.exceptions import PoolFileFaults
 from retrieval.text_lines import each_text_line
 from stats.arguments import Integers
@@ -225,9 +226,6 @@ class _Names:
 
 def _read_parquet(path: Path, most_rows: int) -> Vectors:
     """Copied into a temporary .npy file, a block at a time, so that rows can be mapped."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         name_column, vector_column = _parquet_columns(path, pq.read_schema(path))
         # each name is in memory once before its length is known, however often it is repeated
@@ -257,9 +255,6 @@ def _read_parquet(path: Path, most_rows: int) -> Vectors:
 
 def _names_in(path: Path, column: Any, n_before: int) -> list[str]:
     """The names of a batch, unless one is so long that many of it would fill the memory."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if isinstance(column, pa.DictionaryArray):
         long = pc.greater(pc.binary_length(column.dictionary), LONGEST_NAME).to_numpy(False)
         codes = column.indices.fill_null(0).to_numpy(False)
