@@ -2,6 +2,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -191,9 +192,9 @@ def read_upload(running: RunningJob) -> str:
 
 
 def note_faults(upload: Upload, faults: Faults, report: ReadingReport | None = None) -> None:
-    upload.faults = [fault.plain for fault in faults.first]
+    upload.faults = [asdict(fault) for fault in faults.first]
     if report is not None:
-        groups = [group.plain() for group in faults.groups.values()]
+        groups = [asdict(group) for group in faults.groups.values()]
         upload.reading = report.plain() | {"faults": groups}
     for name in ("columns", "sample", "summary", "faults", "reading"):
         setattr(upload, name, storable(getattr(upload, name)))

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ class Part:
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     start_at: float = 0.0
-    n_short_lives: int = field(default=0)
+    n_short_lives: int = 0
 
     @property
     def is_running(self) -> bool:
@@ -155,7 +155,7 @@ def main(plan: dict[str, Any]) -> int:
     parts = [Part(name, command) for name, command in plan["parts"]]
     supervisor = Supervisor(parts, folder=Path(plan["folder"]), report=_report)
     _report(f"Starting: {', '.join(part.name for part in parts)}.")
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     threading.Thread(target=_greet, args=(plan["bind"], plan["greeting"]), daemon=True).start()
     try:
         supervisor.watch()
@@ -171,10 +171,6 @@ def main(plan: dict[str, Any]) -> int:
 
 def _report(text: str) -> None:
     print(text, file=sys.stderr, flush=True)  # noqa: T201
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _greet(bind: str, greeting: str) -> None:

@@ -97,6 +97,7 @@ def request_job(
 ) -> Job:
     """Commit a job, then enqueue it; the same job that is unfinished is returned instead."""
     settled = dict(arguments or {})
+    described_by = json.dumps([kind, subject, settled], sort_keys=True)
     described = job_kind(kind)
     job = Job(
         kind=kind,
@@ -105,7 +106,7 @@ def request_job(
         title=str(title or described.label)[:250],
         arguments=settled,
         basis=basis,
-        dedupe_key=_dedupe_key(kind, subject, settled),
+        dedupe_key=sha256(described_by.encode()).hexdigest(),
         max_attempts=described.max_attempts,
         requested_by_id=requested_by.pk if requested_by else None,
     )
@@ -170,7 +171,3 @@ def _store(job: Job) -> tuple[Job, bool]:
             continue
         return job, True
     raise RuntimeError(f"The same job as '{job}' begins and ends too often to be requested.")
-
-
-def _dedupe_key(kind: str, subject: str, arguments: Mapping[str, Any]) -> str:
-    return sha256(json.dumps([kind, subject, arguments], sort_keys=True).encode()).hexdigest()

@@ -61,7 +61,16 @@ class Worker:
             if wait:
                 self._pause(IDLE_SECONDS)
             return False
-        _database_task_worker(self.queues).run()
+        DatabaseTaskWorker(
+            queue_names=self.queues,
+            interval=0,
+            batch=True,
+            backend_name="default",
+            startup_delay=False,
+            max_tasks=1,
+            worker_id="",
+            excluded_queue_names=[],
+        ).run()
         return True
 
     def _pause(self, seconds: float) -> None:
@@ -74,16 +83,3 @@ class Worker:
         is_first, self.is_stopping = not self.is_stopping, True
         if is_first and execution.current:
             raise WorkerStopping
-
-
-def _database_task_worker(queues: list[str]) -> DatabaseTaskWorker:
-    return DatabaseTaskWorker(
-        queue_names=queues,
-        interval=0,
-        batch=True,
-        backend_name="default",
-        startup_delay=False,
-        max_tasks=1,
-        worker_id="",
-        excluded_queue_names=[],
-    )

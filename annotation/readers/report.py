@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -208,10 +208,6 @@ class Fault:
     code: str = "import_refused"  # of faults stored before they had codes
     place: str = ""
 
-    @property
-    def plain(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass
 class FaultGroup:
@@ -226,9 +222,6 @@ class FaultGroup:
         self.n += n
         if place and len(self.places) < MOST_PLACES:
             self.places.append(place)
-
-    def plain(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass
