@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from accounts.models import User
 from annotation.agreement import _across, round_agreement, rounds_of, study_agreement
 from annotation.disagreement import unit_table
 from annotation.frames import judgment_frame
@@ -375,7 +374,7 @@ def coefficients(study: Study) -> dict[str, float]:
     return {one.name: one.value for one in report.coefficients}
 
 
-def test_agreement_knows_the_order_and_leaves_out_who_could_not_judge(graded: Study) -> None:
+def test_agreement_knows_the_order_and_leaves_out_who_could_not_judge(graded):
     from krippendorff import alpha
     from sklearn.metrics import cohen_kappa_score
 
@@ -391,9 +390,7 @@ def test_agreement_knows_the_order_and_leaves_out_who_could_not_judge(graded: St
     assert found["krippendorff_alpha"] == pytest.approx(expected)
 
 
-def test_an_answer_that_nothing_can_be_said_is_no_judgment_or_label(
-    graded: Study, admin_user: User
-) -> None:
+def test_an_answer_that_nothing_can_be_said_is_no_judgment_or_label(graded, admin_user):
     assert Judgment.objects.of(graded).count() == 24
     frame = judgment_frame(graded)
     assert len(frame) == 22
@@ -429,7 +426,7 @@ def protocol(**question: object) -> dict[str, object]:
         (["No", "Yes", "I don't know", "Certainly"], "ordinal", "after_cannot_judge"),
     ],
 )
-def test_an_order_that_is_none_is_refused(categories: list[str], level: str, code: str) -> None:
+def test_an_order_that_is_none_is_refused(categories, level, code):
     faults = document_faults(protocol(categories=categories, level=level))
     assert code in [fault.code for fault in faults]
     assert not document_faults(protocol(categories=["No", "Yes"], level="ordinal"))

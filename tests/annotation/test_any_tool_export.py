@@ -170,7 +170,7 @@ def require_codes(refusal: AnnotationError) -> None:
 
 @pytest.mark.parametrize("name", JSON_EXPORTS)
 @pytest.mark.parametrize("suffix", [".json", ".jsonl"])
-def test_every_example_is_imported(tmp_path: Path, name: str, suffix: str) -> None:
+def test_every_example_is_imported(tmp_path, name, suffix):
     tool, records, fields = JSON_EXPORTS[name]
     path = tmp_path / f"export{suffix}"
     lines = json.dumps(records) if suffix == ".json" else "\n".join(map(json.dumps, records))
@@ -183,9 +183,7 @@ def test_every_example_is_imported(tmp_path: Path, name: str, suffix: str) -> No
 @QUICK
 @pytest.mark.parametrize("name", JSON_EXPORTS)
 @given(data=st.data())
-def test_any_value_anywhere_is_imported_or_refused(
-    tmp_path: Path, name: str, data: st.DataObject
-) -> None:
+def test_any_value_anywhere_is_imported_or_refused(tmp_path, name, data):
     tool, records, fields = JSON_EXPORTS[name]
     path = write_file(tmp_path / "export.json", json.dumps(data.draw(altered(records))))
     read(path, tool, fields)
@@ -193,9 +191,7 @@ def test_any_value_anywhere_is_imported_or_refused(
 
 @QUICK
 @given(data=st.data())
-def test_any_cell_of_a_batch_or_table_is_imported_or_refused(
-    tmp_path: Path, data: st.DataObject
-) -> None:
+def test_any_cell_of_a_batch_or_table_is_imported_or_refused(tmp_path, data):
     batch = BATCH | {"Answer.taskAnswers": json.dumps(data.draw(altered(FORM)))}
     tool, row, fields = data.draw(
         st.sampled_from([("mturk", batch, FieldNames()), ("csv", TABLE, PLAIN)])
@@ -223,7 +219,7 @@ def packed(content: bytes) -> bytes:
 @QUICK
 @pytest.mark.parametrize("tool", ["label-studio", "argilla", "doccano", "mturk", "csv"])
 @given(data=st.data())
-def test_any_bytes_are_imported_or_refused(tmp_path: Path, tool: str, data: st.DataObject) -> None:
+def test_any_bytes_are_imported_or_refused(tmp_path, tool, data):
     lines = "\n".join(map(json.dumps, DOCCANO)).encode()
     whole = data.draw(st.sampled_from([lines, packed(lines), json.dumps(ARGILLA).encode(), b""]))
     start, n = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 40))
@@ -297,9 +293,7 @@ COUNTED: dict[str, tuple[str, Any, Callable[[Any], int]]] = {
 @QUICK
 @pytest.mark.parametrize("name", COUNTED)
 @given(data=st.data())
-def test_every_answer_of_any_file_is_used_or_counted(
-    tmp_path: Path, name: str, data: st.DataObject
-) -> None:
+def test_every_answer_of_any_file_is_used_or_counted(tmp_path, name, data):
     tool, records, n_in = COUNTED[name]
     changed_records = data.draw(altered(records, values=st.sampled_from(EMPTY)))
     path = written_file(tmp_path, changed_records)
@@ -357,9 +351,7 @@ TABLES = {
 @QUICK
 @pytest.mark.parametrize("name", LAYOUTS)
 @given(data=st.data())
-def test_any_change_of_a_layout_is_read_or_refused(
-    tmp_path: Path, name: str, data: st.DataObject
-) -> None:
+def test_any_change_of_a_layout_is_read_or_refused(tmp_path, name, data):
     text = (FOLDER / name).read_text()
     is_of_lines = name.endswith(".jsonl")
     records = [json.loads(line) for line in text.splitlines()] if is_of_lines else json.loads(text)
@@ -375,9 +367,7 @@ def test_any_change_of_a_layout_is_read_or_refused(
 @QUICK
 @pytest.mark.parametrize("name", TABLES)
 @given(data=st.data())
-def test_any_cell_of_a_layout_is_read_or_refused(
-    tmp_path: Path, name: str, data: st.DataObject
-) -> None:
+def test_any_cell_of_a_layout_is_read_or_refused(tmp_path, name, data):
     header, *rows = csv.reader((FOLDER / name).read_text().splitlines())
     cells = st.sampled_from(["", "[]", "{}", "null", "[[1]]", "[{}]", '{"choices": 3}']) | TEXTS
     for _ in range(data.draw(st.integers(1, 3))):
@@ -431,7 +421,7 @@ def drafted(tmp_path: Path, tool: str, records: list[dict[str, Any]], **options:
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
-def test_a_question_without_any_category_is_left_out_and_counted(tmp_path: Path, tool: str) -> None:
+def test_a_question_without_any_category_is_left_out_and_counted(tmp_path, tool):
     draft = drafted(tmp_path, tool, EXPORTS[tool]([], []))
     assert [question.name for question in draft.questions] == ["rating"]
     [group] = draft.report.parts.values()
@@ -446,7 +436,7 @@ def test_a_question_without_any_category_is_left_out_and_counted(tmp_path: Path,
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
-def test_an_answer_without_a_category_is_an_answer(tmp_path: Path, tool: str) -> None:
+def test_an_answer_without_a_category_is_an_answer(tmp_path, tool):
     draft = drafted(tmp_path, tool, EXPORTS[tool](["a"], [], ["b"]))
     assert [question.name for question in draft.questions] == ["rating", "label:a", "label:b"]
     [note] = draft.report.notes
@@ -465,7 +455,7 @@ def test_an_answer_without_a_category_is_an_answer(tmp_path: Path, tool: str) ->
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
-def test_a_file_of_empty_answers_only_is_refused(tmp_path: Path, tool: str) -> None:
+def test_a_file_of_empty_answers_only_is_refused(tmp_path, tool):
     def without_rating(value: Any) -> Any:
         if isinstance(value, list):
             return [
@@ -482,7 +472,7 @@ def test_a_file_of_empty_answers_only_is_refused(tmp_path: Path, tool: str) -> N
         read_tool_export(path, tool, fields=FieldNames(), settings=QuestionSettings())
 
 
-def test_one_without_spans_and_others_with_spans_keep_the_other_questions(tmp_path: Path) -> None:
+def test_one_without_spans_and_others_with_spans_keep_the_other_questions(tmp_path):
     spans = [{"start": 0, "end": 1, "label": "x"}]
     draft = drafted(tmp_path, "argilla", argilla(spans, [], spans, question="ents"))
     assert [question.name for question in draft.questions] == ["rating"]
@@ -490,7 +480,7 @@ def test_one_without_spans_and_others_with_spans_keep_the_other_questions(tmp_pa
     assert Submission.objects.count() == 3
 
 
-def test_an_empty_text_is_no_category_and_may_be_a_written_answer(tmp_path: Path) -> None:
+def test_an_empty_text_is_no_category_and_may_be_a_written_answer(tmp_path):
     draft = drafted(tmp_path, "argilla", argilla("", "a"))
     assert [question.name for question in draft.questions] == ["rating", "label:a"]
     Study.objects.all().delete()
@@ -499,7 +489,7 @@ def test_an_empty_text_is_no_category_and_may_be_a_written_answer(tmp_path: Path
     assert written == ["", "a"]
 
 
-def test_parts_of_a_form_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
+def test_parts_of_a_form_that_cannot_be_read_are_counted(tmp_path):
     form = [{"category": [{"label": "pos"}], "none": {}, "rating": 2}]
     path = write_file(
         tmp_path / "export.jsonl", json.dumps(BATCH | {"Answer.taskAnswers": json.dumps(form)})
@@ -512,7 +502,7 @@ def test_parts_of_a_form_that_cannot_be_read_are_counted(tmp_path: Path) -> None
     assert places["no_category"] == ["none"]
 
 
-def test_examples_of_doccano_without_a_label_are_counted(tmp_path: Path) -> None:
+def test_examples_of_doccano_without_a_label_are_counted(tmp_path):
     records = [{"id": n, "text": "t", "label": labels} for n, labels in enumerate((["a"], [], []))]
     draft = drafted(tmp_path, "doccano", records)
     assert len(draft.submissions) == 1

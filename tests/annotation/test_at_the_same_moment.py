@@ -1,7 +1,6 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -16,7 +15,7 @@ AT_ONCE = 3
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-def test_a_file_is_imported_once_however_many_import_it(tmp_path: Path, is_new: bool) -> None:
+def test_a_file_is_imported_once_however_many_import_it(tmp_path, is_new):
     path = tmp_path / "responses.csv"
     rows = "".join(f"fresh {n},alpha,hi,ho\n" for n in range(500))
     path.write_text(f"item,system,context,response\n{rows}")

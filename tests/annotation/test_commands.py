@@ -1,7 +1,6 @@
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,7 +25,7 @@ def manage(*arguments: str, database: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_bad_file_ends_a_command_with_2_and_a_sentence(tmp_path: Path) -> None:
+def test_a_bad_file_ends_a_command_with_2_and_a_sentence(tmp_path):
     path = write_file(tmp_path / "bad.csv", "item,system\n")
     ended = manage("import_responses", str(path), "--study", "s", database=tmp_path / "db.sqlite3")
     assert (ended.returncode, ended.stdout) == (2, "")
@@ -35,7 +34,7 @@ def test_a_bad_file_ends_a_command_with_2_and_a_sentence(tmp_path: Path) -> None
     assert "context, response" in ended.stderr
 
 
-def test_an_argument_that_is_no_text_ends_a_command_with_2(tmp_path: Path) -> None:
+def test_an_argument_that_is_no_text_ends_a_command_with_2(tmp_path):
     ended = manage("import_responses", "--title", os.fsdecode(b"a\xff"), database=tmp_path / "db")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "b'a\\xff'" in ended.stderr
@@ -43,7 +42,7 @@ def test_an_argument_that_is_no_text_ends_a_command_with_2(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_database_without_tables_ends_a_command_with_2(tmp_path: Path) -> None:
+def test_a_database_without_tables_ends_a_command_with_2(tmp_path):
     ended = manage(
         "export_qrels", "s", "--output", str(tmp_path / "q"), database=tmp_path / "db.sqlite3"
     )
@@ -61,9 +60,7 @@ class TestInProcess:
             tmp_path / "responses.csv", "item,system,context,response\nd0,alpha,hi,ho\n"
         )
 
-    def test_a_good_file_ends_with_0_and_a_bad_one_with_2(
-        self, responses: Path, tmp_path: Path, capsys: Captured
-    ) -> None:
+    def test_a_good_file_ends_with_0_and_a_bad_one_with_2(self, responses, tmp_path, capsys):
         assert exit_code("import_responses", responses, "--study", "s") == 0
         assert numbers_in(capsys.readouterr().out)[0] == 1
         commands = ("responses", "alternatives", "altereval", "judgments", "mturk_batch")
@@ -88,15 +85,13 @@ class TestInProcess:
             (("--title", "s"), "--study"),
         ],
     )
-    def test_bad_options_are_refused(
-        self, responses: Path, capsys: Captured, options: tuple[str, ...], named: str
-    ) -> None:
+    def test_bad_options_are_refused(self, responses, capsys, options, named):
         assert exit_code("import_responses", responses, *options) == 2
         errors = capsys.readouterr().err
         assert named in errors
         assert "Traceback" not in errors
 
-    def test_qrels_are_exported_and_counted(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_qrels_are_exported_and_counted(self, tmp_path, capsys):
         ticked_study("ticked")
         path = tmp_path / "qrels.txt"
         assert exit_code("export_qrels", "ticked", "--output", path, "--rule", "any") == 0
@@ -115,8 +110,8 @@ class TestInProcess:
         ],
     )
     def test_qrels_that_cannot_be_exported_end_with_2(
-        self, tmp_path: Path, monkeypatch: Any, capsys: Captured, arguments: Any, named: Any
-    ) -> None:
+        self, tmp_path, monkeypatch, capsys, arguments, named
+    ):
         ticked_study("ticked")
         rated_study("rated")
         monkeypatch.chdir(tmp_path)

@@ -64,7 +64,7 @@ def rated() -> Study:
 
 
 class TestUnits:
-    def test_the_candidates_with_least_agreement_come_first_of_a_round(self, ticked: Study) -> None:
+    def test_the_candidates_with_least_agreement_come_first_of_a_round(self, ticked):
         records = plain_records(unit_table(ticked.question()))
         # Of the six pairs of four people, those with two ticks agree in two, with one in three.
         assert [(row["candidate"], round(row["agreement"], 4)) for row in records] == [
@@ -86,14 +86,14 @@ class TestUnits:
 
 
 class TestAnnotators:
-    def test_who_pulls_agreement_down_comes_first(self, ticked: Study) -> None:
+    def test_who_pulls_agreement_down_comes_first(self, ticked):
         first, *rest = plain_records(annotator_table(ticked.question()))
         assert first["annotator"] == "Odd"
         assert first["alpha_change"] > 0
         assert all(row["alpha_change"] < first["alpha_change"] for row in rest)
         assert first["loo_agreement"] < min(row["loo_agreement"] for row in rest)
 
-    def test_a_person_is_compared_with_the_others(self, rated: Study) -> None:
+    def test_a_person_is_compared_with_the_others(self, rated):
         import krippendorff
 
         table = annotator_table(rated.question()).set_index("annotator")
@@ -107,7 +107,7 @@ class TestAnnotators:
         assert table.loc["Odd", "loo_correlation"] == pytest.approx(correlation)
         assert table.loc["Odd", "bias"] == pytest.approx(np.mean(RATINGS["Odd"] - mean))
 
-    def test_volume_speed_and_flags_are_reported(self, ticked: Study) -> None:
+    def test_volume_speed_and_flags_are_reported(self, ticked):
         doubt(tick(ticked, "Odd", "boot", {"pump"}, round=2))
         doubt(ticked.annotators.get(pseudonym="Odd").submissions.get(item__key="gown"))
         records = {
@@ -117,7 +117,7 @@ class TestAnnotators:
         assert (records["Odd"]["n_judgments"], records["Odd"]["median_seconds"]) == (5, 1.5)
         json.dumps(records, allow_nan=False)
 
-    def test_one_annotator_leaves_nulls_and_a_reason(self) -> None:
+    def test_one_annotator_leaves_nulls_and_a_reason(self):
         study = alternatives_study()
         assert plain_records(annotator_table(study.question())) == []
         tick(study, "Ann", "boot", {"clog"})
@@ -134,13 +134,13 @@ class TestQueue:
         compute_agreement(study)
         return [row.candidate for row in adjudication_queue(study.question(), **options).disputes]
 
-    def test_what_is_agreed_upon_is_not_in_the_queue(self, ticked: Study) -> None:
+    def test_what_is_agreed_upon_is_not_in_the_queue(self, ticked):
         assert self.keys(ticked) == ["pump", "clog", "flat", "coat"]
         assert self.keys(ticked, most=2) == ["pump", "clog"]
         assert self.keys(ticked, skip=1, most=2) == ["clog", "flat"]
         assert adjudication_queue(ticked.question(), most=2).n_disputed == 4
 
-    def test_each_dispute_shows_who_gave_what_and_why(self, ticked: Study) -> None:
+    def test_each_dispute_shows_who_gave_what_and_why(self, ticked):
         submission = ticked.annotators.get(pseudonym="Odd").submissions.get(item__key="boot")
         submission.justification = "flat is flat"
         submission.save()
@@ -156,7 +156,7 @@ class TestQueue:
         last = first.opinions[-1]
         assert (last.justification, last.flag_reason) == ("flat is flat", "too fast")
 
-    def test_what_was_decided_leaves_the_queue(self, ticked: Study, senior: User) -> None:
+    def test_what_was_decided_leaves_the_queue(self, ticked, senior):
         pump = Candidate.objects.get(key="pump")
         decide(candidate=pump, question=ticked.question(), value=1, decided_by=senior, note="why")
         assert self.keys(ticked) == ["clog", "flat", "coat"]
@@ -167,17 +167,17 @@ class TestQueue:
         assert (record["decision"]["decided_by"], record["decision"]["note"]) == ("senior", "why")
         json.dumps(record, allow_nan=False)
 
-    def test_a_decision_in_another_round_does_not_count(self, ticked: Study, senior: User) -> None:
+    def test_a_decision_in_another_round_does_not_count(self, ticked, senior):
         tick(ticked, "Ann", "boot", set(), round=2)
         pump = Candidate.objects.get(key="pump")
         decide(candidate=pump, question=ticked.question(), value=1, decided_by=senior, round=2)
         assert self.keys(ticked)[0] == "pump"
 
-    def test_a_study_nobody_judged_has_an_empty_queue(self) -> None:
+    def test_a_study_nobody_judged_has_an_empty_queue(self):
         queue = adjudication_queue(alternatives_study().question())
         assert (queue.disputes, queue.n_disputed, queue.n_decided) == ((), 0, 0)
 
-    def test_ratings_nearby_are_no_dispute_unless_the_threshold_says_so(self, rated: Study) -> None:
+    def test_ratings_nearby_are_no_dispute_unless_the_threshold_says_so(self, rated):
         # The four candidates' ratings span 80, 35, 80 and 40 of the scale's 100.
         assert self.keys(rated, threshold=0.5) == ["alpha", "alpha"]
         assert adjudication_queue(rated.question()).n_disputed == 4
@@ -186,7 +186,7 @@ class TestQueue:
         for level in ("ordinal", "interval", "ratio"):
             assert default_threshold(Question(level=level)) == 0.25
 
-    def test_only_two_steps_or_more_than_a_quarter_of_the_scale_are_a_dispute(self) -> None:
+    def test_only_two_steps_or_more_than_a_quarter_of_the_scale_are_a_dispute(self):
         for n_steps in (2, 3, 4, 5):
             study = rating_study(f"of-{n_steps}", n_items=2, systems=("alpha",), level="ordinal")
             study.questions.update(scale_min=1, scale_max=n_steps)
@@ -206,14 +206,14 @@ class TestQueue:
             compute_agreement(study)
             assert adjudication_queue(study.question()).n_disputed == 0
 
-    def test_the_spread_of_categories_is_the_minoritys_share(self, ticked: Study) -> None:
+    def test_the_spread_of_categories_is_the_minoritys_share(self, ticked):
         compute_agreement(ticked)
         spreads = UnitAgreement.objects.values_list("candidate__key", "spread")
         assert dict(spreads) == {"pump": 0.5, "clog": 0.25, "flat": 0.25, "coat": 0.25, "skirt": 0}
         assert adjudication_queue(ticked.question(), threshold=0.25).n_disputed == 1
         assert default_threshold(ticked.question()) == 0
 
-    def test_a_new_computation_takes_the_place_of_the_one_before(self, ticked: Study) -> None:
+    def test_a_new_computation_takes_the_place_of_the_one_before(self, ticked):
         first = compute_agreement(ticked)
         tick(ticked, "Ann", "boot", {"clog"}, round=2)
         tick(ticked, "Bob", "boot", {"pump"}, round=2)
@@ -223,7 +223,7 @@ class TestQueue:
         assert list(AgreementVersion.objects.all()) == [second]
         assert UnitAgreement.objects.count() == 5 + 3
 
-    def test_queries_of_the_queue_do_not_grow(self, django_assert_max_num_queries: object) -> None:
+    def test_queries_of_the_queue_do_not_grow(self, django_assert_max_num_queries):
         for n_items in (5, 20):
             study = rating_study(f"of-{n_items}", n_items=n_items)
             for index in range(n_items):
@@ -235,7 +235,7 @@ class TestQueue:
                 assert adjudication_queue(question, most=5).n_disputed == 2 * n_items
 
 
-def test_a_worker_who_always_picks_the_first_is_flagged_though_nobody_else_answers() -> None:
+def test_a_worker_who_always_picks_the_first_is_flagged_though_nobody_else_answers():
     study = preferences()
     prefer(study, "Ann", [(first, first) for first in turns(10)])
     [flag] = store_evidence(study).annotator_flags.all()
@@ -248,7 +248,7 @@ def test_a_worker_who_always_picks_the_first_is_flagged_though_nobody_else_answe
     assert not store_evidence(fixed).annotator_flags.exists()
 
 
-def test_a_study_reports_what_being_shown_first_adds_with_its_interval() -> None:
+def test_a_study_reports_what_being_shown_first_adds_with_its_interval():
     study = preferences()
     # Of ten pages each, Ann chooses the first shown on seven and Bob on six.
     for person, n_first in (("Ann", 7), ("Bob", 6)):
@@ -270,7 +270,7 @@ def test_a_study_reports_what_being_shown_first_adds_with_its_interval() -> None
     assert (ann["value"], bob["value"]) == (pytest.approx(0.4), pytest.approx(0.2))
 
 
-def test_there_is_no_position_effect_of_answers_in_a_fixed_or_unknown_order() -> None:
+def test_there_is_no_position_effect_of_answers_in_a_fixed_or_unknown_order():
     study = preferences(policy="fixed")
     prefer(study, "Ann", [(first, first) for first in turns(10)])
     assert agreement_records(compute_agreement(study))["positions"] == []
@@ -324,15 +324,13 @@ def pairs_of(study: Study) -> list[tuple[str, str, float]]:
         ),
     ],
 )
-def test_comparisons_become_wins(
-    kind: str, values: dict[str, float], pairs: list[tuple[str, str, float]]
-) -> None:
+def test_comparisons_become_wins(kind, values, pairs):
     study = compared_study(kind, tuple(values))
     compare(study, "ann", "d0", values)
     assert pairs_of(study) == pairs
 
 
-def test_strengths_are_those_of_an_independent_library() -> None:
+def test_strengths_are_those_of_an_independent_library():
     import choix
 
     study = compared_study("preference", ("a", "b"), n_items=5)
@@ -353,7 +351,7 @@ def test_strengths_are_those_of_an_independent_library() -> None:
         system_strengths(ratings, question=ratings.questions.get())
 
 
-def test_agreement_on_a_preference_is_nominal_and_of_the_choice() -> None:
+def test_agreement_on_a_preference_is_nominal_and_of_the_choice():
     study = compared_study("preference", ("a", "b"), n_items=4)
     choices = {"ann": "aabt", "bob": "abbt", "cat": "aab-"}
     units, people, values = [], [], []
@@ -374,7 +372,7 @@ def test_agreement_on_a_preference_is_nominal_and_of_the_choice() -> None:
     assert question.alpha.n_items == expected.n_items == 4
 
 
-def test_what_is_asked_of_the_item_has_no_candidate_in_the_frame() -> None:
+def test_what_is_asked_of_the_item_has_no_candidate_in_the_frame():
     study = rating_study(n_items=2, questions=())
     clear = ProtocolQuestion(name="clear", kind="yes_no", wording="Clear?", about="item")
     save_draft(study=study, document=ProtocolDocument(title="T", questions=(clear,)))
@@ -391,7 +389,7 @@ def test_what_is_asked_of_the_item_has_no_candidate_in_the_frame() -> None:
     assert study_agreement(study).questions[0].alpha.value == pytest.approx(1)
 
 
-def test_agreement_is_split_by_the_version_it_was_judged_under() -> None:
+def test_agreement_is_split_by_the_version_it_was_judged_under():
     study = compared_study("preference", ("a", "b"), n_items=2)
     first = study.protocols.get()
     for person, name in (("ann", "a"), ("bob", "a"), ("cat", "b")):

@@ -3,14 +3,13 @@
 The folders of `field/` are named after the reports.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from annotation.exceptions import AnnotationError, FileFaults, ImportRefused
 from annotation.readers.drafts import StudyDraft
-from annotation.readers.policies import Policies, Repeats
+from annotation.readers.policies import Policies
 from annotation.readers.tool_exports.entries import FieldNames
 from tests.annotation.tool_export_drafts import (
     FIELD,
@@ -33,7 +32,7 @@ def n_answers(draft: StudyDraft) -> int:
 
 
 class TestLabelStudio:
-    def test_an_answer_without_a_choice_is_no_error(self) -> None:
+    def test_an_answer_without_a_choice_is_no_error(self):
         with refused(ImportRefused, "no_answers") as caught:
             read_draft(LABEL_STUDIO / "empty_choices.json", "label-studio")
         assert "8" in caught.value.problem  # answers, which the message counts
@@ -41,9 +40,7 @@ class TestLabelStudio:
     @pytest.mark.parametrize(
         ("repeats", "first_item"), [("first", "a"), ("last", "b"), ("majority", "a")]
     )
-    def test_one_of_two_annotations_by_an_account_is_kept(
-        self, repeats: Repeats, first_item: str
-    ) -> None:
+    def test_one_of_two_annotations_by_an_account_is_kept(self, repeats, first_item):
         path = LABEL_STUDIO / "twice.json"
         draft = read_draft(path, "label-studio", policies=Policies(repeats=repeats))
         found = answers_to(draft, "sentiment")
@@ -53,7 +50,7 @@ class TestLabelStudio:
             f"repeats_{repeats}": 1, "skipped": 1, "drafts": 1, "empty_annotation": 1,
         }  # fmt: skip
 
-    def test_two_annotations_by_an_account_are_refused_by_default(self) -> None:
+    def test_two_annotations_by_an_account_are_refused_by_default(self):
         with pytest.raises(FileFaults) as caught:
             read_draft(LABEL_STUDIO / "twice.json", "label-studio")
         [fault] = caught.value.faults
@@ -61,13 +58,13 @@ class TestLabelStudio:
         assert fault.field == "annotations[1].result[0].value.choices"
         assert "--repeats" in fault.problem
 
-    def test_categories_have_no_mean(self) -> None:
+    def test_categories_have_no_mean(self):
         policies = Policies(repeats="mean")
         with pytest.raises(FileFaults) as caught:
             read_draft(LABEL_STUDIO / "twice.json", "label-studio", policies=policies)
         assert [fault.code for fault in caught.value.faults] == ["mean_of_categories"]
 
-    def test_annotations_without_an_account_are_numbered_per_task(self) -> None:
+    def test_annotations_without_an_account_are_numbered_per_task(self):
         draft = read_draft(LABEL_STUDIO / "889_no_completed_by.json", "label-studio")
         found = answers_to(draft, "sentiment")
         assert len(found) == 12
@@ -77,7 +74,7 @@ class TestLabelStudio:
         ]  # fmt: skip
         assert note_codes(draft.report) == {"unnamed_annotators"}
 
-    def test_json_min_is_read_by_its_columns(self) -> None:
+    def test_json_min_is_read_by_its_columns(self):
         path = LABEL_STUDIO / "json_min.json"
         with refused(ImportRefused, "no_value"):  # nobody disagrees: any field may be the answer
             read_draft(path, "label-studio")
@@ -87,12 +84,12 @@ class TestLabelStudio:
         # its times are years, which are no times
         assert counts(draft.report) == {"unread_time": 8}
 
-    def test_spans_are_counted_next_to_answers(self) -> None:
+    def test_spans_are_counted_next_to_answers(self):
         draft = read_draft(LABEL_STUDIO / "1601_span_without_label.json", "label-studio")
         assert n_answers(draft) == 12
         assert counts(draft.report) == {"spans": 12}
 
-    def test_other_controls_are_read_or_counted(self) -> None:
+    def test_other_controls_are_read_or_counted(self):
         draft = read_draft(LABEL_STUDIO / "other_controls.json", "label-studio")
         assert answers_to(draft, "tax")["1", "1"] == ["Fluency", "Fluency / Grammar"]
         assert {(q.name, q.kind) for q in draft.questions} >= {
@@ -106,7 +103,7 @@ class TestLabelStudio:
         assert preferred == {"A": 1, "B": 0}
         assert counts(draft.report) == {"unread": 8}
 
-    def test_words_are_kept_and_missing_numbers_counted(self) -> None:
+    def test_words_are_kept_and_missing_numbers_counted(self):
         draft = read_draft(LABEL_STUDIO / "textarea_list.json", "label-studio")
         assert {w.text for s in draft.submissions for w in s.written} == {"a\nb"}
         assert draft.report.missing == {"": 8}
@@ -127,24 +124,24 @@ FIT = {"from_name": "fit", "to_name": "text", "type": "rating", "value": {"ratin
 
 
 class TestRegions:
-    def test_choices_per_region_are_left_out_and_counted(self, tmp_path: Path) -> None:
+    def test_choices_per_region_are_left_out_and_counted(self, tmp_path):
         path = written_file(tmp_path, [task(1, region(0, "minor"), region(1, "major"), FIT)])
         draft = read_draft(path, "label-studio")
         assert [question.name for question in draft.questions] == ["fit"]
         assert counts(draft.report) == {"region": 2}
 
-    def test_a_file_of_nothing_else_says_so(self, tmp_path: Path) -> None:
+    def test_a_file_of_nothing_else_says_so(self, tmp_path):
         path = written_file(tmp_path, [task(1, region(0, "minor"), region(1, "major"))])
         with refused(ImportRefused, "no_answers"):
             read_draft(path, "label-studio")
 
-    def test_relations_are_counted(self, tmp_path: Path) -> None:
+    def test_relations_are_counted(self, tmp_path):
         relation = {"type": "relation", "from_id": "r0", "to_id": "r1", "direction": "right"}
         path = written_file(tmp_path, [task(1, FIT, relation)])
         assert counts(read_draft(path, "label-studio").report) == {"relations": 1}
 
 
-def test_faults_name_the_record_and_the_path_once(tmp_path: Path) -> None:
+def test_faults_name_the_record_and_the_path_once(tmp_path):
     wrong = {"from_name": "s", "to_name": "text", "type": "choices", "value": {"choices": [3]}}
     path = written_file(tmp_path, [task(7, wrong), task(8, wrong)])  # on one line
     with pytest.raises(FileFaults) as caught:
@@ -156,7 +153,7 @@ def test_faults_name_the_record_and_the_path_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", ["label-studio", "argilla"])
-def test_questions_can_be_left_out(tmp_path: Path, tool: str) -> None:
+def test_questions_can_be_left_out(tmp_path, tool):
     tone = FIT | {"from_name": "tone"}
     answers = {name: [{"value": 1, "user_id": "u"}] for name in ("fit", "tone")}
     records = {
@@ -175,7 +172,7 @@ class TestArgilla:
     @pytest.mark.parametrize(
         ("name", "n_drafts"), [("api_items", 10), ("api_list", 10), ("api_list2", 5)]
     )
-    def test_records_of_the_api_are_read(self, name: str, n_drafts: int) -> None:
+    def test_records_of_the_api_are_read(self, name, n_drafts):
         draft = read_draft(ARGILLA / f"{name}.json", "argilla")
         assert answers_to(draft, "label") == {(f"r{n}", "u1"): "pos" for n in range(5)}
         assert counts(draft.report) == {"drafts": n_drafts}
@@ -188,7 +185,7 @@ class TestArgilla:
             ("v2_span_nonempty", {"spans": 12}),
         ],
     )
-    def test_spans_are_counted_and_rankings_read(self, name: str, expected: dict[str, int]) -> None:
+    def test_spans_are_counted_and_rankings_read(self, name, expected):
         draft = read_draft(ARGILLA / f"{name}.json", "argilla")
         [rank] = draft.questions
         assert (rank.name, rank.kind) == ("rank", "preference")
@@ -197,18 +194,18 @@ class TestArgilla:
         ranks = {j.candidate: j.value for j in draft.submissions[0].judgments}
         assert ranks == {"y": 1, "x": 0}  # the first is the best
 
-    def test_an_empty_list_is_an_answer_without_a_category(self) -> None:
+    def test_an_empty_list_is_an_answer_without_a_category(self):
         found = answers_to(read_draft(ARGILLA / "v2_multi_empty.json", "argilla"), "label")
         assert (found["r0", "u1"], found["r0", "u2"]) == (["a", "b"], [])
         assert len(found) == 12
 
-    def test_records_without_answers_are_counted(self) -> None:
+    def test_records_without_answers_are_counted(self):
         draft = read_draft(ARGILLA / "v2_null.json", "argilla")
         assert (draft.report.n_rows, draft.report.n_used) == (6, 4)
         assert counts(draft.report) == {"no_answer": 2}
         assert len(draft.items) == 6
 
-    def test_texts_that_are_empty_are_no_numbers(self, tmp_path: Path) -> None:
+    def test_texts_that_are_empty_are_no_numbers(self, tmp_path):
         answers = [{"value": None, "user_id": "u1"}, {"value": "", "user_id": "u2"}]
         records = [{"id": "r0", "fields": {"prompt": "p"}, "responses": {"t": answers}}]
         path = written_file(tmp_path, records)
@@ -219,25 +216,25 @@ class TestArgilla:
         assert [w.text for s in draft.submissions for w in s.written] == [""]
         assert draft.report.missing == {"": 1}
 
-    def test_a_page_without_records_is_refused(self, tmp_path: Path) -> None:
+    def test_a_page_without_records_is_refused(self, tmp_path):
         with refused(ImportRefused, "no_rows"):
             read_draft(written_file(tmp_path, {"items": [], "total": 0}), "argilla")
 
 
 class TestDoccano:
-    def test_records_of_2018_name_their_annotator(self) -> None:
+    def test_records_of_2018_name_their_annotator(self):
         draft = read_draft(DOCCANO / "pr46_username.jsonl", "doccano")
         assert answers_to(draft, "label") == {
             ("20", "admin"): "label1", ("20", "bob"): "label2",
         }  # fmt: skip
 
-    def test_numbers_of_labels_are_categories_with_a_note(self) -> None:
+    def test_numbers_of_labels_are_categories_with_a_note(self):
         draft = read_draft(DOCCANO / "v0_label_ids.jsonl", "doccano")
         assert answers_to(draft, "label") == {("2", "1"): "8", ("2", "2"): "8"}
         assert counts(draft.report) == {"spans": 1, "no_answer": 1}
         assert note_codes(draft.report) == {"label_numbers"}
 
-    def test_the_annotator_is_the_name_of_the_file(self) -> None:
+    def test_the_annotator_is_the_name_of_the_file(self):
         draft = read_draft(DOCCANO / "ann.jsonl", "doccano")
         assert answers_to(draft, "label") == {
             ("1", "ann"): ["entities"], ("3", "ann"): ["a", "b"],
@@ -247,14 +244,14 @@ class TestDoccano:
 
 class TestMechanicalTurk:
     @pytest.mark.parametrize("name", ["crowd_classifier", "category_label"])
-    def test_answers_of_a_classifier_are_categories(self, name: str) -> None:
+    def test_answers_of_a_classifier_are_categories(self, name):
         draft = read_draft(MTURK / f"{name}.csv", "mturk")
         found = answers_to(draft, "category")
         assert [q.categories for q in draft.questions] == [("neg", "pos")]
         assert len(found) == 18
         assert (found["3H0", "A0XX"], found["3H0", "A1XX"]) == ("pos", "neg")
 
-    def test_check_boxes_are_split_and_empty_cells_are_answers(self) -> None:
+    def test_check_boxes_are_split_and_empty_cells_are_answers(self):
         draft = read_draft(MTURK / "checkbox_pipe.csv", "mturk")
         found = answers_to(draft, "err")
         assert (len(found), len(draft.submissions)) == (18, 18)
@@ -263,7 +260,7 @@ class TestMechanicalTurk:
         ]  # fmt: skip
         assert note_codes(draft.report) == {"check_boxes", "answers_without_category"}
 
-    def test_every_part_of_a_form_is_read(self) -> None:
+    def test_every_part_of_a_form_is_read(self):
         draft = read_draft(MTURK / "taskanswers.csv", "mturk")
         assert {(q.name, q.level) for q in draft.questions} == {
             ("fluency", "interval"), ("why", "nominal"), ("flags", "nominal"), ("cat", "nominal"),
@@ -275,9 +272,7 @@ class TestMechanicalTurk:
 @pytest.mark.parametrize(
     ("repeats", "value"), [("first", "no"), ("last", "yes"), ("majority", "yes")]
 )
-def test_repeated_rows_of_a_table_follow_the_policy(
-    tmp_path: Path, repeats: Repeats, value: str
-) -> None:
+def test_repeated_rows_of_a_table_follow_the_policy(tmp_path, repeats, value):
     rows = "item,who,label\n0,A,no\n0,A,yes\n0,A,yes\n0,B,yes\n"
     path = written_file(tmp_path, rows, "repeat.csv")
     fields = FieldNames(item=("item",), annotator="who", values=("label",))
@@ -288,14 +283,14 @@ def test_repeated_rows_of_a_table_follow_the_policy(
         read_draft(path, "csv", fields)
 
 
-def test_the_mean_of_repeated_numbers_is_one_answer(tmp_path: Path) -> None:
+def test_the_mean_of_repeated_numbers_is_one_answer(tmp_path):
     path = written_file(tmp_path, "item,who,v\n0,A,1\n0,A,4\n0,B,2\n", "repeat.csv")
     fields = FieldNames(item=("item",), annotator="who", values=("v",))
     draft = read_draft(path, "csv", fields, policies=Policies(repeats="mean"))
     assert answers_to(draft, "v") == {("0", "A"): 2.5, ("0", "B"): 2}
 
 
-def test_words_for_no_label_are_missing_unless_they_are_wanted(tmp_path: Path) -> None:
+def test_words_for_no_label_are_missing_unless_they_are_wanted(tmp_path):
     path = written_file(tmp_path, "item,who,v\n0,A,yes\n0,B,NULL\n1,A,no\n1,B,\n", "null.csv")
     fields = FieldNames(item=("item",), annotator="who", values=("v",))
     draft = read_draft(path, "csv", fields)
@@ -306,7 +301,7 @@ def test_words_for_no_label_are_missing_unless_they_are_wanted(tmp_path: Path) -
     assert answers_to(kept, "v")["0", "B"] == "NULL"
 
 
-def test_items_that_look_alike_are_noted() -> None:
+def test_items_that_look_alike_are_noted():
     fields = FieldNames(item=("item",), annotator="who", values=("label",))
     policies = Policies(repeats="first")
     draft = read_draft(FIELD / "28-ids" / "ids.csv", "csv", fields, policies=policies)

@@ -1,5 +1,4 @@
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from django.core.management import call_command
@@ -31,7 +30,7 @@ def flagged() -> set[tuple[str, str, int, str]]:
     return set(Submission.objects.flagged().values_list(*fields))
 
 
-def test_a_flag_says_why_and_can_be_taken_away() -> None:
+def test_a_flag_says_why_and_can_be_taken_away():
     one = Submission.objects.filter(pk__in=Submission.objects.of(rated_study())[:1])
     assert flag_submissions(submissions=one, reason=" too fast ") == 1
     assert [reason for *_, reason in flagged()] == ["too fast"]
@@ -43,7 +42,7 @@ def test_a_flag_says_why_and_can_be_taken_away() -> None:
     assert not flagged()
 
 
-def test_all_of_an_annotator_is_flagged_in_that_study_alone() -> None:
+def test_all_of_an_annotator_is_flagged_in_that_study_alone():
     rated_study()
     rated_study("other")
     assert numbers_in(command_output(*FLAG, "--annotator", "Ann", "--reason", "too fast")) == [3]
@@ -51,7 +50,7 @@ def test_all_of_an_annotator_is_flagged_in_that_study_alone() -> None:
     assert Submission.objects.flagged().filter(item__study__slug="rated").count() == 3
 
 
-def test_an_item_and_a_round_bound_what_is_flagged() -> None:
+def test_an_item_and_a_round_bound_what_is_flagged():
     rate(rated_study(), "Ann", "d0", {"alpha": 1}, round=2)
     command_output(*FLAG, "--item", "d0", "--round", "1", "--reason", "broken")
     assert {row[:3] for row in flagged()} == {("Ann", "d0", 1), ("Bob", "d0", 1)}
@@ -67,7 +66,7 @@ def test_an_item_and_a_round_bound_what_is_flagged() -> None:
         (["--annotator", "Ann", "--round", "2"], "no_submission", "'2'"),
     ],
 )
-def test_a_flag_without_bounds_is_refused(bounds: list[str], code: str, named: str) -> None:
+def test_a_flag_without_bounds_is_refused(bounds, code, named):
     rated_study()
     with refused(StudyUnfit, code) as caught:
         command_output(*FLAG, *bounds, "--reason", "too fast")
@@ -83,7 +82,7 @@ def versions(study: Study) -> tuple[int, int]:
     return study.judgments_version, study.scores_version
 
 
-def test_an_import_counts_once_and_the_same_again_not_at_all(tmp_path: Path) -> None:
+def test_an_import_counts_once_and_the_same_again_not_at_all(tmp_path):
     judgments = write_file(tmp_path / "judgments.csv", ROWS)
     call_command("import_judgments", judgments, study="wits", scale=(1, 5))
     study = Study.objects.named("wits")
@@ -100,7 +99,7 @@ def test_an_import_counts_once_and_the_same_again_not_at_all(tmp_path: Path) -> 
     assert versions(study) == (2, 0)
 
 
-def test_a_flag_and_its_removal_count() -> None:
+def test_a_flag_and_its_removal_count():
     study, other = rated_study(), rated_study("other")
     before, others = versions(study), versions(other)
     flag_submissions(submissions=Submission.objects.of(study), reason="too fast")
@@ -113,7 +112,7 @@ def test_a_flag_and_its_removal_count() -> None:
     assert versions(other) == others
 
 
-def test_scores_count_apart_from_judgments() -> None:
+def test_scores_count_apart_from_judgments():
     study = rated_study()
     n_judgments = versions(study)[0]
     write_scores(study=study, metric="nll", signature="nll|v:1", values={("d0", "alpha"): 1.0})

@@ -1,7 +1,6 @@
 import json
 from io import StringIO
 from tempfile import NamedTemporaryFile
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,7 +45,7 @@ def _is_typed(frame: pd.DataFrame) -> bool:
     return {name: str(kind) for name, kind in frame.dtypes.items()} == kinds
 
 
-def test_a_frame_has_a_row_for_each_judgment() -> None:
+def test_a_frame_has_a_row_for_each_judgment():
     empty = judgment_frame(rating_study())
     assert empty.empty
     assert list(empty.columns) == COLUMNS
@@ -70,7 +69,7 @@ def test_a_frame_has_a_row_for_each_judgment() -> None:
     assert dict(zip(frame["candidate"], frame["value"], strict=True)) == values
 
 
-def test_rows_come_in_the_studys_order_however_they_were_written() -> None:
+def test_rows_come_in_the_studys_order_however_they_were_written():
     study = rating_study(n_items=11, questions=("wit", "tone"))
     for question in ("tone", "wit"):
         for person in ("Bob", "Ann"):
@@ -92,7 +91,7 @@ def test_rows_come_in_the_studys_order_however_they_were_written() -> None:
     ]
 
 
-def test_rejected_judgments_are_left_out_and_flagged_ones_where_asked() -> None:
+def test_rejected_judgments_are_left_out_and_flagged_ones_where_asked():
     study = alternatives_study()
     tick(study, "Ann", "boot", {"clog"})
     tick(study, "Bob", "boot", {"clog"}, status="rejected")
@@ -102,9 +101,7 @@ def test_rejected_judgments_are_left_out_and_flagged_ones_where_asked() -> None:
     assert set(judgment_frame(study, with_flagged=False)["annotator"]) == {"Ann"}
 
 
-def test_missing_values_are_nan_and_queries_do_not_grow(
-    django_assert_num_queries: Any,
-) -> None:
+def test_missing_values_are_nan_and_queries_do_not_grow(django_assert_num_queries):
     study = rated_study()
     Judgment.objects.filter(value=20).update(position=None, seconds=None)
     frame = judgment_frame(study)
@@ -124,7 +121,7 @@ def test_missing_values_are_nan_and_queries_do_not_grow(
             candidate_frame(study)
 
 
-def test_candidates_come_with_the_texts_a_metric_needs() -> None:
+def test_candidates_come_with_the_texts_a_metric_needs():
     study = rating_study(n_items=2, conditions=("formal",))
     rating_study("another")
     frame = candidate_frame(study)

@@ -93,7 +93,7 @@ def pseudonyms(study: Study) -> set[str]:
 
 
 @pytest.mark.parametrize("name", EVERY_FORMAT)
-def test_each_format_is_imported_and_exported(name: str, tmp_path: Path) -> None:
+def test_each_format_is_imported_and_exported(name, tmp_path):
     before = everything()
     tried = json.loads(imported(name, dry_run=True, json=True, **EVERY_FORMAT[name]))
     assert everything() == before
@@ -122,7 +122,7 @@ def test_each_format_is_imported_and_exported(name: str, tmp_path: Path) -> None
     assert pseudonyms(again) <= pseudonyms(first)
 
 
-def test_label_studio_tasks_of_one_dialogue_are_the_candidates_of_an_item() -> None:
+def test_label_studio_tasks_of_one_dialogue_are_the_candidates_of_an_item():
     output = json.loads(imported("label_studio.json", json=True, **LABEL_STUDIO))
     study = Study.objects.get()
     assert (output["n_items"], output["n_submissions"]) == (2, 5)
@@ -165,7 +165,7 @@ def test_label_studio_tasks_of_one_dialogue_are_the_candidates_of_an_item() -> N
     }  # fmt: skip
 
 
-def test_argilla_ratings_labels_and_topics() -> None:
+def test_argilla_ratings_labels_and_topics():
     imported("argilla.json", **ARGILLA)
     study = Study.objects.get()
     levels = {question.name: question.level for question in study.questions.all()}
@@ -190,7 +190,7 @@ def test_argilla_ratings_labels_and_topics() -> None:
     }  # fmt: skip
 
 
-def test_drafts_of_argilla_count_for_nothing(tmp_path: Path) -> None:
+def test_drafts_of_argilla_count_for_nothing(tmp_path):
     records = [{
         "id": "r0", "fields": {"text": "Hi"}, "responses": [
             {"user_id": "u1", "status": "submitted", "values": {"q": {"value": 3}}},
@@ -203,7 +203,7 @@ def test_drafts_of_argilla_count_for_nothing(tmp_path: Path) -> None:
     assert rows_of(Study.objects.get(), "item", "question", "value") == [["r0", "q", 3.0]]
 
 
-def test_a_zip_of_doccano_has_a_file_for_each_annotator(tmp_path: Path) -> None:
+def test_a_zip_of_doccano_has_a_file_for_each_annotator(tmp_path):
     path = tmp_path / "export.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for who in ("ann", "bob"):
@@ -226,7 +226,7 @@ def test_a_zip_of_doccano_has_a_file_for_each_annotator(tmp_path: Path) -> None:
     assert values.apply(sorted).to_dict() == {"1": [0, 0], "2": [0, 1]}
 
 
-def test_mturk_with_the_system_in_a_column() -> None:
+def test_mturk_with_the_system_in_a_column():
     output = imported("mturk_system_in_a_column.csv", **BY_SYSTEM)
     study = Study.objects.get()
     assert numbers_in(output)[:2] == [2, 5]
@@ -239,7 +239,7 @@ def test_mturk_with_the_system_in_a_column() -> None:
     assert WrittenAnswer.objects.filter(question="why").count() == 2
 
 
-def test_mturk_with_several_answers_a_row() -> None:
+def test_mturk_with_several_answers_a_row():
     imported("mturk_several_answers.csv", **SEVERAL)
     study = Study.objects.get()
     texts = study.items.get(key="3HIT1").candidates.values_list("system", "text")
@@ -263,7 +263,7 @@ def test_mturk_with_several_answers_a_row() -> None:
 @pytest.mark.parametrize(
     ("question", "level"), [("fluency", "interval"), ("fluency", "ordinal"), ("tone", "nominal")]
 )
-def test_agreement_is_that_of_the_plain_file(question: str, level: str, tmp_path: Path) -> None:
+def test_agreement_is_that_of_the_plain_file(question, level, tmp_path):
     imported("wide.csv", level=[(question, level)], **WIDE)
     rows = list(csv.DictReader((FOLDER / "wide.csv").read_text().splitlines()))
     path = tmp_path / "plain.csv"
@@ -283,7 +283,7 @@ def test_agreement_is_that_of_the_plain_file(question: str, level: str, tmp_path
     assert mine.alpha.n_labels == plain.n_judgments
 
 
-def test_levels_scales_and_wordings_are_those_asked_for() -> None:
+def test_levels_scales_and_wordings_are_those_asked_for():
     imported(
         "wide.csv", level=[("fluency", "ordinal")], scale=[("fluency", (0.0, 10.0))],
         wording=[("tone", "How warm is it?")], **WIDE,
@@ -305,7 +305,7 @@ def faults_of(path: Path, **options: Any) -> list[ImportRefused]:
     return list(caught.value.faults)
 
 
-def test_all_faults_of_a_table_or_record_are_said_at_once_with_their_fields(tmp_path: Path) -> None:
+def test_all_faults_of_a_table_or_record_are_said_at_once_with_their_fields(tmp_path):
     path = write_file(
         tmp_path / "bad.csv",
         "doc,reply_of,rater,text,fluency,tone\n"
@@ -335,7 +335,7 @@ def test_all_faults_of_a_table_or_record_are_said_at_once_with_their_fields(tmp_
     ]  # fmt: skip
 
 
-def test_faults_are_json_too(tmp_path: Path) -> None:
+def test_faults_are_json_too(tmp_path):
     path = write_file(tmp_path / "bad.csv", "doc,rater,v\nd0,,1\n,ann,1\n")
     with refused(ImportRefused, "missing_field") as caught:
         imported(path, **{"from": "csv"}, item=["document"], annotator="rater", value=["v"])
@@ -353,7 +353,7 @@ def test_faults_are_json_too(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_categories_that_look_alike_are_noted_or_merged(tmp_path: Path) -> None:
+def test_categories_that_look_alike_are_noted_or_merged(tmp_path):
     path = write_file(
         tmp_path / "labels.csv", "item,who,v\n1,ann,yes\n1,bob,Yes\n2,ann,yes\n2,bob,no\n"
     )
@@ -372,9 +372,7 @@ def test_categories_that_look_alike_are_noted_or_merged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", [[], [("v", "interval")]])
-def test_decimal_commas_are_numbers_unless_one_answer_is_a_word(
-    tmp_path: Path, level: list[tuple[str, str]]
-) -> None:
+def test_decimal_commas_are_numbers_unless_one_answer_is_a_word(tmp_path, level):
     path = tmp_path / "labels.csv"
     rows = "item;who;v\n1;ann;1,5\n1;bob;2\n1;ann;2,5\n2;bob;3\n"
     path.write_text(rows)
@@ -397,7 +395,7 @@ def test_decimal_commas_are_numbers_unless_one_answer_is_a_word(
     assert "words_among_numbers" in [note["code"] for note in record["reading"]["notes"]]
 
 
-def test_faults_of_workbooks_name_the_sheet_and_the_other_sheets(tmp_path: Path) -> None:
+def test_faults_of_workbooks_name_the_sheet_and_the_other_sheets(tmp_path):
     path = tmp_path / "labels.xlsx"
     book = openpyxl.Workbook()
     book.active.append(["about"])
@@ -432,12 +430,12 @@ def test_faults_of_workbooks_name_the_sheet_and_the_other_sheets(tmp_path: Path)
         ({**WIDE, "level": [("flow", "nominal")]}, "unknown_question"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(options: dict[str, Any], code: str) -> None:
+def test_options_that_do_not_fit_are_refused(options, code):
     with refused(AnnotationError, code):
         imported("wide.csv", **{"from": "csv"} | options)
 
 
-def test_a_file_without_answers_or_with_many_words_makes_no_study(tmp_path: Path) -> None:
+def test_a_file_without_answers_or_with_many_words_makes_no_study(tmp_path):
     path = write_file(
         tmp_path / "ann.jsonl", '{"id": 1, "text": "In Rome", "label": [[3, 7, "PLACE"]]}\n'
     )
@@ -456,7 +454,7 @@ def test_a_file_without_answers_or_with_many_words_makes_no_study(tmp_path: Path
     assert "--written v" in fault.problem
 
 
-def test_a_worker_counts_once_and_questions_have_the_order_of_their_columns(tmp_path: Path) -> None:
+def test_a_worker_counts_once_and_questions_have_the_order_of_their_columns(tmp_path):
     text = (FOLDER / "mturk_form.csv").read_text()
     again = text.splitlines()[1].replace("Submitted", "Rejected").replace("3A1", "3Z1")
     path = write_file(tmp_path / "m.csv", text + again + "\n")

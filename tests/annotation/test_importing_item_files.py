@@ -44,7 +44,7 @@ def responses(tmp_path: Path) -> Path:
     return write_file(tmp_path / "responses.csv", FILE)
 
 
-def test_a_file_of_responses_becomes_a_rating_study(responses: Path) -> None:
+def test_a_file_of_responses_becomes_a_rating_study(responses):
     owner = User.objects.create_user("owner")
     output = command_output(
         "import_responses", responses, study="styles", title="Styles", owner="owner"
@@ -72,7 +72,7 @@ def test_a_file_of_responses_becomes_a_rating_study(responses: Path) -> None:
     assert list(Item.objects.values_list("key", "position")) == [("d1", 0), ("d0", 1), ("d2", 2)]
 
 
-def test_json_lines_say_the_same_as_csv(responses: Path, tmp_path: Path) -> None:
+def test_json_lines_say_the_same_as_csv(responses, tmp_path):
     shared = {"item": "d1", "context": 'Hi,\n"you"!', "reference": "Hey", "condition": "formal"}
     rows: list[dict[str, Any]] = [
         {"system": "beta", "response": "Hello", **shared},
@@ -90,7 +90,7 @@ def test_json_lines_say_the_same_as_csv(responses: Path, tmp_path: Path) -> None
     assert found[0] == found[1]
 
 
-def test_questions_can_be_named(responses: Path) -> None:
+def test_questions_can_be_named(responses):
     command_output("import_responses", responses, study="one")
     one = Study.objects.get()
     assert (one.title, one.owner) == ("one", None)
@@ -118,13 +118,13 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case[0])
-def test_responses_that_contradict_are_refused(tmp_path: Path, case: Any) -> None:
+def test_responses_that_contradict_are_refused(tmp_path, case):
     _name, rows, line, field, code = case
     path = write_file(tmp_path / "responses.csv", HEADER + rows)
     assert_refused("import_responses", path, code, line=line, field=field)
 
 
-def test_what_differs_from_the_study_is_refused(responses: Path) -> None:
+def test_what_differs_from_the_study_is_refused(responses):
     command_output("import_responses", responses, study="styles")
     for old, new, line, field, code, value in (
         ("Hello", "Hullo", 2, None, "other_candidate", "beta"),
@@ -139,7 +139,7 @@ def test_what_differs_from_the_study_is_refused(responses: Path) -> None:
         assert_refused("import_responses", responses, code, line=line, **options)
 
 
-def test_a_failed_import_leaves_nothing(responses: Path, monkeypatch: Any) -> None:
+def test_a_failed_import_leaves_nothing(responses, monkeypatch):
     def insert(model: type[Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         insert_rows(model, names, rows)
         if model is Candidate:
@@ -152,7 +152,7 @@ def test_a_failed_import_leaves_nothing(responses: Path, monkeypatch: Any) -> No
     assert everything() == before
 
 
-def test_a_name_that_is_no_slug_is_refused(responses: Path) -> None:
+def test_a_name_that_is_no_slug_is_refused(responses):
     for slug in ("", "two words", "é", "a/b", "x" * 81):
         assert_refused("import_responses", responses, "invalid_slug", study=slug)
     command_output("import_responses", responses, study="x" * 80, title="t" * 300)
@@ -161,7 +161,7 @@ def test_a_name_that_is_no_slug_is_refused(responses: Path) -> None:
     assert_refused("import_responses", responses, "other_kind", study="ticked")
 
 
-def test_the_number_of_queries_does_not_grow_with_the_items(tmp_path: Path) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_items(tmp_path):
     path, counts = tmp_path / "responses.csv", []
     for slug, n_items in (("few", 2), ("many", 60)):
         rows = (f"d{n},{s},hi {n},ok {s},,\n" for n in range(n_items) for s in ("alpha", "beta"))
@@ -214,7 +214,7 @@ def write(tmp_path: Path) -> Writer:
     return write
 
 
-def test_targets_and_pools_become_an_alternatives_study(write: Writer) -> None:
+def test_targets_and_pools_become_an_alternatives_study(write):
     assert_imported_once("import_alternatives", write(BOOT, GOWN), [2], study="shoes")
     # A picture is kept once, by its content.
     assert Picture.objects.count() == 2
@@ -237,7 +237,7 @@ def test_targets_and_pools_become_an_alternatives_study(write: Writer) -> None:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_is_known_by_its_first_bytes(write: Writer, name: str) -> None:
+def test_a_picture_is_known_by_its_first_bytes(write, name):
     pool = [{"key": "pump", "title": "A pump"}]
     path = write({**BOOT, "target": {"title": "t", "image": name}, "candidates": pool})
     command_output("import_alternatives", path, study="s")
@@ -275,14 +275,14 @@ REFUSED_POOLS: list[tuple[Any, ...]] = [
 
 
 @pytest.mark.parametrize("case", REFUSED_POOLS, ids=lambda case: case[0])
-def test_a_pool_that_is_not_whole_is_refused(write: Writer, case: Any) -> None:
+def test_a_pool_that_is_not_whole_is_refused(write, case):
     _name, change, field, code, *values = case
     path = write(GOWN, {**BOOT, **change})
     options = {"field": field, "value": "".join(values)}
     assert_refused("import_alternatives", path, code, line=2, **options)
 
 
-def test_a_field_that_is_missing_and_a_target_twice_are_refused(write: Writer) -> None:
+def test_a_field_that_is_missing_and_a_target_twice_are_refused(write):
     for missing in ("item", "target", "candidates"):
         path = write(GOWN, {name: value for name, value in BOOT.items() if name != missing})
         assert_refused("import_alternatives", path, "missing_field", line=2, field=missing)
@@ -291,7 +291,7 @@ def test_a_field_that_is_missing_and_a_target_twice_are_refused(write: Writer) -
 
 
 @pytest.mark.slow
-def test_what_is_no_picture_is_refused(write: Writer, tmp_path: Path) -> None:
+def test_what_is_no_picture_is_refused(write, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "large.png").write_bytes(PNG + bytes(2 * 1024 * 1024))
     (tmp_path / "text.png").write_text("a picture of a boot")
@@ -311,7 +311,7 @@ def test_what_is_no_picture_is_refused(write: Writer, tmp_path: Path) -> None:
         assert_refused("import_alternatives", path, code, line=1, **options)
 
 
-def test_another_picture_of_the_same_target_is_refused(write: Writer, tmp_path: Path) -> None:
+def test_another_picture_of_the_same_target_is_refused(write, tmp_path):
     path = write(GOWN, BOOT)
     command_output("import_alternatives", path, study="s")
     (tmp_path / "a.png").write_bytes(PNG + b"another")
@@ -320,7 +320,7 @@ def test_another_picture_of_the_same_target_is_refused(write: Writer, tmp_path: 
     assert_refused("import_alternatives", path, "other_picture", line=1, value="boot")
 
 
-def test_the_number_of_queries_does_not_grow_with_the_pools(write: Writer) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_pools(write):
     counts = []
     for slug, n_items in (("few", 2), ("many", 50)):
         path = write(*({**BOOT, "item": f"{slug}-{n}"} for n in range(n_items)))
@@ -333,7 +333,7 @@ def _with_pool(*candidates: dict[str, str]) -> dict[str, Any]:
     return {**BOOT, "candidates": list(candidates)}
 
 
-def test_a_target_in_its_own_pool_is_refused_unless_it_is_allowed(write: Writer) -> None:
+def test_a_target_in_its_own_pool_is_refused_unless_it_is_allowed(write):
     path = write(_with_pool({"key": "same", "title": "The boot again", "image": "a.png"}))
     field = "candidates[0].image"
     assert_refused("import_alternatives", path, "target_in_pool", line=1, field=field)
@@ -348,14 +348,14 @@ def test_a_target_in_its_own_pool_is_refused_unless_it_is_allowed(write: Writer)
     assert Candidate.objects.filter(item__study__slug="two").count() == 2
 
 
-def test_a_template_says_what_a_new_study_asks(write: Writer) -> None:
+def test_a_template_says_what_a_new_study_asks(write):
     command_output("import_alternatives", write(BOOT), study="s", protocol="alternatives")
     study = Study.objects.get()
     assert current_document(study) == read_protocol("alternatives")
     assert [question.kind for question in study.questions.all()] == ["selection"]
 
 
-def test_a_protocol_for_another_kind_of_study_imports_nothing(write: Writer) -> None:
+def test_a_protocol_for_another_kind_of_study_imports_nothing(write):
     with pytest.raises(ProtocolInvalid) as caught:
         command_output("import_alternatives", write(BOOT), study="s", protocol="preference")
     assert [fault.code for fault in caught.value.faults] == ["not_one_selection"]
@@ -402,7 +402,7 @@ def written(path: Path, dialogues: Any = DIALOGUES) -> Path:
 
 
 @pytest.mark.django_db
-def test_turns_become_items_with_what_was_said_before(tmp_path: Path) -> None:
+def test_turns_become_items_with_what_was_said_before(tmp_path):
     said = command_output("import_crsarena_eval", written(tmp_path), study="turns")
     first, reading, *_rest = said.splitlines()
     assert numbers_in(first) == [3, 3]
@@ -428,7 +428,7 @@ def test_turns_become_items_with_what_was_said_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_dialogues_become_items_of_their_own(tmp_path: Path) -> None:
+def test_dialogues_become_items_of_their_own(tmp_path):
     file = written(tmp_path)
     said = command_output("import_crsarena_eval", file, study="dialogues", level="dialogues")
     assert "explanation" in said
@@ -471,9 +471,7 @@ REFUSED_DIALOGUES: list[tuple[Any, str, str | None]] = [
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("dialogues", "code", "field"), REFUSED_DIALOGUES)
-def test_another_layout_is_refused(
-    tmp_path: Path, dialogues: Any, code: str, field: str | None
-) -> None:
+def test_another_layout_is_refused(tmp_path, dialogues, code, field):
     with refused(ImportRefused, code) as caught:
         command_output("import_crsarena_eval", written(tmp_path, dialogues), study="other")
     assert (caught.value.field or "").endswith(field or "")

@@ -134,7 +134,7 @@ def read(
 
 
 @pytest.mark.parametrize("case", KINDS, ids=lambda case: case[0])
-def test_every_kind_of_file_gives_the_same_items(case: Any, tmp_path: Path) -> None:
+def test_every_kind_of_file_gives_the_same_items(case, tmp_path):
     _kind, name, content, form = case
     path = write_file(tmp_path / name, content)
     with opened_table(path) as table:
@@ -150,7 +150,7 @@ def test_every_kind_of_file_gives_the_same_items(case: Any, tmp_path: Path) -> N
     ]
 
 
-def test_the_encoding_and_the_sheet_can_be_chosen(tmp_path: Path) -> None:
+def test_the_encoding_and_the_sheet_can_be_chosen(tmp_path):
     path = write_file(tmp_path / "a.csv", "item,context,response\nd1,Привет,да\n".encode("cp1251"))
     with opened_table(path, FileFormat(encoding="windows-1251")) as table:
         assert next(table.rows(Faults())).fields["context"] == "Привет"
@@ -159,7 +159,7 @@ def test_the_encoding_and_the_sheet_can_be_chosen(tmp_path: Path) -> None:
         assert (table.form.sheet, table.form.sheets) == ("data", ("notes", "data"))
 
 
-def test_cells_of_excel_read_as_a_spreadsheet_shows_them(tmp_path: Path) -> None:
+def test_cells_of_excel_read_as_a_spreadsheet_shows_them(tmp_path):
     path = tmp_path / "a.xlsx"
     rows = [["item", "context", "response", None], [7, date(2026, 1, 2), 2.0, None], [None] * 4]
     path.write_bytes(as_excel([*rows, [8, True, 0.5]]))
@@ -169,7 +169,7 @@ def test_cells_of_excel_read_as_a_spreadsheet_shows_them(tmp_path: Path) -> None
     assert (second.key, second.context, second.candidates[0].text) == ("8", "TRUE", "0.5")
 
 
-def test_lists_of_turns_and_pools_inside_an_object_are_cells_and_rows(tmp_path: Path) -> None:
+def test_lists_of_turns_and_pools_inside_an_object_are_cells_and_rows(tmp_path):
     path = tmp_path / "a.jsonl"
     turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     pool = [{"key": "a", "title": "Red"}, {"key": "b", "title": "Blue"}]
@@ -180,7 +180,7 @@ def test_lists_of_turns_and_pools_inside_an_object_are_cells_and_rows(tmp_path: 
     assert [(each.key, each.text) for each in item.candidates] == [("a", "Red"), ("b", "Blue")]
 
 
-def test_a_column_for_each_system_makes_a_response_of_each(tmp_path: Path) -> None:
+def test_a_column_for_each_system_makes_a_response_of_each(tmp_path):
     path = write_file(
         tmp_path / "wide.csv",
         "prompt,response_alpha,beta output,ms\nHi,Hello,Hey,3\nBye,,So long,4\n",
@@ -198,7 +198,7 @@ def test_a_column_for_each_system_makes_a_response_of_each(tmp_path: Path) -> No
     assert [item.key for item in read(path)[0]] == [first.key, second.key]
 
 
-def test_a_batch_of_mechanical_turk_with_its_system_in_a_column(tmp_path: Path) -> None:
+def test_a_batch_of_mechanical_turk_with_its_system_in_a_column(tmp_path):
     """One output a HIT, and a row for each assignment of it."""
     path = write_file(
         tmp_path / "batch.csv",
@@ -218,7 +218,7 @@ def guessed_item(columns: list[str], n_rows: int, **options: Any) -> str | None:
     return guess_mapping(columns, n_rows=n_rows, **options).column(Use.ITEM)
 
 
-def test_uses_of_columns_are_guessed_from_their_names_and_values() -> None:
+def test_uses_of_columns_are_guessed_from_their_names_and_values():
     answers = ["Answer.q_alpha", "Answer.q_beta"]
     mapping = guess_mapping(["HITId", "Input.context", "Input.alpha", "Input.beta", *answers])
     assert mapping.columns(Use.RESPONSE) == ["Input.alpha", "Input.beta"]
@@ -257,7 +257,7 @@ def test_uses_of_columns_are_guessed_from_their_names_and_values() -> None:
         ({"x" * 101: "response"}, "system_too_long", "100"),
     ],
 )
-def test_unfit_mappings_have_faults(uses: dict[str, str], code: str, named: str) -> None:
+def test_unfit_mappings_have_faults(uses, code, named):
     faults = {fault.code: fault for fault in mapping_faults(ColumnMapping.of({"uses": uses}))}
     assert named in faults[code]
 
@@ -346,7 +346,7 @@ BAD_KINDS = [
 
 
 @pytest.mark.parametrize("case", BAD_KINDS, ids=lambda case: case[0])
-def test_each_fault_of_a_file_has_its_cell_and_code(case: Any, tmp_path: Path) -> None:
+def test_each_fault_of_a_file_has_its_cell_and_code(case, tmp_path):
     _name, content, uses, expected = case
     path = write_file(tmp_path / "bad", content)
     faults = Faults()
@@ -366,7 +366,7 @@ def as_altered_workbook(old: bytes, new: bytes) -> bytes:
         return as_zip({name: book.read(name).replace(old, new) for name in book.namelist()})
 
 
-def test_a_sheet_that_says_it_has_a_row_far_down_is_not_read_to_there(tmp_path: Path) -> None:
+def test_a_sheet_that_says_it_has_a_row_far_down_is_not_read_to_there(tmp_path):
     path = tmp_path / "a.xlsx"
     row = b'<row r="99999999999"><c r="A99999999999"/></row></sheetData>'
     path.write_bytes(as_altered_workbook(b"</sheetData>", row))
@@ -376,7 +376,7 @@ def test_a_sheet_that_says_it_has_a_row_far_down_is_not_read_to_there(tmp_path: 
     assert faults.first[0].code == "too_many_rows"
 
 
-def test_texts_of_workbooks_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_of_workbooks_are_limited(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "MOST_TEXTS_BYTES", 100)
     part = b'<Override PartName="/xl/styles.xml" ContentType="%b"/></Types>'
     path = write_file(
@@ -386,7 +386,7 @@ def test_texts_of_workbooks_are_limited(tmp_path: Path, monkeypatch: pytest.Monk
         pass
 
 
-def test_only_what_is_small_once_unpacked_is_read_before_the_page_answers() -> None:
+def test_only_what_is_small_once_unpacked_is_read_before_the_page_answers():
     for content, is_small in (
         (b"a" * 1000, True),
         (b"a" * 1001, False),
@@ -404,7 +404,7 @@ def test_only_what_is_small_once_unpacked_is_read_before_the_page_answers() -> N
         assert archives.is_small(content, most_bytes=1000) == is_small
 
 
-def test_of_many_faults_the_first_hundred_are_kept_and_the_rest_counted(tmp_path: Path) -> None:
+def test_of_many_faults_the_first_hundred_are_kept_and_the_rest_counted(tmp_path):
     path = write_file(tmp_path / "a.csv", HEADER + b",b,c,d\n" * 250)
     faults = Faults()
     with opened_table(path) as table:
@@ -412,7 +412,7 @@ def test_of_many_faults_the_first_hundred_are_kept_and_the_rest_counted(tmp_path
     assert (faults.n, len(faults.first), faults.n_more) == (250, 100, 150)
 
 
-def test_faults_of_rows_that_are_far_apart_come_in_the_files_order(tmp_path: Path) -> None:
+def test_faults_of_rows_that_are_far_apart_come_in_the_files_order(tmp_path):
     """A file in the order of its systems, which is longer than what is checked at once."""
     n_items = ROWS_AT_ONCE + 100
     rows = [f"d{n},c,{system},t\n" for system in ("a", "b") for n in range(n_items)]
@@ -472,7 +472,7 @@ BAD_POOLS = [
 ]
 
 
-def test_pictures_come_from_the_zip_that_the_table_came_in(tmp_path: Path) -> None:
+def test_pictures_come_from_the_zip_that_the_table_came_in(tmp_path):
     files = {"pictures/a.png": PNG + b"a", "b.png": PNG + b"b"}
     [item], faults = pool(tmp_path, files, "t1,Shoe,pictures/a.png,c1,b.png\n")
     assert faults.n == 0
@@ -481,7 +481,7 @@ def test_pictures_come_from_the_zip_that_the_table_came_in(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("rows", "code"), BAD_POOLS)
-def test_pictures_that_cannot_be_shown_are_faults(tmp_path: Path, rows: str, code: str) -> None:
+def test_pictures_that_cannot_be_shown_are_faults(tmp_path, rows, code):
     files = {"a.png": PNG + b"a", "b.png": PNG + b"b", "big.png": PNG + b"x" * 2 * 1024**2}
     items, faults = pool(tmp_path, files | PICTURES, rows)
     assert code in [fault.code for fault in faults.first]
@@ -492,7 +492,7 @@ def test_pictures_that_cannot_be_shown_are_faults(tmp_path: Path, rows: str, cod
 
 
 @pytest.mark.django_db
-def test_a_command_maps_the_columns_of_a_file(tmp_path: Path) -> None:
+def test_a_command_maps_the_columns_of_a_file(tmp_path):
     path = write_file(tmp_path / "a.csv", "n;who;said;heard\n1;alpha;Hello;Hi\n1;beta;Hey;Hi\n")
     maps = [f"--map={text}" for text in ("item=n", "system=who", "response=said", "context=heard")]
     command_output("import_items", path, *maps, study="s")
@@ -507,7 +507,7 @@ def test_a_command_maps_the_columns_of_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_a_command_names_the_system_of_each_column(tmp_path: Path) -> None:
+def test_a_command_names_the_system_of_each_column(tmp_path):
     path = write_file(tmp_path / "a.csv", "prompt,x,y\nHi,Hello,Hey\n")
     options = ["--system=x=alpha", "--system=y=beta", "--json"]
     dry = json.loads(command_output("import_items", path, "--dry-run", *options, study="s"))
@@ -524,7 +524,7 @@ def test_a_command_names_the_system_of_each_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_bad_rows_are_left_out_only_if_asked(tmp_path: Path) -> None:
+def test_bad_rows_are_left_out_only_if_asked(tmp_path):
     path = write_file(tmp_path / "a.csv", HEADER + b",b,c,d\ne,b,,d\nf,b,c,d\n")
     message = str(assert_refused("import_items", path, "faults"))
     assert re.findall(r"Line (\d), column (\w+)", message) == [("2", "item"), ("3", "system")]
@@ -542,14 +542,14 @@ def test_bad_rows_are_left_out_only_if_asked(tmp_path: Path) -> None:
          ["usual_name", "usual_name", "rated_by_column"]),
     ],
 )  # fmt: skip
-def test_guesses_have_reasons(columns: list[str], codes: list[str], reasons: list[str]) -> None:
+def test_guesses_have_reasons(columns, codes, reasons):
     counts = dict.fromkeys(columns, 3)
     found = guess_reasons(guess_mapping(columns, n_rows=3, n_distinct=counts, codes=codes), codes)
     assert [found[name].code for name in columns if name in found] == reasons
 
 
 @pytest.mark.django_db
-def test_options_that_mean_nothing_are_refused(tmp_path: Path) -> None:
+def test_options_that_mean_nothing_are_refused(tmp_path):
     path = write_file(tmp_path / "a.csv", HEADER + b"a,b,c,d\n")
     options = ["--map=item", "--map=item=gone", "--map=thing=item", "--system=item"]
     for option in (*options, "--encoding=latin-x", "--delimiter=!"):
@@ -558,7 +558,7 @@ def test_options_that_mean_nothing_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_long_file_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> None:
+def test_a_long_file_takes_no_more_memory_than_a_short_one(tmp_path):
     """Items are made a few at a time; none but those are objects."""
     path = write_file(
         tmp_path / "a.csv", HEADER + b"".join(b"d%d,c,a,t\n" % n for n in range(20_000))
@@ -573,8 +573,8 @@ def test_a_long_file_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> No
 @pytest.mark.parametrize("form", [FileFormat(), FileFormat(encoding="utf-8")])
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_a_line_of_another_encoding_is_named_and_the_rest_taken_for_what_it_is(
-    tmp_path: Path, form: FileFormat, name: str
-) -> None:
+    tmp_path, form, name
+):
     """A reader reads ahead: it stands at the first line when the fourth is found to be wrong."""
     lines = ["item,response", *(f"{n},so \N{SPARKLES}" for n in range(3)), "9,na\N{SPARKLES}"]
     if name.endswith("jsonl"):
@@ -631,7 +631,7 @@ TABLES_OF_CODES = {
 
 
 @pytest.mark.parametrize("name", TABLES_OF_CODES)
-def test_codes_that_tell_items_apart_are_guessed_as_their_names(tmp_path: Path, name: str) -> None:
+def test_codes_that_tell_items_apart_are_guessed_as_their_names(tmp_path, name):
     content, uses = TABLES_OF_CODES[name]
     path = write_file(tmp_path / "table.csv", content)
     with opened_table(path) as table:
@@ -649,7 +649,7 @@ def test_codes_that_tell_items_apart_are_guessed_as_their_names(tmp_path: Path, 
 
 
 @pytest.mark.django_db
-def test_an_import_without_names_of_items_says_so(tmp_path: Path) -> None:
+def test_an_import_without_names_of_items_says_so(tmp_path):
     path = write_file(
         tmp_path / "table.csv", "context,response_a,response_b\nHi,Hello,Hey\nHo,Bye,No\n"
     )

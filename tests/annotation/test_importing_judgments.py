@@ -42,7 +42,7 @@ def judgments(tmp_path: Path) -> Path:
     return write_file(tmp_path / "judgments.csv", FILE)
 
 
-def test_a_long_file_becomes_a_study_of_its_own(judgments: Path) -> None:
+def test_a_long_file_becomes_a_study_of_its_own(judgments):
     assert_imported_once("import_judgments", judgments, [2, 3], study="wits")
     study = Study.objects.named("wits")
     assert study.kind == "rating"
@@ -67,7 +67,7 @@ def test_a_long_file_becomes_a_study_of_its_own(judgments: Path) -> None:
     assert set(scales) == {("wit", 1.5, 5, "interval"), ("tone", -2, -1, "interval")}
 
 
-def test_three_columns_are_enough_and_one_value_spans_a_scale(tmp_path: Path) -> None:
+def test_three_columns_are_enough_and_one_value_spans_a_scale(tmp_path):
     path = labels(tmp_path, "d0,Ann,1", "d0,Bob,2")
     command_output("import_judgments", path, study="s")
     assert list(Candidate.objects.values_list("key", "system")) == [("item", "")]
@@ -94,7 +94,7 @@ def labels(tmp_path: Path, *rows: str, header: str = "item,annotator,value") -> 
     return write_file(tmp_path / "labels.csv", "\n".join([header, *rows, ""]))
 
 
-def test_nominal_values_are_categories(tmp_path: Path) -> None:
+def test_nominal_values_are_categories(tmp_path):
     path = labels(tmp_path, "d0,Ann,yes", "d1,Ann,no", "d2,Ann,maybe")
     command_output("import_judgments", path, study="s", level="nominal")
     question = Question.objects.get()
@@ -109,7 +109,7 @@ def test_nominal_values_are_categories(tmp_path: Path) -> None:
     assert dict(questions) == {"q1": ["b"], "q2": ["a"]}
 
 
-def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path: Path) -> None:
+def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path):
     study = alternatives_study("pools")
     path = labels(tmp_path, "boot,clog,acceptable,Ann,yes", header=OF_CANDIDATES)
     command_output("import_judgments", path, study="pools", level="nominal")
@@ -122,7 +122,7 @@ def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path: Path) ->
     assert_refused("import_judgments", path, "between_categories", line=2, **options)
 
 
-def test_a_later_file_has_the_categories_of_the_study(tmp_path: Path) -> None:
+def test_a_later_file_has_the_categories_of_the_study(tmp_path):
     path = labels(tmp_path, "d0,Ann,yes", "d1,Ann,no")
     command_output("import_judgments", path, study="s", level="nominal")
     labels(tmp_path, "d0,Bob,yes", "d1,Bob,perhaps")
@@ -135,7 +135,7 @@ def test_a_later_file_has_the_categories_of_the_study(tmp_path: Path) -> None:
     assert list(bob.values_list("value", flat=True)) == [1, 1]
 
 
-def test_categories_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+def test_categories_that_do_not_fit_are_refused(tmp_path):
     rated_study("rated")
     path = labels(tmp_path, "d0,alpha,appropriateness,Cy,high", header=OF_CANDIDATES)
     options = {"study": "rated", "level": "nominal"}
@@ -163,13 +163,13 @@ REFUSALS: list[tuple[str, ...]] = [
 
 
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case[0])
-def test_a_judgment_that_is_not_whole_is_refused(tmp_path: Path, case: Any) -> None:
+def test_a_judgment_that_is_not_whole_is_refused(tmp_path, case):
     _name, row, field, code, *values = case
     path = write_file(tmp_path / "judgments.csv", HEADER + "d9,a,q,Ann,1,1,\n" + row)
     assert_refused("import_judgments", path, code, line=3, field=field, value="".join(values))
 
 
-def test_a_judgment_twice_is_refused(tmp_path: Path) -> None:
+def test_a_judgment_twice_is_refused(tmp_path):
     path = tmp_path / "judgments.csv"
     for repeat in ("d0,alpha,wit,Ann,1,3,formal\n", "d0,alpha,wit,Ann,,4,formal\n"):
         path.write_text(FILE + repeat)
@@ -187,7 +187,7 @@ def drafted(path: Path, *rows: str, level: str = "interval", **policies: Any) ->
 
 
 @pytest.mark.parametrize("level", ["interval", "nominal"])
-def test_a_missing_value_is_counted_and_left_out(tmp_path: Path, level: str) -> None:
+def test_a_missing_value_is_counted_and_left_out(tmp_path, level):
     rows = ("d0,Ann,1", "d0,Bob,", "d1,Ann,NaN", "d1,Bob,2", "d2,Ann,NA")
     values, draft = drafted(tmp_path, *rows, level=level)
     assert [*values] == [("d0", "Ann"), ("d1", "Bob")]
@@ -202,9 +202,7 @@ def test_a_missing_value_is_counted_and_left_out(tmp_path: Path, level: str) -> 
 @pytest.mark.parametrize(
     ("repeats", "value", "n_used"), [("first", 1, 2), ("last", 3, 2), ("mean", 7 / 3, 4)]
 )
-def test_one_of_repeated_judgments_counts(
-    tmp_path: Path, repeats: str, value: float, n_used: int
-) -> None:
+def test_one_of_repeated_judgments_counts(tmp_path, repeats, value, n_used):
     rows = ("d0,Ann,1", "d0,Ann,3", "d0,Ann,3", "d0,Bob,2")
     values, draft = drafted(tmp_path, *rows, repeats=repeats)
     assert values == {("d0", "Ann"): [pytest.approx(value)], ("d0", "Bob"): [2]}
@@ -217,7 +215,7 @@ def test_one_of_repeated_judgments_counts(
         drafted(tmp_path, *rows, level="nominal", repeats="mean")
 
 
-def test_categories_and_names_that_look_alike_are_noted_or_merged(tmp_path: Path) -> None:
+def test_categories_and_names_that_look_alike_are_noted_or_merged(tmp_path):
     rows = ("d0,Ann,Yes", "d0,ann,yes", "d1,Ann,yes")
     _values, draft = drafted(tmp_path, *rows, level="nominal")
     assert codes_of(draft.report.notes) == ["look_alike_categories", "look_alike_annotators"]
@@ -226,12 +224,12 @@ def test_categories_and_names_that_look_alike_are_noted_or_merged(tmp_path: Path
     assert "merged_categories" in codes_of(draft.report.notes)
 
 
-def test_a_file_without_any_value_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_any_value_is_refused(tmp_path):
     with refused(ImportRefused, "no_labels"):
         drafted(tmp_path, "d0,Ann,NA")
 
 
-def test_judgments_join_the_study_they_name(tmp_path: Path) -> None:
+def test_judgments_join_the_study_they_name(tmp_path):
     study = rated_study("rated")
     rows = ("d0,alpha,appropriateness,Cyd,100", "d0,beta,appropriateness,Cyd,0")
     path = labels(tmp_path, *rows, header=OF_CANDIDATES)
@@ -243,7 +241,7 @@ def test_judgments_join_the_study_they_name(tmp_path: Path) -> None:
     assert study.questions.get().scale_max == 100
 
 
-def test_a_second_round_joins_a_study_of_alternatives(tmp_path: Path) -> None:
+def test_a_second_round_joins_a_study_of_alternatives(tmp_path):
     study = ticked_study("ticked")
     path = write_file(
         tmp_path / "round2.csv",
@@ -265,7 +263,7 @@ UNFIT = [
 
 
 @pytest.mark.parametrize("case", UNFIT, ids=lambda case: case[0])
-def test_unfit_judgments_are_refused(tmp_path: Path, case: Any) -> None:
+def test_unfit_judgments_are_refused(tmp_path, case):
     _name, row, field, code, value = case
     rated_study("rated")
     path = labels(tmp_path, "d0,alpha,appropriateness,Cyd,1", row, header=OF_CANDIDATES)
@@ -273,7 +271,7 @@ def test_unfit_judgments_are_refused(tmp_path: Path, case: Any) -> None:
     assert_refused("import_judgments", path, code, line=3, **options)
 
 
-def test_another_judgment_of_the_same_candidate_is_refused(judgments: Path) -> None:
+def test_another_judgment_of_the_same_candidate_is_refused(judgments):
     command_output("import_judgments", judgments, study="wits")
     judgments.write_text(FILE.replace("beta,wit,Ann,,5", "beta,wit,Ann,,4"))
     options = {"value": "Ann", "study": "wits"}
@@ -285,7 +283,7 @@ def test_another_judgment_of_the_same_candidate_is_refused(judgments: Path) -> N
     assert Submission.objects.count() == 5
 
 
-def test_the_number_of_queries_does_not_grow(tmp_path: Path) -> None:
+def test_the_number_of_queries_does_not_grow(tmp_path):
     counts: dict[str, list[int]] = {"first": [], "again": []}
     for slug, n_items in (("few", 2), ("many", 60)):
         rows = (f"d{n},{who},{n % 5}" for n in range(n_items) for who in ("Ann", "Bob"))
@@ -304,7 +302,7 @@ def test_the_number_of_queries_does_not_grow(tmp_path: Path) -> None:
     assert of_questions[0] == of_questions[1]
 
 
-def test_a_study_without_items_takes_them_from_the_judgments(judgments: Path) -> None:
+def test_a_study_without_items_takes_them_from_the_judgments(judgments):
     rating_study("wits", n_items=0, questions=())
     command_output("import_judgments", judgments, study="wits")
     assert Item.objects.count() == 2
@@ -314,7 +312,7 @@ def test_a_study_without_items_takes_them_from_the_judgments(judgments: Path) ->
     assert len(set(Submission.objects.values_list("annotator", flat=True))) == 4
 
 
-def test_more_than_a_position_can_count_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
+def test_more_than_a_position_can_count_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(imports, "MOST_POSITIONS", 50)
     for column, line in (("question", None), ("candidate", 2)):
         rows = (f"d0,Ann,1,{n}" for n in range(51))
@@ -322,14 +320,14 @@ def test_more_than_a_position_can_count_is_refused(tmp_path: Path, monkeypatch: 
         assert_refused("import_judgments", path, f"too_many_{column}s", line=line, value="50")
 
 
-def test_a_scale_that_is_none_is_refused(judgments: Path) -> None:
+def test_a_scale_that_is_none_is_refused(judgments):
     for scale in ((1, 1), (7, 1), (float("nan"), 1), (0, float("inf")), (0, 2e15)):
         with refused_naming(CommandError, "--scale"):
             command_output("import_judgments", judgments, study="wits", scale=scale)
     assert not Study.objects.exists()
 
 
-def test_a_scale_given_leaves_room_for_later_rounds(tmp_path: Path) -> None:
+def test_a_scale_given_leaves_room_for_later_rounds(tmp_path):
     path = tmp_path / "votes.csv"
     for row in ("a,Ann,3,1", "a,Ann,7,2"):
         path.write_text(f"item,annotator,value,round\n{row}\n")

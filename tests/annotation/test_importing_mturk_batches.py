@@ -77,7 +77,7 @@ def write(tmp_path: Path) -> Writer:
     return write
 
 
-def test_a_batch_becomes_a_rating_study(write: Writer) -> None:
+def test_a_batch_becomes_a_rating_study(write):
     assert_imported_once("import_mturk_batch", write(*BATCH), [2, 3], study="styles")
     study = Study.objects.get()
     assert study.kind == "rating"
@@ -100,7 +100,7 @@ def test_a_batch_becomes_a_rating_study(write: Writer) -> None:
     assert Judgment.objects.accepted().count() == 8
 
 
-def test_amazons_local_times_become_utc_and_what_is_no_time_is_refused(write: Writer) -> None:
+def test_amazons_local_times_become_utc_and_what_is_no_time_is_refused(write):
     times = ["yesterday", "Tue Jun 13 14:13:34 CEST 2023", "Tue Jun 31 14:13:34 PDT 2023"]
     times += ["Tue Jun 13 25:13:34 PDT 2023", "13/06/2023", "0001-01-01T00:00:00+23:59"]
     for text in (*times, "1686690814"):
@@ -126,7 +126,7 @@ def test_amazons_local_times_become_utc_and_what_is_no_time_is_refused(write: Wr
 @pytest.mark.parametrize(
     "layout", ["{question}_{system}", "{question}.{system}", "{system}_{question}"]
 )
-def test_answers_are_found_in_each_layout(write: Writer, layout: str) -> None:
+def test_answers_are_found_in_each_layout(write, layout):
     inputs = {"Input.text": "hi", "Input.2": "b", "Input.gpt": "c", "Input.gpt_2": "a"}
     columns = [
         layout.format(question=question, system=system)
@@ -146,7 +146,7 @@ def test_answers_are_found_in_each_layout(write: Writer, layout: str) -> None:
     ]
 
 
-def test_a_worker_is_known_by_a_pseudonym_alone(write: Writer, tmp_path: Path) -> None:
+def test_a_worker_is_known_by_a_pseudonym_alone(write, tmp_path):
     rows = [{**row, "Answer.comment": "☃ naïve", "Input.note": "n"} for row in BATCH]
     output = command_output("import_mturk_batch", write(*rows), study="styles", context="Speaker")
     study = Study.objects.get()
@@ -171,7 +171,7 @@ def test_a_worker_is_known_by_a_pseudonym_alone(write: Writer, tmp_path: Path) -
     assert WORKERS[0] not in str(error)
 
 
-def test_answers_may_follow_the_items(write: Writer) -> None:
+def test_answers_may_follow_the_items(write):
     path = write(*BATCH)
     output = command_output("import_mturk_batch", path, study="styles", items_only=True)
     assert numbers_in(output.splitlines()[0]) == [2]
@@ -190,7 +190,7 @@ def test_answers_may_follow_the_items(write: Writer) -> None:
         assert_refused("import_mturk_batch", path, "other_kind", **options)
 
 
-def test_columns_may_name_items_conditions_and_contexts(write: Writer) -> None:
+def test_columns_may_name_items_conditions_and_contexts(write):
     extra = {"Input.dataset": "BST", "Input.number": "7"}
     path = write({**BATCH[0], **extra}, {**BATCH[2], **extra, "Input.number": "8"})
     options = {"item": ["dataset", "number"], "condition": "dataset"}
@@ -212,7 +212,7 @@ def test_columns_may_name_items_conditions_and_contexts(write: Writer) -> None:
     assert Item.objects.get(key="H1").context == "context of H1"
 
 
-def test_a_rejected_submission_gives_way_to_the_workers_next(write: Writer) -> None:
+def test_a_rejected_submission_gives_way_to_the_workers_next(write):
     rows = [
         assignment("H1", WORKERS[0], "Rejected", 0, 0, 0, 0),
         assignment("H1", WORKERS[0], "Approved", 1, 1, 1, 1),
@@ -227,7 +227,7 @@ def test_a_rejected_submission_gives_way_to_the_workers_next(write: Writer) -> N
     assert numbers_in(left_out) == [3, 2, 3, 4, 3, 5, 3]
 
 
-def test_an_assignment_that_is_not_whole_or_in_another_layout_is_refused(write: Writer) -> None:
+def test_an_assignment_that_is_not_whole_or_in_another_layout_is_refused(write):
     cases: list[tuple[str, str, str]] = [
         ("AssignmentStatus", "Lost", "unknown_status"),
         ("AssignmentStatus", "", "empty"),
@@ -266,7 +266,7 @@ def test_an_assignment_that_is_not_whole_or_in_another_layout_is_refused(write: 
     check("too_long", row, line=2, field="Input.b", value="201", item=["a", "b"])
 
 
-def test_a_batch_reviewed_since_brings_its_decisions(write: Writer) -> None:
+def test_a_batch_reviewed_since_brings_its_decisions(write):
     command_output("import_mturk_batch", write(*BATCH), study="styles")
     judged = list(Judgment.objects.order_by("pk").values_list("pk", "value"))
     path = write(*BATCH[:2], {**BATCH[2], "AssignmentStatus": "Rejected"})
@@ -277,7 +277,7 @@ def test_a_batch_reviewed_since_brings_its_decisions(write: Writer) -> None:
     assert list(Judgment.objects.order_by("pk").values_list("pk", "value")) == judged
 
 
-def test_the_number_of_queries_does_not_grow(write: Writer) -> None:
+def test_the_number_of_queries_does_not_grow(write):
     counts = []
     for slug, n_hits in (("few", 2), ("many", 24)):
         batch = [assignment(f"H{n}", WORKERS[n % 3], "Submitted") for n in range(n_hits)]
@@ -316,7 +316,7 @@ def batch(tmp_path: Path) -> Path:
     return write_file(tmp_path / "batch.csv", POOLED_BATCH)
 
 
-def test_a_batch_of_pools_becomes_a_study_of_alternatives(batch: Path) -> None:
+def test_a_batch_of_pools_becomes_a_study_of_alternatives(batch):
     output = command_output("import_mturk_batch", batch, study="shoes")
     assert [numbers_in(line) for line in output.splitlines()] == [
         [2, 3],
@@ -334,7 +334,7 @@ def test_a_batch_of_pools_becomes_a_study_of_alternatives(batch: Path) -> None:
     ]
 
 
-def test_reasons_times_and_statuses_come_with_it_and_workers_do_not(batch: Path) -> None:
+def test_reasons_times_and_statuses_come_with_it_and_workers_do_not(batch):
     command_output("import_mturk_batch", batch, study="shoes", items_only=True)
     assert (Study.objects.get().items.count(), Submission.objects.count()) == (2, 0)
     command_output("import_mturk_batch", batch, study="shoes")
@@ -353,9 +353,7 @@ def test_reasons_times_and_statuses_come_with_it_and_workers_do_not(batch: Path)
     assert Judgment.objects.filter(question__study__slug="short").count() == 1
 
 
-def test_an_unknown_status_and_a_repeated_target_are_refused(
-    batch: Path,
-) -> None:
+def test_an_unknown_status_and_a_repeated_target_are_refused(batch):
     batch.write_text(TICKS + row(1, "W1", "boot,clog,pump,flat", ",on,,", status="Lost"))
     options = {"field": "AssignmentStatus", "value": "Lost"}
     assert_refused("import_mturk_batch", batch, "unknown_status", line=2, **options)
@@ -367,7 +365,7 @@ def test_an_unknown_status_and_a_repeated_target_are_refused(
         assert_refused("import_mturk_batch", batch, code, line=5, field="Input.target1")
 
 
-def test_options_of_ratings_do_not_fit_pools(batch: Path) -> None:
+def test_options_of_ratings_do_not_fit_pools(batch):
     with refused_naming(CommandError, "--context"):
         command_output("import_mturk_batch", batch, study="shoes", context="target1")
     options = {"tool": "mturk-pools", "item": ["x"]}
@@ -375,7 +373,7 @@ def test_options_of_ratings_do_not_fit_pools(batch: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", ["mturk", "mturk-pools"])
-def test_labels_of_another_tool_may_be_such_a_batch(batch: Path, tool: str) -> None:
+def test_labels_of_another_tool_may_be_such_a_batch(batch, tool):
     command_output("import_annotations", batch, study="again", tool=tool)
     assert Study.objects.get().kind == "alternatives"
     assert Judgment.objects.filter(question__name="acceptable").count() == 7
@@ -401,7 +399,7 @@ def release(tmp_path: Path) -> Path:
     return write_file(tmp_path / "judged_targets_all.csv", RELEASED)
 
 
-def test_released_judgments_become_a_study_of_assessors_and_repairs_are_said(release: Path) -> None:
+def test_released_judgments_become_a_study_of_assessors_and_repairs_are_said(release):
     output = command_output("import_altereval", release, study="s")
     sentence, reading, unjudged, *_parts = output.splitlines()
     assert (numbers_in(sentence), numbers_in(reading)) == ([5, 5], [6, 5])
@@ -446,13 +444,13 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case[0])
-def test_rows_that_are_not_whole_are_refused(tmp_path: Path, case: Any) -> None:
+def test_rows_that_are_not_whole_are_refused(tmp_path, case):
     _name, rows, line, field, code = case
     path = write_file(tmp_path / "judged.csv", RELEASE_HEADER + rows)
     assert_refused("import_altereval", path, code, line=line, field=field)
 
 
-def test_missing_columns_are_refused(tmp_path: Path) -> None:
+def test_missing_columns_are_refused(tmp_path):
     path = tmp_path / "judged.csv"
     for header, missing in (
         ("Input.target1,HITId", "Input.top1 and top1"),
@@ -464,7 +462,7 @@ def test_missing_columns_are_refused(tmp_path: Path) -> None:
         assert_refused("import_altereval", path, "missing_columns", line=1, value=missing)
 
 
-def test_released_judgments_do_not_join_a_study_of_ratings(release: Path) -> None:
+def test_released_judgments_do_not_join_a_study_of_ratings(release):
     rated_study("rated")
     assert_refused("import_altereval", release, "other_kind", study="rated")
     command_output("import_altereval", release, study="shoes")

@@ -1,18 +1,17 @@
 import json
-from pathlib import Path
 
 import pytest
 
 from annotation.models import LabelSet
 from tests.annotation.importing import numbers_in
 from tests.annotation.studies import rated_study, ticked_study
-from tests.annotation.test_commands import Captured, exit_code
+from tests.annotation.test_commands import exit_code
 
 # Commands close their connections when they end, which a test's transaction would not survive.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_labels_are_made_and_counted(capsys: Captured) -> None:
+def test_labels_are_made_and_counted(capsys):
     ticked_study("ticked")
     command = ("label_study", "ticked", "--method", "majority")
     assert exit_code(*command) == 0
@@ -29,7 +28,7 @@ def test_labels_are_made_and_counted(capsys: Captured) -> None:
     assert label_set.fingerprint[:16] in record["signature"]
 
 
-def test_labels_are_exported_and_made_qrels(tmp_path: Path, capsys: Captured) -> None:
+def test_labels_are_exported_and_made_qrels(tmp_path, capsys):
     ticked_study("ticked")
     exit_code("label_study", "ticked", "--method", "majority")
     for command, counts in (("export_labels", [5, 1]), ("export_qrels", [2, 5, 2, 1, 1])):
@@ -58,13 +57,7 @@ WITH_LABELS = ("ticked", "--labels", "1", "--output", "o")
         (("export_qrels", *WITH_LABELS, "--rule", "any"), "--rule"),
     ],
 )
-def test_what_cannot_be_labelled_ends_with_2(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: Captured,
-    arguments: tuple[str, ...],
-    named: str,
-) -> None:
+def test_what_cannot_be_labelled_ends_with_2(tmp_path, monkeypatch, capsys, arguments, named):
     ticked_study("ticked")
     monkeypatch.chdir(tmp_path)
     assert exit_code(*arguments) == 2

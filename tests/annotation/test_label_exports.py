@@ -11,7 +11,6 @@ annotator test (https://github.com/nitaytech/AltTest).
 """
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -34,7 +33,7 @@ RUNS = [f"00000000-0000-0000-0000-00000000000{n}" for n in range(4)]
 ANN, BEN = (f"00000000-0000-0000-0000-00000000000{n}" for n in "bc")
 
 
-def test_langsmith_feedback_of_people_and_not_of_programs() -> None:
+def test_langsmith_feedback_of_people_and_not_of_programs():
     draft = read_fixture("langsmith.jsonl", "langsmith")
 
     assert answers_of(draft) == {
@@ -55,7 +54,7 @@ def test_langsmith_feedback_of_people_and_not_of_programs() -> None:
     }
 
 
-def test_langfuse_scores_of_traces_and_observations() -> None:
+def test_langfuse_scores_of_traces_and_observations():
     draft = read_fixture("langfuse.json", "langfuse")
 
     assert answers_of(draft) == {
@@ -76,7 +75,7 @@ def test_langfuse_scores_of_traces_and_observations() -> None:
     assert {item for item, _who in answers_of(by_trace)} == {"t1", "t2", "t3"}
 
 
-def test_langfuse_columns_of_its_files_are_those_of_its_api(tmp_path: Path) -> None:
+def test_langfuse_columns_of_its_files_are_those_of_its_api(tmp_path):
     snake = {
         **{"traceId": "trace_id", "observationId": "observation_id", "stringValue": "string_value"},
         **{"authorUserId": "author_user_id", "dataType": "data_type"},
@@ -94,7 +93,7 @@ def test_langfuse_columns_of_its_files_are_those_of_its_api(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["phoenix.csv", "phoenix.json"])
-def test_phoenix_annotations_of_spans(name: str) -> None:
+def test_phoenix_annotations_of_spans(name):
     draft = read_fixture(name, "phoenix")
 
     ann, ben = "VXNlcjox", "VXNlcjoy"
@@ -115,7 +114,7 @@ def test_phoenix_annotations_of_spans(name: str) -> None:
     }
 
 
-def test_prodigy_choices_of_named_annotators() -> None:
+def test_prodigy_choices_of_named_annotators():
     draft = read_fixture("prodigy_choice.jsonl", "prodigy")
 
     assert answers_of(draft) == {
@@ -135,7 +134,7 @@ def test_prodigy_choices_of_named_annotators() -> None:
     assert {item for item, _who in answers_of(by_document)} == {"d1", "d2"}
 
 
-def test_prodigy_binary_labels_and_spans() -> None:
+def test_prodigy_binary_labels_and_spans():
     draft = read_fixture("prodigy_textcat.jsonl", "prodigy")
 
     assert answers_of(draft) == {
@@ -151,7 +150,7 @@ def test_prodigy_binary_labels_and_spans() -> None:
     }
 
 
-def test_inception_labels_of_documents_in_a_project_and_in_one_file() -> None:
+def test_inception_labels_of_documents_in_a_project_and_in_one_file():
     project = read_fixture("inception_cas.zip", "inception")
 
     assert answers_of(project) == {
@@ -171,7 +170,7 @@ def test_inception_labels_of_documents_in_a_project_and_in_one_file() -> None:
     assert answers_of(one) == {("a.txt", "ann"): answers_of(project)["a.txt", "ann"]}
 
 
-def test_webanno_labels_of_sentences() -> None:
+def test_webanno_labels_of_sentences():
     draft = read_fixture("inception.tsv", "inception")
 
     stance = "Stance.stance"
@@ -197,7 +196,7 @@ def test_webanno_labels_of_sentences() -> None:
     assert counts["parts"] == {"spans": 1}
 
 
-def test_pearmut_scores_of_segments_by_system() -> None:
+def test_pearmut_scores_of_segments_by_system():
     draft = read_fixture("pearmut.json", "pearmut")
 
     assert answers_of(draft) == {
@@ -219,7 +218,7 @@ def test_pearmut_scores_of_segments_by_system() -> None:
     }
 
 
-def test_pearmut_annotations_that_were_reset_or_are_of_a_tutorial(tmp_path: Path) -> None:
+def test_pearmut_annotations_that_were_reset_or_are_of_a_tutorial(tmp_path):
     records = json.loads((EXPORTS / "pearmut.json").read_text())["demo"]
     records.insert(3, {"annotation": "__RESET__", "user_id": "amy", "item_i": None})
     records.append({**records[0], "user_id": "bo", "item_i": "welcome_0"})
@@ -233,7 +232,7 @@ def test_pearmut_annotations_that_were_reset_or_are_of_a_tutorial(tmp_path: Path
     assert counts["left_out"] == {"reset": 3, "not_campaign": 1}
 
 
-def test_labels_of_the_alternative_annotator_test() -> None:
+def test_labels_of_the_alternative_annotator_test():
     people = read_fixture("alt_test_human.json", "alt-test")
 
     assert answers_of(people) == {
@@ -277,7 +276,7 @@ RECOGNIZED = {
 
 
 @pytest.mark.parametrize("name", RECOGNIZED)
-def test_uploads_are_recognized_and_read_like_files_of_commands(name: str) -> None:
+def test_uploads_are_recognized_and_read_like_files_of_commands(name):
     path, faults = EXPORTS / name, Faults()
     with opened_export(path, "", FileFormat(), faults.add, most_bytes=10**6) as opened:
         assert opened.tool == RECOGNIZED[name]
@@ -293,7 +292,7 @@ def test_uploads_are_recognized_and_read_like_files_of_commands(name: str) -> No
 
 
 @pytest.mark.django_db
-def test_the_command_imports_each_and_reports_the_reading() -> None:
+def test_the_command_imports_each_and_reports_the_reading():
     for name, tool in RECOGNIZED.items():
         if tool != TABLE:
             study = f"--study={name.replace('.', '-').replace('_', '-')}"
@@ -307,7 +306,7 @@ def test_the_command_imports_each_and_reports_the_reading() -> None:
             assert found["n_items"] == len(draft.items), name
 
 
-def test_a_table_of_labels_with_a_time_is_no_form(tmp_path: Path) -> None:
+def test_a_table_of_labels_with_a_time_is_no_form(tmp_path):
     path, faults = tmp_path / "labels.csv", Faults()
     path.write_text("Timestamp,annotator,item,value\n2026-01-05,ann,i1,3\n")
     with opened_export(path, "", FileFormat(), faults.add, most_bytes=10**6) as opened:

@@ -1,6 +1,5 @@
 import csv
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,7 +55,7 @@ def overrule(study: Study, key: str, value: float, by: User, **options: int) -> 
     decide(candidate=candidate, question=study.question(), value=value, decided_by=by, **options)
 
 
-def test_each_judged_candidate_gets_one_label(judged_by_three: Study) -> None:
+def test_each_judged_candidate_gets_one_label(judged_by_three):
     made = make_label_set(question=judged_by_three.question(), rule=MAJORITY)
     again = make_label_set(question=judged_by_three.question(), rule=MAJORITY)
     assert (made.is_new, again.is_new) == (True, False)
@@ -78,7 +77,7 @@ def test_each_judged_candidate_gets_one_label(judged_by_three: Study) -> None:
         qrels_of(label_source(ratings))
 
 
-def test_a_new_judgment_makes_a_new_version_and_leaves_the_old(judged_by_three: Study) -> None:
+def test_a_new_judgment_makes_a_new_version_and_leaves_the_old(judged_by_three):
     old = make(judged_by_three)
     tick(judged_by_three, "Dee", "gown", {"coat"})
     new = make(judged_by_three)
@@ -89,7 +88,7 @@ def test_a_new_judgment_makes_a_new_version_and_leaves_the_old(judged_by_three: 
     assert make(ticked_study("another")).version == 1
 
 
-def test_another_rule_makes_another_version(judged_by_three: Study) -> None:
+def test_another_rule_makes_another_version(judged_by_three):
     options = ({"with_adjudications": False}, {"with_flagged": False})
     rules = [MAJORITY, Rule("dawid_skene"), Rule("majority", parameters={"repeats": "count"})]
     rules += [Rule(method="majority", **option) for option in options]
@@ -102,7 +101,7 @@ def test_another_rule_makes_another_version(judged_by_three: Study) -> None:
     assert names == [("style", 1), ("wit", 2)]
 
 
-def test_a_decision_overrides_the_rule(judged_by_three: Study, senior: User) -> None:
+def test_a_decision_overrides_the_rule(judged_by_three, senior):
     tick(judged_by_three, "Ann", "boot", set(), round=2)
     overrule(judged_by_three, "flat", 1, senior, round=2)
     without = make(judged_by_three)
@@ -125,7 +124,7 @@ def test_a_decision_overrides_the_rule(judged_by_three: Study, senior: User) -> 
     assert (by_labels.n_lines, by_labels.n_relevant) == (5, 4)
 
 
-def test_rejected_submissions_do_not_count_and_flagged_ones_where_chosen() -> None:
+def test_rejected_submissions_do_not_count_and_flagged_ones_where_chosen():
     study = alternatives_study(pools={"boot": ("clog",)})
     tick(study, "Ann", "boot", {"clog"})
     doubt(tick(study, "Bob", "boot", set()))
@@ -136,7 +135,7 @@ def test_rejected_submissions_do_not_count_and_flagged_ones_where_chosen() -> No
 
 
 @pytest.mark.parametrize("level", Question.Level.values)
-def test_every_rule_of_a_level_labels_every_candidate(level: str) -> None:
+def test_every_rule_of_a_level_labels_every_candidate(level):
     study = rating_study(level=level, n_items=4)
     study.questions.update(scale_min=1, scale_max=5)
     for person, more in (("Ann", 0), ("Bob", 1), ("Cyd", 0)):
@@ -146,7 +145,7 @@ def test_every_rule_of_a_level_labels_every_candidate(level: str) -> None:
         assert make(study, Rule(method=method)).labels.count() == 8
 
 
-def test_a_rule_that_does_not_fit_is_refused() -> None:
+def test_a_rule_that_does_not_fit_is_refused():
     study = ticked_study()
     with refused(StudyUnfit, "unfit_method"):
         make(study, Rule(method="mean"))
@@ -159,7 +158,7 @@ def test_a_rule_that_does_not_fit_is_refused() -> None:
         LabelSet.objects.of(study).numbered(7)
 
 
-def test_csv_and_json_hold_the_same_labels(judged_by_three: Study, tmp_path: Path) -> None:
+def test_csv_and_json_hold_the_same_labels(judged_by_three, tmp_path):
     label_set = make(judged_by_three)
     write_labels(label_set, tmp_path / "labels.json")
     write_labels(label_set, tmp_path / "labels.csv")
@@ -187,7 +186,7 @@ def decide_clog(study: Study, senior: User, *, value: float, **options: Any) -> 
     return decide(candidate=clog, question=question, value=value, decided_by=senior, **options)
 
 
-def test_a_decision_keeps_who_made_it_and_why_in_each_round(senior: User) -> None:
+def test_a_decision_keeps_who_made_it_and_why_in_each_round(senior):
     study = ticked_study()
     decision = decide_clog(study, senior, value=0, note=" a shoe ")
     decision.refresh_from_db()
@@ -208,7 +207,7 @@ def test_a_decision_keeps_who_made_it_and_why_in_each_round(senior: User) -> Non
     assert set(standing) == {(1, 0), (2, 1)}
 
 
-def test_a_decision_that_cannot_be_made_is_refused(senior: User) -> None:
+def test_a_decision_that_cannot_be_made_is_refused(senior):
     study = ticked_study()
     for value, code in ((-1, "off_scale"), (2, "off_scale"), (0.5, "between_categories")):
         with refused(DecisionRefused, code):

@@ -57,7 +57,7 @@ def read_whole(path: Path) -> None:
     assert sum(len(one.judgments) for one in draft.submissions) == PER_ITEM * len(draft.items)
 
 
-def test_files_of_any_size_need_the_same_memory(tmp_path: Path) -> None:
+def test_files_of_any_size_need_the_same_memory(tmp_path):
     peaks: dict[int, list[float]] = {}
     for n_items in (SMALL, LARGE):
         path = write_judgments(tmp_path / f"{n_items}.csv", n_items)

@@ -1,7 +1,6 @@
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -31,7 +30,7 @@ def _is_refused(create: Callable[[], object], *names: str) -> None:
     assert any(name in str(caught.value) for name in names)
 
 
-def test_an_item_is_submitted_once_per_annotator_and_round_and_judged_once_per_question() -> None:
+def test_an_item_is_submitted_once_per_annotator_and_round_and_judged_once_per_question():
     study = rating_study()
     first = rate(study, "Ann", "d0", {"alpha": 1})
     create = partial(
@@ -47,7 +46,7 @@ def test_an_item_is_submitted_once_per_annotator_and_round_and_judged_once_per_q
     _is_refused(lambda: judgment.save(force_insert=True), "annotation_judgment", "one_judgment_per")
 
 
-def test_names_are_used_once_and_scales_are_ranges() -> None:
+def test_names_are_used_once_and_scales_are_ranges():
     study = rated_study()
     item = study.items.get(key="d0")
     blind_key = item.candidates.get(key="alpha").blind_key
@@ -68,7 +67,7 @@ def test_names_are_used_once_and_scales_are_ranges() -> None:
         _is_refused(row.save, *names)
 
 
-def test_rows_come_in_their_positions_with_blind_keys() -> None:
+def test_rows_come_in_their_positions_with_blind_keys():
     study = rating_study(n_items=20, questions=("b", "a"))
     assert [item.key for item in study.items.all()] == [f"d{n}" for n in range(20)]
     assert [question.name for question in study.questions.all()] == ["b", "a"]
@@ -77,7 +76,7 @@ def test_rows_come_in_their_positions_with_blind_keys() -> None:
     assert all(len(key) == 12 and int(key, 16) >= 0 for key in keys)
 
 
-def test_a_study_is_visible_to_its_owner_and_to_superusers() -> None:
+def test_a_study_is_visible_to_its_owner_and_to_superusers():
     owner, other = User.objects.create_user("owner"), User.objects.create_user("other")
     chief = User.objects.create_superuser("chief")
     owned, unowned = rating_study("owned", owner=owner), rating_study("unowned")
@@ -88,7 +87,7 @@ def test_a_study_is_visible_to_its_owner_and_to_superusers() -> None:
     assert list(Study.objects.visible_to(AnonymousUser())) == []
 
 
-def test_a_study_is_found_by_its_slug_or_reported_with_the_slugs_there_are() -> None:
+def test_a_study_is_found_by_its_slug_or_reported_with_the_slugs_there_are():
     with refused(StudyUnknown, slug="x", known=[]):
         Study.objects.named("x")
     owner, other = User.objects.create_user("owner"), User.objects.create_user("other")
@@ -101,7 +100,7 @@ def test_a_study_is_found_by_its_slug_or_reported_with_the_slugs_there_are() -> 
         Study.objects.visible_to(other).named("styles")
 
 
-def test_counts_do_not_multiply_each_other() -> None:
+def test_counts_do_not_multiply_each_other():
     rated_study("rated", questions=("appropriateness", "style"))
     ticked_study("ticked")
     rating_study("unrated")
@@ -118,7 +117,7 @@ def test_counts_do_not_multiply_each_other() -> None:
     }
 
 
-def test_counting_takes_one_query_however_many_studies(django_assert_num_queries: Any) -> None:
+def test_counting_takes_one_query_however_many_studies(django_assert_num_queries):
     for number in range(5):
         rated_study(f"study-{number}")
     with django_assert_num_queries(1):
@@ -128,7 +127,7 @@ def test_counting_takes_one_query_however_many_studies(django_assert_num_queries
     assert [s.n_judgments for s in Study.objects.visible_to(owner).counted()] == [12]
 
 
-def test_accepted_means_not_rejected() -> None:
+def test_accepted_means_not_rejected():
     study = alternatives_study()
     tick(study, "Ann", "boot", {"clog"}, status=Submission.Status.APPROVED)
     tick(study, "Bob", "boot", {"clog"}, status=Submission.Status.SUBMITTED)
@@ -144,7 +143,7 @@ def test_accepted_means_not_rejected() -> None:
     assert Submission.objects.of(another).count() == 2
 
 
-def test_a_question_says_why_a_value_is_none_of_its_own() -> None:
+def test_a_question_says_why_a_value_is_none_of_its_own():
     study = rating_study(level="ratio")
     study.questions.update(scale_min=-5)
     for value, code in ((0, ""), (100, ""), (-1, "below_zero"), (101, "off_scale")):
@@ -152,7 +151,7 @@ def test_a_question_says_why_a_value_is_none_of_its_own() -> None:
     assert study.question().validation_error(float("nan")) is not None
 
 
-def test_a_person_has_one_pseudonym_in_a_study_and_another_in_the_next() -> None:
+def test_a_person_has_one_pseudonym_in_a_study_and_another_in_the_next():
     one, two = rating_study("one", n_items=0), rating_study("two", n_items=0)
     assert pseudonym(one, "A1") == pseudonym(one, "A1")
     assert re.fullmatch("A[0-9a-f]{10}", pseudonym(one, "A1"))

@@ -69,14 +69,14 @@ def refusal(capsys: Captured, command: str, path: Path, *options: str) -> str:
 
 
 class TestAggregate:
-    def test_labels_stay_as_they_were_written(self, tmp_path: Path, run: Run) -> None:
+    def test_labels_stay_as_they_were_written(self, tmp_path, run):
         rows = [("01", "ann", "007"), ("01", "bob", "007"), ("2", "ann", "1e3")]
         answer = run("aggregate", table(tmp_path / "labels.csv", rows), "--method", "majority")
         assert answer["labels"] == {"01": "007", "2": "1e3"}
         assert (answer["converged"], answer["iterations"]) == (None, None)
         assert (answer["n_items"], answer["n_annotators"], answer["n_judgments"]) == (2, 2, 3)
 
-    def test_means_have_an_interval_or_a_reason(self, tmp_path: Path, run: Run) -> None:
+    def test_means_have_an_interval_or_a_reason(self, tmp_path, run):
         answer = run("aggregate", table(tmp_path / "l.csv", RATED), "--method", "mean")
         assert answer["labels"]["i3"] == pytest.approx((30 + 33 + 33) / 3)
         first = answer["items"][0]
@@ -86,7 +86,7 @@ class TestAggregate:
         first = run("aggregate", path, "--method", "mean")["items"][0]
         assert (first["se"], first["reason"]) == (None, "one_label")
 
-    def test_repeats_count_if_asked(self, tmp_path: Path, run: Run, capsys: Captured) -> None:
+    def test_repeats_count_if_asked(self, tmp_path, run, capsys):
         path = table(tmp_path / "l.csv", [*SMALL, ("a", "ann", "no"), ("a", "bob", "no")])
         message = refusal(capsys, "aggregate", path, "--method", "majority")
         assert all(named in message for named in ("'ann'", "'a'", "line 2"))
@@ -96,9 +96,7 @@ class TestAggregate:
         assert [2] in [numbers_in(warning) for warning in answer["warnings"]]
         assert refusal(capsys, "aggregate", path, "--method", "dawid_skene", "--repeats", "refuse")
 
-    def test_ties_and_convergence_are_reported(
-        self, tmp_path: Path, run: Run, capsys: Captured
-    ) -> None:
+    def test_ties_and_convergence_are_reported(self, tmp_path, run, capsys):
         path = table(tmp_path / "l.csv", [("a", "ann", "x"), ("a", "bob", "y"), ("b", "ann", "x")])
         assert exit_code("aggregate", path, *NAMED, "--method", "majority") == 0
         assert numbers_in(capsys.readouterr().out.splitlines()[0]) == [2, 3, 2, 1]
@@ -109,7 +107,7 @@ class TestAggregate:
         exit_code("aggregate", path, *NAMED, "--method", "dawid_skene")
         assert numbers_in(capsys.readouterr().out)[:4] == [3, 7, 3, answer["iterations"]]
 
-    def test_labels_are_written(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_labels_are_written(self, tmp_path, capsys):
         path = table(tmp_path / "l.csv", SMALL)
         for name in ("found.csv", "found.json"):
             output = tmp_path / name
@@ -121,7 +119,7 @@ class TestAggregate:
         rows = csv.DictReader((tmp_path / "found.csv").read_text().splitlines())
         assert {row["item"]: row["label"] for row in rows} == labels
 
-    def test_other_kinds_of_file_are_read_the_same(self, tmp_path: Path, run: Run) -> None:
+    def test_other_kinds_of_file_are_read_the_same(self, tmp_path, run):
         names = ("item", "annotator", "label")
         lines = tmp_path / "l.jsonl"
         records = (dict(zip(names, row, strict=True)) for row in SMALL)
@@ -131,14 +129,12 @@ class TestAggregate:
             assert answer["labels"] == {"a": "yes", "b": "no", "c": "yes"}
 
     @pytest.mark.parametrize("method", sorted({*METHODS} - {"bradley_terry"}))
-    def test_every_method_labels_every_item(self, tmp_path: Path, run: Run, method: str) -> None:
+    def test_every_method_labels_every_item(self, tmp_path, run, method):
         answer = run("aggregate", table(tmp_path / "l.csv", RATED), "--method", method)
         assert set(answer["labels"]) == {f"i{item}" for item in range(6)}
         assert answer["method"] == method
 
-    def test_only_preferences_of_what_was_shown_give_strengths(
-        self, tmp_path: Path, run: Run, capsys: Captured
-    ) -> None:
+    def test_only_preferences_of_what_was_shown_give_strengths(self, tmp_path, run, capsys):
         rows = [("a|b", "ann", "a"), ("a|b", "ann", "a"), ("a|b", "bob", "b")]
         labels = run("aggregate", table(tmp_path / "l.csv", rows), "--method", "bradley_terry")
         strengths = labels["labels"]
@@ -167,9 +163,7 @@ COMMANDS = [("aggregate", "--method", "mean"), ("agreement", "--level", "interva
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 class TestBadInput:
-    def test_a_bad_file_is_refused(
-        self, tmp_path: Path, capsys: Captured, command: tuple[str, ...]
-    ) -> None:
+    def test_a_bad_file_is_refused(self, tmp_path, capsys, command):
         path = tmp_path / "l.csv"
         assert "l.csv" in refusal(capsys, command[0], path, *command[1:])
         for content, names in BAD_FILES.items():
@@ -178,7 +172,7 @@ class TestBadInput:
             assert all(named in message for named in names)
             assert "imported" not in message
 
-    def test_no_database_is_asked(self, tmp_path: Path, command: tuple[str, ...]) -> None:
+    def test_no_database_is_asked(self, tmp_path, command):
         path = table(tmp_path / "l.csv", RATED)
         ended = subprocess.run(
             [sys.executable, "manage.py", command[0], str(path), *NAMED, *command[1:], "--json"],
@@ -201,7 +195,7 @@ LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
 
 class TestAgreement:
-    def test_counts_coefficients_and_pairs_are_reported(self, tmp_path: Path, run: Run) -> None:
+    def test_counts_coefficients_and_pairs_are_reported(self, tmp_path, run):
         import krippendorff
 
         answer = run("agreement", table(tmp_path / "l.csv", SMALL), "--level", "nominal")
@@ -214,7 +208,7 @@ class TestAgreement:
         assert pairs == [("ann", "bob"), ("ann", "cyd"), ("bob", "cyd")]
 
     @pytest.mark.parametrize("level", LEVELS)
-    def test_each_coefficient_is_explained(self, tmp_path: Path, run: Run, level: str) -> None:
+    def test_each_coefficient_is_explained(self, tmp_path, run, level):
         answer = run("agreement", table(tmp_path / "l.csv", RATED), "--level", level)
         assert [row["name"] for row in answer["coefficients"]] == NAMES
         for row in answer["coefficients"]:
@@ -223,7 +217,7 @@ class TestAgreement:
         assert (value_of(answer, "icc2")["value"] is None) == (level in ("nominal", "ordinal"))
 
     @pytest.mark.parametrize("level", LEVELS)
-    def test_nothing_is_undefined_in_silence(self, tmp_path: Path, run: Run, level: str) -> None:
+    def test_nothing_is_undefined_in_silence(self, tmp_path, run, level):
         for rows, reason in (
             ([("a", "ann", "1"), ("b", "ann", "2")], "one_annotator"),
             ([("a", "ann", "1"), ("a", "bob", "2")], "single_item"),
@@ -234,13 +228,13 @@ class TestAgreement:
             alpha = value_of(answer, "krippendorff_alpha")
             assert (alpha["value"], alpha["ci_low"], alpha["reason"]) == (None, None, reason)
 
-    def test_an_interval_says_how_it_was_made(self, tmp_path: Path, run: Run) -> None:
+    def test_an_interval_says_how_it_was_made(self, tmp_path, run):
         path = table(tmp_path / "l.csv", RATED)
         for ci, method in (("jackknife",) * 2, ("analytic", "linear"), ("bootstrap",) * 2):
             answer = run("agreement", path, "--level", "ordinal", "--ci", ci)
             assert value_of(answer, "fleiss_kappa")["ci_method"].startswith(method)
 
-    def test_clusters_widen_what_is_left_out(self, tmp_path: Path, run: Run) -> None:
+    def test_clusters_widen_what_is_left_out(self, tmp_path, run):
         rows = [(*row, row[0][:1] + str(int(row[0][1:]) // 2)) for row in RATED]
         path = table(tmp_path / "l.csv", rows, "item,annotator,label,page")
         apart = run("agreement", path, "--level", "interval")
@@ -250,7 +244,7 @@ class TestAgreement:
         assert one["se"] != other["se"]
         assert other["ci_method"] == "jackknife-t-clusters"
 
-    def test_unfit_rows_are_refused(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_unfit_rows_are_refused(self, tmp_path, capsys):
         rows = [("a", "ann", "1", "p"), ("a", "bob", "1", "q")]
         path = table(tmp_path / "l.csv", rows, "item,annotator,label,page")
         message = refusal(capsys, "agreement", path, "--level", "nominal", "--cluster", "page")
@@ -259,7 +253,7 @@ class TestAgreement:
         message = refusal(capsys, "agreement", path, "--level", "ratio")
         assert all(named in message for named in ("Line 3 of l.csv", "label", "'-2'"))
 
-    def test_a_person_reads_a_table_with_reasons(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_a_person_reads_a_table_with_reasons(self, tmp_path, capsys):
         path = table(tmp_path / "l.csv", SMALL)
         assert exit_code("agreement", path, *NAMED, "--level", "nominal") == 0
         lines = capsys.readouterr().out.splitlines()
@@ -272,7 +266,7 @@ class TestAgreement:
         assert numbers_in(lines[end - 1]) == [3]
         assert not re.search(r"\bnan\b", " ".join(lines))
 
-    def test_a_file_of_many_rows_is_read(self, tmp_path: Path, run: Run) -> None:
+    def test_a_file_of_many_rows_is_read(self, tmp_path, run):
         rows = [
             (f"i{n}", f"w{(n + k) % 200}", str((n * k) % 3)) for n in range(1000) for k in (1, 2)
         ]
@@ -282,7 +276,7 @@ class TestAgreement:
 
 
 class TestRefusedOptions:
-    def test_the_labels_are_not_written_over(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_the_labels_are_not_written_over(self, tmp_path, capsys):
         path = table(tmp_path / "l.csv", SMALL)
         (tmp_path / "link.csv").symlink_to(path)
         before = path.read_text()
@@ -292,7 +286,7 @@ class TestRefusedOptions:
             assert all(named in message for named in (name, "--output"))
         assert path.read_text() == before
 
-    def test_comparisons_have_options_of_their_own(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_comparisons_have_options_of_their_own(self, tmp_path, capsys):
         method = ("--method", "bradley_terry")
         rows = [("a", "ann", "1"), ("a", "ann", "2"), ("b", "ann", "2")]
         message = refusal(capsys, "aggregate", table(tmp_path / "l.csv", rows), *method)
@@ -308,11 +302,11 @@ class TestRefusedOptions:
         assert output.read_text() == "item,label,n_labels\n"
 
     @pytest.mark.parametrize("method", ["majority", "dawid_skene"])
-    def test_free_text_is_refused(self, tmp_path: Path, capsys: Captured, method: str) -> None:
+    def test_free_text_is_refused(self, tmp_path, capsys, method):
         path = table(tmp_path / "l.csv", [(f"i{n}", "ann", f"text {n}") for n in range(10_001)])
         assert "10,001" in refusal(capsys, "aggregate", path, "--method", method)
 
-    def test_a_seed_is_a_whole_number(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_a_seed_is_a_whole_number(self, tmp_path, capsys):
         path = table(tmp_path / "l.csv", SMALL)
         for seed in ("-1", "1.5", "x"):
             options = ("--level", "nominal", "--seed", seed)
@@ -327,7 +321,7 @@ ACCURACIES = [("rte", 0.897, 0.928), ("bluebirds", 0.759, 0.898)]
 class TestRealCrowds:
     """Numbers that were published, or computed by others, on real crowds."""
 
-    def test_agreement(self, shared_data: Path, run: Run, tmp_path: Path) -> None:
+    def test_agreement(self, shared_data, run, tmp_path):
         labels = shared_data / "crowd" / "rte" / "labels.csv"
         answer = run("agreement", labels, "--level", "nominal")
         assert (answer["n_items"], answer["n_annotators"]) == (800, 164)
@@ -340,7 +334,7 @@ class TestRealCrowds:
         assert alpha["value"] == pytest.approx(0.353, abs=5e-4)
         assert alpha["ci_low"] < alpha["value"] < alpha["ci_high"]
 
-    def test_dawid_and_skenes_patients(self, shared_data: Path, run: Run, tmp_path: Path) -> None:
+    def test_dawid_and_skenes_patients(self, shared_data, run, tmp_path):
         file = shared_data.parent / "reference" / "agreement" / "dawid_skene1979.json"
         known = json.loads(file.read_text())
         rows = [tuple(map(str, row)) for row in known["rows"]]
@@ -350,9 +344,7 @@ class TestRealCrowds:
         assert [answer["labels"][str(patient)] for patient in range(1, 7)] == diagnoses
 
     @pytest.mark.parametrize(("crowd", "by_vote", "by_model"), ACCURACIES)
-    def test_accuracy_of_labels(
-        self, shared_data: Path, run: Run, crowd: str, by_vote: float, by_model: float
-    ) -> None:
+    def test_accuracy_of_labels(self, shared_data, run, crowd, by_vote, by_model):
         folder = shared_data / "crowd" / crowd
         with (folder / "gold.csv").open(newline="") as file:
             gold = dict(list(csv.reader(file))[1:])

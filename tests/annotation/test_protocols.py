@@ -95,12 +95,12 @@ def document(*questions: ProtocolQuestion, **fields: object) -> ProtocolDocument
     return ProtocolDocument(title="Rate", questions=questions or (line(),), **fields)  # type: ignore[arg-type]
 
 
-def test_the_schema_is_one_and_the_committed_file_is_it() -> None:
+def test_the_schema_is_one_and_the_committed_file_is_it():
     Draft202012Validator.check_schema(protocol_schema())
     assert json.loads(SCHEMA_FILE.read_text()) == protocol_schema()
 
 
-def test_every_fault_of_a_file_is_given_at_once_with_its_line() -> None:
+def test_every_fault_of_a_file_is_given_at_once_with_its_line():
     faults = parse_yaml(BROKEN).faults
     assert {(fault.line, fault.place) for fault in faults} == BROKEN_AT
     assert all(fault.message and fault.code != "invalid" for fault in faults)
@@ -126,12 +126,12 @@ def test_every_fault_of_a_file_is_given_at_once_with_its_line() -> None:
         ("title: x\na: [" + "1," * 20_000 + "1]", 2, "too_many_parts"),
     ],
 )
-def test_what_is_no_plain_yaml_is_refused_at_its_line(text: str, line: int, code: str) -> None:
+def test_what_is_no_plain_yaml_is_refused_at_its_line(text, line, code):
     fault = parse_yaml(text).faults[0]
     assert (fault.line, fault.code) == (line, code)
 
 
-def test_words_that_older_yaml_takes_for_values_stay_words() -> None:
+def test_words_that_older_yaml_takes_for_values_stay_words():
     text = write_yaml(document(line(low_label="no", high_label="12:30")))
     read = read_document(parse_yaml(text).values)
     assert (read.questions[0].low_label, read.questions[0].high_label) == ("no", "12:30")
@@ -142,7 +142,7 @@ def test_words_that_older_yaml_takes_for_values_stay_words() -> None:
 
 
 @pytest.mark.parametrize("name", template_names())
-def test_every_template_is_valid_and_comes_back_from_yaml_as_it_was(name: str) -> None:
+def test_every_template_is_valid_and_comes_back_from_yaml_as_it_was(name):
     shipped = read_protocol(name)
     again = parse_yaml(write_yaml(shipped))
     assert again.faults == ()
@@ -167,8 +167,8 @@ NAMES = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)
     high=st.floats(0.5, 1000, allow_nan=False),
 )
 def test_any_protocol_comes_back_from_yaml_without_loss(
-    instructions: str, wording: str, name: str, labels: list[str], low: int, high: float
-) -> None:
+    instructions, wording, name, labels, low, high
+):
     questions = (
         line(name, minimum=low, maximum=high),
         ProtocolQuestion(name=f"{name}2", kind="category", wording=wording, categories=(*labels,)),
@@ -180,7 +180,7 @@ def test_any_protocol_comes_back_from_yaml_without_loss(
     assert read.questions[1].categories == tuple(labels)
 
 
-def test_what_parts_of_a_protocol_say_of_each_other_is_checked() -> None:
+def test_what_parts_of_a_protocol_say_of_each_other_is_checked():
     values = plain_document(document())
     values["examples"] = [{"verdict": "good", "candidate": "x", "scores": {"a": 101, "b": 1}}]
     values |= {"qualifications": {"countries": ["US", "UK"]}}
@@ -198,7 +198,7 @@ def test_what_parts_of_a_protocol_say_of_each_other_is_checked() -> None:
     assert document_faults(values) == []
 
 
-def test_markdown_makes_no_html_of_html_and_runs_no_script() -> None:
+def test_markdown_makes_no_html_of_html_and_runs_no_script():
     html = markdown_html(
         "# Rules\n\n<script>x</script> [a](javascript:x) ![p](http://x/p.png) **b**"
     )
@@ -209,7 +209,7 @@ def test_markdown_makes_no_html_of_html_and_runs_no_script() -> None:
     assert "<strong>b</strong>" in html
 
 
-def test_a_file_that_is_not_there_names_the_templates(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_names_the_templates(tmp_path):
     with refused(FileRefused, "unknown_template") as caught:
         protocol_source(str(tmp_path / "none.yaml"))
     assert all(name in str(caught.value) for name in template_names())
@@ -233,7 +233,7 @@ def freezing_codes(study: Study) -> set[tuple[object, str]]:
     return {(fault.path[-1], fault.code) for fault in caught.value.faults}
 
 
-def test_a_study_without_a_protocol_amounts_to_what_its_questions_say(study: Study) -> None:
+def test_a_study_without_a_protocol_amounts_to_what_its_questions_say(study):
     Question.objects.create(study=study, name="q", wording="W", scale_max=5, level="ordinal")
     question = current_document(study).questions[0]
     assert (question.kind, question.maximum, question.level) == ("line", 5, "ordinal")
@@ -245,7 +245,7 @@ def test_a_study_without_a_protocol_amounts_to_what_its_questions_say(study: Stu
     assert current_document(study) == read_document(version.document)
 
 
-def test_a_draft_changes_until_it_is_frozen_and_a_new_one_follows(study: Study) -> None:
+def test_a_draft_changes_until_it_is_frozen_and_a_new_one_follows(study):
     first = save_draft(study=study, document=document())
     assert save_draft(study=study, document=document(line("b"))).pk == first.pk
     frozen = freeze(study=study)
@@ -265,7 +265,7 @@ def test_a_draft_changes_until_it_is_frozen_and_a_new_one_follows(study: Study) 
     assert study.protocols.count() == 1
 
 
-def test_a_frozen_version_cannot_be_changed_by_any_way_the_code_has(study: Study) -> None:
+def test_a_frozen_version_cannot_be_changed_by_any_way_the_code_has(study):
     save_draft(study=study, document=document())
     frozen = freeze(study=study)
     frozen.document = {}
@@ -284,7 +284,7 @@ def test_a_frozen_version_cannot_be_changed_by_any_way_the_code_has(study: Study
             Protocol.objects.create(study=study, number=number, document={}, **values)
 
 
-def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db: None) -> None:
+def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db):
     study = rated_study()
     name = study.questions.get().name
     save_draft(study=study, document=document(line(name, low_label="other")))
@@ -303,7 +303,7 @@ def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db: None) ->
 
 
 @pytest.mark.parametrize("field", ["points", "categories"])
-def test_every_empty_answer_of_a_list_is_a_fault_and_none_is_dropped(field: str) -> None:
+def test_every_empty_answer_of_a_list_is_a_fault_and_none_is_dropped(field):
     kind = {"points": "likert", "categories": "category"}[field]
     question = f"- {{name: q, kind: {kind}, wording: W, {field}: [low, '', '', null, 4, low]}}"
     parsed = parse_yaml(f"assay_protocol: 1\ntitle: T\nquestions:\n{question}\n")

@@ -20,7 +20,7 @@ def lmstyle(shared_data: Path) -> Study:
     return Study.objects.named("lmstyle")
 
 
-def test_the_lmstyle_batch_becomes_a_rating_study(lmstyle: Study) -> None:
+def test_the_lmstyle_batch_becomes_a_rating_study(lmstyle):
     statuses = Submission.objects.order_by("status").values_list("status").annotate(Count("pk"))
     assert list(statuses) == [("approved", 397), ("rejected", 29)]
     assert Candidate.objects.count() == 397 * 4

@@ -133,7 +133,7 @@ def write(tmp_path: Path) -> Callable[[str, bytes | str], Path]:
 
 
 @pytest.mark.parametrize("case", FILES, ids=lambda case: case[0])
-def test_every_file_has_the_same_rows_and_columns(case: Any, write: Any) -> None:
+def test_every_file_has_the_same_rows_and_columns(case, write):
     name, content, codes = case
     path, report = write(name, content), ReadingReport()
     rows = read_rows(path, NAMES, report=report)
@@ -145,7 +145,7 @@ def test_every_file_has_the_same_rows_and_columns(case: Any, write: Any) -> None
     assert list(columns.lines) == [row.line for row in rows]
 
 
-def test_header_rows_of_qualtrics_are_no_respondents(write: Any) -> None:
+def test_header_rows_of_qualtrics_are_no_respondents(write):
     """Layout: Qualtrics' CSV export, "Understanding your dataset" of its documentation."""
     path = write(
         "qualtrics.csv",
@@ -161,7 +161,7 @@ def test_header_rows_of_qualtrics_are_no_respondents(write: Any) -> None:
     assert len(read_table(path)) == report.n_rows == 2
 
 
-def test_the_second_header_row_of_surveymonkey_names_the_options(write: Any) -> None:
+def test_the_second_header_row_of_surveymonkey_names_the_options(write):
     """Layout: SurveyMonkey's "All responses" export as CSV, of its help pages."""
     path = write(
         "survey.csv",
@@ -181,7 +181,7 @@ def test_the_second_header_row_of_surveymonkey_names_the_options(write: Any) -> 
     assert row.source.wording["Which errors?: Style"] == "Which errors?"
 
 
-def test_records_of_a_json_array_are_named(write: Any) -> None:
+def test_records_of_a_json_array_are_named(write):
     first, second = read_rows(write("a.json", '[{"id": "r1", "n": 1}, {"n": "x"}]'))
     assert first.refuse("").record == "1 (id r1)"
     with refused(ImportRefused, "not_number", record="2", line=1):
@@ -190,13 +190,13 @@ def test_records_of_a_json_array_are_named(write: Any) -> None:
         first.child({"b": "x"}, "a").number("b")
 
 
-def test_rows_of_a_sheet_are_named(write: Any) -> None:
+def test_rows_of_a_sheet_are_named(write):
     path = write("a.xlsx", as_excel([["n"], ["x"]]))
     with refused(ImportRefused, "not_number", sheet="Sheet", line=2):
         read_rows(path)[0].number("n")
 
 
-def test_decimal_commas_are_numbers_unless_commas_separate_columns(write: Any) -> None:
+def test_decimal_commas_are_numbers_unless_commas_separate_columns(write):
     for name, content in (("a.csv", "k;n\na;1,5\n"), ("a.tsv", "k\tn\na\t1,5\n")):
         report = ReadingReport()
         assert read_rows(write(name, content), report=report)[0].number("n") == 1.5
@@ -207,7 +207,7 @@ def test_decimal_commas_are_numbers_unless_commas_separate_columns(write: Any) -
             read_rows(write("a.csv", content))[0].number("n")
 
 
-def test_each_row_that_is_skipped_has_a_count_and_a_place(write: Any) -> None:
+def test_each_row_that_is_skipped_has_a_count_and_a_place(write):
     path = write("a.csv", "a,b\n1,2\n,\n1,2,3\n\n4,5,,\n6\n")
     report, faults = ReadingReport(), Faults()
     rows = list(each_row(path, on_fault=faults.add, report=report))
@@ -217,7 +217,7 @@ def test_each_row_that_is_skipped_has_a_count_and_a_place(write: Any) -> None:
     assert (report.left_out["field_count"].n, faults.n) == (2, 2)
 
 
-def test_equal_faults_are_one_error_with_a_count_and_the_first_places(write: Any) -> None:
+def test_equal_faults_are_one_error_with_a_count_and_the_first_places(write):
     path = write("a.csv", "a,b\n" + "1\n" * 9 + "1,2\n")
     with refused(ImportRefused, "field_count", line=2) as caught:
         read_rows(path)
@@ -229,7 +229,7 @@ def test_equal_faults_are_one_error_with_a_count_and_the_first_places(write: Any
     assert (group.code, group.n, group.places) == ("field_count", 9, ["Line 2", "Line 3", "Line 4"])
 
 
-def test_an_array_longer_than_what_is_read_at_once_streams(write: Any) -> None:
+def test_an_array_longer_than_what_is_read_at_once_streams(write):
     text = "x" * 3000
     records = [{"n": n, "text": text + "\N{SPARKLES}"} for n in range(1000)]
     path = write("a.json", json.dumps(records, ensure_ascii=False, indent=1))
@@ -241,7 +241,7 @@ def test_an_array_longer_than_what_is_read_at_once_streams(write: Any) -> None:
         list(each_row(write("b.json", broken)))
 
 
-def test_repeated_rows_of_a_sheet_cannot_fill_the_memory(write: Any) -> None:
+def test_repeated_rows_of_a_sheet_cannot_fill_the_memory(write):
     one = '<table:table-cell office:value-type="float" office:value="2"/>'
     row = '<table:table-row table:number-rows-repeated="{}">' + one + "</table:table-row>"
     path = write("a.ods", as_ods([["n"], ["1"]], row.format(2) + row.format(10**9)))
@@ -251,7 +251,7 @@ def test_repeated_rows_of_a_sheet_cannot_fill_the_memory(write: Any) -> None:
     assert [each.text("n") for each in read_rows(path)] == ["1", "2", "2"]
 
 
-def test_columns_of_irregular_texts_are_those_of_the_rows(write: Any) -> None:
+def test_columns_of_irregular_texts_are_those_of_the_rows(write):
     for content in (
         'a,b\n"1\n2",x\n\n"3""4",\n,\n5,6\n',
         "a,b\r1,2\r3,4\r",
@@ -272,7 +272,7 @@ LINES = st.lists(CELLS, min_size=1, max_size=3)
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(LINES, max_size=6), end=st.sampled_from(["\n", "\r\n", "\r"]))
-def test_columns_and_rows_agree_on_any_text(write: Any, lines: list[list[str]], end: str) -> None:
+def test_columns_and_rows_agree_on_any_text(write, lines, end):
     path = write("a.csv", end.join(["a,b", *(",".join(line) for line in lines)]))
     results: list[Any] = []
     for read in (lambda: read_rows(path), lambda: read_table(path)):
@@ -317,9 +317,7 @@ def damaged_files(draw: st.DrawFn) -> tuple[str, bytes]:
     max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(file=damaged_files())
-def test_damaged_files_end_in_codes_and_every_row_is_counted(
-    write: Any, file: tuple[str, bytes]
-) -> None:
+def test_damaged_files_end_in_codes_and_every_row_is_counted(write, file):
     path, start = write(*file), time.process_time()
     codes: list[str] = []
     for flat in (False, True):
@@ -362,21 +360,21 @@ def altered_excel(old: bytes, new: bytes) -> bytes:
     ],
     ids=["a row", "rows of another kind", "a text", "styles"],
 )
-def test_what_a_workbook_keeps_in_memory_is_limited(write: Any, old: bytes, new: bytes) -> None:
+def test_what_a_workbook_keeps_in_memory_is_limited(write, old, new):
     content = altered_excel(old, new)
     for path in (write("a.xlsx", content), write("a.xlsx.gz", gzip.compress(content, 1))):
         with refused(ImportRefused, "row_too_large"):
             read_rows(path)
 
 
-def test_what_an_ods_file_keeps_in_memory_is_limited(write: Any) -> None:
+def test_what_an_ods_file_keeps_in_memory_is_limited(write):
     row = f"<table:table-row>{CELLS.decode()}</table:table-row>"
     for repeated in (row, CELLS.decode() * 13):
         with refused(ImportRefused, "row_too_large"):
             read_rows(write("a.ods", as_ods(ROWS, repeated)))
 
 
-def test_long_texts_of_parquet_are_not_all_in_memory(write: Any) -> None:
+def test_long_texts_of_parquet_are_not_all_in_memory(write):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -396,7 +394,7 @@ def test_long_texts_of_parquet_are_not_all_in_memory(write: Any) -> None:
     assert [fault.code for fault in faults.first] == ["unpacked_too_large"]
 
 
-def test_cells_of_parquet_are_limited_and_no_column_is_dropped(write: Any) -> None:
+def test_cells_of_parquet_are_limited_and_no_column_is_dropped(write):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -421,7 +419,7 @@ def test_cells_of_parquet_are_limited_and_no_column_is_dropped(write: Any) -> No
         '{"a": 1, "a": 2}\n{"a": 1}\n',
     ],
 )
-def test_a_field_that_an_object_has_twice_is_refused(write: Any, content: str) -> None:
+def test_a_field_that_an_object_has_twice_is_refused(write, content):
     """The first of two labels was dropped without a count."""
     for name in ("a.json", "a.jsonl"):
         if "\n" in content or name == "a.json":
@@ -429,7 +427,7 @@ def test_a_field_that_an_object_has_twice_is_refused(write: Any, content: str) -
                 read_rows(write(name, content))
 
 
-def test_records_with_ever_new_fields_cannot_fill_the_memory(write: Any) -> None:
+def test_records_with_ever_new_fields_cannot_fill_the_memory(write):
     path = write("a.jsonl", "".join(f'{{"field {n}": {n}}}\n' for n in range(17_000)))
     faults = Faults()
     with opened_table(path) as table:

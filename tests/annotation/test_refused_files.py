@@ -127,7 +127,7 @@ JSON_REFUSALS: list[tuple[Any, ...]] = [
     [*((".csv", case) for case in CSV_REFUSALS), *((".jsonl", case) for case in JSON_REFUSALS)],
     ids=lambda case: case if isinstance(case, str) else case[0],
 )
-def test_a_file_is_refused_at_its_line_and_field(tmp_path: Path, suffix: str, case: Any) -> None:
+def test_a_file_is_refused_at_its_line_and_field(tmp_path, suffix, case):
     _name, content, line, field, code, *values = case
     rated_study("another")
     path = write_file(tmp_path / f"responses{suffix}", content)
@@ -136,7 +136,7 @@ def test_a_file_is_refused_at_its_line_and_field(tmp_path: Path, suffix: str, ca
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_refuses_what_is_not_its_file(tmp_path: Path, command: str) -> None:
+def test_a_command_refuses_what_is_not_its_file(tmp_path, command):
     assert_refused(command, tmp_path / "nothing.csv", "no_file")
     assert_refused(command, tmp_path, "not_file")
     assert_refused(command, tmp_path / ("x" * 300), "unreadable")
@@ -151,7 +151,7 @@ def test_a_command_refuses_what_is_not_its_file(tmp_path: Path, command: str) ->
     assert everything() == before
 
 
-def test_a_json_file_is_refused_at_the_line_that_is_none(tmp_path: Path) -> None:
+def test_a_json_file_is_refused_at_the_line_that_is_none(tmp_path):
     path = tmp_path / "data.json"
     for read, text in ((read_object, '{\n"a": 1,\n"b": x}'), (read_rows, '[\n{"a": 1,\n"b": x}]')):
         path.write_text(text)
@@ -163,7 +163,7 @@ def test_a_json_file_is_refused_at_the_line_that_is_none(tmp_path: Path) -> None
     assert str(caught.value).startswith(".:")
 
 
-def test_only_a_finite_number_is_read(tmp_path: Path) -> None:
+def test_only_a_finite_number_is_read(tmp_path):
     path = tmp_path / "numbers.csv"
     codes = {
         "nan": "not_finite",
@@ -181,14 +181,14 @@ def test_only_a_finite_number_is_read(tmp_path: Path) -> None:
         assert read_rows(path)[0].number("n") == value
 
 
-def test_a_mark_of_utf8_is_no_part_of_the_first_column(tmp_path: Path) -> None:
+def test_a_mark_of_utf8_is_no_part_of_the_first_column(tmp_path):
     for name, content in (("a.csv", "item,n\nx,1\n"), ("a.jsonl", '{"item": "x", "n": 1}')):
         path = tmp_path / name
         path.write_text(content, encoding="utf-8-sig")
         assert [row.text("item") for row in read_rows(path, ("item", "n"))] == ["x"]
 
 
-def test_rows_know_the_line_they_begin_on(tmp_path: Path) -> None:
+def test_rows_know_the_line_they_begin_on(tmp_path):
     path = write_file(tmp_path / "lines.csv", b'a,"b\nb"\r\n1,"2\n\n3"\r\n\r\n4,5\r6,"7\r8"\n9,10')
     rows = read_rows(path)
     assert [(row.line, row.text("a")) for row in rows] == [(3, "1"), (7, "4"), (8, "6"), (10, "9")]
@@ -252,7 +252,7 @@ COMPLETE = {
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=CONTENTS)
-def test_any_bytes_are_handled(tmp_path: Path, read: Any, suffix: str, content: bytes) -> None:
+def test_any_bytes_are_handled(tmp_path, read, suffix, content):
     path = write_file(tmp_path / f"any{suffix}", content)
     _is_read_or_refused(read, path)
 
@@ -261,7 +261,7 @@ def test_any_bytes_are_handled(tmp_path: Path, read: Any, suffix: str, content: 
 @pytest.mark.parametrize("read", READERS)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=st.dictionaries(st.sampled_from(sorted(COMPLETE)), JSON_VALUES, max_size=2))
-def test_any_json_is_handled(tmp_path: Path, read: Any, changes: dict[str, Any]) -> None:
+def test_any_json_is_handled(tmp_path, read, changes):
     path = write_file(tmp_path / "any.jsonl", json.dumps(COMPLETE))
     assert len(read(path).items) == 1
     rows = [{**COMPLETE, **changes}, {**COMPLETE, **changes, "item": "b", "HITId": "H2"}]
@@ -283,7 +283,7 @@ def _is_read_or_refused(read: Any, path: Path) -> None:
         assert draft.items
 
 
-def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
     (tmp_path / "real.txt").write_text("before")
     link = tmp_path / "link.txt"
     link.symlink_to("real.txt")
@@ -292,7 +292,7 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "real.txt").read_text() == "after"
 
 
-def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+def test_a_pipe_is_written_to_and_stays(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[str] = []
@@ -304,7 +304,7 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     assert read == ["through"]
 
 
-def test_what_cannot_be_written_leaves_nothing_beside_it(tmp_path: Path) -> None:
+def test_what_cannot_be_written_leaves_nothing_beside_it(tmp_path):
     for unfit in (tmp_path, tmp_path / "no" / "file"):
         with refused_naming(FileUnwritable, unfit):
             write_whole(unfit, "text")
@@ -312,7 +312,7 @@ def test_what_cannot_be_written_leaves_nothing_beside_it(tmp_path: Path) -> None
     assert not (tmp_path.parent / f"{tmp_path.name}.partial").exists()
 
 
-def test_whether_a_file_can_be_written_is_found_out_without_writing_it(tmp_path: Path) -> None:
+def test_whether_a_file_can_be_written_is_found_out_without_writing_it(tmp_path):
     path = tmp_path / "file.txt"
     require_writable(path)
     assert list(tmp_path.iterdir()) == []
@@ -342,7 +342,7 @@ def filled_report() -> ReadingReport:
     return report
 
 
-def test_rows_used_and_left_out_are_the_rows_read() -> None:
+def test_rows_used_and_left_out_are_the_rows_read():
     report = filled_report()
     assert report.n_used == 5592
     assert report.left_out["no_item"].places == ["line 2", "line 3", "line 4"]
@@ -350,7 +350,7 @@ def test_rows_used_and_left_out_are_the_rows_read() -> None:
     assert [note.code for note in report.notes] == ["case"]
 
 
-def test_the_plain_form_is_json_and_makes_the_report_again() -> None:
+def test_the_plain_form_is_json_and_makes_the_report_again():
     report = filled_report()
     plain = json.loads(json.dumps(report.plain()))
     assert ReadingReport.from_plain(plain) == report
@@ -365,7 +365,7 @@ def test_the_plain_form_is_json_and_makes_the_report_again() -> None:
     assert plain["n_rows"] == plain["n_used"] + sum(each["n"] for each in plain["left_out"])
 
 
-def test_sentences_show_every_count() -> None:
+def test_sentences_show_every_count():
     text = " ".join(filled_report().sentences())
     for part in ("5,597", "5,592", "5 rows", "12", "34", "'NULL'", "line 4, …", "Yes/yes"):
         assert part in text

@@ -22,7 +22,7 @@ MONKEY_BOXES = "What did you like? (Select all that apply.)"
 FITS = "How well does each reply fit the dialogue?"
 
 
-def test_qualtrics_has_three_header_rows_and_its_texts_are_the_wordings() -> None:
+def test_qualtrics_has_three_header_rows_and_its_texts_are_the_wordings():
     draft = read_fixture("qualtrics.csv", "qualtrics")
 
     assert wordings_of(draft) == {
@@ -56,7 +56,7 @@ def test_qualtrics_has_three_header_rows_and_its_texts_are_the_wordings() -> Non
     assert {each.seconds for each in draft.submissions} == {600}
 
 
-def test_a_column_of_qualtrics_as_a_plain_table() -> None:
+def test_a_column_of_qualtrics_as_a_plain_table():
     columns = {"item": ("ResponseId",), "annotator": "ResponseId", "values": ("Q1_1",)}
     draft = read_fixture("qualtrics.csv", "csv", **columns)
 
@@ -66,7 +66,7 @@ def test_a_column_of_qualtrics_as_a_plain_table() -> None:
     assert (len(draft.items), len(draft.submissions)) == (8, 8)
 
 
-def test_qualtrics_boxes_in_columns_previews_and_unfinished_responses() -> None:
+def test_qualtrics_boxes_in_columns_previews_and_unfinished_responses():
     draft = read_fixture("qualtrics_split.csv", "qualtrics")
 
     assert answers_of(draft) == {
@@ -102,7 +102,7 @@ def test_qualtrics_boxes_in_columns_previews_and_unfinished_responses() -> None:
     assert wordings_of(draft)["Q2:clear"] == "Why? Tick all that apply: clear"
 
 
-def test_a_pattern_makes_items_of_columns() -> None:
+def test_a_pattern_makes_items_of_columns():
     draft = read_fixture("qualtrics_split.csv", "qualtrics", answers="{question}_{item}")
 
     answers = answers_of(draft)
@@ -120,14 +120,14 @@ def test_a_pattern_makes_items_of_columns() -> None:
 
 
 @pytest.mark.parametrize("answers", ["{item}", "{question}", "{question}_{item}_{other}", "Q1"])
-def test_a_pattern_has_a_question_and_an_item_or_a_system(answers: str) -> None:
+def test_a_pattern_has_a_question_and_an_item_or_a_system(answers):
     with refused(AnnotationError, "answers_pattern"):
         read_fixture("qualtrics_split.csv", "qualtrics", answers=answers)
     assert codes_of(LabelSettings("qualtrics", answers=answers).problems()) == ["answers_pattern"]
     assert not LabelSettings("qualtrics", answers="{question}_{system}").problems()
 
 
-def test_surveymonkey_has_two_header_rows_of_questions_and_options() -> None:
+def test_surveymonkey_has_two_header_rows_of_questions_and_options():
     draft = read_fixture("surveymonkey.csv", "surveymonkey")
 
     assert answers_of(draft) == {
@@ -169,7 +169,7 @@ def test_surveymonkey_has_two_header_rows_of_questions_and_options() -> None:
     assert wordings_of(items)[FITS] == FITS
 
 
-def test_google_forms_with_semicolons_and_with_commas_between_ticks() -> None:
+def test_google_forms_with_semicolons_and_with_commas_between_ticks():
     draft = read_fixture("google_forms.csv", "google-forms", answers="{question} [{system}]")
 
     assert answers_of(draft) == {
@@ -217,7 +217,7 @@ def test_google_forms_with_semicolons_and_with_commas_between_ticks() -> None:
     assert counts_of(sheet)["rows"] == (3, 3)
 
 
-def test_otree_tables_of_all_apps_and_of_one_have_the_same_answers() -> None:
+def test_otree_tables_of_all_apps_and_of_one_have_the_same_answers():
     wide = read_fixture("otree_wide.csv", "otree")
     app = read_fixture("otree_app.csv", "otree")
 
@@ -245,7 +245,7 @@ def test_otree_tables_of_all_apps_and_of_one_have_the_same_answers() -> None:
     assert wordings_of(app) == {"fluency": "fluency", "verdict": "verdict", "comment": "comment"}
 
 
-def test_prolific_submissions_are_participants_with_a_status() -> None:
+def test_prolific_submissions_are_participants_with_a_status():
     draft = read_fixture("prolific_submissions.csv", "prolific")
 
     answers = answers_of(draft)
@@ -264,7 +264,7 @@ def test_prolific_submissions_are_participants_with_a_status() -> None:
     assert counts["missing"] == {"DATA_EXPIRED": 1}
 
 
-def test_prolific_task_builder_has_a_record_per_instruction() -> None:
+def test_prolific_task_builder_has_a_record_per_instruction():
     draft = read_fixture("prolific_task_builder.json", "prolific", response="reply")
 
     assert answers_of(draft) == {

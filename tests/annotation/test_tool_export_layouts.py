@@ -39,7 +39,7 @@ from tests.codes import refused
 
 class TestLabelStudio:
     @pytest.mark.parametrize("name", ["regions.json", "min.json", ".csv"])
-    def test_three_exports_of_a_project_agree(self, name: str) -> None:
+    def test_three_exports_of_a_project_agree(self, name):
         path = FOLDER / f"label_studio{'' if name.startswith('.') else '_'}{name}"
         draft = read_draft(
             path,
@@ -71,12 +71,12 @@ class TestLabelStudio:
         assert found.get("skipped", 0) == (4 if whole else 0)
         assert draft.report.n_rows == (3 if whole else 5)
 
-    def test_columns_of_answers_can_be_named(self) -> None:
+    def test_columns_of_answers_can_be_named(self):
         draft = read_draft(FOLDER / "label_studio.csv", "label-studio", FieldNames(values=("fit",)))
         assert [question.name for question in draft.questions] == ["fit"]
         assert draft.report.n_used == 4
 
-    def test_rows_without_an_account_are_numbered_per_task(self, tmp_path: Path) -> None:
+    def test_rows_without_an_account_are_numbered_per_task(self, tmp_path):
         row = {"text": "t", "id": 1, "tone": "warm", "annotator": None, "annotation_id": 1}
         rows = [row, row | {"annotation_id": 2}, row | {"id": 2, "annotation_id": 3}]
         draft = read_draft(written_file(tmp_path, rows), "label-studio")
@@ -84,7 +84,7 @@ class TestLabelStudio:
             ("1", "unnamed-1"), ("1", "unnamed-2"), ("2", "unnamed-1"),
         }  # fmt: skip
 
-    def test_levels_make_numbers_of_categories_that_are_numbers(self, tmp_path: Path) -> None:
+    def test_levels_make_numbers_of_categories_that_are_numbers(self, tmp_path):
         choice = {"from_name": "q", "to_name": "t", "type": "choices", "value": {"choices": ["3"]}}
         task = {"id": 1, "data": {"text": "t"}, "annotations": [
             {"completed_by": 1, "result": [choice]}]}  # fmt: skip
@@ -103,7 +103,7 @@ def by_user(found: dict[tuple[str, str], Any]) -> dict[tuple[str, int], Any]:
 
 class TestArgilla:
     @pytest.mark.parametrize("name", ["argilla_2.json", "argilla_2_dataset.jsonl"])
-    def test_records_of_version_2(self, name: str) -> None:
+    def test_records_of_version_2(self, name):
         fields = FieldNames(system="model", response="reply", context="prompt")
         draft = read_draft(FOLDER / name, "argilla", fields, written=frozenset({"why"}))
         # to_json does not say which responses are drafts
@@ -131,7 +131,7 @@ class TestArgilla:
         assert (draft.report.n_rows, draft.report.n_used) == (4, 3)
 
     @pytest.mark.parametrize("name", ["argilla_1_feedback.jsonl", "argilla_1_records.json"])
-    def test_feedback_of_version_1(self, name: str) -> None:
+    def test_feedback_of_version_1(self, name):
         fields = FieldNames(item=("prompt",), response="reply")
         draft = read_draft(FOLDER / name, "argilla", fields, written=frozenset({"why"}))
         station, opened = "Where is the station?", "Is it open?"
@@ -145,7 +145,7 @@ class TestArgilla:
         found = counts(draft.report)
         assert (found["drafts"], found["no_answer"]) == (4, 1)
 
-    def test_records_of_version_1_with_one_annotation(self) -> None:
+    def test_records_of_version_1_with_one_annotation(self):
         draft = read_draft(FOLDER / "argilla_1_text.jsonl", "argilla")
         assert answers_to(draft, "annotation") == {("t0", "ann"): "pos", ("t1", "bob"): "neg"}
         assert counts(draft.report) == {"no_answer": 2}
@@ -157,7 +157,7 @@ class TestArgilla:
             read_draft(FOLDER / "argilla_1_tokens.jsonl", "argilla")
         assert "spans" in caught.value.problem
 
-    def test_columns_of_a_question_belong_together(self, tmp_path: Path) -> None:
+    def test_columns_of_a_question_belong_together(self, tmp_path):
         record = {"id": "r0", "text": "t", "q.responses": [1, 2], "q.responses.users": ["u1"]}
         with pytest.raises(FileFaults) as caught:
             read_draft(written_file(tmp_path, [record]), "argilla")
@@ -165,7 +165,7 @@ class TestArgilla:
 
 
 class TestDoccano:
-    def test_rows_of_labels_before_version_1_3(self, tmp_path: Path) -> None:
+    def test_rows_of_labels_before_version_1_3(self, tmp_path):
         rows = "id,text,label,user\n1,Hi,3,1\n1,Hi,4,1\n1,Hi,3,2\n2,Bye,4,1\n"
         draft = read_draft(written_file(tmp_path, rows, "old.csv"), "doccano")
         assert answers_to(draft, "label") == {
@@ -174,14 +174,14 @@ class TestDoccano:
         assert (draft.report.n_rows, draft.report.n_used) == (4, 4)
 
     @pytest.mark.parametrize("suffix", ["csv", "json", "jsonl"])
-    def test_labels_of_version_1_8(self, suffix: str) -> None:
+    def test_labels_of_version_1_8(self, suffix):
         draft = read_draft(FOLDER / f"doccano_labels.{suffix}", "doccano")
         who = "doccano_labels"
         assert answers_to(draft, "label") == {("1", who): ["spam"], ("2", who): ["ham", "short"]}
         assert counts(draft.report) == {"comments": 1, "unlabeled": 1, "no_answer": 1}
         assert draft.items[0].candidates[0].text == "Win a prize"
 
-    def test_spans_of_version_1_8(self) -> None:
+    def test_spans_of_version_1_8(self):
         draft = read_draft(FOLDER / "doccano_intents.jsonl", "doccano")
         assert answers_to(draft, "label") == {("1", "doccano_intents"): "travel"}
         assert counts(draft.report) == {"spans": 1}
@@ -190,14 +190,14 @@ class TestDoccano:
                 read_draft(FOLDER / f"{name}.jsonl", "doccano")
             assert "2" in caught.value.problem
 
-    def test_labels_of_a_cell_are_joined(self, tmp_path: Path) -> None:
+    def test_labels_of_a_cell_are_joined(self, tmp_path):
         rows = "id,data,label\n1,Hi,a#b\n2,Bye,\n3,Oh,a\n"
         draft = read_draft(written_file(tmp_path, rows, "ann.csv"), "doccano")
         assert answers_to(draft, "label") == {("1", "ann"): ["a", "b"], ("3", "ann"): ["a"]}
         assert counts(draft.report) == {"unlabeled": 1, "no_answer": 1}
         assert draft.items[0].candidates[0].text == "Hi"
 
-    def test_spans_relations_and_comments_are_counted(self, tmp_path: Path) -> None:
+    def test_spans_relations_and_comments_are_counted(self, tmp_path):
         span = {"id": 1, "label": "x", "start_offset": 0, "end_offset": 1}
         records = [
             {"id": 1, "text": "t", "cats": ["a"], "entities": [[0, 1, "x"]]},
@@ -211,14 +211,14 @@ class TestDoccano:
             "spans": 5, "relations": 1, "comments": 1, "no_answer": 3,
         }  # fmt: skip
 
-    def test_texts_of_annotators_are_words(self, tmp_path: Path) -> None:
+    def test_texts_of_annotators_are_words(self, tmp_path):
         records = [{"id": 1, "text": "t", "annotations": [{"text": "T", "user": 4}]},
                    {"id": 2, "text": "t", "annotations": []}]  # fmt: skip
         draft = read_draft(written_file(tmp_path, records), "doccano")
         assert words_to(draft, "label") == {("1", "4"): "T"}
         assert counts(draft.report) == {"unlabeled": 1, "no_answer": 1}
 
-    def test_a_zip_has_a_file_per_annotator(self, tmp_path: Path) -> None:
+    def test_a_zip_has_a_file_per_annotator(self, tmp_path):
         path = tmp_path / "export.zip"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("ann.jsonl", '{"id": 1, "text": "t", "label": ["a"]}\n')
@@ -232,7 +232,7 @@ class TestDoccano:
 
 class TestPotato:
     @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "zip"])
-    def test_exports_and_states_agree(self, tmp_path: Path, suffix: str) -> None:
+    def test_exports_and_states_agree(self, tmp_path, suffix):
         path = FOLDER / f"potato_annotations.{suffix}"
         if suffix == "zip":
             path = tmp_path / "annotation_output.zip"
@@ -262,12 +262,12 @@ class TestPotato:
         assert "check_boxes" in note_codes(draft.report)
         assert ("other_files" in note_codes(draft.report)) == (suffix == "zip")
 
-    def test_the_state_of_one_annotator(self) -> None:
+    def test_the_state_of_one_annotator(self):
         draft = read_draft(FOLDER / "potato" / "ann" / "user_state.json", "potato")
         assert {who for _item, who in answers_to(draft, "tone")} == {"ann"}
         assert (draft.report.n_rows, draft.report.n_used) == (2, 2)
 
-    def test_the_output_of_version_1(self, tmp_path: Path) -> None:
+    def test_the_output_of_version_1(self, tmp_path):
         records = [
             {"id": "1", "displayed_text": "Hi", "span_annotations": [{"start": 0}],
              "label_annotations": {"tone": {"warm": "1"}, "fit": {"scale_3": "3"},
@@ -286,7 +286,7 @@ class TestPotato:
         assert counts(draft.report) == {"spans": 1}
         assert note_codes(draft.report) == {"unnamed_annotator"}
 
-    def test_the_table_of_version_1(self, tmp_path: Path) -> None:
+    def test_the_table_of_version_1(self, tmp_path):
         rows = (
             "user,instance_id,displayed_text,tone:::warm,tone:::cold,rows:::a,rows:::b\n"
             "ann,1,Hi,true,,3,1\nbob,1,Hi,,true,2,2\n"
@@ -330,9 +330,7 @@ class TestMechanicalTurk:
             (('["a", "b"]', '["a"]'), [["a", "b"], ["a"]]),  # a list with several choices
         ],
     )
-    def test_elements_of_a_form(
-        self, tmp_path: Path, forms: tuple[str, str], answers: list[Any]
-    ) -> None:
+    def test_elements_of_a_form(self, tmp_path, forms, answers):
         cells = [f'[{{"q": {form}}}]' for form in forms]
         draft = read_draft(batch_of(tmp_path, "Answer.taskAnswers", *cells), "mturk")
         assert list(answers_to(draft, "q").values()) == answers
@@ -352,34 +350,32 @@ class TestMechanicalTurk:
             ('{"a": 1, "b": "c"}', "unread", 1),
         ],
     )
-    def test_regions_and_other_objects_are_counted(
-        self, tmp_path: Path, value: str, code: str, n: int
-    ) -> None:
+    def test_regions_and_other_objects_are_counted(self, tmp_path, value, code, n):
         cells = (f'[{{"q": {value}, "fit": 3}}]', '[{"q": null, "fit": 4}]')
         draft = read_draft(batch_of(tmp_path, "Answer.taskAnswers", *cells), "mturk")
         assert list(answers_to(draft, "fit").values()) == [3, 4]
         assert counts(draft.report) == {code: n}
         assert draft.report.missing == {"": 1}
 
-    def test_flat_forms_have_a_column_per_leaf(self, tmp_path: Path) -> None:
+    def test_flat_forms_have_a_column_per_leaf(self, tmp_path):
         draft = read_draft(batch_of(tmp_path, "Answer.kind.labels", '["a","b"]', "[]", ""), "mturk")
         assert answers_to(draft, "kind") == {("H1", "W1"): ["a", "b"], ("H1", "W2"): []}
         assert draft.report.missing == {"": 1}
 
-    def test_words_with_a_bar_are_not_split(self, tmp_path: Path) -> None:
+    def test_words_with_a_bar_are_not_split(self, tmp_path):
         path = batch_of(tmp_path, "Answer.why", "good | bad", "fine")
         assert set(answers_to(read_draft(path, "mturk"), "why").values()) == {"good | bad", "fine"}
         path = batch_of(tmp_path, "Answer.why", "good|bad", "fine")
         draft = read_draft(path, "mturk", written=frozenset({"why"}))
         assert set(words_to(draft, "why").values()) == {"good|bad", "fine"}
 
-    def test_braces_next_to_ticks_mean_that_nothing_is_ticked(self, tmp_path: Path) -> None:
+    def test_braces_next_to_ticks_mean_that_nothing_is_ticked(self, tmp_path):
         draft = read_draft(batch_of(tmp_path, "Answer.err", "a|b", "{}", "a"), "mturk")
         assert list(answers_to(draft, "err").values()) == [["a", "b"], [], ["a"]]
         draft = read_draft(batch_of(tmp_path, "Answer.err", "a", "{}", "b"), "mturk")
         assert list(answers_to(draft, "err").values()) == [["a"], [], ["b"]]
 
-    def test_an_empty_cell_of_radio_buttons_is_missing(self, tmp_path: Path) -> None:
+    def test_an_empty_cell_of_radio_buttons_is_missing(self, tmp_path):
         draft = read_draft(batch_of(tmp_path, "Answer.tone", "warm", "", "cold"), "mturk")
         assert list(answers_to(draft, "tone")) == [("H1", "W1"), ("H1", "W3")]
         assert draft.report.missing == {"": 1}

@@ -57,8 +57,8 @@ def failed_with(upload: Upload, error: Exception, monkeypatch: pytest.MonkeyPatc
     "error", [TypeError("a list"), KeyError("x"), InvalidValue("no", code="n"), RecursionError()]
 )
 def test_an_error_of_the_program_fails_the_job_at_once_and_is_shown(
-    rosa: Client, upload: Upload, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+    rosa, upload, monkeypatch, error
+):
     job = failed_with(upload, error, monkeypatch)
     assert (job.state, job.attempts) == (Job.State.FAILED, 1)
     page = page_of(rosa, upload)
@@ -69,8 +69,8 @@ def test_an_error_of_the_program_fails_the_job_at_once_and_is_shown(
 
 
 def test_a_database_that_is_away_is_tried_again_and_the_page_shows_the_last_attempt(
-    rosa: Client, upload: Upload, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    rosa, upload, monkeypatch
+):
     job = failed_with(upload, OperationalError("away"), monkeypatch)
     assert (job.state, job.attempts) == (Job.State.QUEUED, 1)
     page = page_of(rosa, upload).content.decode()
@@ -80,7 +80,7 @@ def test_a_database_that_is_away_is_tried_again_and_the_page_shows_the_last_atte
     assert job.message in rosa.get(to("upload-progress", upload)).content.decode()
 
 
-def test_every_job_on_an_upload_ends_so() -> None:
+def test_every_job_on_an_upload_ends_so():
     for name in [name for names in JOBS.values() for name in names]:
         assert hasattr(job_kind(name).handler, "__wrapped__"), name
 
@@ -97,7 +97,7 @@ ARGILLA = [
 ]
 
 
-def test_an_export_of_empty_answers_makes_a_study_of_the_others(rosa: Client) -> None:
+def test_an_export_of_empty_answers_makes_a_study_of_the_others(rosa):
     upload = send(rosa, json.dumps(ARGILLA), "argilla.json")
     [part] = upload.reading["parts"]
     assert (part["code"], part["n"], part["places"]) == ("no_category", 2, ["label"])
@@ -110,7 +110,7 @@ def test_an_export_of_empty_answers_makes_a_study_of_the_others(rosa: Client) ->
     assert list(Study.objects.get().questions.values_list("name", flat=True)) == ["rating"]
 
 
-def test_an_export_of_empty_answers_only_is_refused_on_its_page(rosa: Client) -> None:
+def test_an_export_of_empty_answers_only_is_refused_on_its_page(rosa):
     responses = {"label": ARGILLA[0]["responses"]["label"]}  # type: ignore[index]
     upload = send(rosa, json.dumps([ARGILLA[0] | {"responses": responses}]), "argilla.json")
     assert "no_answers" in codes_on(page_of(rosa, upload).content.decode())
@@ -118,9 +118,7 @@ def test_an_export_of_empty_answers_only_is_refused_on_its_page(rosa: Client) ->
     assert not Study.objects.exists()
 
 
-def test_an_error_of_the_program_is_a_fault_of_a_collections_file(
-    rosa: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_program_is_a_fault_of_a_collections_file(rosa, monkeypatch):
     owner = User.objects.get(username="rosa")
     collection = create_collection(
         name="Tracks", team=create_team(name="Lab", owner=owner), actor=owner

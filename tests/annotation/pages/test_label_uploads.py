@@ -9,7 +9,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models import User
 from annotation.frames import judgment_frame
 from annotation.models import AgreementVersion, Annotator, Judgment, Study, Upload, UploadPart
 from annotation.study_facts import compute
@@ -76,7 +75,7 @@ def as_rows(study: Study) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", USES)
-def test_an_upload_makes_the_study_that_the_command_makes(rosa: Client, name: str) -> None:
+def test_an_upload_makes_the_study_that_the_command_makes(rosa, name):
     upload = send(rosa, (FOLDER / name).read_bytes(), name)
     assert upload.mapping["tool"] == EVERY_FORMAT[name]["from"]
     rosa.post(to("upload-map", upload), said_of(upload, USES[name]))
@@ -101,7 +100,7 @@ def counts_of(upload: Upload) -> tuple[int, int, int, int]:
     return *sizes, len(summary["questions"]), summary["n_items"]
 
 
-def test_a_batch_of_targets_with_their_pools_becomes_a_study_of_alternatives(rosa: Client) -> None:
+def test_a_batch_of_targets_with_their_pools_becomes_a_study_of_alternatives(rosa):
     upload = send(rosa, POOLED_BATCH, "batch.csv")
     page = page_of(rosa, upload)
     assert counts_of(upload) == (7, 2, 1, 2)
@@ -115,7 +114,7 @@ def test_a_batch_of_targets_with_their_pools_becomes_a_study_of_alternatives(ros
     assert not Annotator.objects.filter(pseudonym__in=["W1", "W2"]).exists()
 
 
-def test_what_will_be_read_is_shown_and_nothing_is_stored(rosa: Client) -> None:
+def test_what_will_be_read_is_shown_and_nothing_is_stored(rosa):
     upload = send(rosa, TABLE, "labels.csv")
     # Nothing in the names of the columns says what an item is.
     assert len(page_of(rosa, upload).context["problems"]) == 1
@@ -137,7 +136,7 @@ def test_what_will_be_read_is_shown_and_nothing_is_stored(rosa: Client) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_study_is_made_under_pseudonyms_and_its_agreement_is_computed(rosa: Client) -> None:
+def test_the_study_is_made_under_pseudonyms_and_its_agreement_is_computed(rosa):
     upload = send(rosa, TABLE, "labels.csv", tool="csv")
     form = said_of(upload, upload.mapping["uses"] | {"doc": "item"})
     rosa.post(to("upload-map", upload), form)
@@ -151,9 +150,7 @@ def test_the_study_is_made_under_pseudonyms_and_its_agreement_is_computed(rosa: 
     assert AgreementVersion.objects.of(study).exists()
 
 
-def test_pages_of_such_a_study_ask_for_no_launch(
-    rosa: Client, researcher: User, page_text: Any
-) -> None:
+def test_pages_of_such_a_study_ask_for_no_launch(rosa, researcher, page_text):
     upload = send(rosa, TABLE, "labels.csv", tool="csv")
     form = said_of(upload, upload.mapping["uses"] | {"doc": "item"})
     rosa.post(to("upload-map", upload), form)
@@ -172,7 +169,7 @@ def test_pages_of_such_a_study_ask_for_no_launch(
     assert "style" in page_text(study, "validation")
 
 
-def test_all_faults_are_shown_at_their_place_and_nothing_is_imported(rosa: Client) -> None:
+def test_all_faults_are_shown_at_their_place_and_nothing_is_imported(rosa):
     content = TABLE + "d3;;style;3;alpha;Hi\nd1;Bob Ray;style;1;alpha;Hello\nd4;Cy;style;9\n"
     upload = send(rosa, content, "labels.csv")
     form = said_of(upload, upload.mapping["uses"] | {"doc": "item"})
@@ -187,7 +184,7 @@ def test_all_faults_are_shown_at_their_place_and_nothing_is_imported(rosa: Clien
     assert not Study.objects.exists()
 
 
-def test_answers_that_do_not_fit_are_said_to_be_words(rosa: Client) -> None:
+def test_answers_that_do_not_fit_are_said_to_be_words(rosa):
     upload = send(rosa, TABLE.replace(";5;", ";fine;"), "labels.csv")
     uses = upload.mapping["uses"] | {"doc": "item"}
     for _ in range(2):
@@ -203,7 +200,7 @@ def test_answers_that_do_not_fit_are_said_to_be_words(rosa: Client) -> None:
     assert question.scale == "2, 4, fine"
 
 
-def test_a_zip_of_annotators_files_is_doccanos(rosa: Client) -> None:
+def test_a_zip_of_annotators_files_is_doccanos(rosa):
     content = BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name in ("doccano_ann.jsonl", "doccano_bob.jsonl"):
@@ -215,7 +212,7 @@ def test_a_zip_of_annotators_files_is_doccanos(rosa: Client) -> None:
     assert Annotator.objects.count() == 2
 
 
-def test_a_table_may_be_an_excel_file(rosa: Client) -> None:
+def test_a_table_may_be_an_excel_file(rosa):
     book = openpyxl.Workbook()
     for line in TABLE.replace("doc;", "item;").splitlines():
         book.active.append([int(c) if c.isdigit() else c for c in line.split(";")])
@@ -227,7 +224,7 @@ def test_a_table_may_be_an_excel_file(rosa: Client) -> None:
     assert Judgment.objects.count() == 4
 
 
-def test_the_next_file_of_these_fields_is_read_as_the_last(rosa: Client) -> None:
+def test_the_next_file_of_these_fields_is_read_as_the_last(rosa):
     upload = send(rosa, TABLE, "labels.csv")
     rosa.post(to("upload-map", upload), said_of(upload, (upload.mapping["uses"] | {"doc": "item"})))
     upload.refresh_from_db()
@@ -239,7 +236,7 @@ def test_the_next_file_of_these_fields_is_read_as_the_last(rosa: Client) -> None
     assert again.mapping["uses"]["doc"] == "item"
 
 
-def test_another_tool_may_be_chosen(rosa: Client) -> None:
+def test_another_tool_may_be_chosen(rosa):
     upload = send(rosa, TABLE, "labels.csv", tool="mturk")
     [fault] = page_of(rosa, upload).context["faults"]
     assert fault.column == "HITId"
@@ -257,7 +254,7 @@ def test_another_tool_may_be_chosen(rosa: Client) -> None:
         (b"PK\x03\x04 and nothing", "no.zip"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_refused(rosa: Client, content: bytes, name: str) -> None:
+def test_a_file_that_cannot_be_read_is_refused(rosa, content, name):
     upload = send(rosa, content, name)
     page = page_of(rosa, upload)
     [fault] = upload.faults
@@ -265,7 +262,7 @@ def test_a_file_that_cannot_be_read_is_refused(rosa: Client, content: bytes, nam
     assert fault["problem"] in unescape(page.content.decode())
 
 
-def test_a_program_goes_on_with_a_file_of_labels_that_a_page_took(rosa: Client) -> None:
+def test_a_program_goes_on_with_a_file_of_labels_that_a_page_took(rosa):
     upload = send(rosa, TABLE, "labels.csv")
     answer = rosa.get(f"/api/v1/uploads/{upload.token}/")
     assert answer.status_code == 200, answer.content
@@ -275,7 +272,7 @@ def test_a_program_goes_on_with_a_file_of_labels_that_a_page_took(rosa: Client) 
 REPEATED = "item,who,v\n1,ann,1\n1,ann,3\n1,bob,2\n2,bob,NA\n"
 
 
-def test_repeated_and_missing_answers_follow_what_was_chosen(rosa: Client) -> None:
+def test_repeated_and_missing_answers_follow_what_was_chosen(rosa):
     upload = send(rosa, REPEATED, "labels.csv")
     uses = {"item": "item", "who": "annotator", "v": "value"}
     rosa.post(to("upload-map", upload), said_of(upload, uses))
@@ -294,7 +291,7 @@ def test_repeated_and_missing_answers_follow_what_was_chosen(rosa: Client) -> No
     assert sorted(Judgment.objects.values_list("value", flat=True)) == [2, 2]
 
 
-def test_categories_that_look_alike_are_noted_and_merged_on_request(rosa: Client) -> None:
+def test_categories_that_look_alike_are_noted_and_merged_on_request(rosa):
     upload = send(rosa, "item,annotator,label\n1,ann,yes\n1,bob,Yes\n2,ann,yes\n", "labels.csv")
     page = page_of(rosa, upload)
     assert [note["code"] for note in upload.reading["notes"]] == ["look_alike_categories"]
@@ -307,7 +304,7 @@ def test_categories_that_look_alike_are_noted_and_merged_on_request(rosa: Client
     assert upload.reading["policies"]["categories"] == "merged"
 
 
-def test_a_question_may_be_left_out_and_taken_back(rosa: Client) -> None:
+def test_a_question_may_be_left_out_and_taken_back(rosa):
     upload = send(rosa, "item,who,v,w\n1,ann,1,5\n1,bob,2,6\n", "labels.csv")
     uses = {"item": "item", "who": "annotator", "v": "value", "w": "value"}
     rosa.post(to("upload-map", upload), said_of(upload, uses))

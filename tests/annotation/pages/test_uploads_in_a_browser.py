@@ -54,7 +54,7 @@ def check(page: Page, name: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_an_excel_file_becomes_a_study_that_can_be_launched(page: Page) -> None:
+def test_an_excel_file_becomes_a_study_that_can_be_launched(page):
     check(page, "no-studies")
     page.locator(f"a[href='{reverse('console:new-study')}']").first.click()
     page.locator("[name=title]").fill("Airline help desk")
