@@ -249,8 +249,9 @@ def _is_event(row: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value <= GREATEST_NUMBER
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int | float) and 0 <= value <= GREATEST_NUMBER
 
 
 @dataclass(frozen=True)

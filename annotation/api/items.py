@@ -177,9 +177,10 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
     def _may_view_workers(self) -> bool:
         return Permission.VIEW_WORKERS in self.context["request"]._request.permissions
 
-    def _assignment(self, row: Submission, name: str) -> Any:
+    def _assignment(self, row: Submission, name: str) -> str | None:
         there = getattr(row, "assignment", None) if self._may_view_workers else None
-        return attrgetter(name)(there) if there else None
+        value: str | None = attrgetter(name)(there) if there else None
+        return value
 
 
 class SubmissionFilters(Filters):
