@@ -49,7 +49,6 @@ def row_jsonl(file: RowFile) -> Iterator[str]:
 
 def row_parquet(file: RowFile) -> Iterator[bytes]:
     """Parquet of typed columns, which may all be null; times are in UTC, to the microsecond."""
-    # A third of a second and 60 MB, which no process pays that writes no Parquet.
     schema = pa.schema([(name, _types()[kind]) for name, kind in file.columns.items()])
     sink = PartBuffer()
     with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression="zstd") as writer:
