@@ -146,7 +146,9 @@ def causes(experiment: Experiment, *, turn: int | None = None) -> list[Causes]:
     More relevant items raise measures by themselves; this tells that from what the user does.
     """
     turn = turn or experiment.settings.n_turns
-    narrow, wide = (_evaluated(experiment, qrels) for qrels in _QRELS)
+    carry = experiment.settings.carry
+    narrow = experiment.evaluated("target", carry)
+    wide = experiment.evaluated("target and alternatives", carry)
     rows = []
     for name, each in experiment.outcomes.items():
         for one in each.measures:
@@ -168,13 +170,6 @@ def causes(experiment: Experiment, *, turn: int | None = None) -> list[Causes]:
                     )
                 )
     return rows
-
-
-_QRELS: tuple[Qrels, Qrels] = ("target", "target and alternatives")
-
-
-def _evaluated(experiment: Experiment, qrels: Qrels) -> dict[str, Any]:
-    return experiment.evaluated(qrels, experiment.settings.carry)
 
 
 SHARES = (0.75, 0.5, 0.25)

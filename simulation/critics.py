@@ -56,7 +56,9 @@ class AttributeCritic:
             raise ValueError(f"n_named must be at least 1, not {n_named}")
         self.attributes, self.n_named = catalogue.attributes, n_named
         self.features = _features(self.attributes.kinds)
-        self.offsets = np.cumsum([0, *(_n_features(kind) for kind in self.attributes.kinds)])
+        self.offsets = np.cumsum(
+            [0, *(1 if kind.is_ordered else len(kind.values) for kind in self.attributes.kinds)]
+        )
         self.rank = _by_rarity(self.attributes.codes)
 
     @property
@@ -111,10 +113,6 @@ class AttributeCritic:
 
     def record(self) -> dict[str, Any]:
         return {"name": self.name, "n_named": self.n_named}
-
-
-def _n_features(kind: Attribute) -> int:
-    return 1 if kind.is_ordered else len(kind.values)
 
 
 def _features(kinds: Sequence[Attribute]) -> list[str]:

@@ -242,7 +242,9 @@ def joined_log(
     shape = (len(users), len(seeds))
     first = pieces[0].arrays
     whole = {
-        name: np.empty(shape + first[name].shape[2:], dtype=_type_of(name, first[name]))
+        name: np.empty(
+            shape + first[name].shape[2:], dtype=np.intp if name in OF_ITEMS else first[name].dtype
+        )
         for name in ARRAYS
     }
     n_lists = first["shown"].shape[-1]
@@ -268,10 +270,6 @@ def joined_log(
         lists=tuple(np.concatenate(of_turn) for of_turn in lists),
         **whole,
     )
-
-
-def _type_of(name: str, array: Any) -> Any:
-    return np.intp if name in OF_ITEMS else array.dtype
 
 
 LOG_NAME = "dialogues.jsonl"

@@ -23,7 +23,6 @@ from simulation.models import (
     TurnResult,
 )
 from simulation.reports import results_table
-from stats.ranking.topic_means import TopicDifference
 
 ROWS_AT_ONCE = 2000
 # Draws per share of the judgments; each evaluates all dialogues.
@@ -34,6 +33,7 @@ CELLS = {
     "meta_target": "meta, target",
     "meta_all": "meta, target and alternatives",
 }
+INTERVAL = ("delta", "ci_low", "ci_high")
 Names = Mapping[str, Any]
 
 
@@ -140,14 +140,8 @@ def _causes(experiment: Experiment, recommenders: Names, users: Names) -> Iterat
             "interaction": row.interaction,
         }
         for name, one in effects.items():
-            record |= _effect(name, one)
-        yield record
-
-
-def _effect(name: str, one: TopicDifference) -> dict[str, Any]:
-    return plain_values(
-        {f"{name}_delta": one.delta, f"{name}_ci_low": one.ci_low, f"{name}_ci_high": one.ci_high}
-    )
+            record |= {f"{name}_{field}": getattr(one, field) for field in INTERVAL}
+        yield plain_values(record)
 
 
 def _improvements(experiment: Experiment, recommenders: Names) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -275,14 +274,10 @@ def content_of(version: ExperimentVersion) -> Record:
     return {
         "answer": view.answer.first_sentence,
         "details": list(view.answer.details),
-        "tables": {name: _records(rows) for name, rows in tables.items()},
+        "tables": {name: list(map(_row_record, rows)) for name, rows in tables.items()},
         "notes": view.notes,
         "faults": view.faults,
     }
-
-
-def _records(rows: Iterable[Any]) -> list[Record]:
-    return [_row_record(row) for row in rows]
 
 
 def _row_record(row: Any) -> Record:

@@ -76,7 +76,11 @@ def _notes(run: StoredRun) -> Iterator[str]:
 def _mean(run: StoredRun, user: str, name: str, measure: str) -> Cell:
     row = run.last[user, name, measure]
     means = [run.last[one, name, measure].mean or 0.0 for one in run.user_names]
-    is_best = row.mean is not None and is_tied(row.mean, max(means)) and not is_tied(*_ends(means))
+    is_best = (
+        row.mean is not None
+        and is_tied(row.mean, max(means))
+        and not is_tied(min(means), max(means))
+    )
     return Number(
         row.mean,
         3,
@@ -96,10 +100,6 @@ def _methods(run: StoredRun) -> str:
             of[row.ci_method].append(measure)
     texts = (METHODS[name].format(measures=", ".join(measures)) for name, measures in of.items())
     return _("Intervals over targets: {methods}.").format(methods="; ".join(texts)) if of else ""
-
-
-def _ends(values: Sequence[float]) -> tuple[float, float]:
-    return min(values), max(values)
 
 
 def is_tied(a: float, b: float) -> bool:

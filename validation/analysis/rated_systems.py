@@ -140,7 +140,10 @@ def rated_records(
         )
         for name, mean in compared.best_first()
     ]
-    pairs = [RatedPairRecord(question=question, **_stored(row)) for row in compared.comparisons]
+    pairs = [
+        RatedPairRecord(question=question, **{name: row.get(name) for name in PAIR})
+        for row in compared.comparisons
+    ]
     return systems, pairs
 
 
@@ -149,10 +152,6 @@ PAIR = (
     *("estimand", "n_items", "n_annotators", "items_needed", "annotators_needed"),
     *("least_shown", "least_shown_of_twice"),
 )
-
-
-def _stored(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row.get(name) for name in PAIR}
 
 
 def _compared(
