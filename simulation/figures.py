@@ -177,7 +177,10 @@ def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = Non
         layers.insert(0, line.mark_rule(strokeDash=[4, 3]).encode(x="value:Q"))
     n_lines = max((1 + name.count(LINE_ENDS) for name in names), default=1)
     height = height_of_rows(len(names), 1, step=16) + 14 * (n_lines - 1) * len(names)
-    return alt.layer(*layers).properties(width="container", height=height, autosize=FILLING)
+    sized: Picture = alt.layer(*layers).properties(
+        width="container", height=height, autosize=FILLING
+    )
+    return sized
 
 
 def tabulate_outcomes(record: Record) -> tuple[pd.DataFrame, list[str]]:
@@ -231,4 +234,7 @@ def outcomes_figure(rows: pd.DataFrame, whose: list[str]) -> Picture:
     )
     layers = [spans.encode(x=alt.X("ci_low:Q", title=title), x2="ci_high:Q"), points]
     height = height_of_rows(len(names), len(whose), step=16)
-    return alt.layer(*layers).properties(width="container", height=height, autosize=FILLING)
+    sized: Picture = alt.layer(*layers).properties(
+        width="container", height=height, autosize=FILLING
+    )
+    return sized
