@@ -320,7 +320,7 @@ def answer_hits(share: float) -> int:
 
 def _answer(question: str) -> dict[str, Any]:
     """What the page of an Assay study posts: the lowest value for everything."""
-    from hits.crowd.worker import Page
+    from hits.crowd.replay import Page
     from marketplace.documents.questions import parse_question
 
     page = parse_question(question, allow_http=True).content

@@ -119,7 +119,7 @@ def timed(what: str) -> Iterator[None]:
 
 def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
     """A name for each visit, the address's own name, and what stands in it."""
-    from hits.pages.trials import SALT
+    from hits.pages.protocol import SALT
 
     item = study.items.order_by("position")[study.items.count() // 2]
     slug = {"slug": study.slug}

@@ -145,7 +145,7 @@ REPAIRS = (
     ),
     Mutant(
         "exports: submissions without comments",
-        "hits/study_files.py",
+        "hits/studies.py",
         '    "comment": "comment",\n',
         "",
         "tests/hits/test_exports.py",

@@ -21,7 +21,7 @@ from hits import recruiter_api
 from hits.connections import connect_marketplace, connect_this_site, require_may_connect_this_site
 from hits.endpoints import AccessKey
 from hits.exceptions import ConnectionUnfit, HitsError, RecruitingRefused
-from hits.marketplaces import THIS_SITE
+from hits.limits import THIS_SITE
 from hits.models import Connection, Recruiter
 from work.exceptions import JobWaiting
 from work.execution import RunningJob
@@ -32,7 +32,6 @@ PAUSE_SECONDS = 0.5
 
 
 def recruiter_jobs(team: Team) -> JobQuerySet:
-    """Connecting of a team to recruiters, the latest first."""
     return Job.objects.about(_subject(team)).of_kind(CONNECT_RECRUITER)
 
 
@@ -46,7 +45,7 @@ def request_recruiter(
     project: str,
     actor: User,
 ) -> Job:
-    """Request that a marketplace call a recruiter with this token, encrypted until it has it."""
+    # The token is stored encrypted until the marketplace has it.
     arguments = {
         "connection": connection.pk,
         "name": name,
@@ -83,7 +82,6 @@ def _request_of_recruiter(
 
 
 def connect_recruiter_in_background(running: RunningJob) -> str:
-    """Pass a token on, once, and wait until it was tried; or have one forgotten."""
     arguments = running.arguments
     connection = Connection.objects.get(pk=arguments["connection"])
     if arguments.get("ends"):
@@ -112,7 +110,6 @@ def store_recruiters(connection: Connection, records: Iterable[dict[str, Any]]) 
 
 
 def _pass_on(job: Job, connection: Connection) -> dict[str, Any]:
-    """Offer the token; the request has it no longer, but what the account is called."""
     arguments = dict(job.arguments)
     arguments["recruiter"] = recruiter_api.offer_token(
         connection,
@@ -134,16 +131,12 @@ TEST_FUNDS_USD = Decimal(100)
 
 
 def connection_jobs(team: Team) -> JobQuerySet:
-    """Connecting of a team, the latest first."""
     return Job.objects.about(_subject(team)).of_kind(CONNECT)
 
 
 def request_this_site(*, team: Team, name: str, with_test_funds: bool, actor: User) -> Job:
-    """Request that a team become a requester at this site's own marketplace.
-
-    After one that was closed it has another name, and no test funds a second time. Raises
-    ConnectionUnfit if the actor may not request it.
-    """
+    """Request that a team become a requester at this site's own marketplace; after one that was
+    closed under another name, and without test funds. ConnectionUnfit if the actor may not."""
     require_may_connect_this_site(team, actor)
     earlier = Connection.objects.of(team).filter(marketplace=THIS_SITE)
     n_earlier = earlier.filter(closed_at__isnull=False).count()
@@ -155,7 +148,6 @@ def request_this_site(*, team: Team, name: str, with_test_funds: bool, actor: Us
 def request_connection(
     *, team: Team, name: str, endpoint_url: str, key: AccessKey, fees: str, actor: User
 ) -> Job:
-    """Request a connection with a key of the team's own, which is encrypted until it is tried."""
     arguments = {
         "name": name,
         "endpoint_url": endpoint_url,
@@ -167,8 +159,7 @@ def request_connection(
 
 
 def connect_in_background(running: RunningJob) -> str:
-    """Make the connection that was requested; the key stays with the connection alone, or, once
-    the request has failed for good, nowhere."""
+    # The key stays only with the connection, or nowhere once the request has failed.
     try:
         message = _connect_once(running)
     except Exception as error:
@@ -181,15 +172,13 @@ def connect_in_background(running: RunningJob) -> str:
 
 
 def forget_secrets() -> int:
-    """Take the keys out of requests that ended elsewhere: stopped before they began, or given up
-    after their worker was killed; return how many that was."""
+    """Delete the keys of requests that ended without running: stopped, or given up after their
+    worker was killed. Return how many."""
     return _forget_secrets(Job.objects.of_kind(CONNECT, CONNECT_RECRUITER).finished())
 
 
 @transaction.atomic
 def reencrypt_connections() -> int:
-    """Encrypt the keys of all connections, and of requests for some, under the first of
-    ENCRYPTION_KEYS; return how many changed."""
     n_changed = 0
     for connection in Connection.objects.exclude(encrypted_secret="").select_for_update(
         of=("self",)
@@ -238,11 +227,10 @@ def _connect(team: Team, actor: User, arguments: dict[str, Any]) -> None:
         funds = TEST_FUNDS_USD if arguments.get("test_funds") else None
         connect_this_site(team=team, name=name, actor=actor, test_funds_usd=funds)
         return
-    key = AccessKey(arguments["access_key_id"], _secret_of(arguments))
     connect_marketplace(
         team=team,
         name=name,
-        key=key,
+        key=AccessKey(arguments["access_key_id"], _secret_of(arguments)),
         endpoint_url=arguments["endpoint_url"],
         fees=arguments["fees"],
         actor=actor,

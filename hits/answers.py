@@ -26,7 +26,6 @@ from hits.exceptions import AnswerUnreadable
 from hits.judgments import (
     AnswerValues,
     JudgmentValue,
-    ShownCandidate,
     WrittenText,
     read_answer_values,
     read_boolean,
@@ -34,7 +33,7 @@ from hits.judgments import (
     read_text,
 )
 from hits.models import Assignment
-from hits.page_contexts import consent_fingerprint
+from hits.questions import ShownCandidate, consent_fingerprint
 from stats.quality import band_failed, degraded_failed, repeat_failed
 
 
@@ -50,7 +49,7 @@ def is_proved(mark: str, assignment: Assignment) -> bool:
 
 @dataclass(frozen=True)
 class CheckedValue:
-    """What was answered to one check; `compared_value` is of what it repeats or was made of."""
+    # `compared_value` is the answer to what the check repeats or was made of.
 
     placed: PlacedCheck
     value: float
@@ -67,8 +66,7 @@ def is_check(candidate: Candidate | PlacedCheck | None) -> bool:
 def checked_values(
     checks: Sequence[PlacedCheck], judged: Iterable[JudgmentValue], document: ProtocolDocument
 ) -> tuple[CheckedValue, ...]:
-    """The checks that were answered; a question that was left out or did not appear says nothing
-    about whether one was failed."""
+    # A question that was left out or did not appear does not count as a failed check.
     if not checks:
         return ()
     answers = {
@@ -102,8 +100,6 @@ def _is_failed(
 
 @dataclass(frozen=True)
 class Answer:
-    """All that one worker said about one item; `order` holds candidate keys as shown."""
-
     order: tuple[str, ...]
     judgments: tuple[JudgmentValue, ...]
     written: tuple[WrittenText, ...]
@@ -119,7 +115,6 @@ class Answer:
 
 
 def read_answers_xml(xml: str) -> dict[str, str]:
-    """The free text given under each identifier of a QuestionFormAnswers document."""
     root = _root_element(xml)
     answers: dict[str, str] = {}
     for answer in root:
@@ -172,11 +167,7 @@ def read_answer(
     document: ProtocolDocument | None = None,
     checks: Sequence[PlacedCheck] = (),
 ) -> Answer:
-    """The answer to the item's page, checked whole, or AnswerUnreadable with what is wrong.
-
-    The page was made by the study's newest protocol, unless another is given; `checks` are those
-    that stood on it.
-    """
+    """AnswerUnreadable says what is wrong. `document` defaults to the study's newest protocol."""
     fields = read_answers_xml(xml)
     if "answer" not in fields:
         raise AnswerUnreadable(
@@ -194,7 +185,6 @@ def read_answer_text(
     document: ProtocolDocument | None = None,
     checks: Sequence[PlacedCheck] = (),
 ) -> Answer:
-    """The same, of what the page's field `answer` holds."""
     document = document or current_document(item.study)
     answer = _json_object(text)
     _refuse_another_page(answer, item)
@@ -293,7 +283,6 @@ def _reasons(
     values: AnswerValues,
     candidates: dict[str, ShownCandidate],
 ) -> list[WrittenText]:
-    """Why each choice was made, where that is asked; none for what was not chosen."""
     rows = answer.get("reasons", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise AnswerUnreadable(
@@ -335,7 +324,7 @@ def _reasons(
 
 
 def _consented_at(answer: dict[str, Any], document: ProtocolDocument) -> datetime | None:
-    """When the protocol's own text was agreed to, by the annotator's clock, which may be wrong."""
+    # By the annotator's clock, which may be wrong.
     expected = consent_fingerprint(document)
     if expected is None:
         return None

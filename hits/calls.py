@@ -16,8 +16,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any, TypeVar
 
 from botocore.exceptions import PaginationError
 from django.conf import settings
@@ -25,15 +26,10 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from hits.endpoints import translated_errors
+from hits.endpoints import MTurkClient, translated_errors
 from hits.exceptions import MarketplaceFault, MarketplaceRefused
-from hits.foreign_records import AssignmentRecord, assignment_record, identifier
 from hits.limits import require_time_left
-from hits.models import Batch, Hit, PracticeHit
-
-if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
-
+from hits.models import Assignment, Batch, DeliveryState, Hit, PracticeHit
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
@@ -44,10 +40,8 @@ AHEAD = 3
 def calls_at_once(
     call: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterator[tuple[Argument, Result]]:
-    """Each argument with what the call returned, in their order.
-
-    After an error nothing more is called; what the others were answered by then comes before it.
-    """
+    """Yield each argument with its result, in order. After an error nothing more is called, and
+    the results that came before it are yielded first."""
     if settings.MARKETPLACE_REQUESTS_AT_ONCE == 1:
         yield from ((argument, call(argument)) for argument in arguments)
         return
@@ -56,8 +50,7 @@ def calls_at_once(
     try:
         for argument in arguments:
             # With the time that the caller's calls have left (hits.limits).
-            future = pool.submit(copy_context().run, call, argument)
-            waiting.append((argument, future))
+            waiting.append((argument, pool.submit(copy_context().run, call, argument)))
             if len(waiting) >= AHEAD * settings.MARKETPLACE_REQUESTS_AT_ONCE:
                 yield _first(waiting)
         while waiting:
@@ -77,8 +70,7 @@ def _first(waiting: deque[tuple[Argument, Future[Result]]]) -> tuple[Argument, R
 def _answered(
     waiting: deque[tuple[Argument, Future[Result]]],
 ) -> Iterator[tuple[Argument, Result]]:
-    begun = [each for each in waiting if not each[1].cancel()]
-    for argument, future in begun:
+    for argument, future in [each for each in waiting if not each[1].cancel()]:
         if future.exception() is None:
             yield argument, future.result()
 
@@ -93,11 +85,8 @@ UNREADABLE = (ArithmeticError, AttributeError, KeyError, RuntimeError, TypeError
 def listed(
     client: MTurkClient, operation: str, member: str, key: str = "", **arguments: Any
 ) -> Iterator[Mapping[str, Any]]:
-    """Each thing that a list operation brings, once; `key` names what tells them apart, if
-    anything does.
-
-    MarketplaceFault where page after page brings nothing new, or what comes cannot be read.
-    """
+    """Yield each row of a list operation once; `key` names its identifier, if it has one.
+    MarketplaceFault if page after page brings nothing new."""
     paginator: Any = client.get_paginator(operation)  # type: ignore[call-overload]
     seen: set[str] = set()
     n_empty = 0
@@ -134,7 +123,6 @@ HIT_ID = re.compile(r"\b[A-Z0-9]{20,64}\b")
 
 
 def create_hit(client: MTurkClient, hit: Hit | PracticeHit, hit_type_id: str, question: str) -> str:
-    """The id of a HIT of that type: made, or the one that an attempt with its token made."""
     try:
         with translated_errors():
             answer = client.create_hit_with_hit_type(
@@ -154,7 +142,6 @@ def create_hit(client: MTurkClient, hit: Hit | PracticeHit, hit_type_id: str, qu
 
 
 def match_published(*, batch: Batch, client: MTurkClient) -> int:
-    """Look among the requester's HITs for those of this batch that our record lacks."""
     rest: list[Hit | PracticeHit] = list(
         Hit.objects.of(batch).unpublished().select_related("batch")
     )
@@ -164,8 +151,7 @@ def match_published(*, batch: Batch, client: MTurkClient) -> int:
     # The newest first.
     for there in listed(client, "list_hits", "HITs", "HITId") if by_annotation else ():
         if (hit := by_annotation.get(there.get("RequesterAnnotation", ""))) is not None:
-            rows = type(hit).objects.filter(pk=hit.pk, hit_id="")
-            rows.update(hit_id=identifier(there, "HITId"))
+            type(hit).objects.filter(pk=hit.pk, hit_id="").update(hit_id=identifier(there, "HITId"))
             n_matches += 1
     return n_matches
 
@@ -174,8 +160,6 @@ EXISTS = "QualificationTypeAlreadyExists"
 
 
 def create_type(client: MTurkClient, *, name: str, description: str, **values: Any) -> str:
-    """The id of the requester's type of this name: made, or the one that an attempt made whose
-    answer was lost."""
     try:
         with translated_errors():
             answer = client.create_qualification_type(
@@ -189,6 +173,25 @@ def create_type(client: MTurkClient, *, name: str, description: str, **values: A
     return identifier(answer.get("QualificationType", {}), "QualificationTypeId")
 
 
+def grant_qualification(
+    client: MTurkClient, type_id: str, worker_id: str, value: int, *, is_told: bool = False
+) -> dict[str, str]:
+    """Return the state and the problem to store; granting can be repeated."""
+    try:
+        with translated_errors():
+            client.associate_qualification_with_worker(
+                QualificationTypeId=type_id,
+                WorkerId=worker_id,
+                IntegerValue=value,
+                SendNotification=is_told,
+            )
+    except MarketplaceRefused as refusal:
+        if not refusal.code.startswith("AWS.MechanicalTurk."):
+            raise
+        return {"state": DeliveryState.REFUSED, "problem": refusal.message}
+    return {"state": DeliveryState.CONFIRMED, "problem": ""}
+
+
 def _type_of_name(client: MTurkClient, name: str) -> str | None:
     types = listed(
         client,
@@ -199,10 +202,10 @@ def _type_of_name(client: MTurkClient, name: str) -> str | None:
         MustBeRequestable=False,
         MustBeOwnedByCaller=True,
     )
-    matches = (
-        identifier(each, "QualificationTypeId") for each in types if each.get("Name") == name
+    return next(
+        (identifier(each, "QualificationTypeId") for each in types if each.get("Name") == name),
+        None,
     )
-    return next(matches, None)
 
 
 # A killed publisher is waited for no longer than this after its last HIT.
@@ -210,12 +213,8 @@ SILENT_FOR = timedelta(seconds=settings.WORK_LEASE_SECONDS)
 RENEWED_EVERY = SILENT_FOR / 6
 LOOK_AGAIN_SECONDS = 0.25
 
+# Called once, where somebody else is publishing the batch.
 WaitCallback = Callable[[Batch], None]
-"""Called once, where somebody else is publishing the batch."""
-
-
-def without_a_word(batch: Batch) -> None:
-    """Wait silently."""
 
 
 class Publisher:
@@ -224,13 +223,11 @@ class Publisher:
         self.renewed_at = timezone.now()
 
     def claim(self) -> bool:
-        """Become the batch's publisher, unless another one is at work; True if it worked."""
         now = timezone.now()
         is_free = Q(publisher="") | Q(publisher_seen_at__lt=now - SILENT_FOR)
         return self._note(is_free, self.name, now)
 
     def renew(self) -> None:
-        """Be heard of, once in a while."""
         now = timezone.now()
         if now - self.renewed_at >= RENEWED_EVERY:
             self._note(Q(publisher=self.name), self.name, now)
@@ -246,11 +243,11 @@ class Publisher:
 
 
 @contextmanager
-def sole_publisher(batch: Batch, on_wait: WaitCallback = without_a_word) -> Iterator[Publisher]:
-    """Be the batch's only publisher, once whoever is it now is done or has fallen silent."""
+def sole_publisher(batch: Batch, on_wait: WaitCallback | None = None) -> Iterator[Publisher]:
     publisher = Publisher(batch)
     if not publisher.claim():
-        on_wait(batch)
+        if on_wait is not None:
+            on_wait(batch)
         while not publisher.claim():
             # Whoever publishes may be held up by the marketplace for as long as it likes.
             require_time_left()
@@ -268,8 +265,6 @@ CLOSED = ("Reviewable", "Reviewing", "Disposed")
 
 @dataclass(frozen=True)
 class HitAnswers:
-    """What the marketplace has of a HIT; complete once no more can be handed in."""
-
     records: list[AssignmentRecord]
     is_complete: bool
 
@@ -281,7 +276,7 @@ def fetch_answers(client: MTurkClient, hit: Hit | PracticeHit) -> HitAnswers:
 
 
 def _may_be_closed(hit: Hit | PracticeHit) -> bool:
-    """Whether it is worth asking; until its HITs expire, no short HIT of a batch is complete."""
+    # Until its HITs expire, no HIT of a batch that is short of answers is complete.
     if isinstance(hit, PracticeHit) and hit.ended_at is not None:
         return True
     batch = hit.batch
@@ -305,7 +300,6 @@ def _assignments(client: MTurkClient, hit: Hit | PracticeHit) -> Iterator[Assign
 
 
 def require_possible(hit: Hit | PracticeHit, n_records: int) -> None:
-    """MarketplaceFault, where more came in for a HIT than it ever had on offer."""
     if n_records > hit.n_assignments:
         # More may have been asked for since the HIT was read.
         hit.refresh_from_db(fields=["max_assignments"])
@@ -319,3 +313,114 @@ def _too_many(hit: Hit | PracticeHit) -> MarketplaceFault:
             hit_id=hit.hit_id, n=hit.n_assignments
         )
     )
+
+
+LONGEST_ID = 64
+LONGEST_TEXT = 100_000
+MOST_COUNTED = 2_000_000_000
+MOST_USD = Decimal("9999999999.99")
+CENT = Decimal("0.01")
+UNKEPT = re.compile("[\x00\ud800-\udfff]")
+EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class AssignmentRecord:
+    assignment_id: str
+    worker_id: str
+    status: Assignment.Status
+    answer_xml: str
+    accepted_at: datetime
+    submitted_at: datetime
+
+
+def assignment_record(hit: Hit | PracticeHit, content: Mapping[str, Any]) -> AssignmentRecord:
+    if content.get("HITId", hit.hit_id) != hit.hit_id:
+        raise MarketplaceFault(
+            _("asked for HIT {hit_id}, it sent an assignment of another").format(hit_id=hit.hit_id),
+            code="other_hit",
+        )
+    return AssignmentRecord(
+        assignment_id=identifier(content, "AssignmentId"),
+        worker_id=identifier(content, "WorkerId"),
+        status=assignment_status(content),
+        answer_xml=text_of(content, "Answer"),
+        accepted_at=time_of(content.get("AcceptTime"), "AcceptTime"),
+        submitted_at=time_of(content.get("SubmitTime"), "SubmitTime"),
+    )
+
+
+def assignment_status(content: Mapping[str, Any]) -> Assignment.Status:
+    try:
+        return Assignment.Status(str(content.get("AssignmentStatus")))
+    except ValueError:
+        raise MarketplaceFault(
+            _("an assignment has a status that does not exist"), code="unknown_status"
+        ) from None
+
+
+def appeal_records(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    rows = content.get("appeals")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise MarketplaceFault(_("it sent no list of appeals"), code="not_a_list")
+    return [
+        {
+            "assignment_id": identifier(row, "assignment_id"),
+            "reason": text_of(row, "reason", most=LONGEST_TEXT),
+            "appealed_at": time_of(row.get("appealed_at"), "appealed_at"),
+            "answer": text_of(row, "answer", most=LONGEST_TEXT),
+        }
+        for row in rows
+    ]
+
+
+def identifier(content: Mapping[str, Any], name: str) -> str:
+    value = text_of(content, name, most=LONGEST_ID)
+    if not value:
+        raise MarketplaceFault(_("{name} is missing").format(name=name), code="missing")
+    return value
+
+
+def amount_usd(value: Any, name: str) -> Decimal:
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or abs(amount) > MOST_USD:
+        raise MarketplaceFault(
+            _("{name} is not an amount of dollars").format(name=name), code="not_an_amount"
+        )
+    return amount.quantize(CENT)
+
+
+def count(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_COUNTED:
+        raise MarketplaceFault(
+            _("{name} is not a number of things").format(name=name), code="not_a_number"
+        )
+    return value
+
+
+def text_of(content: Mapping[str, Any], name: str, *, most: int | None = None) -> str:
+    value = content.get(name)
+    # No database keeps a NUL or half of a sign in a text, and no XML has one.
+    if not isinstance(value, str) or UNKEPT.search(value) or len(value) > (most or len(value)):
+        raise MarketplaceFault(
+            _("{name} is not a text, or too long a one").format(name=name), code="not_a_text"
+        )
+    return value
+
+
+def time_of(value: Any, name: str) -> datetime:
+    try:
+        at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        at = at.astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        raise MarketplaceFault(
+            _("{name} is not a time").format(name=name), code="not_a_time"
+        ) from None
+    if not EARLIEST <= at <= LATEST:
+        raise MarketplaceFault(
+            _("{name} is not a time of this century").format(name=name), code="not_a_time"
+        )
+    return at

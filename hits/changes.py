@@ -1,8 +1,5 @@
-"""Changes to a batch that is out: more assignments, more time, an end.
-
-What is intended is stored (`Hit.max_assignments`, `Batch.expires_at`, `Batch.closed_at`), and then
-sent by `hits.changes`.
-"""
+"""Changes to a published batch: more assignments, more time, an end. What is intended is stored
+(`Hit.max_assignments`, `Batch.expires_at`, `Batch.closed_at`) and then sent by `apply_changes`."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.db.models import F, Q, Value
@@ -23,32 +19,29 @@ from django.utils.translation import gettext as _, ngettext
 from accounts.audit import record
 from accounts.models import User
 from annotation.models import Study
-from hits.budgets import require_within_budgets
 from hits.calls import match_published, sole_publisher
-from hits.costs import MANY_ASSIGNMENTS, Estimate, cost_of_assignment, cost_of_practice
-from hits.endpoints import translated_errors
+from hits.costs import (
+    MANY_ASSIGNMENTS,
+    Estimate,
+    cost_of_assignment,
+    cost_of_practice,
+    require_within_budgets,
+)
+from hits.endpoints import HITTypeDef, MTurkClient, translated_errors
 from hits.exceptions import ChangeUnfit, MarketplaceRefused
 from hits.limits import earning, run_time
 from hits.models import YEAR_SECONDS, Batch, Hit, HitRecordQuerySet, PracticeHit
 from presentation.progress import Progress, silently
-
-if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
-    from mypy_boto3_mturk.type_defs import HITTypeDef
-
 
 NOTHING_MORE = Estimate(0, 0, Decimal("0.00"), Decimal("0.00"))
 
 
 @dataclass(frozen=True)
 class MissingAssignments:
-    """What a batch lacks of the judgments that were wanted of each item, and what it would cost
-    to ask for them again."""
-
+    # A HIT's key, how many assignments came in for it, and how many are missing.
     hits: tuple[tuple[int, int, int], ...]
-    """A HIT's key, how many assignments came in for it, and how many are missing."""
+    # Of these, and of what else a later expiry puts on offer again.
     cost: Estimate
-    """Of these, and of what else a later expiry puts on offer again."""
 
     @property
     def n_assignments(self) -> int:
@@ -56,7 +49,6 @@ class MissingAssignments:
 
 
 def price_of_more(batch: Batch, n_more: int) -> Estimate:
-    """What so many more assignments of every published HIT may cost; ChangeUnfit if impossible."""
     if n_more < 1:
         raise ChangeUnfit(_("Ask for at least one more assignment of each HIT."), code="none_added")
     hits = list(Hit.objects.of(batch).published().select_related("batch"))
@@ -71,11 +63,8 @@ def price_of_more(batch: Batch, n_more: int) -> Estimate:
 def add_assignments(
     *, batch: Batch, n_more: int, n_added: int, expected: Estimate, actor: User | None
 ) -> None:
-    """Intend so many more assignments of every published HIT, at the cost that was displayed.
-
-    `n_added` is how many had been added before, when it was: the same request sent twice is
-    refused the second time.
-    """
+    """`n_added` is how many had been added when the cost was displayed: the same request sent
+    twice is refused the second time."""
     current = _locked_batch(batch)
     if current.n_added != n_added:
         raise ChangeUnfit(
@@ -93,7 +82,6 @@ def add_assignments(
 
 
 def missing_assignments(batch: Batch) -> MissingAssignments:
-    """Assignments that rejected, unreadable and expired work has left missing."""
     is_over = batch.offered_until <= timezone.now()
     n_needed = batch.max_assignments + batch.n_added
     published = Hit.objects.of(batch).published()
@@ -117,14 +105,12 @@ def missing_assignments(batch: Batch) -> MissingAssignments:
 
 
 def _n_missing(hit: Hit, n_taken: int, n_usable: int, *, is_over: bool) -> int:
-    """How many assignments a HIT lacks that nobody can take any more."""
     needed = hit.batch.wave_assignments(hit.wave) + hit.batch.n_added
     return needed - n_usable - (0 if is_over else max(hit.n_assignments - n_taken, 0))
 
 
 def missing_after_rejections(study: Study) -> list[tuple[Batch, int]]:
-    """The study's open batches that lack assignments because some were rejected, and how many;
-    what else they lack, as expired ones, is not counted."""
+    # Counts only rejected ones, not those that expired.
     hits = Hit.objects.published().filter(batch__study=study, batch__closed_at=None)
     counts = hits.counts_of_answers(Q(n_rejected__gt=0))
     missing: Counter[Batch] = Counter()
@@ -171,8 +157,6 @@ def repost_missing(
 def extend_batch(
     *, batch: Batch, expires_at: datetime, actor: User | None, expected: Estimate = NOTHING_MORE
 ) -> None:
-    """Intend a later expiry of every HIT, at the cost that was displayed: what nobody took of
-    HITs that were over is on offer again."""
     current = _locked_batch(batch)
     _require_future(current, expires_at)
     cost = price_of_extension(current)
@@ -191,13 +175,12 @@ def extend_batch(
 
 
 def price_of_extension(batch: Batch) -> Estimate:
-    """What a later expiry commits again: the assignments of HITs that were over, less those that
-    came in. What a HIT still on offer may cost is committed already."""
+    """The cost of assignments that are on offer again; what is still on offer is committed
+    already."""
     return _price(batch, _reopened(Hit.objects.of(batch))) + _reopened_practice_usd(batch)
 
 
 def _reopened_practice_usd(batch: Batch) -> Decimal:
-    """What a later expiry commits again of practice."""
     if not batch.practice_type_id:
         return Decimal(0)
     over = PracticeHit.objects.of(batch).published().exclude(n_answers=None)
@@ -215,7 +198,6 @@ def _reopened(hits: HitRecordQuerySet) -> list[tuple[Hit, int]]:
 
 @transaction.atomic
 def expire_batch(*, batch: Batch, actor: User | None) -> None:
-    """Intend that nobody can accept a HIT any more; who has accepted one can still submit."""
     current = _locked_batch(batch)
     Batch.objects.filter(pk=batch.pk).update(expires_at=timezone.now())
     _record("batch.expire", current, actor)
@@ -223,7 +205,6 @@ def expire_batch(*, batch: Batch, actor: User | None) -> None:
 
 @transaction.atomic
 def close_batch(*, batch: Batch, actor: User | None) -> None:
-    """Expire a batch for good: what is out comes in and is paid, nothing else is published."""
     current = _locked_batch(batch)
     now = timezone.now()
     Batch.objects.filter(pk=batch.pk).update(expires_at=now, closed_at=now)
@@ -246,15 +227,14 @@ def _locked_batch(batch: Batch) -> Batch:
 
 def _require_unchanged(batch: Batch, expected: Estimate, cost: Estimate) -> None:
     if (expected.n_assignments, expected.total_usd) != (cost.n_assignments, cost.total_usd):
-        text = ngettext(
-            "Batch {pk} has changed since: it would be {n} assignment for ${cost}. Look at it "
-            "again.",
-            "Batch {pk} has changed since: it would be {n} assignments for ${cost}. Look at it "
-            "again.",
-            cost.n_assignments,
-        )
         raise ChangeUnfit(
-            text.format(pk=batch.pk, n=cost.n_assignments, cost=f"{cost.total_usd:.2f}"),
+            ngettext(
+                "Batch {pk} has changed since: it would be {n} assignment for ${cost}. Look at it "
+                "again.",
+                "Batch {pk} has changed since: it would be {n} assignments for ${cost}. Look at it "
+                "again.",
+                cost.n_assignments,
+            ).format(pk=batch.pk, n=cost.n_assignments, cost=f"{cost.total_usd:.2f}"),
             code="changed_since",
         )
 
@@ -264,7 +244,6 @@ def _require_within_budgets(batch: Batch, cost: Estimate) -> None:
 
 
 def _require_same_fee(hit: Hit, n_assignments: int) -> None:
-    """MTurk refuses to take a HIT from below ten assignments to ten or more."""
     if hit.n_assignments < MANY_ASSIGNMENTS <= n_assignments:
         raise ChangeUnfit(
             _(
@@ -276,7 +255,6 @@ def _require_same_fee(hit: Hit, n_assignments: int) -> None:
 
 
 def _price(batch: Batch, rows: list[tuple[Hit, int]]) -> Estimate:
-    """What so many more assignments of these HITs may cost, each at its own fee."""
     n_assignments = sum(n for _, n in rows)
     total = sum((n * cost_of_assignment(batch, hit.n_assignments) for hit, n in rows), Decimal(0))
     rewards = batch.reward_usd * n_assignments
@@ -343,8 +321,6 @@ class ChangesResult:
 def apply_changes(
     *, batch: Batch, client: MTurkClient, progress: Progress = silently
 ) -> ChangesResult:
-    """Bring the marketplace's HITs to what is intended of them, by then: what is changed while
-    this goes on is sent too."""
     n_added = n_expiries = n_gone = 0
     for hit in _awaiting_change(batch, client, progress):
         with translated_errors():
@@ -362,7 +338,6 @@ def apply_changes(
 
 
 def _expire_practice(batch: Batch, client: MTurkClient) -> int:
-    """Practice is on offer as long as the batch's own HITs."""
     n_expiries = 0
     for hit in PracticeHit.objects.of(batch).awaiting_expiry().select_related("batch"):
         with translated_errors():
@@ -374,7 +349,6 @@ def _expire_practice(batch: Batch, client: MTurkClient) -> int:
 
 
 def _awaiting_change(batch: Batch, client: MTurkClient, progress: Progress) -> Iterator[Hit]:
-    """HITs that are to be changed, until there are none."""
     while True:
         batch.refresh_from_db(fields=["closed_at"])
         if batch.closed_at:
@@ -387,8 +361,8 @@ def _awaiting_change(batch: Batch, client: MTurkClient, progress: Progress) -> I
 
 
 def _find_unrecorded(batch: Batch, client: MTurkClient) -> None:
-    """Nobody publishes a closed batch any more, so that HITs whose answers were lost would stay on
-    offer unknown. Who is publishing it notices that it is closed, and is waited for."""
+    # Nobody publishes a closed batch any more, so HITs whose answers were lost would stay on offer
+    # unknown. A publisher still at work notices that the batch is closed; wait for it.
     unpublished = (rows.of(batch).unpublished() for rows in (Hit.objects, PracticeHit.objects))
     if batch.publishing_started_at and any(rows.exists() for rows in unpublished):
         with sole_publisher(batch):

@@ -1,46 +1,53 @@
-"""Connecting teams to marketplaces, and the client that speaks to one of them."""
-
 from __future__ import annotations
 
 import hashlib
 import hmac
 import json
+import random
 import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 import requests
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from accounts.audit import record
 from accounts.models import Team, User
 from accounts.teams import may_connect_this_site
 from encryption import UndecryptableSecret, decrypt, encrypt
-from hits.endpoints import AccessKey, connect, local_key, translated_errors
+from hits.calls import amount_usd, count, identifier
+from hits.endpoints import REGION, AccessKey, MTurkClient, connect, local_key, translated_errors
 from hits.exceptions import (
     ConnectionUnfit,
+    MarketplaceFault,
     MarketplaceRefused,
     MarketplaceUnreachable,
     ProfileUnknown,
 )
-from hits.foreign_records import amount_usd
-from hits.limits import bounded_session
-from hits.marketplaces import THIS_SITE, marketplace_at, profile_problem, require_outside
-from hits.models import Connection
-
-if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
-
+from hits.limits import (
+    AMAZON,
+    THIS_SITE,
+    bounded_session,
+    marketplace_at,
+    profile_problem,
+    require_outside,
+    require_time_left,
+)
+from hits.models import Assignment, Batch, Connection, Recruitment, SharedDevice, Worker
 
 PREFIX = "/marketplace-api/v1"
 TIMEOUT_SECONDS = (10, 60)
@@ -50,8 +57,6 @@ Signature = Callable[[str, bytes], dict[str, str]]
 
 @dataclass(frozen=True)
 class JsonAnswer:
-    """What came back; `content` is None where that is no whole JSON object."""
-
     address: str
     status: int
     is_json: bool
@@ -65,7 +70,6 @@ class JsonAnswer:
 def post_json(
     site_url: str, path: str, content: dict[str, Any], *, signature: Signature
 ) -> JsonAnswer:
-    """POST to a marketplace; a redirect is not followed."""
     address = site_url.rstrip("/") + PREFIX + path
     body = json.dumps(content).encode()
     headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"} | signature(
@@ -105,8 +109,8 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
 def enrol_requester(
     *, site_url: str, name: str, display_name: str = "", test_funds_usd: Decimal | None = None
 ) -> AccessKey:
-    """A new key for the requester of this name, who is enrolled first where unknown; participants
-    read the display name instead, where there is one."""
+    """Return a new key for the requester of this name, who is created if unknown. Participants
+    read `display_name` instead of the name."""
     optional = {"test_funds_usd": f"{test_funds_usd:f}" if test_funds_usd else ""}
     optional["display_name"] = display_name
     given = {key: value for key, value in optional.items() if value}
@@ -129,17 +133,19 @@ def _post_signed(site_url: str, path: str, content: dict[str, str]) -> dict[str,
             code="not_assay",
         )
     if answer.status != HTTPStatus.CREATED:
-        raise MarketplaceRefused(_code(answer.status), answer.error)
+        code = {401: "InvalidSignature", 409: "NameTaken"}.get(
+            answer.status, f"HTTP {answer.status}"
+        )
+        raise MarketplaceRefused(code, answer.error)
     return answer.content
 
 
 def _signature(address: str, body: bytes) -> dict[str, str]:
     secret = settings.MARKETPLACE_OPERATOR_SECRET
-    return signed_headers(secret=secret, path=urlsplit(address).path, body=body)
+    return operator_headers(secret=secret, path=urlsplit(address).path, body=body)
 
 
-def signed_headers(*, secret: str, path: str, body: bytes) -> dict[str, str]:
-    """The headers of a POST to this path with this body, for once and for the next minutes."""
+def operator_headers(*, secret: str, path: str, body: bytes) -> dict[str, str]:
     timestamp, nonce = str(int(time.time())), secrets.token_urlsafe(24)
     lines = ["POST", path, timestamp, nonce, hashlib.sha256(body).hexdigest()]
     signature = hmac.new(secret.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
@@ -148,11 +154,6 @@ def signed_headers(*, secret: str, path: str, body: bytes) -> dict[str, str]:
         "X-Assay-Nonce": nonce,
         "X-Assay-Signature": signature,
     }
-
-
-def _code(status: int) -> str:
-    names = {401: "InvalidSignature", 409: "NameTaken"}
-    return names.get(status, f"HTTP {status}")
 
 
 def site_connection(profile: str = THIS_SITE) -> Connection:
@@ -170,7 +171,7 @@ def site_connection(profile: str = THIS_SITE) -> Connection:
 
 
 def connection_of_name(name: str) -> Connection:
-    """A team's open connection, by TEAM/NAME; else ConnectionUnfit with those there are."""
+    """Find an open connection by TEAM/NAME; ConnectionUnfit lists those there are."""
     team, _slash, own = name.partition("/")
     usable = Connection.objects.usable().exclude(team=None).select_related("team")
     connection = usable.filter(team__slug=team, name=own).first()
@@ -220,36 +221,31 @@ def connect_marketplace(
     fees: str = Connection.Fees.NONE,
     actor: User,
 ) -> Connection:
-    """Connect a team to a marketplace, with a key that the marketplace accepts now.
-
-    Without an address it is this site's own. The key is tried before anything is stored. `fees`
-    are those of a marketplace that is not this site's own, whose are known.
-    """
+    """The key is tried before anything is stored. Without an address, the marketplace is this
+    site's own, whose fees are known; `fees` are those of another."""
     there = marketplace_at(endpoint_url)
     if there.endpoint_url:
         require_outside(there.endpoint_url)
     balance_usd(connect(key=key, endpoint_url=there.endpoint_url or None))
-    connection = Connection(
-        team=team,
-        name=name.strip(),
-        marketplace=there.name,
-        endpoint_url=there.endpoint_url,
-        access_key_id=key.access_key_id,
-        encrypted_secret=encrypt(key.secret_access_key),
-        fees=there.fees or fees,
-        created_by=actor,
+    return _store_connection(
+        Connection(
+            team=team,
+            name=name.strip(),
+            marketplace=there.name,
+            endpoint_url=there.endpoint_url,
+            access_key_id=key.access_key_id,
+            encrypted_secret=encrypt(key.secret_access_key),
+            fees=there.fees or fees,
+            created_by=actor,
+        ),
+        actor,
     )
-    return _store_connection(connection, actor)
 
 
 def connect_this_site(
     *, team: Team, name: str, actor: User, test_funds_usd: Decimal | None = None
 ) -> Connection:
-    """Make the team a requester at this site's own marketplace, for an actor who may do so.
-
-    Its requester account bears the team's name, which participants read, and its short name,
-    which no other team has.
-    """
+    # Participants read the team's name; its short name is unique.
     require_may_connect_this_site(team, actor)
     key = enrol_requester(
         site_url=settings.SITE_URL,
@@ -261,7 +257,6 @@ def connect_this_site(
 
 
 def require_may_connect_this_site(team: Team, actor: User) -> None:
-    """ConnectionUnfit if the site does not let this user make the team a requester."""
     if not may_connect_this_site(team, actor):
         raise ConnectionUnfit(
             _(
@@ -274,14 +269,13 @@ def require_may_connect_this_site(team: Team, actor: User) -> None:
 
 @transaction.atomic
 def close_connection(*, connection: Connection, actor: User) -> None:
-    """Publish nothing more over a connection; what is out is collected and paid all the same."""
+    # Published work is still collected and paid.
     Connection.objects.filter(pk=connection.pk, closed_at=None).update(closed_at=timezone.now())
     connection.refresh_from_db(fields=["closed_at"])
     _record("connection.close", connection, actor)
 
 
 def note_outcome(*, connection: Connection, problem: str = "") -> None:
-    """Store why nothing could be collected over a connection; without a problem, that it was."""
     failed_at = timezone.now() if problem else None
     rows = Connection.objects.filter(pk=connection.pk)
     if not problem:
@@ -310,3 +304,132 @@ def _record(action: str, connection: Connection, actor: User) -> None:
     record(
         team=connection.team, actor=actor, action=action, subject=connection.name, details=details
     )
+
+
+SERVICE = "mturk-requester"
+# Between attempts: whatever is asked here may be asked again.
+PAUSES_SECONDS = (0.2, 1.0, 3.0)
+
+
+def post(connection: Connection, path: str, content: dict[str, Any]) -> dict[str, Any] | None:
+    if connection.marketplace in AMAZON:
+        return None
+    for pause_seconds in PAUSES_SECONDS:
+        require_time_left()
+        try:
+            return _post_once(connection, path, content)
+        except MarketplaceUnreachable as away:
+            if isinstance(away.__cause__, requests.Timeout | ReadTimeoutError):
+                raise  # it took its time already
+            time.sleep(pause_seconds * random.uniform(0.5, 1))
+    require_time_left()
+    return _post_once(connection, path, content)
+
+
+def _post_once(connection: Connection, path: str, content: dict[str, Any]) -> dict[str, Any] | None:
+    parts = urlsplit(endpoint_of(connection))
+    site_url = f"{parts.scheme}://{parts.netloc}"
+    require_outside(connection.endpoint_url)
+    signature = partial(signed_headers, access_key_of(connection))
+    answer = post_json(site_url, path, content, signature=signature)
+    if answer.status == HTTPStatus.NOT_FOUND:
+        return None
+    if answer.status >= 500 or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+        raise MarketplaceUnreachable(
+            _("{address} answers with HTTP {status}.").format(
+                address=answer.address, status=answer.status
+            ),
+            code="bad_status",
+        )
+    if not answer.is_json:
+        return None
+    # None of the answers is empty: that is one whose rest was lost, as one cut in the middle is.
+    if not answer.content:
+        raise MarketplaceUnreachable(
+            _("The answer from {address} was cut short.").format(address=answer.address),
+            code="cut_short",
+        )
+    if answer.status not in (HTTPStatus.OK, HTTPStatus.CREATED):
+        raise MarketplaceRefused(str(answer.status), answer.error)
+    return answer.content
+
+
+def signed_headers(key: AccessKey, address: str, body: bytes) -> dict[str, str]:
+    request = AWSRequest(
+        method="POST",
+        url=address,
+        data=body,
+        headers={"Content-Type": "application/json", "X-Amz-Target": "Assay"},
+    )
+    credentials = Credentials(key.access_key_id, key.secret_access_key)
+    SigV4Auth(credentials, SERVICE, REGION).add_auth(request)
+    return dict(request.headers.items())
+
+
+MOST_ROWS = 10_000
+MOST_OTHERS = 10
+
+
+def fetch_shared_devices(*, batch: Batch) -> int:
+    answer = post(batch.connection, "/devices", {"annotation_prefix": f"assay:{batch.key}:"})
+    if answer is None:
+        return 0
+    listed = answer.get("shared_devices")
+    if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed):
+        raise MarketplaceFault(_("it sent no list of shared devices"), code="not_a_list")
+    of_batch = Worker.objects.filter(assignments__hit__batch=batch).distinct()
+    workers = {worker.worker_id: worker for worker in of_batch}
+    pseudonyms = _pseudonyms_of(batch)
+    rows = [_row(batch, row, workers, pseudonyms) for row in listed[:MOST_ROWS]]
+    known = [row for row in rows if row is not None]
+    with transaction.atomic():
+        SharedDevice.objects.filter(batch=batch).delete()
+        SharedDevice.objects.bulk_create(known, ignore_conflicts=True)
+    return len(known)
+
+
+def _row(
+    batch: Batch, row: dict[str, Any], workers: dict[str, Worker], pseudonyms: dict[str, str]
+) -> SharedDevice | None:
+    worker = workers.get(identifier(row, "worker_id"))
+    others = row.get("others")
+    if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
+        raise MarketplaceFault(
+            _("the other workers of a device are not a list of ids"), code="not_ids"
+        )
+    if worker is None:
+        return None
+    return SharedDevice(
+        batch=batch,
+        worker=worker,
+        n_shared=count(row.get("n_shared"), "n_shared"),
+        n=count(row.get("n"), "n"),
+        n_others=count(row.get("n_others"), "n_others"),
+        others=[pseudonyms[each] for each in others[:MOST_OTHERS] if each in pseudonyms],
+    )
+
+
+def _pseudonyms_of(batch: Batch) -> dict[str, str]:
+    read = Assignment.objects.of(batch).exclude(submission=None).order_by()
+    return dict(read.values_list("worker__worker_id", "submission__annotator__pseudonym"))
+
+
+SECONDS = 120
+PARTICIPANTS, JOIN, DEMOGRAPHICS = "participants", "join", "demographics"
+FILES = (PARTICIPANTS, JOIN, DEMOGRAPHICS)
+
+
+def file_address(recruitment: Recruitment, name: str, *, reader: str) -> str:
+    connection = recruitment.batch.connection
+    key = access_key_of(connection)
+    path = f"{PREFIX}/recruiting/files/{recruitment.public_id}/{name}.csv"
+    values = {
+        "key": key.access_key_id,
+        "reader": reader,
+        "expires": str(int(time.time()) + SECONDS),
+    }
+    signed = "\n".join([path, *values.values()]).encode()
+    signature = hmac.new(key.secret_access_key.encode(), signed, hashlib.sha256).hexdigest()
+    parts = urlsplit(endpoint_of(connection))
+    site = "" if connection.is_on_this_site else f"{parts.scheme}://{parts.netloc}"
+    return f"{site}{path}?{urlencode(values | {'signature': signature})}"

@@ -1,39 +1,37 @@
-"""What goes to workers, or concerns them, beside money: messages, blocks, notes, appeals."""
-
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
 from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy
 
 from accounts.audit import record
-from accounts.models import Team, User
+from accounts.models import Membership, Team, User
+from accounts.roles import PERMISSIONS, Permission, Role
 from annotation.models import Study
-from hits import requester_api
+from annotation.models.studies import counted
+from hits import connections
+from hits.calls import appeal_records
 from hits.decisions import CONTROL_CHARACTERS
-from hits.endpoints import translated_errors
+from hits.endpoints import MTurkClient, translated_errors
 from hits.exceptions import DecisionRefused, MarketplaceRefused
-from hits.foreign_records import appeal_records
 from hits.limits import earning
 from hits.models import (
     Appeal,
     Assignment,
     Connection,
     DeliveryState,
+    Exclusion,
     Message,
     Worker,
     WorkerBlock,
+    WorkerClearance,
     WorkerNote,
 )
 from presentation.progress import Progress, silently
-
-if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
-
 
 LONGEST_SUBJECT, LONGEST_TEXT = 200, 4096
 # Where a marketplace says that a message was not passed on, and nothing else.
@@ -41,7 +39,6 @@ NO_REASON = gettext_lazy("The marketplace did not pass it on.")
 
 
 def validate_text(text: str, *, name: str, most: int = LONGEST_TEXT) -> None:
-    """DecisionRefused, where the text is empty, too long or nothing a marketplace takes."""
     if not text.strip():
         raise DecisionRefused(_("{name} is needed.").format(name=name), code="empty")
     if len(text) > most or CONTROL_CHARACTERS.search(text):
@@ -71,10 +68,8 @@ def request_message(
 def send_messages(
     *, messages: QuerySet[Message], client: MTurkClient, progress: Progress = silently
 ) -> int:
-    """Send what was written; return how many the marketplace passed on.
-
-    A marketplace knows no token for a message: after a lost answer it may come twice.
-    """
+    """Return how many were sent. A marketplace knows no token for a message: after a lost answer
+    it may be sent twice."""
     n_sent = 0
     unsent = messages.filter(state=DeliveryState.INTENDED)
     keys = list(unsent.order_by("pk").values_list("pk", flat=True))
@@ -83,16 +78,19 @@ def send_messages(
         message = unsent.filter(pk=pk).select_related("worker").first()
         if message is None:
             continue
-        problem = _delivery_problem(client, message)
-        state = DeliveryState.REFUSED if problem else DeliveryState.CONFIRMED
         rows = Message.objects.filter(pk=message.pk, state=DeliveryState.INTENDED)
-        if rows.update(state=state, problem=problem) and not problem:
-            n_sent += 1
+        n_sent += _is_sent(rows, _delivery_problem(client, message))
     return n_sent
 
 
+def _is_sent(rows: QuerySet[Any], problem: str) -> bool:
+    """Write down how a delivery ended, unless the row has changed meanwhile; True if it was sent
+    by this process."""
+    state = DeliveryState.REFUSED if problem else DeliveryState.CONFIRMED
+    return rows.update(state=state, problem=problem) > 0 and not problem
+
+
 def _delivery_problem(client: MTurkClient, message: Message) -> str:
-    """Why the marketplace did not pass a message on; empty where it did."""
     try:
         with translated_errors():
             answer = client.notify_workers(
@@ -104,12 +102,11 @@ def _delivery_problem(client: MTurkClient, message: Message) -> str:
         if not refusal.is_about_request:
             raise
         return refusal.message
-    failures = answer.get("NotifyWorkersFailureStatuses", [])
     return " ".join(
         one.get("NotifyWorkersFailureMessage")
         or one.get("NotifyWorkersFailureCode")
         or str(NO_REASON)
-        for one in failures
+        for one in answer.get("NotifyWorkersFailureStatuses", [])
     )
 
 
@@ -117,7 +114,6 @@ def _delivery_problem(client: MTurkClient, message: Message) -> str:
 def request_block(
     *, connection: Connection, worker: Worker, reason: str, blocked_by: User | None
 ) -> WorkerBlock:
-    """Write down that a worker is to take no more of a team's work."""
     validate_text(reason, name=_("A reason"))
     block, _is_new = WorkerBlock.objects.update_or_create(
         connection=connection,
@@ -136,9 +132,7 @@ def request_block(
 def request_unblock(
     *, connection: Connection, worker: Worker, reason: str = "", unblocked_by: User | None
 ) -> None:
-    """Write down that a worker may take a team's work again."""
-    rows = WorkerBlock.objects.filter(connection=connection, worker=worker)
-    rows.update(
+    WorkerBlock.objects.filter(connection=connection, worker=worker).update(
         is_active=False,
         reason=reason.strip(),
         state=DeliveryState.INTENDED,
@@ -148,21 +142,16 @@ def request_unblock(
 
 
 def send_blocks(*, connection: Connection, client: MTurkClient) -> int:
-    """Block and unblock as was written down; return how many workers that was."""
     unsent = WorkerBlock.objects.filter(connection=connection, state=DeliveryState.INTENDED)
     n_sent = 0
     for block in list(unsent.select_related("worker")):
-        problem = _refused_block(client, block)
-        state = DeliveryState.REFUSED if problem else DeliveryState.CONFIRMED
         # One that was changed meanwhile is sent anew.
         same = unsent.filter(pk=block.pk, is_active=block.is_active, reason=block.reason)
-        if same.update(state=state, problem=problem) and not problem:
-            n_sent += 1
+        n_sent += _is_sent(same, _refused_block(client, block))
     return n_sent
 
 
 def _refused_block(client: MTurkClient, block: WorkerBlock) -> str:
-    """Why the marketplace did not block or unblock; empty where it did. Either repeats itself."""
     worker_id = block.worker.worker_id
     try:
         with translated_errors():
@@ -179,7 +168,6 @@ def _refused_block(client: MTurkClient, block: WorkerBlock) -> str:
 
 @transaction.atomic
 def note_worker(*, team: Team, worker: Worker, text: str, author: User) -> WorkerNote:
-    """Write down something about a worker, for the team alone."""
     validate_text(text, name=_("A note"))
     note = WorkerNote.objects.create(team=team, worker=worker, text=text.strip(), author=author)
     record(team=team, actor=author, action="worker.note", subject=worker.worker_id)
@@ -187,15 +175,13 @@ def note_worker(*, team: Team, worker: Worker, text: str, author: User) -> Worke
 
 
 def connections_with_rejections() -> list[Connection]:
-    """Those with a rejection so new that it may be appealed and overridden."""
     rejections = Assignment.objects.overridable().filter(appeal=None)
     keys = rejections.order_by().values("hit__batch__connection")
     return list(Connection.objects.filter(pk__in=keys))
 
 
 def fetch_appeals(*, connection: Connection) -> int:
-    """Store the appeals that are new to us; return how many. Other marketplaces have none."""
-    answer = requester_api.post(connection, "/appeals", {})
+    answer = connections.post(connection, "/appeals", {})
     if answer is None:
         return 0
     return sum(_is_new(connection, values) for values in appeal_records(answer))
@@ -214,7 +200,6 @@ def _is_new(connection: Connection, values: dict[str, Any]) -> bool:
 
 @transaction.atomic
 def answer_appeal(*, appeal: Appeal, answer: str, actor: User, study: Study) -> None:
-    """Write down the answer to an appeal, to be sent; the first one stands."""
     validate_text(answer, name=_("An answer"))
     rows = Appeal.objects.filter(pk=appeal.pk, answer="")
     if not rows.update(answer=answer.strip(), answered_by=actor, answered_at=timezone.now()):
@@ -226,30 +211,62 @@ def answer_appeal(*, appeal: Appeal, answer: str, actor: User, study: Study) -> 
 
 
 def send_answers(*, study: Study) -> int:
-    """Send the answers that were written; the marketplace takes the same one again.
-
-    What it refused of an answer stays with the answer; where it refused the requester, as for a
-    key that holds no longer, the answer waits.
-    """
+    # If the requester is refused, such as for an expired key, the answer waits. The marketplace
+    # accepts the same answer twice.
     n_sent = 0
     unsent = Appeal.objects.of(study).unsent()
     for appeal in unsent.select_related("assignment__hit__batch__connection"):
-        problem = _answer_problem(appeal)
-        state = DeliveryState.REFUSED if problem else DeliveryState.CONFIRMED
-        rows = Appeal.objects.of(study).unsent().filter(pk=appeal.pk)
-        if rows.update(state=state, problem=problem) and not problem:
-            n_sent += 1
+        n_sent += _is_sent(unsent.filter(pk=appeal.pk), _answer_problem(appeal))
     return n_sent
 
 
 def _answer_problem(appeal: Appeal) -> str:
-    """Why the marketplace did not take an answer; empty where it did."""
     connection = appeal.assignment.hit.batch.connection
     content = {"assignment_id": appeal.assignment.assignment_id, "answer": appeal.answer}
     try:
-        answer = requester_api.post(connection, "/appeals/answer", content)
+        answer = connections.post(connection, "/appeals/answer", content)
     except MarketplaceRefused as refusal:
         if refusal.code != str(HTTPStatus.BAD_REQUEST.value):
             raise
         return refusal.message
     return "" if answer is not None else _("The marketplace knows no answers to appeals.")
+
+
+def _memberships_of(reader: User) -> QuerySet[Membership]:
+    roles = [role for role in Role if Permission.REVIEW in PERMISSIONS[role]]
+    return Membership.objects.filter(team=OuterRef("team"), user=reader, role__in=roles)
+
+
+def record_of(assignment: Assignment, study: Study, reader: User) -> dict[str, Any]:
+    """For the study's team; for the study only if it has no team. The notes are for the team's
+    reviewers; others read only their own."""
+    batches = Q(hit__batch__study=study.pk)
+    if study.team_id is not None:
+        batches |= Q(hit__batch__study__team=study.team_id)
+    of_team = Assignment.objects.filter(batches)
+    block = WorkerBlock.objects.filter(
+        connection=assignment.hit.batch.connection_id, worker=OuterRef("pk"), is_active=True
+    )
+    notes = WorkerNote.objects.filter(team=study.team_id).filter(
+        Q(author=reader) | Q(Exists(_memberships_of(reader))) | Q(Value(reader.is_superuser))
+    )
+    held = Exclusion.objects.of(assignment.hit.batch).filter(reason=Exclusion.Reason.HELD)
+    held = held.filter(worker=OuterRef("pk"))
+    cleared = WorkerClearance.objects.filter(worker=OuterRef("pk"), study=study)
+    record = Worker.objects.filter(pk=assignment.worker_id).values(
+        n_submitted=counted(of_team, "worker"),
+        n_approved=counted(of_team.filter(status=Assignment.Status.APPROVED), "worker"),
+        n_rejected=counted(of_team.filter(status=Assignment.Status.REJECTED), "worker"),
+        block_state=Subquery(block.values("state")[:1]),
+        block_reason=Subquery(block.values("reason")[:1]),
+        n_notes=counted(notes, "worker"),
+        is_held=Exists(held) & ~Exists(cleared),
+    )
+    row: dict[str, Any] = dict(record.get())
+    n_notes, state = row.pop("n_notes"), row.pop("block_state")
+    own_notes = notes.filter(worker=assignment.worker_id).select_related("author")
+    return row | {
+        "block_reason": row["block_reason"] or "",
+        "block_state": str(DeliveryState(state).label) if state else "",
+        "notes": list(own_notes) if n_notes else [],
+    }

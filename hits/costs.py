@@ -1,26 +1,33 @@
-"""What a batch costs: before any of it is spent, and by our record afterwards."""
+"""What a batch costs: before it is spent, by our record afterwards, and what budgets allow."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
-from django.db.models import Count, Sum
-from django.db.models.functions import Round
+from django.db import transaction
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce, Round
 from django.utils.translation import gettext as _, ngettext
 
+from accounts.audit import record
+from accounts.models import Team, User
 from annotation.assignment_facts import AssignmentPrice
 from annotation.models import Study
 from annotation.protocols.practice import n_attempts
 from hits.connections import balance_usd
-from hits.exceptions import FundsMissing
+from hits.endpoints import MTurkClient
+from hits.exceptions import FundsMissing, OverBudget
 from hits.models import (
+    PART,
+    SIZE,
     Assignment,
     Batch,
+    Budget,
     DeliveryState,
     Hit,
     Payment,
@@ -31,18 +38,12 @@ from hits.models import (
 from hits.models.recruiting import paid_of, set_aside_of
 from hits.selections import items_without_hit, selected_items
 
-if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
-
-
 CENT = Decimal("0.01")
 MANY_ASSIGNMENTS = 10
 
 
 @dataclass(frozen=True)
 class FeeSchedule:
-    """Shares of the reward that a marketplace charges on top of it."""
-
     share: Decimal
     share_many: Decimal
     share_masters: Decimal
@@ -51,7 +52,6 @@ class FeeSchedule:
     def fee_usd(
         self, reward_usd: Decimal, max_assignments: int, *, needs_masters: bool = False
     ) -> Decimal:
-        """The fee on one assignment of a HIT that has so many."""
         share = self.share
         if max_assignments >= MANY_ASSIGNMENTS:
             share += self.share_many
@@ -60,7 +60,6 @@ class FeeSchedule:
         return self._round_up(reward_usd * share)
 
     def bonus_fee_usd(self, amount_usd: Decimal) -> Decimal:
-        """The fee on a bonus."""
         return self._round_up(amount_usd * self.share)
 
     def _round_up(self, fee_usd: Decimal) -> Decimal:
@@ -77,8 +76,8 @@ SCHEDULES = {
 
 @dataclass(frozen=True)
 class Estimate:
-    """Rewards and fees if every assignment is approved; `practice_usd` is what practice costs
-    beside them, with its fees, if all of it is done."""
+    # Rewards and fees if every assignment is approved; `practice_usd` is the most that practice
+    # costs beside them, with fees.
 
     n_hits: int
     n_assignments: int
@@ -116,7 +115,6 @@ class Estimate:
 
 
 def estimate(batch: Batch) -> Estimate:
-    """What publishing the rest of a batch, or a drafted one, commits the requester to."""
     if batch.pk is None:
         return price_launch(batch, n_items=len(selected_items(batch)))
     rows = Hit.objects.of(batch).unpublished().order_by().values_list("max_assignments")
@@ -129,27 +127,21 @@ def estimate(batch: Batch) -> Estimate:
 
 
 def price_launch(draft: Batch, *, n_items: int) -> Estimate:
-    """What launching a batch of so many items commits the requester to, practice among it."""
     return price_items(draft, n_items=n_items) + price_practice(draft, unsaved_practice(draft))
 
 
 def price_practice(batch: Batch, hits: Iterable[PracticeHit]) -> Decimal:
-    """What so many practice HITs cost at most, with their fees."""
-    prices = (hit.max_assignments * cost_of_practice(batch, hit) for hit in hits)
-    return sum(prices, Decimal(0))
+    return sum((hit.max_assignments * cost_of_practice(batch, hit) for hit in hits), Decimal(0))
 
 
 def cost_of_practice(batch: Batch, hit: PracticeHit) -> Decimal:
-    """Reward and fee of one assignment of a practice HIT."""
-    schedule = SCHEDULES[batch.connection.fees]
-    return hit.reward_usd + schedule.fee_usd(
+    return hit.reward_usd + SCHEDULES[batch.connection.fees].fee_usd(
         hit.reward_usd, hit.max_assignments, needs_masters=batch.needs_masters
     )
 
 
 def unsaved_practice(batch: Batch) -> list[PracticeHit]:
-    """The practice HITs that a batch has from when it is planned: one for each attempt, so that
-    who has used them up finds no other."""
+    # One HIT per attempt, so that a worker who has used them up finds no other.
     practice = batch.document.qualifications.practice
     if practice is None:
         return []
@@ -165,17 +157,10 @@ def unsaved_practice(batch: Batch) -> list[PracticeHit]:
 
 
 def price_items(batch: Batch, *, n_items: int) -> Estimate:
-    """What HITs for so many items of a batch commit the requester to, of all waves together."""
     return price_hits(batch, {size: n * n_items for size, n in batch.n_hits_by_size.items()})
 
 
-def price(batch: Batch, *, n_hits: int) -> Estimate:
-    """What so many HITs of a batch commit the requester to, where they are not in waves."""
-    return price_hits(batch, {batch.max_assignments: n_hits})
-
-
 def price_hits(batch: Batch, n_by_size: Mapping[int, int]) -> Estimate:
-    """What HITs of a batch commit the requester to: how many there are of each size."""
     n_hits = n_assignments = 0
     total = Decimal(0)
     for size, n in n_by_size.items():
@@ -187,24 +172,15 @@ def price_hits(batch: Batch, n_by_size: Mapping[int, int]) -> Estimate:
 
 
 def cost_of_assignment(batch: Batch, max_assignments: int) -> Decimal:
-    """Reward and fee of one assignment of a HIT that has so many; nothing of participants, whom
-    their recruiter pays."""
+    # Participants cost the requester nothing: their recruiter pays them.
     if batch.is_recruited:
         return Decimal(0)
-    schedule = SCHEDULES[batch.connection.fees]
-    return batch.reward_usd + schedule.fee_usd(
+    return batch.reward_usd + SCHEDULES[batch.connection.fees].fee_usd(
         batch.reward_usd, max_assignments, needs_masters=batch.needs_masters
     )
 
 
-def latest_batch_of(study: Study) -> Batch | None:
-    """The study's last batch that went to a marketplace, whose price its next may have."""
-    started = Batch.objects.of(study).started().select_related("connection")
-    return started.order_by("-pk").first()
-
-
 def require_funds(*, cost: Estimate, client: MTurkClient) -> None:
-    """Refuse what the requester's account cannot pay for, before any of it is published."""
     available = balance_usd(client)
     if available < cost.total_usd:
         raise FundsMissing(
@@ -215,9 +191,8 @@ def require_funds(*, cost: Estimate, client: MTurkClient) -> None:
 
 
 def latest_assignment_price(study: Study) -> AssignmentPrice | None:
-    """As the study's last batch pays and its marketplace charges; None before there is one,
-    and of participants, whom their recruiter pays."""
-    batch = latest_batch_of(study)
+    """At the price of the study's last batch; None if there is none, or if a recruiter pays."""
+    batch = Batch.objects.of(study).started().select_related("connection").order_by("-pk").first()
     if batch is None or batch.is_recruited:
         return None
     return AssignmentPrice(batch.reward_usd, partial(cost_of_assignment, batch))
@@ -243,10 +218,8 @@ def spend_of(batch: Batch) -> Spend:
 
 
 def spend_by_batch(batches: Iterable[Batch]) -> Mapping[int, Spend]:
-    """Approved assignments, of practice too, and confirmed payments beside them, of each batch.
-
-    What a recruiter pays participants has not left the requester's account.
-    """
+    """Approved assignments, of practice too, and confirmed payments. What a recruiter pays
+    participants has not left the requester's account."""
     by_key = {batch.pk: batch for batch in batches}
     rewards_usd, prices_usd = dict.fromkeys(by_key, NOTHING), dict.fromkeys(by_key, NOTHING)
     approvals = Assignment.objects.filter(
@@ -280,8 +253,7 @@ def spend_by_batch(batches: Iterable[Batch]) -> Mapping[int, Spend]:
 
 
 def paid_by_recruiters(study_ids: Iterable[int]) -> Mapping[int, Mapping[str, Decimal]]:
-    """What recruiters have paid participants of each study, fees included, by currency: beside
-    what has left the requester's account, and never summed with it."""
+    # By study and currency, fees included: never summed with what left the requester's account.
     sums: dict[int, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
     rows = Recruitment.objects.filter(batch__study__in=list(study_ids)).exclude(charges={})
     for study, currency, charges in rows.values_list(
@@ -292,8 +264,167 @@ def paid_by_recruiters(study_ids: Iterable[int]) -> Mapping[int, Mapping[str, De
 
 
 def charges_of(recruiter: Recruiter) -> tuple[Decimal, Decimal]:
-    """What a recruiter has paid participants, fees included, and what it still sets aside for
-    places of studies that are open, both in its account's currency."""
+    # Return what was paid and what is set aside for open studies, in the account's currency.
     rows = recruiter.recruitments.all()
     still_aside = [set_aside_of(one.charges) for one in rows if one.is_live]
     return sum((paid_of(one.charges) for one in rows), NOTHING), sum(still_aside, NOTHING)
+
+
+SIZE_OF_HIT = Coalesce(F("hit__max_assignments"), F("hit__batch__max_assignments"))
+
+
+@dataclass(frozen=True)
+class Commitment:
+    batch: Batch
+    usd: Decimal
+
+    def is_within(self, budget: Budget) -> bool:
+        study = self.batch.study
+        if budget.team_id is not None:
+            return study.team_id == budget.team_id
+        return budget.study_id == study.pk or budget.batch_id == self.batch.pk
+
+
+def commitments(batches: QuerySet[Batch]) -> list[Commitment]:
+    """What is committed to each batch, in three statements, or four with practice. A HIT that
+    takes no more answers counts with those it has; rejected ones count only if they are to be
+    overridden. The part that a rejection leaves counts once it is confirmed; until then the
+    whole reward does."""
+    bonuses = Payment.objects.standing().filter(assignment__hit__batch=OuterRef("pk")).order_by()
+    is_rejected = Q(assignment__status=Assignment.Status.REJECTED)
+    bonuses = bonuses.exclude(assignment__hit__batch__is_recruited=True)
+    bonuses = bonuses.exclude(~is_rejected, purpose=PART, state=DeliveryState.INTENDED)
+    # SQLite adds in binary: some hundred amounts are a trifle off the cent, and of a cap.
+    sum_usd = Round(Sum(F("amount_usd") + F("fee_usd")), 2)
+    rows = batches.select_related("connection", "study").annotate(
+        paid_usd=Subquery(bonuses.values("assignment__hit__batch").annotate(n=sum_usd).values("n")),
+        has_practice=Exists(PracticeHit.objects.filter(batch=OuterRef("pk"))),
+    )
+    by_key = {batch.pk: batch for batch in rows}
+    sums = {pk: getattr(batch, "paid_usd", None) or NOTHING for pk, batch in by_key.items()}
+    for (pk, size), n_assignments in _assignments(list(by_key)).items():
+        sums[pk] += n_assignments * cost_of_assignment(by_key[pk], size)
+    practised = [pk for pk, batch in by_key.items() if getattr(batch, "has_practice", False)]
+    practice = PracticeHit.objects.filter(batch__in=practised).order_by()
+    # Less those that are withdrawn.
+    practice = practice.exclude(hit_id="", batch__closed_at__isnull=False)
+    for hit in practice if practised else ():
+        n = hit.max_assignments if hit.n_answers is None else hit.n_answers
+        sums[hit.batch_id] += n * cost_of_practice(by_key[hit.batch_id], hit)
+    return [Commitment(by_key[pk], usd) for pk, usd in sums.items()]
+
+
+def _assignments(batches: list[int]) -> dict[tuple[int, int], int]:
+    is_withdrawn = Q(hit_id="", batch__closed_at__isnull=False)
+    hits = Hit.objects.filter(batch__in=batches).exclude(is_withdrawn).order_by()
+    sizes = hits.annotate(size=SIZE).values_list("batch", "size")
+    n_open = Sum(Coalesce(F("n_answers"), F("size")))
+    numbers = {(pk, size): n for pk, size, n in sizes.annotate(n=n_open)}
+    rejections = Assignment.objects.filter(
+        hit__batch__in=batches, status=Assignment.Status.REJECTED
+    ).order_by()
+    # One that is to be overridden will be paid.
+    rejections = rejections.exclude(decision=Assignment.Decision.OVERRIDE, decision_problem="")
+    by_size = rejections.annotate(size=SIZE_OF_HIT).values_list("hit__batch", "size")
+    for pk, size, n in by_size.annotate(n=Count("*")):
+        numbers[pk, size] -= n
+    return numbers
+
+
+@dataclass(frozen=True)
+class Room:
+    budget: Budget
+    committed_usd: Decimal
+
+    @property
+    def left_usd(self) -> Decimal:
+        return self.budget.cap_usd - self.committed_usd
+
+    @property
+    def scope(self) -> str:
+        return next(name for name in ("team", "study", "batch") if getattr(self.budget, name))
+
+
+def budgets_of(study: Study, batches: Iterable[int] = ()) -> QuerySet[Budget]:
+    scope = Q(study=study.pk) | Q(batch__in=list(batches))
+    if study.team_id is not None:
+        scope |= Q(team=study.team_id)
+    budgets = Budget.objects.filter(scope).select_related("team", "study", "batch")
+    order = (F("team").asc(nulls_last=True), F("study").asc(nulls_last=True), "pk")
+    return budgets.order_by(*order)
+
+
+def rooms_of(study: Study, batches: Iterable[int] = (), *, is_locking: bool = False) -> list[Room]:
+    rows = budgets_of(study, batches)
+    return _rooms(list(rows.select_for_update(of=("self",)) if is_locking else rows))
+
+
+def rooms_by_study(studies: Sequence[Study]) -> list[Room]:
+    teams = {study.team_id for study in studies if study.team_id is not None}
+    scope = Q(study__in=[study.pk for study in studies]) | Q(team__in=teams)
+    return _rooms(list(Budget.objects.filter(scope).select_related("team", "study").order_by("pk")))
+
+
+def _rooms(budgets: list[Budget]) -> list[Room]:
+    of_budgets = Q(study__team__in=[budget.team_id for budget in budgets if budget.team_id])
+    of_budgets |= Q(study__in=[budget.study_id for budget in budgets if budget.study_id])
+    of_budgets |= Q(pk__in=[budget.batch_id for budget in budgets if budget.batch_id])
+    rows = commitments(Batch.objects.filter(of_budgets)) if budgets else []
+    return [
+        Room(budget, sum((one.usd for one in rows if one.is_within(budget)), NOTHING))
+        for budget in budgets
+    ]
+
+
+def require_within_budgets(*, study: Study, extra_usd_by_batch: Mapping[int, Decimal]) -> None:
+    """Refuse to commit more than the budgets of the team, the study and each batch allow. Call
+    it inside the transaction that commits: the budgets stay locked until then. Amounts that are
+    written down already are not extra."""
+    total_usd = sum(extra_usd_by_batch.values(), NOTHING)
+    for room in rooms_of(study, extra_usd_by_batch.keys(), is_locking=True):
+        of_batch = room.budget.batch_id
+        extra_usd = total_usd if of_batch is None else extra_usd_by_batch[of_batch]
+        if extra_usd > room.left_usd:
+            raise OverBudget(over_budget_message(room, extra_usd), code=f"{room.scope}_budget")
+
+
+def over_budget_message(room: Room, extra_usd: Decimal) -> str:
+    return {
+        "team": _(
+            "The team's budget is ${cap:.2f}, of which ${committed:.2f} are committed; "
+            "${extra:.2f} more would exceed it."
+        ),
+        "study": _(
+            "The study's budget is ${cap:.2f}, of which ${committed:.2f} are committed; "
+            "${extra:.2f} more would exceed it."
+        ),
+        "batch": _(
+            "The batch's budget is ${cap:.2f}, of which ${committed:.2f} are committed; "
+            "${extra:.2f} more would exceed it."
+        ),
+    }[room.scope].format(cap=room.budget.cap_usd, committed=room.committed_usd, extra=extra_usd)
+
+
+@transaction.atomic
+def set_budget(
+    *,
+    cap_usd: Decimal | None,
+    actor: User | None,
+    team: Team | None = None,
+    study: Study | None = None,
+    batch: Batch | None = None,
+) -> None:
+    about: dict[str, Any] = {"team": team, "study": study, "batch": batch}
+    [(scope, subject)] = [(name, value) for name, value in about.items() if value is not None]
+    if cap_usd is None:
+        Budget.objects.filter(**{scope: subject}).delete()
+    else:
+        Budget.objects.update_or_create(**{scope: subject}, defaults={"cap_usd": cap_usd})
+    of = study or (batch.study if batch else None)
+    record(
+        team=team or (of.team if of else None),
+        actor=actor,
+        action="budget.set",
+        subject=f"{scope} {subject}",
+        details={"cap_usd": None if cap_usd is None else f"{cap_usd:.2f}"},
+    )

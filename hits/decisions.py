@@ -1,29 +1,36 @@
-"""Decisions on submitted work: written down first, then sent; none is lost or sent twice."""
+"""Decisions and payments: written down first, then sent; none is lost or sent twice."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _, ngettext
 
-from hits.costs import cost_of_assignment
-from hits.endpoints import translated_errors
-from hits.exceptions import FeedbackUnfit, MarketplaceRefused
-from hits.foreign_records import assignment_status
+from hits.calls import amount_usd, assignment_status, listed
+from hits.collect import set_status
+from hits.costs import CENT, SCHEDULES, cost_of_assignment
+from hits.endpoints import MTurkClient, translated_errors
+from hits.exceptions import FeedbackUnfit, MarketplaceRefused, PaymentRefused
 from hits.limits import earning, run_time
-from hits.models import MOST_PROBLEM, Assignment, AssignmentRecordQuerySet, Batch
-from hits.submissions import set_status
+from hits.models import (
+    MOST_PROBLEM,
+    PART,
+    Assignment,
+    AssignmentRecordQuerySet,
+    Batch,
+    DeliveryState,
+    Payment,
+)
+from hits.participants import plain_reason, require_unrequested
 from presentation.progress import Progress, silently
-
-if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
-
 
 Decision, Status = Assignment.Decision, Assignment.Status
 APPROVE, REJECT, OVERRIDE = Decision.APPROVE, Decision.REJECT, Decision.OVERRIDE
@@ -40,7 +47,7 @@ def decide(
     feedback: str = "",
     decided_by: AbstractBaseUser | None = None,
 ) -> int:
-    """Write down one decision for those that have none; return how many that was."""
+    """Record one decision for the assignments that have none; return how many."""
     validate_feedback(feedback, is_required=decision == REJECT)
     return assignments.undecided().update(
         decision=decision,
@@ -56,10 +63,8 @@ def override(
     feedback: str = "",
     decided_by: AbstractBaseUser | None = None,
 ) -> int:
-    """Decide that rejected assignments are approved all the same; return how many that was.
-
-    Those submitted more than 30 days ago are left out: the marketplace refuses them.
-    """
+    """Record that rejected assignments are approved all the same; return how many. The
+    marketplace refuses this for those submitted more than 30 days ago, so they are left out."""
     validate_feedback(feedback)
     return assignments.overridable().update(
         decision=OVERRIDE,
@@ -71,7 +76,7 @@ def override(
 
 
 def withdraw_refused(*, assignments: AssignmentRecordQuerySet) -> int:
-    """Take back decisions that the marketplace refused, so that they can be made anew."""
+    """Delete refused decisions so that they can be made again; return how many."""
     refused = assignments.refused().filter(status=Status.SUBMITTED)
     return refused.update(
         decision="", feedback="", decision_problem="", decided_by=None, decided_at=None
@@ -79,7 +84,6 @@ def withdraw_refused(*, assignments: AssignmentRecordQuerySet) -> int:
 
 
 def validate_feedback(feedback: str, *, is_required: bool = False) -> None:
-    """FeedbackUnfit, where no marketplace takes it."""
     if is_required and not feedback.strip():
         raise FeedbackUnfit(
             _("A rejection needs feedback: say to the worker what was wrong."), code="no_feedback"
@@ -95,8 +99,6 @@ def validate_feedback(feedback: str, *, is_required: bool = False) -> None:
 
 @dataclass(frozen=True)
 class ReviewResult:
-    """What one run sent, and the marketplace confirmed."""
-
     n_approved: int = 0
     n_rejected: int = 0
     n_overridden: int = 0
@@ -107,15 +109,14 @@ class ReviewResult:
     n_blocks: int = 0
     n_appeals_answered: int = 0
     n_refused: int = 0
+    # Of what was approved or overridden, with fees; `paid_usd` is of bonuses and parts.
     rewards_usd: Decimal = Decimal(0)
-    """Of what was approved or overridden, with fees; `paid_usd` is of bonuses and parts."""
 
     def __add__(self, other: ReviewResult) -> ReviewResult:
         mine, theirs = asdict(self), asdict(other)
         return ReviewResult(**{name: mine[name] + theirs[name] for name in mine})
 
     def __str__(self) -> str:
-        """What was sent, in a sentence; what was not is left out."""
         overridden, paid, messages = self.n_overridden, self.n_paid, self.n_messages
         appeals, blocks, before = self.n_appeals_answered, self.n_blocks, self.n_decided_before
         parts = [
@@ -165,10 +166,7 @@ class ReviewResult:
 def send_decisions(
     *, batch: Batch, client: MTurkClient, progress: Progress = silently
 ) -> ReviewResult:
-    """Send the decisions that were written down; return how many ended how.
-
-    Processes that send at once each count the decisions that the marketplace took from them.
-    """
+    # Processes that send at once each count the decisions that the marketplace took from them.
     counts: Counter[str] = Counter()
     rewards_usd = Decimal(0)
     of_batch = Assignment.objects.of(batch)
@@ -209,7 +207,6 @@ def _send_decision(client: MTurkClient, assignment: Assignment) -> str:
 
 
 def _reconcile(client: MTurkClient, assignment: Assignment, refusal: MarketplaceRefused) -> str:
-    """Take over what the marketplace says of an assignment that it will not have decided now."""
     decision, status = Decision(assignment.decision), _status_there(client, assignment)
     if decision == OVERRIDE and status == Status.REJECTED:
         return _note_refusal(assignment, advice_on(refusal))
@@ -232,7 +229,6 @@ def _send(client: MTurkClient, assignment: Assignment, decision: Assignment.Deci
 
 
 def _status_there(client: MTurkClient, assignment: Assignment) -> Assignment.Status:
-    """What the marketplace says of an assignment it decided without us, or on an earlier try."""
     with translated_errors():
         answer = client.get_assignment(AssignmentId=assignment.assignment_id)
     return assignment_status(answer["Assignment"])
@@ -249,3 +245,171 @@ def advice_on(refusal: MarketplaceRefused) -> str:
     if refusal.has_code("InvalidAssignmentState"):
         return _("Too late: {message}").format(message=refusal.message)
     return refusal.message
+
+
+LARGEST_USD = Decimal("10000.00")
+LONGEST_REASON = 4096
+CONFIRMED = DeliveryState.CONFIRMED
+
+
+def bonus_purpose(reason: str) -> str:
+    return f"bonus:{hashlib.sha256(plain_reason(reason).encode()).hexdigest()[:24]}"
+
+
+def validate_bonus(amount_usd: Decimal, reason: str) -> None:
+    if not CENT <= amount_usd <= LARGEST_USD or amount_usd != amount_usd.quantize(CENT):
+        raise PaymentRefused(
+            _("A payment is from $0.01 to ${most:,}, in whole cents.").format(most=LARGEST_USD),
+            code="amount",
+        )
+    if not reason.strip():
+        raise PaymentRefused(
+            _("A payment needs a reason, which the worker reads."), code="no_reason"
+        )
+    if len(reason) > LONGEST_REASON or CONTROL_CHARACTERS.search(reason):
+        raise PaymentRefused(
+            _("A reason has at most {n} characters, and no control characters.").format(
+                n=LONGEST_REASON
+            ),
+            code="reason_characters",
+        )
+
+
+def validate_part(assignment: Assignment, amount_usd: Decimal, reason: str) -> None:
+    validate_bonus(amount_usd, reason)
+    reward_usd = assignment.hit.batch.reward_usd
+    if amount_usd >= reward_usd:
+        raise PaymentRefused(
+            _("A part is less than the reward of ${reward}. To pay all of it, approve.").format(
+                reward=reward_usd
+            ),
+            code="part_too_large",
+        )
+
+
+def bonus_fee_usd(assignment: Assignment, amount_usd: Decimal) -> Decimal:
+    return SCHEDULES[assignment.hit.batch.connection.fees].bonus_fee_usd(amount_usd)
+
+
+@transaction.atomic
+def request_payment(
+    *,
+    assignment: Assignment,
+    purpose: str,
+    amount_usd: Decimal,
+    reason: str,
+    requested_by: AbstractBaseUser | None = None,
+) -> Payment | None:
+    """Return None if the same payment was requested before. One that the marketplace refused is
+    requested again: no money was sent."""
+    if purpose == PART:
+        validate_part(assignment, amount_usd, reason)
+    else:
+        validate_bonus(amount_usd, reason)
+        require_unrequested(assignment, reason)
+    fields = {
+        "amount_usd": amount_usd,
+        "fee_usd": bonus_fee_usd(assignment, amount_usd),
+        "reason": reason.strip(),
+        "requested_by_id": requested_by.pk if requested_by else None,
+    }
+    payment, is_new = Payment.objects.get_or_create(
+        assignment=assignment, purpose=purpose, defaults=fields
+    )
+    if is_new:
+        return payment
+    refusals = Payment.objects.filter(pk=payment.pk, state=REFUSED)
+    is_again = refusals.update(**fields, state=DeliveryState.INTENDED, problem="")
+    return Payment.objects.get(pk=payment.pk) if is_again else None
+
+
+@run_time()
+def send_payments(
+    *, batch: Batch, client: MTurkClient, progress: Progress = silently
+) -> ReviewResult:
+    """Pay what was written down for a batch. A part of a reward waits until the rejection is
+    confirmed. Processes that send at once pay once, and each reports its own payments."""
+    unsent = Payment.objects.unsent().filter(assignment__hit__batch=batch)
+    counts: Counter[str] = Counter()
+    paid_usd = Decimal(0)
+    keys = list(unsent.values_list("pk", flat=True))
+    for pk in earning(progress)(keys, len(keys)):
+        payment = unsent.filter(pk=pk).select_related("assignment__worker").first()
+        if payment is not None:
+            outcome = _send_payment(client, payment)
+            counts[outcome] += 1
+            paid_usd += payment.amount_usd + payment.fee_usd if outcome == CONFIRMED else 0
+    return ReviewResult(n_paid=counts[CONFIRMED], paid_usd=paid_usd, n_refused=counts[REFUSED])
+
+
+def _send_payment(client: MTurkClient, payment: Payment) -> str:
+    if payment.purpose == PART and payment.assignment.status != Assignment.Status.REJECTED:
+        return _settle_part(payment)
+    is_first = _is_first_attempt(payment)
+    if not Payment.objects.unsent().filter(pk=payment.pk).exists():
+        return ""  # its worker took the answer back meanwhile, or it was settled
+    if not is_first and _is_paid_there(client, payment):
+        return _confirm(payment)
+    try:
+        _send_bonus(client, payment)
+    except MarketplaceRefused as refusal:
+        if not refusal.is_about_request:
+            raise
+        # Of its own success, after a lost answer or another process's, it may be refused too.
+        if refusal.has_code("DuplicateRequest") or _is_paid_there(client, payment):
+            return _confirm(payment)
+        return _refuse(payment, advice_on(refusal))
+    return _confirm(payment)
+
+
+def _is_first_attempt(payment: Payment) -> bool:
+    # An earlier attempt may have paid without an answer.
+    rows = Payment.objects.filter(pk=payment.pk, first_sent_at=None)
+    return bool(rows.update(first_sent_at=timezone.now()))
+
+
+def _send_bonus(client: MTurkClient, payment: Payment) -> None:
+    with translated_errors():
+        client.send_bonus(
+            WorkerId=payment.assignment.worker.worker_id,
+            AssignmentId=payment.assignment.assignment_id,
+            BonusAmount=f"{payment.amount_usd:.2f}",
+            Reason=payment.reason,
+            UniqueRequestToken=payment.unique_request_token,
+        )
+
+
+def _is_paid_there(client: MTurkClient, payment: Payment) -> bool:
+    same = Payment.objects.filter(
+        assignment=payment.assignment_id, amount_usd=payment.amount_usd, reason=payment.reason
+    )
+    n_known = same.filter(state=CONFIRMED).exclude(pk=payment.pk).count()
+    n_there = sum(
+        amount_usd(bonus["BonusAmount"], "BonusAmount") == payment.amount_usd
+        and plain_reason(bonus["Reason"]) == plain_reason(payment.reason)
+        for bonus in listed(
+            client,
+            "list_bonus_payments",
+            "BonusPayments",
+            AssignmentId=payment.assignment.assignment_id,
+        )
+    )
+    return n_there > n_known
+
+
+def _settle_part(payment: Payment) -> str:
+    # A part is only for rejected work: what was approved meanwhile has its whole reward.
+    if payment.assignment.status == Assignment.Status.SUBMITTED:
+        return DeliveryState.INTENDED
+    return _refuse(payment, _("The assignment was approved: its whole reward is paid."))
+
+
+def _confirm(payment: Payment) -> str:
+    rows = Payment.objects.unsent().filter(pk=payment.pk)
+    is_ours = rows.update(state=CONFIRMED, problem="", confirmed_at=timezone.now())
+    return CONFIRMED if is_ours else ""
+
+
+def _refuse(payment: Payment, problem: str) -> str:
+    is_ours = Payment.objects.unsent().filter(pk=payment.pk).update(state=REFUSED, problem=problem)
+    return REFUSED if is_ours else ""

@@ -1,14 +1,12 @@
-"""Decisions that a reviewer prepares, one by one or by a rule, keeps and takes back, until they are
-sent together; and what sending them costs."""
-
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Min, Q
@@ -20,7 +18,13 @@ from annotation.flags import store_evidence
 from annotation.models import EvidenceVersion, Study
 from hits.contacts import LONGEST_SUBJECT, validate_text as require_text
 from hits.costs import cost_of_assignment
-from hits.decisions import validate_feedback
+from hits.decisions import (
+    bonus_fee_usd,
+    bonus_purpose,
+    validate_bonus,
+    validate_feedback,
+    validate_part,
+)
 from hits.exceptions import DecisionRefused, PaymentRefused
 from hits.models import (
     PART,
@@ -32,17 +36,15 @@ from hits.models import (
     Payment,
     Recruitment,
 )
-from hits.participant_status import items_of_participation
-from hits.payments import bonus_fee_usd, bonus_purpose, validate_bonus, validate_part
+from hits.participants import items_of_participation
 
 Action = DraftDecision.Action
 NOTHING = Decimal(0)
+# What costs more than was held when the HIT was published; a part is less than its reward.
 PAYING = (Action.BONUS, Action.OVERRIDE)
-"""What costs more than was held when the HIT was published; a part is less than its reward."""
 
 
 def price_usd(assignment: Assignment) -> Decimal:
-    """What approving an assignment costs: its reward and the fee."""
     hit, batch = assignment.hit, assignment.hit.batch
     return cost_of_assignment(batch, hit.max_assignments or batch.max_assignments)
 
@@ -54,17 +56,14 @@ class PaidPart:
 
 
 def paid_part(assignment: Assignment) -> PaidPart | None:
-    """The part of the reward that was paid or is on its way, which an override adds to: no
-    marketplace takes a bonus back."""
+    # An override adds the whole reward to it.
     payment = assignment.payments.standing().filter(purpose=PART).first()
     if payment is None:
         return None
-    reward_usd = assignment.hit.batch.reward_usd
-    return PaidPart(payment.amount_usd, payment.amount_usd + reward_usd)
+    return PaidPart(payment.amount_usd, payment.amount_usd + assignment.hit.batch.reward_usd)
 
 
 def cost_usd(draft: DraftDecision) -> Decimal:
-    """What sending a decision spends, fees included."""
     assignment, amount_usd = draft.assignment, draft.amount_usd or NOTHING
     if draft.action in (Action.APPROVE, Action.OVERRIDE):
         return price_usd(assignment)
@@ -75,8 +74,6 @@ def cost_usd(draft: DraftDecision) -> Decimal:
 
 @dataclass(frozen=True)
 class Summary:
-    """All that a reviewer is about to send: how many of each kind, and what it costs."""
-
     drafts: Sequence[DraftDecision]
     numbers: dict[str, int]
     costs_usd: dict[str, Decimal]
@@ -89,32 +86,20 @@ class Summary:
 
     @property
     def extra_usd_by_batch(self) -> dict[int, Decimal]:
-        """What it spends on each batch beyond what was held for the assignments."""
-        sums: dict[int, Decimal] = {}
+        sums: dict[int, Decimal] = defaultdict(Decimal)
         for draft in self.drafts:
             if draft.action in PAYING:
-                key = draft.assignment.hit.batch_id
-                sums[key] = sums.get(key, NOTHING) + cost_usd(draft)
+                sums[draft.assignment.hit.batch_id] += cost_usd(draft)
         return sums
 
     @property
     def digest(self) -> str:
-        """Names exactly these decisions, so that no others are sent in their place."""
+        # So that no other decisions are sent in their place.
         content = ",".join(f"{draft.pk}" for draft in self.drafts)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True)
-class RecruiterPay:
-    """What approvals have a recruiter pay to participants, who are approved as a whole."""
-
-    n_participants: int
-    rewards: Decimal
-    currency: str
-
-
-def recruiter_pay(drafts: Iterable[DraftDecision]) -> list[RecruiterPay]:
-    """What these decisions have recruiters pay at most, by currency; fees are theirs to say."""
+def recruiter_pay(drafts: Iterable[DraftDecision]) -> list[dict[str, Any]]:
     approved = {
         (draft.assignment.hit.batch_id, draft.assignment.worker_id)
         for draft in drafts
@@ -136,25 +121,27 @@ def recruiter_pay(drafts: Iterable[DraftDecision]) -> list[RecruiterPay]:
     for batch, _worker in approved:
         if (study := last.get(batch)) is not None:
             sums.setdefault(study.recruiter.currency, []).append(study.reward)
-    return [RecruiterPay(len(each), sum(each, NOTHING), code) for code, each in sums.items()]
+    return [
+        {"n_participants": len(each), "rewards": sum(each, NOTHING), "currency": code}
+        for code, each in sums.items()
+    ]
 
 
 def summary_of(drafts: Iterable[DraftDecision]) -> Summary:
     rows = sorted(drafts, key=lambda draft: draft.pk)
-    costs: Counter[str] = Counter()
+    costs: dict[str, list[Decimal]] = defaultdict(list)
     elsewhere_usd, connections = NOTHING, {}
     for draft in rows:
         cost, connection = cost_usd(draft), draft.assignment.hit.batch.connection
-        costs[draft.action] += cost  # type: ignore[assignment]
+        costs[draft.action].append(cost)
         connections[connection.pk] = connection
         if not connection.is_on_this_site:
             elsewhere_usd += cost
-    numbers = Counter(draft.action for draft in rows)
-    in_order = [action.value for action in Action if numbers[action]]
+    in_order = [action.value for action in Action if action in costs]
     return Summary(
         drafts=rows,
-        numbers={action: numbers[action] for action in in_order},
-        costs_usd={action: Decimal(costs[action]) for action in in_order},
+        numbers={action: len(costs[action]) for action in in_order},
+        costs_usd={action: sum(costs[action], NOTHING) for action in in_order},
         elsewhere_usd=elsewhere_usd,
         connections=list(connections.values()),
     )
@@ -179,7 +166,7 @@ def draft_decision(
     subject: str = "",
     amount_usd: Decimal | None = None,
 ) -> DraftDecision:
-    """Prepare a decision; one of the same kind by the same reviewer is replaced."""
+    # A draft of the same kind by the same reviewer is replaced.
     draft = DraftDecision(
         reviewer=reviewer,
         assignment=assignment,
@@ -192,14 +179,12 @@ def draft_decision(
     # Whoever presses twice waits here, and then replaces the first.
     Assignment.objects.select_for_update(of=("self",)).only("pk").get(pk=assignment.pk)
     validate_draft(draft)
-    earlier = DraftDecision.objects.by(reviewer).filter(assignment=assignment, slot=draft.slot)
-    earlier.delete()
+    DraftDecision.objects.by(reviewer).filter(assignment=assignment, slot=draft.slot).delete()
     draft.save(force_insert=True)
     return draft
 
 
 def validate_draft(draft: DraftDecision) -> None:
-    """An error with what is wrong, where the decision could not be sent as it is."""
     action, assignment, amount_usd = draft.action, draft.assignment, draft.amount_usd
     if assignment.hit.batch.is_recruited:
         _require_for_participants(draft)
@@ -208,17 +193,15 @@ def validate_draft(draft: DraftDecision) -> None:
             assignment, is_undecided(assignment), _("It is decided already."), "decided_already"
         )
     if action == Action.OVERRIDE:
-        possible = Assignment.objects.overridable().filter(pk=assignment.pk).exists()
         require_possible(
             assignment,
-            possible,
+            Assignment.objects.overridable().filter(pk=assignment.pk).exists(),
             _("Only a rejection of the last 30 days can be overridden."),
             "override_too_late",
         )
         _require_known_part(draft)
     if action in (Action.APPROVE, Action.REJECT, Action.PART_PAY, Action.OVERRIDE):
-        needs_text = action in (Action.REJECT, Action.PART_PAY)
-        validate_feedback(draft.text, is_required=needs_text)
+        validate_feedback(draft.text, is_required=action in (Action.REJECT, Action.PART_PAY))
     if action == Action.BONUS:
         validate_bonus(amount_usd or NOTHING, draft.text)
     if action == Action.PART_PAY:
@@ -231,7 +214,6 @@ def validate_draft(draft: DraftDecision) -> None:
 
 
 def _require_for_participants(draft: DraftDecision) -> None:
-    """What their recruiter, who pays them, would not take."""
     assignment, n = draft.assignment, len(draft.text)
     if draft.action == Action.REJECT:
         message = _(
@@ -245,7 +227,7 @@ def _require_for_participants(draft: DraftDecision) -> None:
     if draft.action in OPPOSITE and (other := _decided_otherwise(draft)) is not None:
         message = _(
             "Another item of this participant, {item}, is {decision}: all are decided alike."
-        ).format(item=other.item, decision=other.decision)
+        ).format(**other)
         require_possible(assignment, False, message, "decided_otherwise")
     if draft.action == Action.BONUS:
         currency = currency_of(assignment.hit.batch)
@@ -256,29 +238,20 @@ def _require_for_participants(draft: DraftDecision) -> None:
         require_possible(assignment, currency == "USD", message, "other_currency")
 
 
-@dataclass(frozen=True)
-class OtherItem:
-    item: str
-    decision: str
-
-
-def _decided_otherwise(draft: DraftDecision) -> OtherItem | None:
-    """Another item of the same participation that was decided, or drafted by the same reviewer, in
-    the other way."""
+def _decided_otherwise(draft: DraftDecision) -> dict[str, str] | None:
     assignment, (status, action) = draft.assignment, OPPOSITE[Action(draft.action)]
     mine = items_of_participation(assignment).exclude(pk=assignment.pk).select_related("hit__item")
     if (decided := mine.filter(status=status).first()) is not None:
-        return OtherItem(decided.hit.item.key, str(decided.get_status_display()).lower())
+        return {"item": decided.hit.item.key, "decision": str(decided.get_status_display()).lower()}
     drafts = DraftDecision.objects.by(draft.reviewer).filter(assignment__in=mine, action=action)
     drafted = drafts.select_related("assignment__hit__item").first()
     if drafted is None:
         return None
     text = _("to be decided otherwise ({action})").format(action=drafted.get_action_display())
-    return OtherItem(drafted.assignment.hit.item.key, text)
+    return {"item": drafted.assignment.hit.item.key, "decision": text}
 
 
 def currency_of(batch: Batch) -> str:
-    """That of the account at the recruiter whose participants do a batch; dollars of any other."""
     recruitments = Recruitment.objects.filter(batch=batch).exclude(state__in=Recruitment.OVER)
     last = recruitments.select_related("recruiter").order_by("-pk").first()
     return last.recruiter.currency if last else "USD"
@@ -289,7 +262,6 @@ def is_undecided(assignment: Assignment) -> bool:
 
 
 def require_possible(assignment: Assignment, is_possible: bool, message: str, code: str) -> None:
-    """Raise DecisionRefused with the message and the code if the decision is not possible."""
     if not is_possible:
         raise DecisionRefused(message, assignment=assignment, code=code)
 
@@ -297,7 +269,6 @@ def require_possible(assignment: Assignment, is_possible: bool, message: str, co
 def undo_draft(
     *, reviewer: User, study: Study, assignment: Assignment | None = None
 ) -> DraftDecision | None:
-    """Take back what the reviewer decided last, in the study or about one assignment."""
     drafts = DraftDecision.objects.of(study).by(reviewer)
     if assignment is not None:
         drafts = drafts.filter(assignment=assignment)
@@ -308,7 +279,6 @@ def undo_draft(
 
 
 def _require_known_part(draft: DraftDecision) -> None:
-    """An override on top of a part names both together, so that nobody pays twice unaware."""
     part = paid_part(draft.assignment)
     if part is not None and draft.amount_usd != part.with_reward_usd:
         raise PaymentRefused(
@@ -321,12 +291,10 @@ def _require_known_part(draft: DraftDecision) -> None:
 
 
 def drafts_of(study: Study, reviewer: User) -> list[DraftDecision]:
-    """What the reviewer has decided in a study and not sent, with all that is read of it."""
     return [draft for draft in study_drafts(study) if draft.reviewer_id == reviewer.pk]
 
 
 def study_drafts(study: Study) -> list[DraftDecision]:
-    """What all reviewers have decided in a study and not sent."""
     drafts = DraftDecision.objects.of(study).select_related(
         *("assignment__hit__batch__connection", "assignment__hit__item", "assignment__worker"),
         "reviewer",
@@ -335,39 +303,36 @@ def study_drafts(study: Study) -> list[DraftDecision]:
 
 
 def unflagged_assignments(study: Study, *, hours: float) -> list[Assignment]:
-    """Those that wait longer than so many hours, were read and measured, and have no flag."""
     read = _undecided_since(study, hours).exclude(submission=None)
     return list(read.filter(submission__flag_reason="", submission__evidence__is_flagged=False))
 
 
 def held_back(study: Study, *, hours: float) -> list[Assignment]:
-    """Those that wait as long, and that `unflagged_assignments` leaves to a person."""
     taken = Q(submission__flag_reason="", submission__evidence__is_flagged=False)
     return list(_undecided_since(study, hours).exclude(taken))
 
 
 def measure_holds(study: Study) -> None:
-    """Measure the submissions, unless that was done for the judgments as they are: what is held
-    for a person is known then."""
     newest = EvidenceVersion.objects.of(study).newest()
     if newest is None or newest.judgments_version != study.judgments_version:
         store_evidence(study)
 
 
 def fast_assignments(study: Study, *, divisor: float) -> list[Assignment]:
-    """Those that took less than this part of the median time, by the page's time or by the time
-    since accepting. Whoever fills in several pages and then submits them together did not work
-    fast, though little time passes between the submissions."""
+    # Workers who fill in several pages and submit them together did not work fast, though little
+    # time passes between submissions.
     version = EvidenceVersion.objects.of(study).newest()
     if version is None or version.typical_seconds is None:
         return []
     limit = version.typical_seconds / divisor
     is_fast = Q(submission__seconds__lt=limit) | Q(submission__active_seconds__lt=limit)
-    return list(_waiting(study).filter(is_fast, submission__evidence__seconds__lt=limit))
+    read = _undecided(study).exclude(submission=None)
+    return list(read.filter(is_fast, submission__evidence__seconds__lt=limit))
 
 
 def frequent_workers(study: Study, *, least_approved: int, reason: str) -> list[Assignment]:
-    """The first approved assignment of each worker who has so many, and no bonus for this yet."""
+    """The first approved assignment of each worker who has this many, and no bonus for this
+    reason."""
     approvals = Assignment.objects.filter(
         hit__batch__study=study, status=Assignment.Status.APPROVED
     )
@@ -384,17 +349,12 @@ def _undecided_since(study: Study, hours: float) -> AssignmentRecordQuerySet:
     return _undecided(study).filter(submitted_at__lte=timezone.now() - timedelta(hours=hours))
 
 
-def _waiting(study: Study) -> AssignmentRecordQuerySet:
-    return _undecided(study).exclude(submission=None)
-
-
 def _undecided(study: Study) -> AssignmentRecordQuerySet:
     waiting = Assignment.objects.undecided().filter(hit__batch__study=study)
     return _with_all(waiting.order_by("submitted_at", "pk"))
 
 
 def _with_all(rows: AssignmentRecordQuerySet) -> AssignmentRecordQuerySet:
-    """With what their rows display, and without the answers as they came."""
     rows = rows.defer("answer_xml", "submission__raw")
     return rows.select_related(
         "hit__batch__connection",
@@ -416,7 +376,6 @@ def draft_all(
     subject: str = "",
     amount_usd: Decimal | None = None,
 ) -> list[DraftDecision]:
-    """Draft the same decision for each, as a rule's preview or a program listed them."""
     return [
         draft_decision(
             reviewer=reviewer,

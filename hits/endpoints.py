@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from botocore.awsrequest import AWSResponse
@@ -41,11 +41,16 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     ProfileUnknown,
 )
-from hits.limits import bind
-from hits.marketplaces import profile_problem
+from hits.limits import bind, profile_problem
 
 if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
+    from mypy_boto3_mturk import client as stubs, type_defs
+
+    MTurkClient: TypeAlias = stubs.MTurkClient
+    HITTypeDef: TypeAlias = type_defs.HITTypeDef
+    QualificationRequirementTypeDef: TypeAlias = type_defs.QualificationRequirementTypeDef
+else:
+    MTurkClient = HITTypeDef = QualificationRequirementTypeDef = Any
 
 
 MOST_ATTEMPTS = 6
@@ -90,7 +95,6 @@ def is_complete(operation: str, answer: Any) -> bool:
 def drop_partial_body(
     operation_model: OperationModel, response_dict: dict[str, Any], **event: Any
 ) -> None:
-    """Leave botocore's parser nothing of a body that it would stumble over."""
     try:
         answer = json.loads(response_dict["body"] or b"{}")
     except (ValueError, RecursionError):  # half a character as well
@@ -106,12 +110,10 @@ def retry_delay_seconds(
     attempts: int,
     **event: Any,
 ) -> float | None:
-    """How long to wait before asking again; None where the answer is whole, or enough is enough."""
     if response is None or attempts >= MOST_ATTEMPTS or not _is_cut_short(operation, *response):
         return None
     # Not all at once, where many were cut off at once.
-    delay_seconds = min(0.1 * float(2**attempts), LONGEST_DELAY_SECONDS)
-    return delay_seconds * random.uniform(0.5, 1)
+    return min(0.1 * float(2**attempts), LONGEST_DELAY_SECONDS) * random.uniform(0.5, 1)
 
 
 def require_complete(
@@ -122,15 +124,13 @@ def require_complete(
     address: str,
     **event: Any,
 ) -> None:
-    """Refuse an answer that is not whole after the last attempt, or is not a marketplace's."""
     parsed.setdefault("ResponseMetadata", {})["Address"] = address
     if http_response.status_code == HTTPStatus.OK and not _is_json(http_response):
-        kind = http_response.headers.get("Content-Type") or "no JSON"
         raise MarketplaceUnreachable(
             _(
                 "What answers at {address} is not a marketplace (it sends {kind}). "
                 "Is its address right?"
-            ).format(address=address, kind=kind),
+            ).format(address=address, kind=http_response.headers.get("Content-Type") or "no JSON"),
             code="not_a_marketplace",
         )
     if _is_cut_short(model, http_response, parsed):
@@ -186,11 +186,6 @@ class AccessKey:
 def connect(
     profile: str = "local", *, key: AccessKey | None = None, endpoint_url: str | None = None
 ) -> MTurkClient:
-    """A boto3 client for a marketplace.
-
-    The local profile's key comes from MARKETPLACE_ACCESS_KEY_ID and
-    MARKETPLACE_SECRET_ACCESS_KEY.
-    """
     if problem := profile_problem(profile):
         raise ProfileUnknown(problem, code=problem.code)
     address = endpoint_url or settings.MARKETPLACE_ENDPOINT_URL
@@ -231,7 +226,6 @@ def _client(address: str, key: AccessKey) -> MTurkClient:
 
 
 def local_key() -> AccessKey:
-    """The key in the environment to this site's own marketplace, or CredentialsMissing."""
     key = AccessKey(
         settings.MARKETPLACE_ACCESS_KEY_ID,
         settings.MARKETPLACE_SECRET_ACCESS_KEY,

@@ -82,7 +82,6 @@ class MarketplaceRefused(HitsError):
         super().__init__(text.format(address=address, code=code, message=message))
 
     def has_code(self, name: str) -> bool:
-        """Whether the code is this one, whatever its namespace."""
         return self.code.rsplit(".", 1)[-1].lower() == name.lower()
 
     @property
@@ -174,11 +173,9 @@ class AssignmentRefused(HitsError):
 
     @property
     def without_id(self) -> str:
-        """For those who may not see which worker's it is: by the number it has on this site."""
         return f"{self.assignment.pk}: {self.message}" if self.assignment else self.message
 
     def text_for(self, permissions: Container[str]) -> str:
-        """Without the assignment's id for those who may not see workers."""
         return str(self) if Permission.VIEW_WORKERS in permissions else self.without_id
 
 
@@ -198,12 +195,11 @@ class AssignmentsUnknown(HitsError):
     """A study has no assignments of these ids."""
 
     def __init__(self, slug: str, ids: list[str]) -> None:
-        names = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
         super().__init__(
             _(
                 "Study '{slug}' has collected no assignment {names}. Collect first: "
                 "`python manage.py collect_study {slug}`."
-            ).format(slug=slug, names=names)
+            ).format(slug=slug, names=", ".join(ids[:5]) + (", ..." if len(ids) > 5 else ""))
         )
 
 

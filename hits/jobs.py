@@ -1,5 +1,3 @@
-"""What `hits` does in the background."""
-
 from __future__ import annotations
 
 import logging
@@ -34,30 +32,29 @@ from hits.account_requests import (
     connect_recruiter_in_background,
     forget_secrets,
 )
-from hits.archive import DELETE_STUDY, delete_study
 from hits.changes import ChangesResult, apply_changes
 from hits.collect import CollectionResult, awaited_hits, collect_batch
-from hits.connections import client_of, note_outcome
+from hits.connections import client_of, fetch_shared_devices, note_outcome
 from hits.contacts import connections_with_rejections, fetch_appeals, send_answers
-from hits.crowd.batches import answer_in_background
+from hits.crowd.simulated import answer_in_background
 from hits.decisions import ReviewResult
 from hits.exceptions import HitsError
 from hits.limits import call_time, repeated_later, run_time
 from hits.models import Batch, Connection, Hit, PracticeHit
-from hits.participant_bonuses import BONUSES
-from hits.participant_status import (
+from hits.participants import (
+    BONUSES,
     connections_to_follow,
     follow_decisions,
     forget_submissions,
     store_standing,
 )
+from hits.progress import fetch_statement, refresh_statements
 from hits.publications import batches_with_a_wave_due, publish_in_background, request_publication
 from hits.readiness import check_launch
 from hits.recruited_batches import note_done_since, recruit_in_background
 from hits.recruiter_api import fetch_standing
-from hits.requester_api import fetch_shared_devices
 from hits.sending import send_review
-from hits.statements import fetch_statement, refresh_statements
+from hits.studies import DELETE_STUDY, delete_study
 from work.exceptions import JobPostponed
 from work.execution import RunningJob
 from work.models import Job
@@ -132,7 +129,6 @@ AFTER_FAILURE = timedelta(minutes=10)
 
 @register(COLLECT, label=gettext_lazy("Collecting answers"), queue=INTERACTIVE, refusals=REFUSALS)
 def collect(running: RunningJob) -> str:
-    """Collect the answers to all of a study's HITs that were there when it was requested."""
     batches = Batch.objects.of(study_of(running)).started().select_related("connection")
     since = running.job.created_at
     return _collect(running, batches, seconds=INTERACTIVE_CALL_SECONDS, since=since)
@@ -148,8 +144,7 @@ def delete(running: RunningJob) -> str:
 
 @register(PUBLISH, label=gettext_lazy("Publishing"), queue=INTERACTIVE, refusals=REFUSALS)
 def publish(running: RunningJob) -> str:
-    """Publish what is due of a batch; what was changed of it meanwhile, such as its end, holds for
-    the new HITs too."""
+    # What was changed of the batch meanwhile, such as its end, holds for the new HITs too.
     message = publish_in_background(running)
     _request_changes(Batch.objects.select_related("study").get(pk=running.arguments["batch"]))
     return message
@@ -162,7 +157,6 @@ def publish(running: RunningJob) -> str:
     refusals=REFUSALS,
 )
 def check_pages_and_account(running: RunningJob) -> str:
-    """Look up what must be known before a launch."""
     with call_time(PERIODIC_CALL_SECONDS):
         return check_launch(running)
 
@@ -219,14 +213,12 @@ def collect_new(running: RunningJob) -> str:
     MEASURE, label=gettext_lazy("Measuring submissions"), queue=INTERACTIVE, refusals=REFUSALS
 )
 def measure(running: RunningJob) -> str:
-    version = store_evidence(study_of(running))
-    n = version.n_submissions
+    n = store_evidence(study_of(running)).n_submissions
     return ngettext("{n} submission measured.", "{n} submissions measured.", n).format(n=f"{n:,}")
 
 
 @register(APPLY_CHANGES, label=gettext_lazy("Changing HITs"), queue=INTERACTIVE, refusals=REFUSALS)
 def apply(running: RunningJob) -> str:
-    """Bring the marketplace to what was decided about a batch's HITs, then look at them."""
     batches = Batch.objects.of(study_of(running)).select_related("study", "connection")
     batch = batches.get(pk=running.arguments["batch"])
     progress = running.progress(_("HITs of batch {batch}").format(batch=batch.pk))
@@ -242,7 +234,7 @@ def apply(running: RunningJob) -> str:
 
 @transaction.atomic
 def _complete_unless_changed(running: RunningJob, batch: Batch, message: str) -> None:
-    """Who changes a batch holds its row, then requests a job: this one, until it is complete."""
+    # Whoever changes a batch holds its row, then requests a job: this one, until it is complete.
     Batch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
     if not _awaits_change(batch):
         running.complete(message)
@@ -250,7 +242,6 @@ def _complete_unless_changed(running: RunningJob, batch: Batch, message: str) ->
 
 @transaction.atomic
 def _request_changes(batch: Batch) -> None:
-    """What was changed of a batch holds for HITs that came after the change, too."""
     Batch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
     if _awaits_change(batch):
         request_study_job(study=batch.study, kind=APPLY_CHANGES, arguments={"batch": batch.pk})
@@ -286,7 +277,6 @@ def collect_all(running: RunningJob) -> str:
     every_seconds=LOOK_EVERY_SECONDS,
 )
 def collect_appeals(running: RunningJob) -> str:
-    """Store the new appeals from every connection at which a rejection may be appealed."""
     n_new = 0
     for connection in connections_with_rejections():
         try:
@@ -299,7 +289,6 @@ def collect_appeals(running: RunningJob) -> str:
 
 
 def _is_due(batch: Batch) -> bool:
-    """Whether something is to come, and the marketplace was not asked for it just now."""
     n_awaited = awaited_hits(batch).count()
     if batch.practice_type_id:
         n_awaited += PracticeHit.objects.of(batch).awaited().count()
@@ -328,8 +317,7 @@ def _collect(
     only_awaited: bool = False,
     since: datetime | None = None,
 ) -> str:
-    """Collect the batches of each connection in turn, for so long at most; where one fails, the
-    others are collected all the same."""
+    # If one connection fails, the others are collected all the same.
     by_connection: dict[Connection, list[Batch]] = {}
     for batch in batches:
         by_connection.setdefault(batch.connection, []).append(batch)
@@ -345,7 +333,9 @@ def _collect(
         except (HitsError, JobPostponed) as problem:
             note_outcome(connection=connection, problem=str(problem))
             problems.append(problem)
-    report = _report(running, n_new)
+    if n_new:
+        request_study_job(study=study_of(running), kind=MEASURE)
+    report = ngettext("{n:,} new assignment.", "{n:,} new assignments.", n_new).format(n=n_new)
     if problems:
         raise problems[0]
     return " ".join([report, _("The rest is collected next.")]) if is_unfinished else report
@@ -366,13 +356,6 @@ def _collect_batch(
             fetch_statement(batch=batch)
             fetch_shared_devices(batch=batch)
     return result
-
-
-def _report(running: RunningJob, n_new: int) -> str:
-    """What was collected, in a sentence; what is new is measured for the review desk."""
-    if n_new:
-        request_study_job(study=study_of(running), kind=MEASURE)
-    return ngettext("{n:,} new assignment.", "{n:,} new assignments.", n_new).format(n=n_new)
 
 
 # As long as scoring can be, and waited for as little.

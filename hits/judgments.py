@@ -13,11 +13,11 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.models import Candidate, PlacedCheck, Question
+from annotation.models import Question
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.scales import part_name, range_of, value_condition
 from hits.exceptions import AnswerUnreadable
-from hits.page_contexts import ALL, scope_of
+from hits.questions import ALL, ShownCandidate, scope_of
 
 TIE = "tie"
 
@@ -30,7 +30,6 @@ def compared_values(
 
 
 def _preference(question: ProtocolQuestion, value: Any, keys: Sequence[str]) -> dict[str, float]:
-    """The preferred one has 1 and the others 0, which says nothing of these among themselves."""
     if value == TIE and question.ties:
         return dict.fromkeys(keys, 0.5)
     return {key: float(key == _candidate_key(question, value, keys)) for key in keys}
@@ -75,7 +74,6 @@ def _ranking(question: ProtocolQuestion, value: Any, keys: Sequence[str]) -> dic
 
 
 def _groups(question: ProtocolQuestion, value: Any) -> list[list[str]]:
-    """From the best to the worst, those that are equally good together."""
     is_ranking = isinstance(value, list) and all(isinstance(group, list) for group in value)
     if not is_ranking or not all(value):
         raise AnswerUnreadable(
@@ -109,15 +107,13 @@ CHOOSING = ("selection", "preference")
 COUNTED = ("likert", "category", "yes_no", "selection")
 
 Row = Mapping[str, Any]
-ShownCandidate = Candidate | PlacedCheck
-"""What stands on a page to be judged: of the study, or to check with."""
+# Whom an answer is about, by blind key, or None for the item; and the question's name.
 AnswerKey = tuple[str | None, str]
-"""Whom an answer is about, by blind key, or None for the item; and the question's name."""
 
 
 @dataclass(frozen=True)
 class JudgmentValue:
-    """One value under one question; `position` is its candidate's place as shown, from 0."""
+    # `position` is the place of the candidate as shown, from 0.
 
     candidate: ShownCandidate | None
     question: Question
@@ -137,14 +133,11 @@ class WrittenText:
 
 @dataclass
 class AnswerValues:
-    """All that is said; `values` is what conditions look at."""
-
     judged: list[JudgmentValue] = field(default_factory=list)
     written: list[WrittenText] = field(default_factory=list)
     values: dict[AnswerKey, float | tuple[float, ...]] = field(default_factory=dict)
 
     def chosen(self, document: ProtocolDocument) -> list[tuple[str, ShownCandidate]]:
-        """Ticked or preferred candidates, with the question's name: those that have a reason."""
         names = {question.name for question in document.questions if question.kind in CHOOSING}
         return [
             (each.question.name, each.candidate)
@@ -205,8 +198,6 @@ def _blind_key(candidate: ShownCandidate | None) -> str | None:
 
 @dataclass
 class _Reader:
-    """Reads one question after the other, since some rest on the answers before them."""
-
     document: ProtocolDocument
     columns: Mapping[str, Question]
     candidates: Sequence[ShownCandidate]
@@ -243,8 +234,7 @@ class _Reader:
         if before is None:
             return True
         about = _blind_key(candidate) if scope_of(before) == "candidate" else None
-        value = self.values.values.get((about, before.name))
-        return value_condition(question, before).holds(value)
+        return value_condition(question, before).holds(self.values.values.get((about, before.name)))
 
     def _judge(
         self, question: ProtocolQuestion, candidate: ShownCandidate | None, row: Row, name: str
@@ -273,8 +263,7 @@ class _Reader:
                 code="unknown_question",
             )
         position = None if candidate is None else self.candidates.index(candidate)
-        row = JudgmentValue(candidate, question, value, position, seconds)
-        self.values.judged.append(row)
+        self.values.judged.append(JudgmentValue(candidate, question, value, position, seconds))
 
 
 def _indexes(question: ProtocolQuestion, value: Any, name: str) -> list[int]:
@@ -337,7 +326,7 @@ def _written_text(
 
 
 def read_text(answer: Row, name: str) -> str:
-    """The text under the name, less what no database can keep: NUL and lone surrogates."""
+    """The text under this name without what no database can store: NUL and lone surrogates."""
     text = answer.get(name, "")
     if not isinstance(text, str):
         raise AnswerUnreadable(

@@ -20,6 +20,7 @@ from http.client import HTTPResponse
 from io import BufferedReader, RawIOBase
 from socket import socket
 from typing import Any, TypeVar
+from urllib.parse import SplitResult, urlsplit
 
 import requests
 from botocore.awsrequest import (
@@ -28,15 +29,22 @@ from botocore.awsrequest import (
     AWSHTTPSConnection,
     AWSHTTPSConnectionPool,
 )
+from django.conf import settings
 from django.utils.translation import gettext as _
 from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
-from hits.exceptions import MarketplaceRefused, MarketplaceSlow, MarketplaceUnreachable
-from hits.marketplaces import PORTS, outside_addresses
+from error_codes import CodedText
+from hits.exceptions import (
+    ConnectionUnfit,
+    MarketplaceRefused,
+    MarketplaceSlow,
+    MarketplaceUnreachable,
+)
 from presentation.progress import Progress, silently
+from work.addresses import checked_addresses
 from work.exceptions import JobPostponed
 
 ANSWER_SECONDS = 60.0
@@ -46,11 +54,6 @@ MOST_BYTES = 64 * 2**20
 
 @dataclass
 class Deadline:
-    """When the calls of a block have had their time; where it `cuts`, an answer's middle too.
-
-    Threads that call for the block share it, so that one that is put off holds for all of them.
-    """
-
     until: float
     cuts: bool = True
 
@@ -63,7 +66,6 @@ _deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def repeated_later() -> Iterator[None]:
-    """Let a job be tried again where the marketplace does not answer, or not now."""
     try:
         yield
     except MarketplaceUnreachable as away:
@@ -77,7 +79,7 @@ def repeated_later() -> Iterator[None]:
 
 @contextmanager
 def call_time(seconds: float, *, cuts: bool = True) -> Iterator[Deadline]:
-    """Let all calls within the block take so long together; then they raise MarketplaceSlow."""
+    # All calls within the block together may take this long.
     deadline = Deadline(time.monotonic() + seconds, cuts)
     token = _deadline.set(deadline)
     try:
@@ -87,7 +89,6 @@ def call_time(seconds: float, *, cuts: bool = True) -> Iterator[Deadline]:
 
 
 def require_time_left(*event: Any, **details: Any) -> None:
-    """MarketplaceSlow where the calls of this block have had their time."""
     deadline = _deadline.get()
     if deadline is not None and deadline.seconds_left() <= 0:
         raise MarketplaceSlow
@@ -101,8 +102,6 @@ def _seconds_left() -> float:
 
 
 class _BoundedReader(RawIOBase):
-    """What a socket sends, until the time is over or it is too much."""
-
     def __init__(self, raw: RawIOBase, connection: socket) -> None:
         self._raw, self._socket = raw, connection
         self._patience = connection.gettimeout()
@@ -173,40 +172,19 @@ class _Pinned(HTTPConnection):
         return outside_addresses(f"{scheme}://{host}:{port or PORTS[scheme]}")
 
 
-class _Connection(_Pinned):
-    response_class = _Response
+def _bounded_pool(pool: type, connection: type) -> type:
+    pinned = type("_Connection", (_Pinned, connection), {"response_class": _Response})
+    return type("_Pool", (pool,), {"ConnectionCls": pinned})
 
 
-class _SecureConnection(_Pinned, HTTPSConnection):
-    response_class = _Response
-
-
-class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection
-
-
-class _SecurePool(HTTPSConnectionPool):
-    ConnectionCls = _SecureConnection
-
-
-class _AwsConnection(_Pinned, AWSHTTPConnection):  # type: ignore[misc]
-    response_class = _Response  # type: ignore[assignment]
-
-
-class _AwsSecureConnection(_Pinned, AWSHTTPSConnection):  # type: ignore[misc]
-    response_class = _Response  # type: ignore[assignment]
-
-
-class _AwsPool(AWSHTTPConnectionPool):
-    ConnectionCls = _AwsConnection
-
-
-class _AwsSecurePool(AWSHTTPSConnectionPool):
-    ConnectionCls = _AwsSecureConnection
-
-
-POOLS = {"http": _Pool, "https": _SecurePool}
-AWS_POOLS = {"http": _AwsPool, "https": _AwsSecurePool}
+POOLS: dict[str, Any] = {
+    "http": _bounded_pool(HTTPConnectionPool, HTTPConnection),
+    "https": _bounded_pool(HTTPSConnectionPool, HTTPSConnection),
+}
+AWS_POOLS = {
+    "http": _bounded_pool(AWSHTTPConnectionPool, AWSHTTPConnection),
+    "https": _bounded_pool(AWSHTTPSConnectionPool, AWSHTTPSConnection),
+}
 
 
 class _Adapter(HTTPAdapter):
@@ -252,12 +230,11 @@ class RunTime:
         self._deadline.until += SECONDS_EACH
 
     def message(self) -> str:
-        minutes = (time.monotonic() - self._began) / 60
         return _(
             "The marketplace answers too slowly: {n:,} done in {minutes:.0f} min, and nothing more "
             "is sent. What was done is kept. Try again to go on with the rest; if that is as slow, "
             "ask whoever runs the marketplace."
-        ).format(n=self.n_done, minutes=minutes)
+        ).format(n=self.n_done, minutes=(time.monotonic() - self._began) / 60)
 
 
 _run: ContextVar[RunTime | None] = ContextVar("run", default=None)
@@ -265,11 +242,8 @@ _run: ContextVar[RunTime | None] = ContextVar("run", default=None)
 
 @contextmanager
 def run_time() -> Iterator[None]:
-    """Hold a run to its time; one within another has the time of that.
-
-    It ends before a call, never in the middle of one, so that no answer is lost to it.
-    MarketplaceSlow says how much was done.
-    """
+    """Hold a run to its time; an inner one has the time of the outer. It ends before a call,
+    never in the middle of one, so that no answer is lost to it."""
     if _run.get() is not None:
         yield
         return
@@ -285,7 +259,7 @@ def run_time() -> Iterator[None]:
 
 
 def earning(progress: Progress = silently) -> Progress:
-    """The progress, where each thing that goes by earns the run it is in more time."""
+    # Each thing done gives the run around it more time.
 
     def passes(things: Iterable[T], total: int) -> Iterator[T]:
         for thing in progress(things, total):
@@ -294,3 +268,133 @@ def earning(progress: Progress = silently) -> Progress:
                 run.earn()
 
     return passes
+
+
+THIS_SITE = "local"
+PROFILES = (THIS_SITE,)
+# What connections of former studies are called, and where they led.
+AMAZON = ("sandbox", "production")
+AMAZON_HOSTS = (
+    "mturk-requester.us-east-1.amazonaws.com",
+    "mturk-requester-sandbox.us-east-1.amazonaws.com",
+)
+
+
+def profile_problem(name: str) -> CodedText | None:
+    if name in PROFILES:
+        return None
+    if name in AMAZON:
+        return CodedText(amazon_closed(), code="amazon_closed")
+    return CodedText(
+        _("There is no marketplace profile '{profile}'. Profiles: {profiles}.").format(
+            profile=name, profiles=", ".join(PROFILES)
+        ),
+        code="unknown_profile",
+    )
+
+
+def amazon_closed() -> str:
+    return _(
+        "Amazon closed Mechanical Turk on 2026-09-30. Use this site's own marketplace (profile "
+        "local) or a connection to another Assay's; programs with Amazon's address in their code "
+        "are led there by `python manage.py mturk_bridge`."
+    )
+
+
+PORTS = {"http": 80, "https": 443}
+THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]")
+
+
+@dataclass(frozen=True)
+class MarketplaceAddress:
+    name: str
+    endpoint_url: str
+    fees: str | None = None
+
+
+def marketplace_at(address: str) -> MarketplaceAddress:
+    if not address:
+        return _this_site()
+    parts = _parts(address)
+    ours = {_origin(_parts(url)) for url in (settings.MARKETPLACE_ENDPOINT_URL, settings.SITE_URL)}
+    if _origin(parts) in ours:
+        return _this_site()
+    if _host(parts) in AMAZON_HOSTS:
+        raise ConnectionUnfit(amazon_closed(), code="amazon_closed")
+    return MarketplaceAddress(_name(parts), f"{parts.scheme}://{_netloc(parts)}{parts.path}")
+
+
+def is_marketplace_here() -> bool:
+    return _origin(_parts(settings.MARKETPLACE_ENDPOINT_URL)) == _origin(_parts(settings.SITE_URL))
+
+
+def _this_site() -> MarketplaceAddress:
+    return MarketplaceAddress(THIS_SITE, "", settings.MARKETPLACE_FEE_SCHEDULE)
+
+
+def _parts(address: str) -> SplitResult:
+    try:
+        parts = urlsplit(address.strip())
+        is_valid = parts.port != 0 and bool(parts.hostname) and parts.scheme in PORTS
+    except ValueError:
+        is_valid = False
+    if not is_valid or parts.username is not None or parts.query or parts.fragment:
+        raise MarketplaceUnreachable(
+            _(
+                "“{address}” is not a marketplace's address: it needs http(s)://, a host and a "
+                "path, and nothing else."
+            ).format(address=address),
+            code="not_an_address",
+        )
+    return parts._replace(path=parts.path.rstrip("/"))
+
+
+def _host(parts: SplitResult) -> str:
+    host = (parts.hostname or "").rstrip(".")
+    return f"[{host}]" if ":" in host else host
+
+
+def _origin(parts: SplitResult) -> tuple[str, int]:
+    host = _host(parts)
+    is_here = host in THIS_MACHINE or host.startswith("127.")
+    # http and https of one host, each at its usual port, are one site.
+    port = parts.port or PORTS[parts.scheme]
+    return "localhost" if is_here else host, 443 if port == 80 else port
+
+
+def _netloc(parts: SplitResult) -> str:
+    port = parts.port
+    own = "" if port in (None, PORTS[parts.scheme]) else f":{port}"
+    return f"{_host(parts)}{own}"
+
+
+def _name(parts: SplitResult) -> str:
+    netloc = _netloc(parts)
+    return f"{netloc}:{PORTS[parts.scheme]}" if netloc in PROFILES else netloc
+
+
+def require_outside(endpoint_url: str) -> None:
+    """Refuse addresses inside the site's own network. This check only fails early: the name can
+    lead elsewhere later, so each connection is made to what `outside_addresses` returns then
+    (hits.limits)."""
+    outside_addresses(endpoint_url)
+
+
+def outside_addresses(endpoint_url: str) -> list[str]:
+    """The addresses to connect to, looked up once; [] if any is allowed."""
+    host = urlsplit(endpoint_url).hostname or ""
+    if not host or marketplace_at(endpoint_url).name == THIS_SITE:
+        return []
+    try:
+        addresses = checked_addresses(host)
+    except OSError as error:
+        raise MarketplaceUnreachable(
+            _("There is no marketplace at “{host}”: {error}.").format(host=host, error=error),
+            code="unknown_host",
+        ) from error
+    if addresses is None:
+        raise ConnectionUnfit(
+            _("“{host}” is an address inside this site's own network.").format(host=host),
+            code="internal_address",
+        )
+    return addresses

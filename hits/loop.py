@@ -43,15 +43,12 @@ class _QuietHandler(WSGIRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the command that serves has its own report."""
+        """The command that serves has its own report."""
 
 
 @contextmanager
 def served_site() -> Iterator[str]:
-    """Serve the site on a free port of this machine and yield its address.
-
-    A site for others is not its own at that address: it refuses the host and asks for TLS.
-    """
+    # A site for others is not its own at that address: it refuses the host and asks for TLS.
     if not settings.OWN_MACHINE:
         raise ConnectionUnfit(FOR_OTHERS, code="not_local")
     server = ThreadedWSGIServer(("127.0.0.1", 0), _QuietHandler)
@@ -68,7 +65,6 @@ def served_site() -> Iterator[str]:
 
 
 def prepare_database() -> None:
-    """Bring the embedded database up to date; any other is the business of its operator."""
     if connection.vendor != "sqlite":
         return
     executor = MigrationExecutor(connection)
@@ -99,7 +95,6 @@ def run_loop(
     description: str,
     reporter: Reporter = without_bars,
 ) -> Batch:
-    """Publish a study, let `work` be done on it, collect and approve; nothing is done twice."""
     client = connect(key=marketplace.key, endpoint_url=marketplace.endpoint_url)
     batch = Batch.objects.of(study).first()
     if batch is None:

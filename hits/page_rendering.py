@@ -21,7 +21,6 @@ MOST_SPELLED_OUT = 16
 
 
 def schema_script(task: dict[str, Any]) -> SafeString:
-    """The element that carries the schema; `<` is escaped, as `json_script` does it."""
     text = json.dumps(answer_schema(task), separators=(",", ":"), ensure_ascii=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04X}")
@@ -60,8 +59,7 @@ def answer_schema(task: dict[str, Any]) -> Schema:
 
 
 def _judgments_schema(task: dict[str, Any]) -> Schema:
-    """Each row as its question has it; of every question that always appears one for each
-    candidate, which is spelled out where that takes little room, and else counted."""
+    # Rows that are needed are spelled out if that takes little room, else counted.
     rows = [_row_schema(question, task["candidates"]) for question in task["questions"]]
     needed = [
         {"contains": {"required": ["value"], "properties": {
@@ -133,15 +131,12 @@ SPEAKER = re.compile(r"([^\s:][^:\n]{0,39}):\s+(.*\S)")
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn of a conversation; without a speaker, the end of a context."""
-
     speaker: str
     text: str
     is_first_speaker: bool = True
 
 
 def page_html(context: dict[str, Any]) -> str:
-    """The whole page of what `hits.questions` says there is on it."""
     document, item = context["protocol"], context["item"]
     questions = [_with_widget(number, each) for number, each in enumerate(context["questions"])]
     language = page_language(document.language)
@@ -182,7 +177,8 @@ def page_html(context: dict[str, Any]) -> str:
             "reference": item.reference if display.reference else "",
             "condition": item.condition if display.condition else "",
             "condition_label": display.condition_label,
-            "has_context": _has_context(context),
+            "has_context": bool(display.context and item.context.strip())
+            or _has_more_context(context),
             "has_pictures": "pictures" in parts,
             "schema": schema_script(context["task"]),
             "css": style(
@@ -203,8 +199,6 @@ def page_html(context: dict[str, Any]) -> str:
 
 
 def _of_whole(questions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Questions of all candidates before those of the item, but none before the one that it
-    follows on."""
     waiting = sorted(
         (each for each in questions if each["about"] != "candidate"),
         key=lambda each: each["about"] == "item",
@@ -220,7 +214,6 @@ def _of_whole(questions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=64)
 def texts(language: str, kind: str, reason_rule: str, parts: frozenset[str]) -> SafeString:
-    """What the script says, as far as pages of these widgets and parts can come to say it."""
     context = {"language": language, "kind": kind, "rule": reason_rule}
     page = context | {"parts": dict.fromkeys(parts, True)}
     return render_to_string("worker_page/texts.html", page)
@@ -234,17 +227,17 @@ def field_html(
     *,
     are_products: bool = False,
 ) -> SafeString:
-    """A question with its widget. One that doesn't show the candidates is the same on every
-    page."""
     if question["about"] == "all":
-        values = {
-            "question": question,
-            "id": identity,
-            "candidates": candidates,
-            "language": language,
-            "are_products": are_products,
-        }
-        return render_to_string("worker_page/question.html", values)
+        return render_to_string(
+            "worker_page/question.html",
+            {
+                "question": question,
+                "id": identity,
+                "candidates": candidates,
+                "language": language,
+                "are_products": are_products,
+            },
+        )
     return _field_of_any_page(question["record"], identity, language)
 
 
@@ -255,7 +248,6 @@ def _field_of_any_page(record: str, identity: str, language: str) -> SafeString:
 
 
 def conversation(text: str) -> tuple[Turn, ...]:
-    """The turns of a text whose every line begins with its speaker; none of any other."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     matches = [SPEAKER.fullmatch(line) for line in lines]
     if len(lines) < 2 or not all(matches):
@@ -264,17 +256,11 @@ def conversation(text: str) -> tuple[Turn, ...]:
     return tuple(Turn(who, said, who == pairs[0][0]) for who, said in pairs)
 
 
-def _has_context(context: dict[str, Any]) -> bool:
-    display, item = context["protocol"].display, context["item"]
-    return bool(display.context and item.context.strip()) or _has_more_context(context)
-
-
 def _has_more_context(context: dict[str, Any]) -> bool:
     display, item = context["protocol"].display, context["item"]
-    is_about = bool(
+    return bool(
         (display.reference and item.reference) or (display.condition and item.condition)
-    )
-    return is_about or bool(context["picture"])
+    ) or bool(context["picture"])
 
 
 def _with_widget(number: int, question: dict[str, Any]) -> dict[str, Any]:
@@ -289,7 +275,6 @@ def _with_widget(number: int, question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parts(context: dict[str, Any]) -> Iterator[str]:
-    """The parts of the script that not every page needs."""
     is_pool = context["study"].kind == "alternatives"
     if context["picture"] or any(each["picture"] for each in context["candidates"]):
         yield "pictures"
@@ -305,7 +290,6 @@ def _parts(context: dict[str, Any]) -> Iterator[str]:
 
 @cache
 def script(parts: tuple[str, ...]) -> SafeString:
-    """The page's module: what all pages share, then the parts of this one."""
     sources = [_slim_script(f"worker_page/{part}.js") for part in ("base", *parts)]
     return mark_safe("\n".join(sources))
 

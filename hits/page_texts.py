@@ -260,7 +260,6 @@ def page_language(language: str) -> str:
 
 
 def page_text(text: str, language: str) -> str:
-    """The page's text in that language; in the source language, the pseudo-locale's if it is on."""
     if language == SOURCE and settings.PSEUDO_LOCALE:
         return gettext(text)
     return TABLES.get(language, {}).get(text, text)

@@ -1,5 +1,3 @@
-"""Batches before anything is published: drafted and checked, then planned once."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -25,25 +23,22 @@ from annotation.protocols.versions import (
     standing_among,
     standing_version,
 )
-from hits.archive import require_current
-from hits.budgets import require_within_budgets
 from hits.connections import site_connection
-from hits.costs import Estimate, price_items, price_launch, unsaved_practice
+from hits.costs import price_items, price_launch, require_within_budgets, unsaved_practice
 from hits.exceptions import BatchUnfit, LaunchedMeanwhile, QuestionTooLarge
-from hits.exclusions import exclude_workers
-from hits.graded_pages import practice_page_errors
 from hits.models import Batch, Budget, Connection, Hit, PracticeHit
+from hits.practice import practice_page_errors
 from hits.questions import html_question
 from hits.readiness import item_faults
+from hits.requirements import exclude_workers
 from hits.selections import RUN, items_without_hit, selected_items
+from hits.studies import require_current
 from metrics.models import ScoringRun
 
 
 def place_batch_checks(batch: Batch, new_items: Sequence[int]) -> None:
-    """Draw the checks of a batch's new pages, and see that these can be published with them.
-
-    An item that had a HIT under the same version keeps what its page bears.
-    """
+    """Draw the checks of a batch's new pages, and test that the pages can be published with
+    them. An item that had a HIT under the same version keeps its checks."""
     if batch.protocol is None or not batch.document.checks:
         return
     pages = Hit.objects.filter(batch__protocol=batch.protocol).order_by().values("item")
@@ -68,11 +63,8 @@ def draft_batch(
     connection: Connection | None = None,
     **settings: Any,
 ) -> Batch:
-    """A batch of a selection of the study's items as it would be, checked but not stored.
-
-    Without a selection it is of all items; without a connection it is for the site's own, on
-    this site's marketplace.
-    """
+    # Checked, and not stored. Without a selection it is of all items; without a connection, on
+    # this site's marketplace.
     if not is_in_cents(reward_usd):
         raise BatchUnfit(
             _("A reward of ${reward_usd} is not an amount in whole cents.").format(
@@ -110,7 +102,6 @@ def is_in_cents(amount: Decimal) -> bool:
 
 
 def _require_pages(study: Study) -> None:
-    """Every item must make a page before money is spent on the first."""
     if not study.items.exists():
         raise BatchUnfit(
             _("Study '{study}' has no items; import some first.").format(study=study.slug),
@@ -122,8 +113,6 @@ def _require_pages(study: Study) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """A batch with a HIT for each of its items; `is_new` unless somebody planned it before."""
-
     batch: Batch
     is_new: bool
 
@@ -138,13 +127,11 @@ def plan_batch(
     budget_usd: Decimal | None = None,
     launched_by: User | None = None,
 ) -> Plan:
-    """Store a drafted batch with its HITs, or return the one that was planned for the same.
-
-    Whoever plans one at the same moment waits for the lock, and then meets the first one's.
-    `part` is which batch of the round it is meant to be: of two launches made for the same, the
-    second is the first one, or refused where it asks for something else. Without it a batch of
-    the same selection is the same. `n_items` is of how many items somebody confirmed it to be.
-    """
+    """Store a drafted batch with its HITs, or return the one that was planned for the same;
+    planners wait for each other's lock. `part` numbers the batch within its round: of two
+    launches of one part, the second returns the first batch, or is refused if it asks for
+    something else. Without it, a batch of the same selection is the same. `n_items` is the
+    confirmed number of items."""
     study = Study.objects.select_for_update(of=("self",)).get(pk=draft.study_id)
     require_current(study)
     beside = list(Batch.objects.parts_beside(draft).select_related("study"))
@@ -182,12 +169,24 @@ def plan_batch(
     _store_practice(draft)
     place_batch_checks(draft, list(items))
     exclude_workers(batch=draft, worker_ids=excluded_workers)
-    _record_launch(study, draft, cost, budget_usd, launched_by)
+    record(
+        team=study.team,
+        actor=launched_by,
+        action="batch.launch",
+        subject=study.slug,
+        details={
+            "batch": draft.pk,
+            "connection": draft.connection.name,
+            "reward_usd": f"{draft.reward_usd:.2f}",
+            "assignments": cost.n_assignments,
+            "total_usd": f"{cost.total_usd:.2f}",
+            "budget_usd": None if budget_usd is None else f"{budget_usd:.2f}",
+        },
+    )
     return Plan(draft, is_new=True)
 
 
 def _record_sample(draft: Batch, items: dict[int, float | None]) -> ItemSample:
-    """What was drawn, with the probability of each item, for estimates to weigh it by."""
     selection, methods = draft.selection, ItemSample.Method
     run = ScoringRun.objects.filter(pk=selection.get(RUN)).first()
     method = methods.RANDOM if "n" in selection else methods.ALL
@@ -205,8 +204,6 @@ def _record_sample(draft: Batch, items: dict[int, float | None]) -> ItemSample:
 
 
 def version_warning(draft: Batch, batches: Iterable[Batch], versions: Iterable[Protocol]) -> str:
-    """Which version of the study's protocol a draft would be of, where batches of its round are
-    of others; else nothing."""
     versions = list(versions)
     numbers: dict[int | None, int] = {version.pk: version.number for version in versions}
     own = numbers.get(draft.protocol_id)
@@ -221,36 +218,11 @@ def version_warning(draft: Batch, batches: Iterable[Batch], versions: Iterable[P
     if not others:
         return ""
     batch, number = min(others)
-    text = _(
+    return _(
         "This launch is of version %(own)s of the protocol, but batch %(batch)s of the same round "
         "was of version %(number)s. Their answers are reported together unless a version is "
         "chosen. Look at what changed, or begin another round."
-    )
-    return text % {"own": own, "batch": batch, "number": number}
-
-
-def _record_launch(
-    study: Study,
-    batch: Batch,
-    cost: Estimate,
-    budget_usd: Decimal | None,
-    launched_by: User | None,
-) -> None:
-    details = {
-        "batch": batch.pk,
-        "connection": batch.connection.name,
-        "reward_usd": f"{batch.reward_usd:.2f}",
-        "assignments": cost.n_assignments,
-        "total_usd": f"{cost.total_usd:.2f}",
-        "budget_usd": None if budget_usd is None else f"{budget_usd:.2f}",
-    }
-    record(
-        team=study.team,
-        actor=launched_by,
-        action="batch.launch",
-        subject=study.slug,
-        details=details,
-    )
+    ) % {"own": own, "batch": batch, "number": number}
 
 
 def _earlier_batch(draft: Batch, beside: Sequence[Batch], part: int | None) -> Batch | None:
@@ -272,7 +244,6 @@ def _earlier_batch(draft: Batch, beside: Sequence[Batch], part: int | None) -> B
 
 
 def batch_like(draft: Batch, beside: Sequence[Batch] | None = None) -> Batch | None:
-    """The batch of the same selection, or the last where all items have HITs already."""
     if beside is None:
         beside = list(Batch.objects.parts_beside(draft).select_related("study", "connection"))
     alike = [batch for batch in beside if batch.selection == draft.selection]
@@ -304,7 +275,6 @@ def _is_same_launch(earlier: Batch, draft: Batch) -> bool:
 
 
 def require_same_terms(batch: Batch, *, reward_usd: Decimal, max_assignments: int) -> None:
-    """Refuse to go on with a batch under another price than the one it was planned with."""
     if (batch.reward_usd, batch.max_assignments) != (reward_usd, max_assignments):
         raise BatchUnfit(
             _(
@@ -325,8 +295,6 @@ def require_same_terms(batch: Batch, *, reward_usd: Decimal, max_assignments: in
 
 @transaction.atomic
 def add_hits(*, batch: Batch) -> None:
-    """Give a HIT of the batch to every item that has none in its round, such as one imported
-    since; within the budgets."""
     study = Study.objects.select_for_update(of=("self",)).get(pk=batch.study_id)
     require_current(study)
     items = list(items_without_hit(batch).values_list("pk", flat=True))
@@ -340,7 +308,6 @@ def add_hits(*, batch: Batch) -> None:
 
 
 def _store_practice(batch: Batch) -> None:
-    """With the items of the study that are practised on, so that nobody misses a HIT of theirs."""
     keys = practised_keys(batch.document)
     items = dict(batch.study.items.filter(key__in=keys).values_list("key", "pk")) if keys else {}
     hits = unsaved_practice(batch)

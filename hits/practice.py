@@ -3,44 +3,215 @@ passes one is granted. They are planned with a batch, and published before its o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from hashlib import sha256
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from annotation.protocols.practice import n_attempts, practice_fingerprint
-from annotation.protocols.records import Practice
+from annotation.models import Candidate, Item, Study
+from annotation.protocols.practice import RightRange, n_attempts, practice_fingerprint, right_range
+from annotation.protocols.records import (
+    Practice,
+    PracticeCandidate,
+    PracticeItem,
+    ProtocolDocument,
+    ProtocolQuestion,
+)
+from annotation.protocols.scales import range_of
+from hits.answers import Answer, read_answer
 from hits.calls import (
+    AssignmentRecord,
     HitAnswers,
     calls_at_once,
     create_hit,
     create_type,
     fetch_answers,
+    grant_qualification,
+    identifier,
     require_possible,
 )
-from hits.endpoints import translated_errors
-from hits.exceptions import AnswerUnreadable, MarketplaceRefused
-from hits.foreign_records import AssignmentRecord, identifier
-from hits.graded_pages import Grade, PracticePage, practice_page
+from hits.endpoints import MTurkClient, QualificationRequirementTypeDef, translated_errors
+from hits.exceptions import AnswerUnreadable, QuestionTooLarge
 from hits.models import (
     Assignment,
     Batch,
-    DeliveryState,
     Hit,
     PracticeAnswer,
     PracticeHit,
     PracticeResult,
     Worker,
 )
+from hits.page_texts import page_language, page_text
+from hits.questions import html_question, value_in_words
 from presentation.numbers import count_of
 
-if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
-    from mypy_boto3_mturk.type_defs import QualificationRequirementTypeDef
+
+@dataclass(frozen=True)
+class RightAnswer:
+    candidate: str | None
+    question: str
+    range: RightRange
+    words: str
+    feedback: str
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "candidate": self.candidate,
+            "question": self.question,
+            "least": self.range.least,
+            "most": self.range.most,
+            "value": self.range.value,
+            "right": self.words,
+            "feedback": self.feedback,
+        }
+
+
+@dataclass(frozen=True)
+class GradedAnswer:
+    right: RightAnswer
+    value: float | None
+
+    @property
+    def is_right(self) -> bool:
+        return self.value is not None and self.right.range.holds(self.value)
+
+
+@dataclass(frozen=True)
+class Grade:
+    n_right: int
+    n_graded: int
+    is_passed: bool
+
+
+# The right values travel in the page: practice teaches, and what is read of it is public after the
+# last answer. A qualification test must stay secret: the marketplace keeps its key.
+@dataclass(frozen=True)
+class PracticePage:
+    item: Item
+    document: ProtocolDocument
+    practice: Practice
+    right_answers: tuple[RightAnswer, ...]
+
+    @property
+    def n_needed(self) -> int:
+        return -(-len(self.right_answers) * self.practice.pass_percent // 100)
+
+    def record(self) -> dict[str, Any]:
+        return {"needed": self.n_needed, "answers": [each.record() for each in self.right_answers]}
+
+    def html_question(self) -> str:
+        return html_question(self.item, self.document, practice=self.record())
+
+    def grade(self, answer_xml: str) -> Grade:
+        n_right = sum(each.is_right for each in self.graded(answer_xml))
+        return Grade(n_right, len(self.right_answers), n_right >= self.n_needed)
+
+    def graded(self, answer_xml: str) -> list[GradedAnswer]:
+        values = _values(read_answer(answer_xml, self.item, self.document))
+        return [
+            GradedAnswer(each, values.get((each.candidate, each.question)))
+            for each in self.right_answers
+        ]
+
+
+def _values(answer: Answer) -> dict[tuple[str | None, str], float]:
+    return {
+        (None if (one := judged.candidate) is None else one.blind_key, judged.question.name): (
+            judged.value
+        )
+        for judged in answer.judgments
+    }
+
+
+def practice_page(study: Study, document: ProtocolDocument, number: int) -> PracticePage:
+    practice = document.qualifications.practice
+    if practice is None:
+        raise ValueError(f"document: study '{study.slug}' has no practice.")
+    case = practice.items[number]
+    item = study.items.get(key=case.item) if case.item else _written_item(study, number, case)
+    right = _right_answers(document, practice, case, item)
+    return PracticePage(item, document, practice, tuple(right))
+
+
+def practice_pages(study: Study, document: ProtocolDocument) -> Iterator[PracticePage]:
+    practice = document.qualifications.practice
+    for number in range(len(practice.items) if practice else 0):
+        yield practice_page(study, document, number)
+
+
+def practice_page_errors(study: Study, document: ProtocolDocument) -> list[str]:
+    errors = []
+    for number, page in enumerate(practice_pages(study, document), start=1):
+        try:
+            page.html_question()
+        except (QuestionTooLarge, ValueError) as error:
+            errors.append(f"Page {number} of practice: {error}")
+    return errors
+
+
+def _written_item(study: Study, number: int, case: PracticeItem) -> Item:
+    item = Item(
+        # No stored item has such a key, so that no answer to one is taken for the other's.
+        pk=-1 - number,
+        study=study,
+        key=f"practice {number + 1}",
+        context=case.context,
+        reference=case.reference,
+        condition=case.condition,
+        picture=None,
+    )
+    candidates = [
+        Candidate(
+            pk=-1 - index,
+            item=item,
+            key=f"candidate {index + 1}",
+            blind_key=_blind_key(study, number, index),
+            text=each.text,
+            picture=None,
+            position=index,
+        )
+        for index, each in enumerate(case.candidates)
+    ]
+    # As if they had been fetched: what is not stored cannot be.
+    item._prefetched_objects_cache = {"candidates": candidates}  # type: ignore[attr-defined]
+    return item
+
+
+def _blind_key(study: Study, number: int, index: int) -> str:
+    return sha256(f"{study.pseudonym_salt}\n{number}\n{index}".encode()).hexdigest()[:12]
+
+
+def _right_in_words(question: ProtocolQuestion, right: RightRange, language: str) -> str:
+    if question.kind in ("line", "number"):
+        ends = dict.fromkeys((f"{right.least:g}", f"{right.most:g}"))
+        low, high = range_of(question)
+        scale = page_text("{value} on a scale from {min} to {max}", language)
+        return scale.format(value="–".join(ends), min=f"{low:g}", max=f"{high:g}")
+    if question.kind in ("yes_no", "selection") and not (question.yes_label or question.no_label):
+        return page_text("Yes" if right.value else "No", language)
+    return value_in_words(question, right.value)
+
+
+def _right_answers(
+    document: ProtocolDocument, practice: Practice, case: PracticeItem, item: Item
+) -> Iterator[RightAnswer]:
+    own = {each.key: each.blind_key for each in item.candidates.all()}
+    keys = [each.candidate or f"candidate {n}" for n, each in enumerate(case.candidates, start=1)]
+    holders: list[tuple[str | None, PracticeCandidate | PracticeItem]] = [
+        (own[key], each) for key, each in zip(keys, case.candidates, strict=True)
+    ]
+    for question in document.questions:
+        for blind_key, holder in [*holders, (None, case)]:
+            if (value := holder.scores.get(question.name)) is not None:
+                right = right_range(question, value, practice.tolerance_percent)
+                words = _right_in_words(question, right, page_language(document.language))
+                feedback = holder.feedback.get(question.name, "").strip()
+                yield RightAnswer(blind_key, question.name, right, words, feedback)
 
 
 # Of the qualification; who has none may practise.
@@ -50,13 +221,11 @@ LONGEST_TITLE = 100
 
 
 def practice_of(batch: Batch) -> Practice | None:
-    """What its workers practise, if anything."""
     return batch.document.qualifications.practice
 
 
 def create_practice_type(batch: Batch, client: MTurkClient) -> None:
-    """Give a batch the qualification that its practice gives: one for all batches of the study
-    with the same practice, so that who passed it once need not practise again."""
+    # One type for all batches of the study with the same practice: who passed once need not again.
     practice = practice_of(batch)
     if practice is None or batch.practice_type_id:
         return
@@ -94,8 +263,6 @@ def _title(batch: Batch, practice: Practice) -> str:
 def publish_practice(
     batch: Batch, client: MTurkClient, requirements: Sequence[QualificationRequirementTypeDef]
 ) -> list[PracticeHit]:
-    """Publish what is unpublished of a batch's practice, for workers of whom `requirements` hold
-    and who have no result yet; return what was published."""
     practice = practice_of(batch)
     rest = list(PracticeHit.objects.of(batch).unpublished())
     if practice is None or not rest:
@@ -141,8 +308,6 @@ UNGRADED = Grade(0, 0, False)
 
 
 def collect_practice(*, batch: Batch, client: MTurkClient) -> int:
-    """Store and grade the answers to a batch's practice, and grant its qualification to who
-    passed; return how many answers were new."""
     practice = practice_of(batch) if batch.practice_type_id else None
     if practice is None:
         return 0
@@ -158,7 +323,6 @@ def collect_practice(*, batch: Batch, client: MTurkClient) -> int:
 
 
 def _end_practice(batch: Batch, client: MTurkClient) -> None:
-    """Nobody practises any more for HITs that are all done."""
     for hit in PracticeHit.objects.of(batch).published().filter(n_answers=None, ended_at=None):
         now = timezone.now()
         with translated_errors():
@@ -179,7 +343,6 @@ def _store_answers(batch: Batch, hit: PracticeHit, answers: HitAnswers) -> int:
 def _store_answer(
     batch: Batch, hit: PracticeHit, page: PracticePage, record: AssignmentRecord
 ) -> bool:
-    """Keep an answer as it came, graded; True if it was new."""
     worker, _ = Worker.objects.get_or_create(
         marketplace=batch.connection.marketplace, worker_id=record.worker_id
     )
@@ -209,8 +372,6 @@ def _store_answer(
 
 
 def _write_results(batch: Batch, practice: Practice) -> None:
-    """Of every worker whose result is certain and not written down, over all of the study's
-    batches with this practice."""
     results = PracticeResult.objects.of_type(batch.study, batch.practice_type_id)
     answers = PracticeAnswer.objects.filter(
         hit__batch__study=batch.study_id, hit__batch__practice_type_id=batch.practice_type_id
@@ -237,27 +398,19 @@ def _write_results(batch: Batch, practice: Practice) -> None:
 def _send_results(batch: Batch, client: MTurkClient) -> None:
     unsent = PracticeResult.objects.of_type(batch.study, batch.practice_type_id).unsent()
     for result in unsent.select_related("worker"):
-        state, problem = DeliveryState.CONFIRMED, ""
-        try:
-            with translated_errors():
-                client.associate_qualification_with_worker(
-                    QualificationTypeId=result.type_id,
-                    WorkerId=result.worker.worker_id,
-                    IntegerValue=PASSED if result.is_passed else FAILED,
-                    # Who failed has read so on the page.
-                    SendNotification=result.is_passed,
-                )
-        except MarketplaceRefused as refusal:
-            if not refusal.code.startswith("AWS.MechanicalTurk."):
-                raise
-            state, problem = DeliveryState.REFUSED, refusal.message
-        PracticeResult.objects.filter(pk=result.pk).update(state=state, problem=problem)
+        outcome = grant_qualification(
+            client,
+            result.type_id,
+            result.worker.worker_id,
+            PASSED if result.is_passed else FAILED,
+            # Who failed has read so on the page.
+            is_told=result.is_passed,
+        )
+        PracticeResult.objects.filter(pk=result.pk).update(**outcome)
 
 
 @dataclass(frozen=True)
 class PracticeReport:
-    """Workers who practised in a batch, and what came of it; the others may still try again."""
-
     n_workers: int
     n_answers: int
     n_passed: int
@@ -269,15 +422,16 @@ class PracticeReport:
 
 
 def practice_report(batch: Batch) -> PracticeReport | None:
-    """Of one batch, from what is stored; None where nothing was practised for it."""
     if not batch.practice_type_id:
         return None
     answers = PracticeAnswer.objects.filter(hit__batch=batch).order_by()
     results = PracticeResult.objects.of_type(batch.study, batch.practice_type_id).order_by()
     counts = answers.aggregate(n_workers=Count("worker", distinct=True), n_answers=Count("*"))
     results = results.filter(worker__in=answers.values("worker"))
-    decided = results.aggregate(
-        n_passed=Count("pk", filter=Q(is_passed=True)),
-        n_failed=Count("pk", filter=Q(is_passed=False)),
+    return PracticeReport(
+        **counts,
+        **results.aggregate(
+            n_passed=Count("pk", filter=Q(is_passed=True)),
+            n_failed=Count("pk", filter=Q(is_passed=False)),
+        ),
     )
-    return PracticeReport(**counts, **decided)

@@ -1,5 +1,3 @@
-"""Everything that is wrong with a launch, at once: each with the field that mends it."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -14,16 +12,19 @@ from annotation.models import Item, Protocol, Study
 from annotation.protocols.practice import n_attempts, practised_keys
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.validation import ITEM_FIELDS, NAMED_FIELD
-from hits.budgets import Room, over_budget_message
-from hits.costs import CENT, MANY_ASSIGNMENTS, Estimate, price_items
-from hits.exclusions import excludes_workers
+from hits.costs import CENT, MANY_ASSIGNMENTS, Estimate, Room, over_budget_message, price_items
 from hits.models import Batch
 from hits.models.batches import MOST_WAVES, TOO_MANY_WAVES
-from hits.orders import LATIN_SQUARE
 from hits.plans import version_warning
 from hits.qualification_tests import size_errors
+from hits.questions import LATIN_SQUARE
 from hits.readiness import Funds, PageCheck
-from hits.requirements import MOST_REQUIREMENTS, requirements_of, requires_languages
+from hits.requirements import (
+    MOST_REQUIREMENTS,
+    excludes_workers,
+    requirements_of,
+    requires_languages,
+)
 from hits.wages import Duration, practice_duration, reward_for, wage_of
 
 MOST_LISTED = 10
@@ -38,9 +39,6 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """Something looked at: `field` of the form, `item_id` of a page or `protocol_field` of the
-    protocol's form is where to mend it."""
-
     level: Level
     message: str
     field: str = ""
@@ -55,7 +53,6 @@ def fault(message: str, field: str = "", item_id: int | None = None, code: str =
 
 
 def pending_finding(message: str) -> Finding:
-    """Something that is still being looked at, and holds the launch until then."""
     return Finding(Level.PENDING, message)
 
 
@@ -64,7 +61,6 @@ def pass_finding(message: str, code: str = "") -> Finding:
 
 
 def page_findings(check: PageCheck | None) -> Iterator[Finding]:
-    """Of every item's page; a launch waits until they were looked at."""
     if check is None:
         yield pending_finding(_("The items' pages are being looked at."))
         return
@@ -85,8 +81,6 @@ def page_findings(check: PageCheck | None) -> Iterator[Finding]:
 
 
 def _empty_page_findings(check: PageCheck) -> Iterator[Finding]:
-    """Of pages that workers would be paid for though nothing is on them, and of responses without
-    a text, which a system may well have given."""
     if check.n_responses and check.n_empty == check.n_responses:
         text = ngettext(
             "The one response has no text and no picture: there is nothing to judge.",
@@ -139,7 +133,6 @@ def connection_findings(
 
 
 def language_findings(draft: Batch, funds: Funds | None) -> Iterator[Finding]:
-    """Of languages, which not every marketplace knows of its workers."""
     if funds is None or not funds.is_known or not requires_languages(draft):
         return
     if funds.has_languages:
@@ -153,7 +146,6 @@ def language_findings(draft: Batch, funds: Funds | None) -> Iterator[Finding]:
 
 
 def order_findings(draft: Batch, funds: Funds | None) -> Iterator[Finding]:
-    """Of orders that only Assay's marketplaces balance, which are those that know languages."""
     if draft.document.order.policy != LATIN_SQUARE or funds is None or not funds.is_known:
         return
     if not funds.has_languages:
@@ -167,7 +159,6 @@ def order_findings(draft: Batch, funds: Funds | None) -> Iterator[Finding]:
 
 
 def qualification_test_findings(draft: Batch) -> Iterator[Finding]:
-    """Of the protocol's tests, which its workers pass first."""
     for message in size_errors(draft.document):
         yield fault(message, code="test_too_long")
     if n := len(draft.document.qualifications.tests):
@@ -180,7 +171,6 @@ def qualification_test_findings(draft: Batch) -> Iterator[Finding]:
 def practice_findings(
     draft: Batch, duration: Duration, floor_usd: Decimal | None
 ) -> Iterator[Finding]:
-    """Of the protocol's practice, which its workers do first: that it is there, and its pay."""
     practice = draft.document.qualifications.practice
     if practice is None:
         return
@@ -218,7 +208,6 @@ def practice_findings(
 
 
 def recruiter_findings(draft: Batch, has_recruiter: bool, *, n_ignored: int) -> Iterator[Finding]:
-    """Of a launch for participants: that somebody sends them, and what is not asked of them."""
     if has_recruiter:
         yield pass_finding(_("A recruiter finds and pays the participants: nothing is paid here."))
     else:
@@ -246,7 +235,6 @@ def recruiter_findings(draft: Batch, has_recruiter: bool, *, n_ignored: int) -> 
 def version_findings(
     draft: Batch, batches: Iterable[Batch], versions: Iterable[Protocol]
 ) -> Iterator[Finding]:
-    """Of the protocol's version, against those of the same round's batches."""
     if text := version_warning(draft, batches, versions):
         yield Finding(Level.WARNING, text, protocol_field="title", code="other_version")
 
@@ -275,8 +263,7 @@ def pay_findings(draft: Batch, duration: Duration, floor_usd: Decimal | None) ->
         "wage": wage.typical_usd,
         "floor": floor_usd,
     }
-    enough = reward_for(floor_usd, duration)
-    yield Finding(Level.WARNING, message, "reward_usd", reward_usd=enough)
+    yield Finding(Level.WARNING, message, "reward_usd", reward_usd=reward_for(floor_usd, duration))
 
 
 def term_findings(draft: Batch, n_items: int) -> Iterator[Finding]:
@@ -308,7 +295,6 @@ def term_findings(draft: Batch, n_items: int) -> Iterator[Finding]:
 
 
 def wave_saving_usd(draft: Batch, n_items: int, wave_size: int = MANY_ASSIGNMENTS - 1) -> Decimal:
-    """What waves would save of the price of so many items; nothing where they are chosen."""
     undivided_usd = price_items(draft, n_items=n_items).total_usd
     in_waves = Batch(
         study=draft.study,
@@ -322,7 +308,6 @@ def wave_saving_usd(draft: Batch, n_items: int, wave_size: int = MANY_ASSIGNMENT
 
 
 def item_findings(study: Study, document: ProtocolDocument) -> Iterator[Finding]:
-    """Of the items that are judged; each finding with the field of the protocol's form."""
     yield from _instruction_findings(document)
     named = [
         (f"q{index}-wording", question, name)
@@ -351,7 +336,6 @@ def item_findings(study: Study, document: ProtocolDocument) -> Iterator[Finding]
 
 
 def _instruction_findings(document: ProtocolDocument) -> Iterator[Finding]:
-    """Of names that stay as they are written: items have one text each, instructions have none."""
     for name in dict.fromkeys(NAMED_FIELD.findall(document.instructions)):
         if name in ITEM_FIELDS:
             text = _(
@@ -387,9 +371,7 @@ def _wording_finding(
 
 
 def _without_two(items: QuerySet[Item]) -> dict[str, int]:
-    """How many items have not two responses, and how many those have, at least and at most."""
-    counted = items.order_by().annotate(n_candidates=Count("candidates"))
-    others = counted.exclude(n_candidates=2)
+    others = items.order_by().annotate(n_candidates=Count("candidates")).exclude(n_candidates=2)
     return others.aggregate(n=Count("pk"), least=Min("n_candidates"), most=Max("n_candidates"))
 
 

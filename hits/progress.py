@@ -1,21 +1,32 @@
-"""How far a study is, and what every batch of many studies has and lacks, counted at once."""
-
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from django.core.cache import cache
 from django.db.models import Count, DateTimeField, Exists, Min, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
+from django.utils import timezone
+from django.utils.translation import gettext as _
 
-from annotation.models import Item, Study
+from annotation.models import Candidate, Item, Study, Submission
+from annotation.models.judgments import PLAUSIBLY_TIMED, SubmissionQuerySet
 from annotation.models.studies import counted
 from annotation.pages.study import Facts, stage_facts
-from hits.costs import cost_of_assignment
-from hits.models import SIZE, Appeal, Assignment, Batch, Hit, PracticeHit
+from hits.calls import amount_usd, count
+from hits.connections import post
+from hits.costs import Spend, cost_of_assignment, spend_of
+from hits.exceptions import MarketplaceFault
+from hits.models import SIZE, Appeal, Assignment, Batch, Hit, PracticeHit, Recruitment, Statement
+from hits.questions import LATIN_SQUARE, is_even
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -31,7 +42,6 @@ class StudyProgress:
 
     @property
     def n_awaited(self) -> int:
-        """Assignments that were put on offer and have not come in."""
         return max(0, self.n_offered - self.n_collected)
 
 
@@ -43,7 +53,6 @@ def is_offered_here(batches: Iterable[Batch]) -> bool:
 
 
 def progress_counts() -> dict[str, Coalesce]:
-    """The counts of a `StudyProgress`, for a statement that reads a study."""
     hits, total = Hit.objects.published(), Sum(SIZE)
     own = (rows.filter(item=OuterRef("pk")) for rows in (Hit.objects, PracticeHit.objects))
     without = Item.objects.filter(*(~Exists(rows) for rows in own))
@@ -61,18 +70,18 @@ def progress_counts() -> dict[str, Coalesce]:
 
 
 def first_auto_approval(study: Study) -> datetime | None:
-    """When the marketplace approves the first of the undecided assignments by itself."""
     assignments = Assignment.objects.undecided().filter(hit__batch__study=study).order_by()
     delay = "hit__batch__auto_approval_delay_seconds"
-    due = [
-        first + timedelta(seconds=seconds)
-        for seconds, first in assignments.values_list(delay).annotate(first=Min("submitted_at"))
-    ]
-    return min(due, default=None)
+    return min(
+        [
+            first + timedelta(seconds=seconds)
+            for seconds, first in assignments.values_list(delay).annotate(first=Min("submitted_at"))
+        ],
+        default=None,
+    )
 
 
 def unreadable_assignments(study: Study) -> QuerySet[Assignment]:
-    """Assignments kept of which no submission could be made; each says why."""
     return Assignment.objects.unreadable().filter(hit__batch__study=study)
 
 
@@ -84,20 +93,14 @@ def progress_of(study: Study) -> StudyProgress:
     return progress_in(stage_facts(study))
 
 
-@dataclass(frozen=True)
-class _Counts:
-    size: int | None = None
-    n_undecided: int = 0
-    n_flagged: int = 0
-    n_unreadable: int = 0
-    n_unreadable_undecided: int = 0
-    first: datetime | None = None
+SIZE_OF_HIT = "hit__max_assignments"
 
 
 @dataclass(frozen=True)
 class BatchStanding:
     batch: Batch
-    counts: Sequence[_Counts] = field(default_factory=tuple)
+    # By the size of the HITs, as `_counts` counts them.
+    counts: Sequence[dict[str, Any]] = ()
     n_appeals: int = 0
     first_appeal_at: datetime | None = None
 
@@ -106,42 +109,30 @@ class BatchStanding:
         return self.batch.n_published * (self.batch.max_assignments + self.batch.n_added)
 
     @property
-    def n_collected(self) -> int:
-        return self.batch.n_collected
-
-    @property
     def n_missing(self) -> int:
-        return max(self.n_offered - self.n_collected, 0)
+        return max(self.n_offered - self.batch.n_collected, 0)
 
     @property
     def n_undecided(self) -> int:
-        return sum(one.n_undecided for one in self.counts)
+        return sum(one["n_undecided"] for one in self.counts)
 
     @property
     def n_flagged(self) -> int:
-        return sum(one.n_flagged for one in self.counts)
+        return sum(one["n_flagged"] for one in self.counts)
 
     @property
     def n_unreadable(self) -> int:
-        return sum(one.n_unreadable for one in self.counts)
+        return sum(one["n_unreadable"] for one in self.counts)
 
     @property
     def undecided_usd(self) -> Decimal:
-        """What approving all that waits costs, with fees."""
-        return self._price((one.size, one.n_undecided) for one in self.counts)
+        return self._price((one[SIZE_OF_HIT], one["n_undecided"]) for one in self.counts)
 
     @property
     def unreadable_usd(self) -> Decimal:
-        """What those that could not be read and wait cost where nobody rejects them."""
-        return self._price((one.size, one.n_unreadable_undecided) for one in self.counts)
-
-    @property
-    def missing_usd(self) -> Decimal:
-        """What the missing assignments cost with fees."""
-        return self.price_of(self.n_missing)
+        return self._price((one[SIZE_OF_HIT], one["n_unreadable_undecided"]) for one in self.counts)
 
     def price_of(self, n_assignments: int) -> Decimal:
-        """What so many assignments cost with fees, at the batch's own size of HITs."""
         return self._price([(None, n_assignments)])
 
     def _price(self, numbers: Iterable[tuple[int | None, int]]) -> Decimal:
@@ -153,15 +144,13 @@ class BatchStanding:
 
     @property
     def first_approval_at(self) -> datetime | None:
-        """When the marketplace approves the first of the undecided by itself."""
-        firsts = [one.first for one in self.counts if one.first is not None]
+        firsts: list[datetime] = [one["first"] for one in self.counts if one["first"] is not None]
         if not firsts:
             return None
         return min(firsts) + timedelta(seconds=self.batch.auto_approval_delay_seconds)
 
 
 def batch_standings(studies: Sequence[Study]) -> list[BatchStanding]:
-    """Every published batch of the studies, in three statements."""
     batches = Batch.objects.filter(study__in=studies).started().progressing()
     counts, appeals = _counts(studies), _appeals(studies)
     return [
@@ -170,11 +159,11 @@ def batch_standings(studies: Sequence[Study]) -> list[BatchStanding]:
     ]
 
 
-def _counts(studies: Sequence[Study]) -> dict[int, list[_Counts]]:
+def _counts(studies: Sequence[Study]) -> dict[int, list[dict[str, Any]]]:
     undecided = Q(status=Assignment.Status.SUBMITTED, decision="")
     unreadable = Q(submission=None) & ~Q(problem="")
     rows = Assignment.objects.filter(hit__batch__study__in=studies).order_by()
-    groups = rows.values_list("hit__batch", "hit__max_assignments")
+    groups = rows.values("hit__batch", SIZE_OF_HIT)
     # In two parts, which an index finds each, so that what is decided is not read again.
     waiting = groups.filter(undecided).annotate(
         n_undecided=Count("*"),
@@ -190,9 +179,9 @@ def _counts(studies: Sequence[Study]) -> dict[int, list[_Counts]]:
         n_unreadable_undecided=Count("hit", filter=undecided),
         first=Value(None, output_field=DateTimeField()),
     )
-    counts: dict[int, list[_Counts]] = defaultdict(list)
-    for batch, size, *numbers in waiting.union(unread, all=True):
-        counts[batch].append(_Counts(size, *numbers))
+    counts: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for row in waiting.union(unread, all=True):
+        counts[row["hit__batch"]].append(row)
     return counts
 
 
@@ -202,3 +191,162 @@ def _appeals(studies: Sequence[Study]) -> dict[int, tuple[int, datetime]]:
     return {
         pk: (n, first) for pk, n, first in counts.annotate(n=Count("*"), first=Min("appealed_at"))
     }
+
+
+SECONDS_AN_HOUR = 3600
+SPENT_USD = ("rewards_usd", "fees_usd", "bonuses_usd", "bonus_fees_usd")
+SUMS_USD = (*SPENT_USD, "held_usd")
+COUNTS = ("accepted", "submitted", "approved", "rejected", "returned", "abandoned")
+QUARTILES = (25, 50, 75)
+
+
+@dataclass(frozen=True)
+class Quartiles:
+    first: float
+    median: float
+    third: float
+    n: int
+
+
+@dataclass(frozen=True)
+class OrderBalance:
+    n_items: int
+    n_uneven: int
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    # `seconds` and `hourly_usd` are None if no time is known or plausible (`n_implausible` counts
+    # those left out); `hourly_usd` also for participants. `statement` is None if the marketplace
+    # has none, as Amazon's.
+
+    batch: Batch
+    n_published: int
+    n_collected: int
+    n_approved: int
+    n_rejected: int
+    n_undecided: int
+    n_unreadable: int
+    n_appeals: int
+    n_workers: int
+    seconds: Quartiles | None
+    hourly_usd: Quartiles | None
+    n_implausible: int
+    spend: Spend
+    statement: Statement | None
+    orders: OrderBalance | None
+
+    @property
+    def difference_usd(self) -> Decimal | None:
+        if self.statement is None:
+            return None
+        return self.statement.total_usd - self.spend.total_usd
+
+    @property
+    def dropout_share(self) -> float | None:
+        if self.statement is None:
+            return None
+        n_dropped = self.statement.n_returned + self.statement.n_abandoned
+        n_ended = n_dropped + self.n_collected
+        return n_dropped / n_ended if n_ended else None
+
+
+def batch_report(batch: Batch) -> BatchReport:
+    assignments = Assignment.objects.of(batch)
+    status = Assignment.Status
+    counts = assignments.order_by().aggregate(
+        n_collected=Count("*"),
+        n_approved=Count("status", filter=Q(status=status.APPROVED)),
+        n_rejected=Count("status", filter=Q(status=status.REJECTED)),
+        n_undecided=Count("status", filter=Q(status=status.SUBMITTED)),
+        n_workers=Count("worker", distinct=True),
+    )
+    beside = Batch.objects.filter(pk=batch.pk).values(
+        n_published=counted(Hit.objects.published(), "batch"),
+        n_unreadable=counted(Assignment.objects.unreadable(), "hit__batch"),
+        n_appeals=counted(Appeal.objects.unanswered(), "assignment__hit__batch"),
+    )
+    submissions = Submission.objects.filter(assignment__hit__batch=batch).timed()
+    seconds, paid_seconds = _seconds(submissions)
+    return BatchReport(
+        batch=batch,
+        **counts,
+        **beside.get(),
+        seconds=_quartiles(seconds),
+        hourly_usd=None
+        if batch.is_recruited
+        else _quartiles(float(batch.reward_usd) * SECONDS_AN_HOUR / paid_seconds),
+        n_implausible=len(seconds) - len(paid_seconds),
+        spend=spend_of(batch),
+        statement=Statement.objects.filter(batch=batch).first(),
+        orders=order_balance(batch),
+    )
+
+
+def order_balance(batch: Batch) -> OrderBalance | None:
+    # Cached per version of the study's judgments.
+    if batch.document.order.policy != LATIN_SQUARE:
+        return None
+    key = f"order-balance:{batch.pk}:{batch.study.judgments_version}"
+    balance: OrderBalance | None = cache.get_or_set(key, lambda: _counted_orders(batch))
+    return balance
+
+
+def _counted_orders(batch: Batch) -> OrderBalance:
+    items = Hit.objects.of(batch).values("item")
+    keys = set(Candidate.objects.filter(item__in=items).values_list("item", "key"))
+    orders: defaultdict[int, list[list[str]]] = defaultdict(list)
+    rows = Submission.objects.filter(assignment__hit__batch=batch).accepted()
+    for item, order in rows.order_by().values_list("item", "shown_order").iterator():
+        orders[item].append([key for key in order if (item, key) in keys])
+    return OrderBalance(len(orders), sum(not is_even(each) for each in orders.values()))
+
+
+def fetch_statement(*, batch: Batch) -> Statement | None:
+    answer = post(batch.connection, "/statement", {"annotation_prefix": f"assay:{batch.key}:"})
+    if answer is None:
+        return None
+    sums = {name: amount_usd(answer.get(name), name) for name in SUMS_USD}
+    numbers = answer.get("assignments")
+    if not isinstance(numbers, dict):
+        raise MarketplaceFault(_("its statement counts no assignments"), code="no_counts")
+    counts = {f"n_{name}": count(numbers.get(name), name) for name in COUNTS}
+    statement, _is_new = Statement.objects.update_or_create(
+        batch=batch, defaults=sums | counts | {"fetched_at": timezone.now()}
+    )
+    return statement
+
+
+def refresh_statements(*, study: Study) -> None:
+    for batch in Batch.objects.of(study).started().select_related("connection"):
+        stored = Statement.objects.filter(batch=batch).values(*SPENT_USD).first()
+        ours = spend_of(batch)
+        if stored is not None and stored != {name: getattr(ours, name) for name in SPENT_USD}:
+            fetch_statement(batch=batch)
+
+
+def _seconds(submissions: SubmissionQuerySet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    # Marketplaces tell whole seconds, so that the database can count equal ones.
+    plausible = Count("seconds", filter=PLAUSIBLY_TIMED)
+    rows = submissions.order_by().values_list("seconds").annotate(n=Count("*"), n_paid=plausible)
+    counts = np.array(list(rows), float).reshape(-1, 3)
+    n, n_paid = counts[:, 1].astype(int), counts[:, 2].astype(int)
+    return np.repeat(counts[:, 0], n), np.repeat(counts[:, 0], n_paid)
+
+
+def _quartiles(values: NDArray[np.float64]) -> Quartiles | None:
+    if not len(values):
+        return None
+    first, median, third = np.percentile(values, QUARTILES)
+    return Quartiles(float(first), float(median), float(third), len(values))
+
+
+def list_batches(study: Study) -> list[tuple[Batch, BatchReport]]:
+    started = Batch.objects.of(study).started().select_related("connection")
+    return [(batch, batch_report(batch)) for batch in started.order_by("pk")]
+
+
+def list_recruitments(study: Study) -> list[Recruitment]:
+    rows = Recruitment.objects.of(study).exclude(public_id="")
+    rows = rows.exclude(state__in=[*Recruitment.OVER, Recruitment.State.DRAFT])
+    return list(rows.select_related("batch", "recruiter").order_by("pk"))

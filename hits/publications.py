@@ -1,5 +1,3 @@
-"""Publishing batches in the background: requested when launched, and again for each wave."""
-
 from __future__ import annotations
 
 import time
@@ -7,7 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from django.utils import timezone
 from django.utils.translation import gettext as _, ngettext
@@ -18,16 +15,14 @@ from hits.calls import (
     WaitCallback,
     calls_at_once,
     create_hit,
+    identifier,
     match_published,
     sole_publisher,
-    without_a_word,
 )
 from hits.connections import client_of
 from hits.costs import Estimate, estimate, price_hits, price_practice, require_funds
-from hits.endpoints import translated_errors
+from hits.endpoints import MTurkClient, translated_errors
 from hits.exceptions import BatchUnfit, MarketplaceRefused, MarketplaceUnreachable
-from hits.exclusions import send_exclusions
-from hits.foreign_records import identifier
 from hits.limits import earning, run_time
 from hits.models import Batch, Connection, Hit, PracticeHit
 from hits.plans import add_hits
@@ -36,16 +31,12 @@ from hits.qualification_tests import create_tests
 from hits.questions import html_question
 from hits.readiness import CHUNK, forget_funds
 from hits.recruiter_api import keep_for_participants
-from hits.requirements import requirements_of, requirements_to_practise
+from hits.requirements import requirements_of, requirements_to_practise, send_exclusions
 from hits.selections import items_without_hit
 from presentation.progress import Progress, silently
 from work.exceptions import JobPostponed
 from work.execution import RunningJob
 from work.models import Job
-
-if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
-
 
 # A marketplace forgets a UniqueRequestToken after a day; past this we ask before we repeat. The
 # four hours between are for an attempt that begins within it and takes long.
@@ -56,8 +47,6 @@ UNWRITTEN_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Publication:
-    """What one run published of a batch, and what that may cost; others' work is not in it."""
-
     n_hits: int
     cost: Estimate
 
@@ -68,14 +57,11 @@ def publish_batch(
     client: MTurkClient,
     progress: Progress = silently,
     is_checking_funds: bool = False,
-    on_wait: WaitCallback = without_a_word,
+    on_wait: WaitCallback | None = None,
 ) -> Publication:
-    """Publish what is unpublished of a batch, after whoever else is publishing it.
-
-    It can be stopped anywhere and run again: a HIT has one request token for all
-    attempts, so that the marketplace itself refuses a second one and names the first.
-    MarketplaceSlow where the marketplace takes longer than a run may (hits.limits).
-    """
+    """Publish what is unpublished of a batch. It can be stopped anywhere and run again: a HIT
+    has one request token for all attempts, so that the marketplace refuses a second one and
+    names the first. MarketplaceSlow if it takes longer than a run may (hits.limits)."""
     _require_open(batch.connection)
     with run_time(), sole_publisher(batch, on_wait) as publisher:
         if batch.closed_at:
@@ -118,8 +104,8 @@ def _require_open(connection: Connection) -> None:
 
 
 class _NewHits:
-    """HITs that the marketplace has made, written down some at a time. What a killed process did
-    not write down, the next attempt is answered with by the HITs' tokens."""
+    """HITs that the marketplace has made, written down some at a time. The request tokens bring
+    back what a killed process did not write down."""
 
     def __init__(self) -> None:
         self.n_by_size: Counter[int] = Counter()
@@ -133,7 +119,6 @@ class _NewHits:
         self._write()
 
     def add(self, hit: Hit, hit_id: str) -> bool:
-        """Remember one, and write all down once in a while; True where it was done now."""
         hit.hit_id = hit_id
         self._unwritten[hit.n_assignments].append(hit)
         is_late = time.monotonic() - self._written_at > UNWRITTEN_SECONDS
@@ -166,7 +151,6 @@ def _create_hits(client: MTurkClient, batch: Batch, keys: list[int]) -> Iterator
 
 
 def _in_chunks(batch: Batch, keys: list[int]) -> Iterator[Hit]:
-    """The HITs with all that their pages show, not all in memory at once."""
     rows = Hit.objects.select_related("item__study", "item__picture").prefetch_related(
         "item__candidates__picture", "item__study__questions", "item__placed_checks__picture"
     )
@@ -177,7 +161,6 @@ def _in_chunks(batch: Batch, keys: list[int]) -> Iterator[Hit]:
 
 
 def _start(batch: Batch, client: MTurkClient, *, wave: int) -> None:
-    """Exclude workers, give the batch its HIT type, find HITs of an attempt that is long past."""
     now, started_at = timezone.now(), batch.publishing_started_at
     if started_at and now - started_at > TOKEN_TRUSTED_FOR:
         match_published(batch=batch, client=client)
@@ -208,7 +191,6 @@ def _create_hit_type(client: MTurkClient, batch: Batch) -> str:
 
 
 def request_publication(*, batch: Batch, requested_by: User | None = None) -> Job:
-    """Request that what is due of a batch be published; the same that waits is not doubled."""
     return request_study_job(
         study=batch.study,
         kind=PUBLISH,
@@ -219,7 +201,7 @@ def request_publication(*, batch: Batch, requested_by: User | None = None) -> Jo
 
 
 def awaits_publication(batch: Batch) -> bool:
-    """Whether anything of a batch is to be published now: later waves come by themselves."""
+    # Later waves are requested by themselves.
     if batch.closed_at is not None:
         return False
     is_short = batch.is_of_all_items and items_without_hit(batch).exists()
@@ -232,9 +214,7 @@ def is_being_published(batch: Batch) -> bool:
 
 
 def publish_in_background(running: RunningJob) -> str:
-    """Publish what is due of a batch; where an answer was lost, again later."""
-    batches = Batch.objects.select_related("connection", "study")
-    batch = batches.get(pk=running.arguments["batch"])
+    batch = Batch.objects.select_related("connection", "study").get(pk=running.arguments["batch"])
     try:
         publication = publish_batch(
             batch=batch,
@@ -256,12 +236,11 @@ def publish_in_background(running: RunningJob) -> str:
     forget_funds(batch.connection_id)
     n = publication.cost.n_assignments
     if batch.is_recruited:
-        text = ngettext(
+        return ngettext(
             "{n:,} assignment published, kept for participants of a recruiter.",
             "{n:,} assignments published, kept for participants of a recruiter.",
             n,
-        )
-        return text.format(n=n)
+        ).format(n=n)
     return ngettext(
         "{n:,} assignment published, for ${usd:.2f} with fees.",
         "{n:,} assignments published, for ${usd:.2f} with fees.",
@@ -270,7 +249,6 @@ def publish_in_background(running: RunningJob) -> str:
 
 
 def batches_with_a_wave_due() -> list[Batch]:
-    """Batches whose next wave may be published, since all before it is in."""
     batches = Batch.objects.started().filter(closed_at=None, wave_size__isnull=False)
     batches = batches.filter(hits__hit_id="", hits__wave__gt=1).distinct()
     return [batch for batch in batches.select_related("study") if _is_due(batch)]

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree.ElementTree import Element, ProcessingInstruction, SubElement, tostring
 
 from django.utils.html import linebreaks
@@ -26,13 +26,11 @@ from annotation.protocols.records import (
     QualificationTest,
 )
 from hits.calls import create_type
+from hits.endpoints import MTurkClient
 from hits.exceptions import BatchUnfit
 from hits.models import Batch
 from hits.page_texts import page_language, page_text
 from presentation.numbers import count_of
-
-if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
 
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 FORM = f"{SCHEMAS}/2017-11-06/QuestionForm.xsd"
@@ -45,8 +43,6 @@ LONGEST_TITLE = 100
 
 @dataclass(frozen=True)
 class GradedQuestion:
-    """One question about one case; `number` counts from 1 over the test."""
-
     number: int
     case: GradedCase
     question: ProtocolQuestion
@@ -60,8 +56,7 @@ class GradedQuestion:
 
 
 def type_values(document: ProtocolDocument, test: QualificationTest) -> dict[str, Any]:
-    """What CreateQualificationType takes of a test. Its name bears a hash of all the rest, so that
-    the same test is one type for all batches and a changed one is another."""
+    # The type's name contains a hash of the rest: the same test is one type for all batches.
     questions = list(_questions(document, test))
     values: dict[str, Any] = {
         "description": _description(document, test, len(questions)),
@@ -71,13 +66,11 @@ def type_values(document: ProtocolDocument, test: QualificationTest) -> dict[str
     }
     if test.retry_after_seconds is not None:
         values["RetryDelayInSeconds"] = test.retry_after_seconds
-    content = json.dumps(values, sort_keys=True).encode()
-    digest = hashlib.sha256(content).hexdigest()[:8]
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
     return {"name": f"{document.title[:LONGEST_TITLE]} – {test.title} ({digest})", **values}
 
 
 def size_errors(document: ProtocolDocument) -> list[str]:
-    """What no marketplace would take."""
     text = _("“%(title)s” has %(n)s bytes, more than the %(most)s that a marketplace takes.")
     return [
         text % {"title": test.title, "n": f"{n:,}", "most": f"{MOST_BYTES:,}"}
@@ -88,7 +81,6 @@ def size_errors(document: ProtocolDocument) -> list[str]:
 
 
 def create_tests(batch: Batch, client: MTurkClient) -> None:
-    """Give a batch the qualification types of its protocol's tests, for its HITs to ask for."""
     document = batch.document
     if errors := size_errors(document):
         raise BatchUnfit(" ".join(errors))
@@ -112,17 +104,16 @@ def requirements_of_tests(batch: Batch) -> list[dict[str, Any]]:
 
 
 def right_choices(batch: Batch) -> dict[str, list[int]]:
-    """Of each type that a batch asks for, a right option of every question, counted from 0."""
     tests = batch.document.qualifications.tests if batch.test_type_ids else ()
     return {
-        type_id: [_right_option(each, test) for each in _questions(batch.document, test)]
+        type_id: [
+            choosable_values(each.question).index(
+                right_values(each.question, each.value, test.tolerance_percent)[0]
+            )
+            for each in _questions(batch.document, test)
+        ]
         for type_id, test in zip(batch.test_type_ids, tests, strict=True)
     }
-
-
-def _right_option(graded: GradedQuestion, test: QualificationTest) -> int:
-    right = right_values(graded.question, graded.value, test.tolerance_percent)
-    return choosable_values(graded.question).index(right[0])
 
 
 def _questions(document: ProtocolDocument, test: QualificationTest) -> Iterator[GradedQuestion]:
@@ -181,7 +172,6 @@ def _add_question(root: Element, graded: GradedQuestion, language: str) -> None:
 
 
 def _label(question: ProtocolQuestion, value: float, language: str) -> str:
-    """What an option says; of a line its number, with the words at its ends and middle."""
     values = choosable_values(question)
     index = values.index(value)
     if question.kind == "line":
@@ -214,7 +204,6 @@ def _answer_key(test: QualificationTest, questions: list[GradedQuestion]) -> str
 
 
 def _explanation(graded: GradedQuestion) -> Element[Any]:
-    """Of a case once, under the last of its questions; the others say right or not."""
     words = graded.case.explanation if graded.is_last_of_case else ""
     # The sign that ends a processing instruction cannot stand in one.
     return ProcessingInstruction(EXPLANATION, words.strip().replace("?>", "? >") or None)

@@ -1,10 +1,10 @@
-"""A study's item, made into the page a worker judges on and the XML a marketplace takes."""
-
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
@@ -14,14 +14,150 @@ from django.db.models import prefetch_related_objects
 from django.utils.translation import gettext as _
 
 from annotation.models import Candidate, Item, Picture, PlacedCheck, Study
-from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.markdown import markdown_html
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
+from annotation.protocols.scales import range_of, value_condition
+from annotation.protocols.validation import NAMED_FIELD
 from annotation.protocols.versions import current_document
 from error_codes import InvalidValue
 from hits.exceptions import QuestionTooLarge
-from hits.judgments import ShownCandidate
-from hits.orders import LATIN_SQUARE, order_rows
-from hits.page_contexts import page_context, task_of
 from hits.page_rendering import page_html
+
+# What stands on a page to be judged: of the study, or to check with.
+ShownCandidate = Candidate | PlacedCheck
+ALL = "all"
+# Of a question's record, what only its template shows.
+OPTIONS = (
+    *("low_label", "middle_label", "high_label", "show_number", "unit", "whole"),
+    *("yes_label", "no_label", "none_label", "ties", "tie_label", "least", "most"),
+    *("least_length", "most_length", "required", "kind"),
+)
+
+
+def scope_of(question: ProtocolQuestion) -> str:
+    if question.kind == "selection":
+        return "candidate"
+    return ALL if question.options.is_comparison else question.about
+
+
+def page_context(document: ProtocolDocument, item: Item) -> dict[str, Any]:
+    return {
+        "protocol": document,
+        "instructions": markdown_html(document.instructions),
+        "consent": document.consent
+        and {
+            "information": markdown_html(document.consent.information),
+            "statement": document.consent.statement,
+        },
+        "examples": [
+            {"example": each, "scores": _scores(document, each.scores)}
+            for each in document.examples
+        ],
+        "questions": [
+            question_context(question, document, item) for question in document.questions
+        ],
+    }
+
+
+def question_context(
+    question: ProtocolQuestion, document: ProtocolDocument, item: Item
+) -> dict[str, Any]:
+    low, high = (_without_fraction(value) for value in range_of(question))
+    first = int(low) if question.kind == "likert" else 0
+    labels = question.points or question.categories
+    return {
+        **{name: getattr(question, name) for name in OPTIONS},
+        "name": question.name,
+        "title": question.heading,
+        "wording": worded(question.wording, item),
+        "about": scope_of(question),
+        "when": _when(question, document),
+        # What radio buttons and boxes stand for, and the value of each.
+        "categories": list(question.categories),
+        "options": [(first + n, label) for n, label in enumerate(labels)],
+        # As text, so that no locale's digit grouping gets into an attribute.
+        "min": str(low),
+        "max": str(high),
+        "middle": str(low + (high - low) // 2),
+    }
+
+
+def worded(wording: str, item: Item) -> str:
+    fields = {"condition": item.condition, "reference": item.reference}
+    return NAMED_FIELD.sub(lambda match: fields.get(match[1], match[0]), wording)
+
+
+def task_of(document: ProtocolDocument) -> dict[str, Any]:
+    reason = document.reason
+    return {
+        "questions": [_task_question(question, document) for question in document.questions],
+        "justification_min_length": reason.least_length if reason.rule == "page" else 0,
+        "reason": {"rule": reason.rule, "least_length": reason.least_length},
+        "order": {"policy": document.order.policy, "seed": document.order.seed},
+        "consent": consent_fingerprint(document),
+    }
+
+
+def _task_question(question: ProtocolQuestion, document: ProtocolDocument) -> dict[str, Any]:
+    # Defaults are left out: the page has little room.
+    low, high = range_of(question)
+    record: dict[str, Any] = {"name": question.name, "kind": question.kind}
+    if question.options.is_text:
+        record |= {"least_length": question.least_length or 0, "most_length": question.most_length}
+    elif question.kind == "categories":
+        n = len(question.categories)
+        record |= {"n": n, "least": question.least or 0, "most": question.most or n}
+    elif scope_of(question) == ALL:
+        record["ties"] = question.ties
+    else:
+        record |= {"min": _without_fraction(low), "max": _without_fraction(high)}
+    whole = {"whole": True} if question.whole else {}
+    optional = {} if question.required else {"required": False}
+    about = {} if scope_of(question) == "candidate" else {"about": scope_of(question)}
+    when = {"when": condition} if (condition := _when(question, document)) else {}
+    return record | whole | optional | about | when
+
+
+def _when(question: ProtocolQuestion, document: ProtocolDocument) -> dict[str, Any] | None:
+    before = document.question(question.when.question) if question.when else None
+    if before is None:
+        return None
+    condition = value_condition(question, before)
+    limits = {"below": condition.below, "above": condition.above}
+    record: dict[str, Any] = {"question": before.name}
+    record |= {"any_of": list(condition.any_of)} if condition.any_of else {}
+    return record | {name: value for name, value in limits.items() if value is not None}
+
+
+def consent_fingerprint(document: ProtocolDocument) -> str | None:
+    if document.consent is None:
+        return None
+    text = f"{document.consent.information}\n{document.consent.statement}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _scores(document: ProtocolDocument, scores: Mapping[str, float]) -> list[dict[str, Any]]:
+    rows = []
+    for name, value in scores.items():
+        question = document.question(name)
+        if question is not None:
+            rows.append({"title": question.heading, "value": value_in_words(question, value)})
+    return rows
+
+
+def value_in_words(question: ProtocolQuestion, value: float) -> str:
+    labels = question.points or question.categories
+    index = value - (range_of(question)[0] if question.points else 0)
+    if labels and index in range(len(labels)):
+        return labels[int(index)]
+    if question.kind in ("yes_no", "selection"):
+        return (question.yes_label or "yes") if value else (question.no_label or "no")
+    return f"{value:g}"
+
+
+def _without_fraction(number: float) -> float:
+    return int(number) if float(number).is_integer() else number
+
 
 MAX_QUESTION_BYTES = 65_535
 HTML_QUESTION = (
@@ -43,10 +179,8 @@ def html_question(
     *,
     first_slot: int = 0,
 ) -> str:
-    """The item's page with its quality checks as an HTMLQuestion, or QuestionTooLarge.
-
-    `first_slot` counts the assignments of the item's HITs before this one.
-    """
+    """QuestionTooLarge if it is too large. `first_slot` is how many assignments the item's
+    earlier HITs have."""
     question = question_of(task_page(item, document, checks, practice, first_slot=first_slot))
     size = len(question.encode())
     if size > MAX_QUESTION_BYTES:
@@ -73,11 +207,8 @@ def task_page(
     *,
     first_slot: int = 0,
 ) -> str:
-    """The whole page of one item, with its pictures inside it wherever the question then fits.
-
-    It is made by the study's newest protocol, unless another is given. A page of practice has its
-    right answers in it (`hits.graded_pages`).
-    """
+    """Pictures are embedded if the question then fits. A page of practice contains its right
+    answers (`hits.practice`)."""
     prefetch_related_objects([item], "picture", "candidates__picture")
     document = document or current_document(item.study)
     require_questions(item.study, document)
@@ -91,7 +222,6 @@ def task_page(
 
 
 def data_address(picture: Picture) -> str:
-    """A picture's content as a data: address, in whichever encoding is shorter."""
     content = bytes(picture.content)
     text = base64.b64encode(content).decode()
     kind = quote(picture.media_type, safe="/+-.")
@@ -106,7 +236,6 @@ def web_address(picture: Picture) -> str:
 
 
 def require_questions(study: Study, document: ProtocolDocument) -> None:
-    """A ValueError if there can be no page of what the document asks."""
     n_ticked = sum(question.kind == "selection" for question in document.questions)
     if study.kind == Study.Kind.ALTERNATIVES and n_ticked != 1:
         raise InvalidValue(
@@ -158,8 +287,6 @@ def _render_page(
 
 
 def _shuffle(item: Item, checks: Sequence[PlacedCheck]) -> list[tuple[int, ShownCandidate]]:
-    """Numbered candidates, checks among them, in an order made of nothing but the item's key and
-    blind keys."""
     own = list(item.candidates.all())
     if not own:
         raise InvalidValue(
@@ -172,7 +299,6 @@ def _shuffle(item: Item, checks: Sequence[PlacedCheck]) -> list[tuple[int, Shown
 
 
 def letters_of(item: Item, checks: Sequence[PlacedCheck]) -> dict[str, str]:
-    """Under which letter each candidate and check stands where the order is fixed."""
     return {each.blind_key: letter_at(index) for index, each in _shuffle(item, checks)}
 
 
@@ -194,3 +320,83 @@ def _task(
         seed = f"{document.order.seed}\n{item.key}"
         task["order"]["rows"] = order_rows(is_check, seed, first_slot)
     return task
+
+
+LATIN_SQUARE, FIXED = "latin_square", "fixed"
+# The slot of an assignment in its HIT, in the address of a page on Assay's marketplace.
+SLOT = "assaySlot"
+
+
+# `shown_order` does what `ordered` in `templates/worker_page/page.js` does in the browser: a test
+# compares them (docs/adr/0023-orders-by-slots.md).
+
+
+def balanced_orders(n: int) -> list[list[int]]:
+    """The rows of a Williams design of n treatments: n rows for an even n, 2n for an odd n.
+
+    Every n rows from a multiple of n on are a Latin square. In the whole design each treatment also
+    directly follows each other one equally often. Source: Williams (1949), Experimental designs
+    balanced for the estimation of residual effects of treatments, Australian Journal of Scientific
+    Research A 2, 149-168.
+    """
+    first = [(position + 1) // 2 if position % 2 else -position // 2 for position in range(n)]
+    rows = [[(place + turn) % n for place in first] for turn in range(n)]
+    return rows + [row[::-1] for row in rows] if n % 2 else rows
+
+
+def order_rows(is_check: Sequence[bool], seed: str, first_slot: int = 0) -> list[list[int]]:
+    """Indices into the candidates of a page, a row per slot, for the slots from `first_slot` on.
+
+    Quality checks have the same place in all rows, so that the candidates are balanced among
+    themselves and over the places of the page.
+    """
+    own = [index for index, each in enumerate(is_check) if not each]
+    turn = int.from_bytes(sha256(seed.encode()).digest()[:4]) % len(own)
+    rows = []
+    for order in balanced_orders(len(own)):
+        shown = iter(own[(place + turn) % len(own)] for place in order)
+        rows.append([index if each else next(shown) for index, each in enumerate(is_check)])
+    first = first_slot % len(rows)
+    return rows[first:] + rows[:first]
+
+
+def shown_order(task: Mapping[str, Any], assignment_id: str, slot: int | None = None) -> list[str]:
+    """The blind keys of a page's candidates in the order that this assignment shows.
+
+    Without a slot, as on marketplaces that give none, a hash of the assignment's id picks the row.
+    """
+    keys, order = list(task["candidates"]), task["order"]
+    if order["policy"] == FIXED:
+        return keys
+    drawn = _fnv1a(f"{order['seed'] or ''}{assignment_id}")
+    if rows := order.get("rows"):
+        return [keys[index] for index in rows[(drawn if slot is None else slot) % len(rows)]]
+    return _shuffled(keys, drawn)
+
+
+def _fnv1a(text: str) -> int:
+    """The 32-bit FNV-1a hash of a text, by code points."""
+    value = 2166136261
+    for character in text:
+        value = (value ^ ord(character)) * 16777619 & 0xFFFFFFFF
+    return value
+
+
+def _shuffled(keys: list[str], seed: int) -> list[str]:
+    for last in range(len(keys) - 1, 0, -1):
+        seed = (seed + 0x6D2B79F5) & 0xFFFFFFFF
+        mixed = (seed ^ seed >> 15) * (1 | seed) & 0xFFFFFFFF
+        mixed ^= mixed + ((mixed ^ mixed >> 7) * (61 | mixed) & 0xFFFFFFFF) & 0xFFFFFFFF
+        other = (mixed ^ mixed >> 14) * (last + 1) >> 32
+        keys[last], keys[other] = keys[other], keys[last]
+    return keys
+
+
+def is_even(orders: Iterable[Sequence[str]]) -> bool:
+    """Whether each candidate was at each place equally often, as close as the number of
+    submissions allows."""
+    orders = list(orders)
+    counts = Counter((place, key) for order in orders for place, key in enumerate(order))
+    keys = {key for order in orders for key in order}
+    times = [counts[place, key] for place in range(len(keys)) for key in keys]
+    return not times or max(times) - min(times) <= 1

@@ -75,12 +75,7 @@ class PageFault:
 
 @dataclass(frozen=True)
 class PageCheck:
-    """What was found on the pages.
-
-    `repeats` are items with two responses of the same text; `n_empty` counts the responses without
-    a text and a picture, of which `first_empty` is an item. `blanks` are items that have nothing to
-    judge: no such response, and nothing else that a worker sees of them.
-    """
+    # `repeats` are items with two responses of the same text; `blanks` have nothing to judge.
 
     n_pages: int
     n_faults: int
@@ -95,9 +90,6 @@ class PageCheck:
 
 @dataclass(frozen=True)
 class Funds:
-    """What an account has available, else why that is not known; and whether the marketplace has
-    qualifications for languages."""
-
     available_usd: Decimal | None
     problem: str
     is_known: bool
@@ -105,7 +97,6 @@ class Funds:
 
 
 def texts_fingerprint(texts: StudyTexts) -> str:
-    """What an item's page depends on: the protocol, and the rest as far as counting tells it."""
     study = texts.study
     questions = [
         tuple(getattr(question, field.attname) for field in question._meta.concrete_fields)
@@ -118,13 +109,11 @@ def texts_fingerprint(texts: StudyTexts) -> str:
 
 
 def page_check(study: Study, fingerprint: str) -> PageCheck | None:
-    """What was found on the study's pages as they are; None before it was looked for."""
     check: PageCheck | None = cache.get(_pages_key(study, fingerprint))
     return check
 
 
 def funds_of(connection: Connection) -> Funds | None:
-    """What the connection's account had lately; None where nobody asked lately."""
     funds: Funds | None = cache.get(_funds_key(connection.pk))
     return funds
 
@@ -132,7 +121,6 @@ def funds_of(connection: Connection) -> Funds | None:
 def request_check(
     *, study: Study, connection: Connection, fingerprint: str, requested_by: User
 ) -> Job:
-    """Look at the pages and the account in the background, unless a check of this failed."""
     last = jobs_of(study).of_kind(CHECK_LAUNCH).first()
     if last is not None and last.state == last.State.FAILED and last.basis == fingerprint:
         return last
@@ -158,8 +146,7 @@ def check_launch(running: RunningJob) -> str:
 def _funds_at(connection: Connection) -> Funds:
     try:
         client = client_of(connection)
-        available_usd = balance_usd(client)
-        return Funds(available_usd, "", True, has_languages(client))
+        return Funds(balance_usd(client), "", True, has_languages(client))
     except HitsError as error:
         return Funds(None, str(error), False)
 
@@ -204,5 +191,4 @@ def _funds_key(connection_id: int) -> str:
 
 
 def forget_funds(connection_id: int) -> None:
-    """Ask anew before the next launch, since something was spent."""
     cache.delete(_funds_key(connection_id))

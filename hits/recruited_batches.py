@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -35,8 +34,7 @@ from hits.models import (
     Recruitment,
 )
 from hits.models.recruiting import RecruitmentQuerySet
-from hits.participant_bonuses import BONUS, checked_bonus, token_of
-from hits.participant_status import follow_batch
+from hits.participants import BONUS, checked_bonus, follow_batch, token_of
 from work.exceptions import JobWaiting
 from work.execution import RunningJob
 from work.models import Job, JobQuerySet
@@ -63,48 +61,25 @@ POSSIBLE = {
 }
 
 
-@dataclass(frozen=True)
-class Offer:
-    """What participants are offered, and who they are; `places` 0 are as many as judgments need."""
-
-    recruiter: Recruiter
-    reward: Decimal
-    minutes: int
-    items: int
-    places: int = 0
-    devices: Sequence[str] = ()
-    filters: Sequence[str] = ()
-    labels: Sequence[str] = ()
-    screen_out_reward: Decimal | None = None
-    screen_out_places: int = 0
-    excluded: Sequence[Recruitment] = ()
-
-
 def batches_without_study(batches: Iterable[Batch]) -> list[Batch]:
-    """Those kept for participants that nobody comes to as they are: judgments are wanted, and no
-    study is open, or it is drafted alone."""
     waiting = [one for one in batches if one.is_recruited and one.hit_type_id and not one.closed_at]
     if not waiting:
         return []
-    studies = Recruitment.objects.filter(batch__in=waiting)
     drafted = set(
-        studies.exclude(state__in=[State.DRAFT, State.STOPPED, *Recruitment.OVER]).values_list(
-            "batch", flat=True
-        )
+        Recruitment.objects.filter(batch__in=waiting)
+        .exclude(state__in=[State.DRAFT, State.STOPPED, *Recruitment.OVER])
+        .values_list("batch", flat=True)
     )
     return [one for one in waiting if one.pk not in drafted and judgments_wanted(one)]
 
 
 def judgments_wanted(batch: Batch) -> int:
-    """Judgments that a batch's HITs want beyond those that are in; a rejected one is not asked for
-    again by itself."""
+    # A rejected one is not asked for again by itself.
     n_offered: int = Hit.objects.of(batch).published().aggregate(n=Sum(SIZE, default=0))["n"]
     return max(0, n_offered - Assignment.objects.of(batch).count())
 
 
 def places_wanted(batch: Batch, items: int) -> int:
-    """Participants of so many items each whom those judgments need: as many as a single item does,
-    since nobody does one twice."""
     hits = Hit.objects.of(batch).published().annotate(n_in=Count("assignments"), size=SIZE)
     rows = hits.values_list("size", "n_in")
     wanted: list[int] = [size - n_in for size, n_in in rows if size > n_in]
@@ -112,31 +87,23 @@ def places_wanted(batch: Batch, items: int) -> int:
 
 
 def displayed(cost: Decimal) -> Decimal:
-    """A recruiter's amount as pages show it, and as it is typed back: it may have fractions of a
-    cent."""
     return cost.quantize(CENT, rounding=ROUND_HALF_UP)
 
 
 @transaction.atomic
-def request_draft(*, batch: Batch, offer: Offer, actor: User) -> Recruitment:
-    """Request that a study of the batch's HITs be drafted; one at a time is open of a batch."""
-    locked = Batch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
-    _require_recruitable(locked, offer)
+def request_draft(
+    *,
+    batch: Batch,
+    recruiter: Recruiter,
+    excluded: Iterable[Recruitment] = (),
+    actor: User,
+    **terms: Any,
+) -> Recruitment:
+    _require_recruitable(Batch.objects.select_for_update(of=("self",)).get(pk=batch.pk), recruiter)
     recruitment = Recruitment.objects.create(
-        batch=batch,
-        recruiter=offer.recruiter,
-        reward=offer.reward,
-        minutes=offer.minutes,
-        items=offer.items,
-        places=offer.places,
-        devices=list(offer.devices),
-        filters=list(offer.filters),
-        labels=list(offer.labels),
-        screen_out_reward=offer.screen_out_reward,
-        screen_out_places=offer.screen_out_places,
-        created_by=actor,
+        batch=batch, recruiter=recruiter, created_by=actor, **terms
     )
-    recruitment.excluded.set(offer.excluded)
+    recruitment.excluded.set(excluded)
     _request(recruitment, DRAFT, {}, actor)
     return recruitment
 
@@ -150,7 +117,7 @@ def request_change(
     values: Mapping[str, Any] | None = None,
     actor: User,
 ) -> Job:
-    """Request something about a study, as it was when `number` requests had been made."""
+    # `number` is how many requests had been made when the page was displayed.
     locked = Recruitment.objects.select_for_update(of=("self",)).get(pk=recruitment.pk)
     if locked.n_requests != number:
         raise RecruitingRefused(
@@ -173,13 +140,10 @@ def request_change(
 
 
 def jobs_of_batch(batch: Batch) -> JobQuerySet:
-    """Recruiting of a batch, the latest first."""
-    jobs = jobs_of(batch.study).of_kind(RECRUIT)
-    return jobs.filter(arguments__batch=batch.pk)
+    return jobs_of(batch.study).of_kind(RECRUIT).filter(arguments__batch=batch.pk)
 
 
 def recruit_in_background(running: RunningJob) -> str:
-    """Have done what was requested, once, and wait until it is."""
     job, arguments = running.job, running.arguments
     rows = Recruitment.objects.select_related("batch__connection", "recruiter")
     recruitment = rows.get(pk=arguments["recruitment"])
@@ -206,18 +170,16 @@ def recruit_in_background(running: RunningJob) -> str:
 
 
 def _done_by_itself(recruitment: Recruitment, action: str) -> str:
-    """What is no action of the study's: whatever became of the last of those, this is done, though
-    nobody hears at the moment how the study stands. What is sent on waits until that is heard."""
+    # These do not depend on the study's last action.
     rows = Recruitment.objects.filter(pk=recruitment.pk)
     # A number: PostgreSQL adds no truth to one.
-    n_sent = int(action in SENT_ON)
-    rows.update(is_under_way=False, n_waiting=F("n_waiting") + n_sent)
+    rows.update(is_under_way=False, n_waiting=F("n_waiting") + int(action in SENT_ON))
     with suppress(HitsError):
         follow_batch(recruitment.batch)
     return _report(recruitment, action)
 
 
-def _require_recruitable(batch: Batch, offer: Offer) -> None:
+def _require_recruitable(batch: Batch, recruiter: Recruiter) -> None:
     if not batch.is_recruited:
         raise RecruitingRefused(
             _("This batch was launched for the marketplace's own workers, who are paid there."),
@@ -225,7 +187,7 @@ def _require_recruitable(batch: Batch, offer: Offer) -> None:
         )
     if not batch.hit_type_id:
         raise RecruitingRefused(_("None of the batch's HITs is published yet."), code="unpublished")
-    if offer.recruiter.connection_id != batch.connection_id:
+    if recruiter.connection_id != batch.connection_id:
         raise RecruitingRefused(
             _("The recruiter is one of another marketplace."), code="other_marketplace"
         )
@@ -235,7 +197,7 @@ def _require_recruitable(batch: Batch, offer: Offer) -> None:
 
 
 def _require_nothing_under_way(batch: Batch, *, is_under_way: bool = False) -> None:
-    """What failed may be tried again at any moment: a draft, too, that another would be beside."""
+    # A failed job may be tried again at any moment, also that of a draft.
     if is_under_way or jobs_of_batch(batch).unfinished().exists():
         raise RecruitingRefused(
             _("Something is under way. Wait until it is done."), code="under_way"
@@ -251,8 +213,8 @@ def _require_no_open(studies: RecruitmentQuerySet) -> None:
 
 @transaction.atomic
 def _require_alone(recruitment: Recruitment) -> None:
-    """One that failed may be tried again after another was requested in its place, or as it is:
-    whoever requests that holds the batch, and requests nothing while this is under way."""
+    # A failed draft can be tried again after another was requested in its place. Whoever requests
+    # that holds the batch, and requests nothing while this is under way.
     Batch.objects.select_for_update(of=("self",)).get(pk=recruitment.batch_id)
     others = Recruitment.objects.filter(batch=recruitment.batch_id)
     _require_no_open(others.exclude(pk=recruitment.pk))
@@ -298,8 +260,7 @@ def _request(recruitment: Recruitment, action: str, values: Mapping[str, Any], a
 
 
 def _begin_sending(recruitment: Recruitment, job: Job) -> None:
-    """Refused where something else was requested since: one that failed can be tried again from a
-    page that is out of date. What is in the study's way is not that."""
+    # A failed request can be tried again from a page that is out of date.
     latest = Recruitment.objects.filter(pk=recruitment.pk, n_requests=job.arguments["number"])
     if not latest.update(is_under_way=True, problem=""):
         raise RecruitingRefused(
@@ -321,7 +282,6 @@ def _send(recruitment: Recruitment, job: Job) -> None:
 
 
 def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> dict[str, int]:
-    """Have it done; return what is to be remembered of it."""
     action = arguments["action"]
     if action == DRAFT:
         _require_alone(recruitment)
@@ -347,13 +307,12 @@ def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> dict[str
 
 
 def _note_sent(job: Job, **facts: bool | int) -> None:
-    """So that an attempt that only waits sends nothing again."""
+    # An attempt that only waits sends nothing again.
     said = {name: job.arguments[name] for name in job.arguments if name != "is_refused"}
     Job.objects.filter(pk=job.pk).update(arguments=said | facts)
 
 
 def _note_refusal(recruitment: Recruitment, action: str, problem: str) -> None:
-    """The marketplace would not even write it down."""
     rows = Recruitment.objects.filter(pk=recruitment.pk)
     rows.update(is_under_way=False, problem=problem)
     if action == DRAFT:
@@ -410,12 +369,10 @@ DONE_IN = {
 
 
 def note_done_since(connection: Connection) -> None:
-    """Have the latest request of each study, where it failed and is done by now, say so."""
     rows = Recruitment.objects.filter(batch__connection=connection, is_under_way=False)
     studies = {one.pk: one for one in rows.select_related("batch__study")}
     subjects = {subject_of(one.batch.study) for one in studies.values()}
-    failed = Job.objects.of_kind(RECRUIT).filter(subject__in=subjects, state=Job.State.FAILED)
-    for job in failed:
+    for job in Job.objects.of_kind(RECRUIT).filter(subject__in=subjects, state=Job.State.FAILED):
         study = studies.get(job.arguments["recruitment"])
         if study is None or job.arguments["number"] != study.n_requests:
             continue
@@ -425,7 +382,6 @@ def note_done_since(connection: Connection) -> None:
 
 
 def _done_since(study: Recruitment, arguments: Mapping[str, Any]) -> str:
-    """What became of it, in words; empty where it is not done."""
     action = arguments["action"]
     if action == SETTLE:
         calls = RecruiterCall.objects.filter(recruitment=study, number=arguments["call"])

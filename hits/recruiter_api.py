@@ -15,16 +15,14 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from hits.calls import count, identifier, text_of, time_of
+from hits.connections import post
 from hits.exceptions import MarketplaceFault, MarketplaceRefused, RecruitingRefused
-from hits.foreign_records import count, identifier, text_of, time_of
 from hits.models import Batch, Connection, Recruitment
-from hits.requester_api import post
 
 
 @dataclass(frozen=True)
 class RefusedBonus:
-    """One that the recruiter would not pay, as for want of money."""
-
     worker_id: str
     request_token: str
     problem: str
@@ -67,12 +65,10 @@ AFTER = re.compile(
 
 
 def annotation_prefix(batch: Batch) -> str:
-    """What the annotations of a batch's HITs begin with, and of no other's."""
     return f"assay:{batch.key}:"
 
 
 def fetch_standing(connection: Connection, *, prefix: str = "") -> Standing:
-    """How recruiting stands, all of it or that of a batch's HITs."""
     asked_at = timezone.now()
     answer = _ask(connection, "", {"annotation_prefix": prefix} if prefix else {})
     recruiters = [one for one in _rows(answer, "recruiters") if one.get("kind") == KIND_WITH_AN_API]
@@ -101,8 +97,7 @@ def fetch_standing(connection: Connection, *, prefix: str = "") -> Standing:
 
 
 def fetch_decisions(connection: Connection, *, after: str) -> tuple[dict[str, str], str]:
-    """The next decisions on participants' work, status by assignment, and what comes after them.
-    A marketplace of an earlier version tells of none."""
+    # Marketplaces of earlier versions return none.
     answer = post(connection, f"{PREFIX}/decisions", {"after": after})
     if answer is None:
         return {}, after
@@ -117,7 +112,6 @@ def fetch_decisions(connection: Connection, *, after: str) -> tuple[dict[str, st
 def offer_token(
     connection: Connection, *, name: str, token: str, workspace: str, project: str
 ) -> str:
-    """Have a token tried; return what the account is called there."""
     content = {"name": name, "token": token, "workspace": workspace}
     if project:
         content["project"] = project
@@ -129,12 +123,10 @@ def disconnect(connection: Connection, recruiter: str) -> None:
 
 
 def keep_for_participants(connection: Connection, hit_type_id: str) -> None:
-    """Have the HITs of a type done by participants alone, whom their recruiter pays."""
     _ask(connection, "/hand-over", {"hit_type_id": hit_type_id})
 
 
 def draft(recruitment: Recruitment) -> None:
-    """Have a study drafted, once under its key."""
     batch = recruitment.batch
     content = {
         "request_token": recruitment.key,
@@ -160,7 +152,6 @@ def draft(recruitment: Recruitment) -> None:
 
 
 def act(recruitment: Recruitment, action: str, token: str, values: Mapping[str, Any]) -> None:
-    """Have something done about a study, once under this token."""
     content = {"study": recruitment.public_id, "action": action, "request_token": token}
     _ask(recruitment.batch.connection, "/act", content | dict(values))
 
@@ -168,8 +159,8 @@ def act(recruitment: Recruitment, action: str, token: str, values: Mapping[str, 
 def pay_bonus(
     recruitment: Recruitment, token: str, *, worker_id: str, amount: str, reason: str
 ) -> int:
-    """Have a participant paid a bonus in the currency of the account, once under this token; return
-    the number of the call. RecruitingRefused, too, where the recruiter has refused that one."""
+    """Return the number of the call. RecruitingRefused also if the recruiter has refused this
+    bonus."""
     content = {
         "study": recruitment.public_id,
         "request_token": token,
@@ -197,16 +188,14 @@ def erase_participant(recruitment: Recruitment, *, worker_id: str) -> None:
 
 
 def settle(recruitment: Recruitment, *, number: int, was_done: bool) -> None:
-    """Say what was found of a call that nobody answered."""
-    content = {"call": number, "was_done": was_done}
-    _ask(recruitment.batch.connection, "/settle", content)
+    _ask(recruitment.batch.connection, "/settle", {"call": number, "was_done": was_done})
 
 
 def _ask(
     connection: Connection, path: str, content: dict[str, Any], *, pays: bool = False
 ) -> dict[str, Any]:
-    """What it answers; RecruitingRefused where it has done nothing. A page of something between, as
-    of a proxy, says nothing of that: of what pays nobody knows then whether it is done."""
+    """RecruitingRefused if it did nothing. An answer of a proxy proves nothing: whether a
+    payment (`pays`) was made is then unknown."""
     try:
         answer = post(connection, f"{PREFIX}{path}", content)
     except MarketplaceRefused as refusal:
@@ -254,7 +243,6 @@ def _recruiter(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _study(row: dict[str, Any]) -> dict[str, Any]:
-    """Values of a Recruitment. Marketplaces of earlier versions tell some of them not."""
     action = text_of(row, "action", most=10)
     values = {
         "public_id": identifier(row, "study"),
@@ -299,7 +287,6 @@ def _call(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refused_bonuses(answer: dict[str, Any]) -> tuple[RefusedBonus, ...]:
-    """All of them; marketplaces of earlier versions tell those alone that are among the calls."""
     name = "refused_bonuses"
     if name in answer:
         rows = _rows(answer, name, most=MOST_REFUSED_BONUSES)
@@ -318,7 +305,6 @@ def _refused_bonuses(answer: dict[str, Any]) -> tuple[RefusedBonus, ...]:
 
 
 def _charges(row: dict[str, Any]) -> dict[str, str]:
-    """What a study was charged by kind, as texts; marketplaces of earlier versions say nothing."""
     charges = row.get("charges", {})
     if not isinstance(charges, dict) or len(charges) > 20:
         raise MarketplaceFault(_("{name} are not numbers by name").format(name="charges"))

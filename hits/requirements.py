@@ -1,29 +1,190 @@
-"""What a batch requires of its workers, as the Requester API takes it."""
-
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pycountry
+from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 
+from accounts.models import User
+from annotation.access import record_in
 from annotation.models import Study
+from annotation.protocols.records import Qualifications
 from annotation.protocols.validation import is_language
 from annotation.protocols.versions import current_document
-from hits.endpoints import translated_errors
+from hits.calls import create_type, grant_qualification
+from hits.endpoints import MTurkClient, QualificationRequirementTypeDef, translated_errors
 from hits.exceptions import BatchUnfit, MarketplaceRefused
-from hits.exclusions import exclusion_requirement
-from hits.models import Batch
+from hits.limits import earning
+from hits.models import Assignment, Batch, DeliveryState, Exclusion, Worker, WorkerClearance
 from hits.practice import practice_requirements
 from hits.qualification_tests import requirements_of_tests
 
-if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
-    from mypy_boto3_mturk.type_defs import QualificationRequirementTypeDef
+Reason = Exclusion.Reason
+WORKER_ID = re.compile(r"[A-Z0-9]{1,64}")
+MOST_NAMED = 5
+DESCRIPTION = "Held by workers for whom a group of HITs has no more work."
+
+
+def worker_id_errors(ids: Iterable[str]) -> list[str]:
+    wrong = [each for each in ids if not WORKER_ID.fullmatch(each)]
+    text = _("“%(id)s” is not a WorkerId: capitals and digits, at most 64.")
+    return [text % {"id": each[:80]} for each in wrong[:MOST_NAMED]]
+
+
+def exclude_workers(
+    *, batch: Batch, worker_ids: Iterable[str], reason: Exclusion.Reason = Reason.LISTED
+) -> None:
+    marketplace = batch.connection.marketplace
+    ids = list(dict.fromkeys(worker_ids))
+    if errors := worker_id_errors(ids):
+        raise BatchUnfit(" ".join(errors), code="worker_ids")
+    Worker.objects.bulk_create(
+        (Worker(marketplace=marketplace, worker_id=each) for each in ids), ignore_conflicts=True
+    )
+    _write(batch, Worker.objects.filter(marketplace=marketplace, worker_id__in=ids), reason)
+
+
+def listed_workers(batch: Batch) -> list[str]:
+    rows = Exclusion.objects.of(batch).filter(reason=Reason.LISTED)
+    return list(rows.values_list("worker__worker_id", flat=True))
+
+
+def _write(batch: Batch, workers: QuerySet[Worker], reason: Exclusion.Reason) -> None:
+    new = workers.exclude(pk__in=Exclusion.objects.of(batch).values("worker"))
+    Exclusion.objects.bulk_create(
+        [Exclusion(batch=batch, worker=worker, reason=reason) for worker in new],
+        ignore_conflicts=True,
+    )
+
+
+# One QualificationType a batch, granted silently, serves all reasons: no worker who has it may take
+# the batch's HITs.
+def excludes_workers(batch: Batch) -> bool:
+    return (
+        bool(batch.excluded_rounds or batch.max_per_worker)
+        or bool(_rules(batch).hold_after_hits or _rules(batch).excluded_studies)
+        or batch.n_waves > 1
+        or (batch.pk is not None and Exclusion.objects.of(batch).exists())
+    )
+
+
+def _rules(batch: Batch) -> Qualifications:
+    return batch.document.qualifications
+
+
+def exclusion_requirement(batch: Batch) -> dict[str, Any]:
+    return {
+        "QualificationTypeId": batch.exclusion_type_id,
+        "Comparator": "DoesNotExist",
+        "ActionsGuarded": "DiscoverPreviewAndAccept",
+    }
+
+
+def send_exclusions(*, batch: Batch, client: MTurkClient, wave: int = 0) -> int:
+    """Exclude at the marketplace all who are to be excluded by now; return how many. With
+    `wave`, also those who worked in earlier waves. Nothing is sent twice."""
+    if not excludes_workers(batch):
+        return 0
+    _require_type(batch, client)
+    _end_holds(batch, client)
+    _write_due(batch, wave)
+    n_sent = 0
+    unsent = list(Exclusion.objects.of(batch).unsent().select_related("worker"))
+    for exclusion in earning()(unsent, len(unsent)):
+        n_sent += _send(client, batch, exclusion)
+    return n_sent
+
+
+def _write_due(batch: Batch, wave: int) -> None:
+    same = Assignment.objects.filter(
+        hit__batch__study=batch.study_id,
+        hit__batch__connection__marketplace=batch.connection.marketplace,
+    ).order_by()
+    earlier = same.filter(hit__batch__round__in=batch.excluded_rounds)
+    _write(batch, Worker.objects.filter(pk__in=earlier.values("worker")), Reason.EARLIER_ROUND)
+    if wave > 1:
+        waves = Assignment.objects.of(batch).filter(hit__wave__lt=wave).order_by()
+        _write(batch, Worker.objects.filter(pk__in=waves.values("worker")), Reason.EARLIER_WAVE)
+    if batch.max_per_worker:
+        of_round = same.filter(hit__batch__round=batch.round).values("worker")
+        full = of_round.annotate(n=Count("*")).filter(n__gte=batch.max_per_worker)
+        _write(batch, Worker.objects.filter(pk__in=full.values("worker")), Reason.LIMIT)
+
+    _write(batch, _workers_of_excluded_studies(batch), Reason.STUDY)
+    if n_first := _rules(batch).hold_after_hits:
+        _write(
+            batch, workers_to_hold(batch.study, batch.connection.marketplace, n_first), Reason.HELD
+        )
+
+
+def _workers_of_excluded_studies(batch: Batch) -> QuerySet[Worker]:
+    # Only studies of the same team: workers of others are none of its business.
+    rows = Assignment.objects.filter(
+        hit__batch__study__slug__in=_rules(batch).excluded_studies,
+        hit__batch__study__team=batch.study.team_id,
+        hit__batch__connection__marketplace=batch.connection.marketplace,
+    )
+    return Worker.objects.filter(pk__in=rows.order_by().values("worker"))
+
+
+def workers_to_hold(study: Study, marketplace: str, n_first: int) -> QuerySet[Worker]:
+    rows = Assignment.objects.filter(
+        hit__batch__study=study, hit__batch__connection__marketplace=marketplace
+    )
+    counts = rows.order_by().values("worker").annotate(n=Count("*")).filter(n__gte=n_first)
+    cleared = WorkerClearance.objects.filter(study=study).values("worker")
+    return Worker.objects.filter(pk__in=counts.values("worker")).exclude(pk__in=cleared)
+
+
+def clear_workers(*, study: Study, workers: Iterable[Worker], cleared_by: User | None) -> int:
+    # The marketplace is told with the next collection.
+    known = {row.worker_id for row in WorkerClearance.objects.filter(study=study)}
+    new = [worker for worker in workers if worker.pk not in known]
+    WorkerClearance.objects.bulk_create(
+        [WorkerClearance(study=study, worker=worker, cleared_by=cleared_by) for worker in new],
+        ignore_conflicts=True,
+    )
+    details = {"workers": len(new)}
+    if new:
+        record_in(study, actor=cleared_by, action="workers.clear", details=details)
+    return len(new)
+
+
+def _end_holds(batch: Batch, client: MTurkClient) -> None:
+    cleared = WorkerClearance.objects.filter(study=batch.study_id).values("worker")
+    held = Exclusion.objects.of(batch).filter(reason=Reason.HELD, worker__in=cleared)
+    for exclusion in held.select_related("worker"):
+        try:
+            with translated_errors():
+                client.disassociate_qualification_from_worker(
+                    QualificationTypeId=batch.exclusion_type_id,
+                    WorkerId=exclusion.worker.worker_id,
+                )
+        except MarketplaceRefused as refusal:
+            # Not granted, or taken back before: what is wanted is so.
+            if not refusal.code.startswith("AWS.MechanicalTurk."):
+                raise
+        exclusion.delete()
+
+
+def _require_type(batch: Batch, client: MTurkClient) -> None:
+    if batch.exclusion_type_id:
+        return
+    name = f"Assay {batch.key}: no more HITs"
+    batch.exclusion_type_id = create_type(client, name=name, description=DESCRIPTION)
+    Batch.objects.filter(pk=batch.pk).update(exclusion_type_id=batch.exclusion_type_id)
+
+
+def _send(client: MTurkClient, batch: Batch, exclusion: Exclusion) -> bool:
+    outcome = grant_qualification(client, batch.exclusion_type_id, exclusion.worker.worker_id, 1)
+    Exclusion.objects.filter(pk=exclusion.pk).update(**outcome)
+    return outcome["state"] == DeliveryState.CONFIRMED
 
 
 # Mechanical Turk's own ids, which every compatible marketplace has.
@@ -49,10 +210,6 @@ def requirements(
     min_approval_percent: int | None = None,
     min_approved: int | None = None,
 ) -> list[dict[str, Any]]:
-    """The requirements that hold for all HITs of a batch, to be stored with it.
-
-    BatchUnfit says everything of them that no worker could meet.
-    """
     countries = list(dict.fromkeys(countries))
     problems = [*countries_errors(countries), *languages_errors(languages)]
     if min_approval_percent is not None and not 0 <= min_approval_percent <= 100:
@@ -82,8 +239,6 @@ def requirements(
 
 @dataclass(frozen=True)
 class WhoMayWork:
-    """What a batch requires of its workers, as `requirements` takes it."""
-
     countries: list[str]
     languages: list[str]
     min_approval_percent: int | None
@@ -91,7 +246,6 @@ class WhoMayWork:
 
 
 def who_may_work(batch: Batch) -> WhoMayWork:
-    """What `requirements` was given for a batch, for another like it."""
     rows = {row["QualificationTypeId"]: row for row in batch.requirements}
     locales = rows.get(LOCALE, {}).get("LocaleValues", [])
     least = {each: row["IntegerValues"][0] for each, row in rows.items() if "IntegerValues" in row}
@@ -112,26 +266,17 @@ MINUTES_OF_A_HIT = 60
 
 
 @dataclass(frozen=True)
-class ProtocolTerms:
-    """What a study's protocol says of a batch: who may work, how much and how long, and how many
-    on an item."""
-
-    countries: list[str]
-    languages: list[str]
-    min_approval_percent: int | None
-    min_approved: int | None
+class ProtocolTerms(WhoMayWork):
     max_per_worker: int | None
     max_assignments: int
     allowed_seconds: int | None
 
     @property
     def minutes(self) -> int:
-        """Whole ones to finish a HIT in."""
         return ceil(self.allowed_seconds / 60) if self.allowed_seconds else MINUTES_OF_A_HIT
 
 
 def protocol_terms(study: Study) -> ProtocolTerms:
-    """Of the newest version; where there is none, of what the study's questions amount to."""
     document = current_document(study)
     who = document.qualifications
     return ProtocolTerms(
@@ -154,14 +299,10 @@ def _requirement(type_id: str, comparator: str, **values: Any) -> dict[str, Any]
 
 
 def requirements_of(batch: Batch) -> Sequence[QualificationRequirementTypeDef]:
-    """All that a batch's HIT type requires: its own, Masters, its tests, its practice, and not to
-    be excluded."""
     return [*requirements_to_practise(batch), *_typed(practice_requirements(batch))]
 
 
 def requirements_to_practise(batch: Batch) -> list[QualificationRequirementTypeDef]:
-    """The same of its practice, less that it was passed: nobody practises for HITs that are not
-    for them."""
     rows = list(batch.requirements)
     if batch.needs_masters:
         rows.append(_requirement(MASTERS, "Exists"))
@@ -172,7 +313,6 @@ def requirements_to_practise(batch: Batch) -> list[QualificationRequirementTypeD
 
 
 def countries_of(batch: Batch) -> list[str]:
-    """The countries whose workers a batch takes; empty where it takes those of any."""
     return [
         str(locale["Country"])
         for row in batch.requirements
@@ -186,7 +326,6 @@ def _typed(rows: list[dict[str, Any]]) -> list[QualificationRequirementTypeDef]:
 
 
 def countries_errors(codes: Sequence[str]) -> list[str]:
-    """All that is wrong with the codes of countries of which a worker must be in one."""
     errors = [error for code in codes if (error := country_error(code))]
     if len(codes) > MOST_COUNTRIES:
         errors.append(_("A marketplace takes at most {n} countries.").format(n=MOST_COUNTRIES))
@@ -194,7 +333,6 @@ def countries_errors(codes: Sequence[str]) -> list[str]:
 
 
 def country_error(code: str) -> str | None:
-    """What is wrong with a country's code, if it is none: no worker could have it."""
     if code in _country_codes():
         return None
     correct = MISTAKEN.get(code.upper(), code.upper())
@@ -205,13 +343,11 @@ def country_error(code: str) -> str | None:
 
 
 def country_name(code: str) -> str:
-    """What a country is called, or its code where it has none."""
     country: Any = pycountry.countries.get(alpha_2=code)
     return code if country is None else str(getattr(country, "common_name", country.name))
 
 
 def languages_errors(codes: Sequence[str]) -> list[str]:
-    """All that is wrong with the codes of languages, all of which a worker must know."""
     text = _("“%(code)s” is not an ISO 639 code of a language, such as de.")
     return [text % {"code": code[:40]} for code in codes if not is_language(code)]
 
@@ -235,7 +371,6 @@ def requires_languages(batch: Batch) -> bool:
 
 
 def has_languages(client: MTurkClient) -> bool:
-    """Whether a marketplace has qualifications for languages, as Amazon's has not."""
     try:
         with translated_errors():
             client.get_qualification_type(QualificationTypeId=ANY_LANGUAGE)

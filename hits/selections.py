@@ -1,5 +1,3 @@
-"""Which items a batch is of, and how a sample of them is drawn."""
-
 from __future__ import annotations
 
 from collections import Counter, defaultdict
@@ -30,18 +28,15 @@ MOST_NAMED = 5
 OF_ROUND = "of_round"
 RUN = "run"
 
+# An item's primary key, key and condition.
 Row = tuple[int, str, str]
-"""An item's primary key, key and condition."""
 
 
 def sample(n_items: int, seed: int) -> dict[str, Any]:
-    """A selection of so many items, drawn by the seed from those without a HIT."""
     return {"n": n_items, "seed": seed}
 
 
 def least_sure(n_items: int, seed: int, *, run: int, question: int) -> dict[str, Any]:
-    """A selection of so many items, drawn more often where a scoring run is expected to be further
-    from people's answers to a question."""
     return sample(n_items, seed) | {RUN: run, "question": question}
 
 
@@ -50,16 +45,12 @@ def item_list(keys: Iterable[str]) -> dict[str, Any]:
 
 
 def of_round(selection: dict[str, Any], round_: int) -> dict[str, Any]:
-    """The same selection, of the items alone that workers were asked about in an earlier round."""
     return (selection or REST) | {OF_ROUND: round_}
 
 
 def items_without_hit(batch: Batch) -> ItemQuerySet:
-    """The study's items that no batch of this round and connection has, a draft's too; without
-    those of practice, of which workers read what is right.
-
-    Where the selection names an earlier round, those alone that had a HIT in it.
-    """
+    """The study's items without a HIT in this round and connection; without those of practice,
+    whose right answers workers read."""
     beside = Hit.objects.filter(batch__in=Batch.objects.parts_beside(batch).order_by())
     items = batch.study.items.exclude(pk__in=beside.values("item"))
     if keys := practised_keys(batch.document):
@@ -73,8 +64,7 @@ def items_without_hit(batch: Batch) -> ItemQuerySet:
 
 
 def selected_items(draft: Batch) -> dict[int, float | None]:
-    """The items that a draft would get HITs for, in the study's order, each with the probability
-    with which it was drawn; None for those picked by hand."""
+    """Item keys with the probability of each being drawn; None for those picked by hand."""
     rows: list[Row] = list(items_without_hit(draft).values_list("pk", "key", "condition"))
     if "keys" in draft.selection:
         return dict.fromkeys(_items_of_keys(draft, rows))
@@ -88,8 +78,7 @@ def selected_items(draft: Batch) -> dict[int, float | None]:
 
 
 def _shares(rows: Sequence[Row], drawn: set[int]) -> dict[str, float | None]:
-    """What share of each condition's items was drawn: no chance is known of any, where the sample
-    is too small to reach every condition."""
+    # No probability is known if the sample is too small to reach every condition.
     available = Counter(row[2] for row in rows)
     taken = Counter(row[2] for row in rows if row[0] in drawn)
     if set(taken) != set(available):
@@ -98,8 +87,6 @@ def _shares(rows: Sequence[Row], drawn: set[int]) -> dict[str, float | None]:
 
 
 def _least_sure(draft: Batch, rows: Sequence[Row]) -> dict[int, float | None]:
-    """Items drawn by probabilities that follow where the judge is expected to err; an item that it
-    has not scored counts as one of middling error."""
     n_items, seed = draft.selection["n"], draft.selection["seed"]
     _require_enough(n_items, rows)
     require_judge(draft)
@@ -116,8 +103,6 @@ def _least_sure(draft: Batch, rows: Sequence[Row]) -> dict[int, float | None]:
 
 
 def require_judge(draft: Batch) -> None:
-    """BatchUnfit where the scores or the question by which a draft's items are chosen are gone, or
-    too few items are rated to learn from."""
     run, question = draft.selection[RUN], draft.selection["question"]
     if enough_are_rated(draft.study, run=run, question=question):
         return
@@ -135,10 +120,8 @@ def require_judge(draft: Batch) -> None:
 
 
 def draw(rows: Sequence[Row], *, n_items: int, seed: int) -> set[int]:
-    """So many items by the seed, spread over the conditions as evenly as there are items.
-
-    An item's rank rests on its key alone, so that one imported later changes no other's.
-    """
+    """Draw items by the seed, spread evenly over the conditions. An item's rank depends only on
+    its key, so that a later import changes no other's."""
     _require_enough(n_items, rows)
     by_condition: dict[str, list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: _rank(seed, row[1])):
@@ -163,7 +146,6 @@ def _require_enough(n_items: int, rows: Sequence[Row]) -> None:
 
 
 def _items_of_keys(draft: Batch, rows: Sequence[Row]) -> list[int]:
-    """Those of the listed keys, or BatchUnfit with all that are unknown or have a HIT."""
     keys = set(draft.selection["keys"])
     matches = [pk for pk, key, _ in rows if key in keys]
     unavailable = sorted(keys - {key for _, key, _ in rows})
@@ -192,7 +174,6 @@ def _quote_list(keys: Sequence[str]) -> str:
 
 
 def n_out_elsewhere(batch: Batch) -> int:
-    """Items of the study that have a HIT in the batch's round over another connection."""
     hits = Hit.objects.published().filter(batch__study=batch.study_id, batch__round=batch.round)
     elsewhere = hits.exclude(batch__connection=batch.connection_id)
     return elsewhere.order_by().values("item").distinct().count()

@@ -1,12 +1,9 @@
-"""Prepared decisions written down as what is to be sent, once however often it is pressed; and
-sent, again and again, until nothing is left."""
-
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils import timezone
@@ -17,7 +14,6 @@ from accounts.models import User
 from annotation.models import Study
 from annotation.study_jobs import REVIEW, request_study_job
 from error_codes import CodedText
-from hits.budgets import require_within_budgets
 from hits.connections import client_of
 from hits.contacts import (
     request_block,
@@ -26,8 +22,19 @@ from hits.contacts import (
     send_blocks,
     send_messages,
 )
-from hits.decisions import Decision, ReviewResult, decide, override, send_decisions
+from hits.costs import require_within_budgets
+from hits.decisions import (
+    Decision,
+    ReviewResult,
+    bonus_purpose,
+    decide,
+    override,
+    request_payment,
+    send_decisions,
+    send_payments,
+)
 from hits.drafts import NOTHING, drafts_of, require_possible, summary_of, validate_draft
+from hits.endpoints import MTurkClient
 from hits.exceptions import AssignmentRefused, FeedbackUnfit, PaymentRefused, SummaryOutdated
 from hits.limits import run_time
 from hits.models import (
@@ -41,21 +48,14 @@ from hits.models import (
     Message,
     Payment,
 )
-from hits.payments import bonus_purpose, request_payment, send_payments
 from presentation.progress import Reporter, without_bars
 from work.models import Job
-
-if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
-
 
 Action = DraftDecision.Action
 
 
 @dataclass(frozen=True)
 class DraftsResult:
-    """What became of the decisions: written down to be sent, or too late."""
-
     n_recorded: int
     problems: Sequence[CodedText]
 
@@ -69,15 +69,12 @@ def record_drafts(
     typed_usd: Decimal | None = None,
     names_ids: bool = True,
 ) -> DraftsResult:
-    """Write down a reviewer's decisions as what is to be sent, once however often it is pressed.
-
-    `digest` is that of the summary that was read; `typed_usd` what was typed where money is
-    spent elsewhere than on this site. Without `names_ids` no problem names an AssignmentId.
-    """
+    """Record a reviewer's decisions as what is to be sent, once however often it is requested.
+    `digest` is that of the summary that was read; `typed_usd` was typed if money is spent
+    outside this site. Without `names_ids`, problems contain no AssignmentId."""
     # Whoever presses second waits here, and then finds nothing. As rows: of bare values Django
     # would lock what they are joined with as well, HITs and batches.
-    own_drafts = DraftDecision.objects.select_for_update(of=("self",)).of(study).by(reviewer)
-    list(own_drafts.only("pk"))
+    list(DraftDecision.objects.select_for_update(of=("self",)).of(study).by(reviewer).only("pk"))
     summary = summary_of(drafts_of(study, reviewer))
     if summary.digest != digest:
         raise SummaryOutdated(
@@ -100,7 +97,6 @@ def record_drafts(
 
 
 def _record_draft(draft: DraftDecision, names_ids: bool) -> CodedText | None:
-    """Record a decision; return why that was not possible, or None."""
     draft.assignment.refresh_from_db(fields=["status", "decision", "submitted_at"])
     try:
         validate_draft(draft)
@@ -109,8 +105,7 @@ def _record_draft(draft: DraftDecision, names_ids: bool) -> CodedText | None:
     except FeedbackUnfit as refused:
         return CodedText(str(refused), code=refused.code)
     except AssignmentRefused as refused:
-        text = str(refused) if names_ids else refused.without_id
-        return CodedText(text, code=refused.code)
+        return CodedText(str(refused) if names_ids else refused.without_id, code=refused.code)
     return None
 
 
@@ -166,12 +161,10 @@ def _pay(draft: DraftDecision, purpose: str) -> None:
 
 
 def _audit(study: Study, reviewer: User, drafts: Sequence[DraftDecision]) -> None:
-    """An entry for each kind of decision and text, with the assignments it is about."""
-    groups: dict[tuple[str, str, str], list[str]] = {}
+    groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for draft in drafts:
         amount = f"{draft.amount_usd:.2f}" if draft.amount_usd else ""
-        key = (draft.action, draft.text, amount)
-        groups.setdefault(key, []).append(draft.assignment.assignment_id)
+        groups[draft.action, draft.text, amount].append(draft.assignment.assignment_id)
     for (action, text, amount), assignments in groups.items():
         details = {"assignments": assignments, "text": text, "amount_usd": amount}
         record(
@@ -184,7 +177,7 @@ def _audit(study: Study, reviewer: User, drafts: Sequence[DraftDecision]) -> Non
 
 
 def request_sending(*, study: Study, requested_by: User) -> Job:
-    """A job of its own for each press: one that runs may have read before what it is to send."""
+    # A job per press: one that runs may have read before what it is to send.
     return request_study_job(
         study=study,
         kind=REVIEW,
@@ -200,19 +193,18 @@ def send_review(
     reporter: Reporter = without_bars,
     client_for: Callable[[Connection], MTurkClient] = client_of,
 ) -> ReviewResult:
-    """Send a study's decisions, then payments, messages and blocks.
-
-    Killed anywhere and run again it does the rest, and no payment twice.
-    """
+    """Send a study's decisions, then payments, messages and blocks. It can be killed anywhere
+    and run again, and pays nothing twice."""
     total = ReviewResult()
     clients: dict[int, MTurkClient] = {}
-    for batch in _batches_with_unsent(study):
+    for batch in Batch.objects.of(study).started().select_related("connection", "study"):
+        if not _has_unsent(batch):
+            continue
         if batch.connection_id not in clients:
             clients[batch.connection_id] = client_for(batch.connection)
         total += _send_batch(batch, clients[batch.connection_id], reporter)
     for connection in list(Connection.objects.filter(batches__study=study).distinct()):
-        blocks = connection.blocks.filter(state=DeliveryState.INTENDED)
-        if blocks.exists():
+        if connection.blocks.filter(state=DeliveryState.INTENDED).exists():
             client = clients.get(connection.pk) or client_for(connection)
             total += ReviewResult(n_blocks=send_blocks(connection=connection, client=client))
     return total
@@ -224,11 +216,6 @@ def _send_batch(batch: Batch, client: MTurkClient, reporter: Reporter) -> Review
     payments = send_payments(batch=batch, client=client, progress=reporter("payments"))
     n_messages = send_messages(messages=messages, client=client, progress=reporter("messages"))
     return decisions + payments + ReviewResult(n_messages=n_messages)
-
-
-def _batches_with_unsent(study: Study) -> list[Batch]:
-    batches = Batch.objects.of(study).started().select_related("connection", "study")
-    return [batch for batch in batches if _has_unsent(batch)]
 
 
 def _has_unsent(batch: Batch) -> bool:
@@ -245,7 +232,6 @@ def _has_unsent(batch: Batch) -> bool:
 
 @transaction.atomic
 def retry_refused(*, study: Study) -> int:
-    """Let what the marketplace refused be sent once more; return how many that is."""
     refused = DeliveryState.REFUSED
     assignments = Assignment.objects.filter(hit__batch__study=study).refused()
     payments = Payment.objects.of(study).filter(state=refused)

@@ -27,8 +27,6 @@ from hits.models import Batch
 
 @dataclass(frozen=True)
 class StudyTexts:
-    """The counts of a study's items and candidates, and its questions, in three statements."""
-
     study: Study
     of_items: dict[str, Any]
     of_candidates: dict[str, Any]
@@ -36,7 +34,6 @@ class StudyTexts:
 
 
 def study_texts(study: Study) -> StudyTexts:
-    """Read the counts; a text that changes without changing its length is not noticed."""
     same = {"n": Count("*"), "last": Max("pk"), "n_pictures": Count("picture")}
     items = study.items.aggregate(**same, n_characters=Sum(Length("context")))
     candidates = Candidate.objects.filter(item__study=study.pk)
@@ -83,7 +80,6 @@ class PageSize:
 
     @property
     def n_given(self) -> float:
-        """How many answers and ticks, or products left without one, there are."""
         return self.n_answers + self.n_ticks
 
     def seconds(self, pace: Pace) -> float:
@@ -98,8 +94,7 @@ class PageSize:
 
 @dataclass(frozen=True)
 class Duration:
-    """How long a HIT takes: typically, quick and slow; measured on `n` submissions or estimated, by
-    who wrote the protocol or else by its length."""
+    # Measured on `n` submissions, or estimated by the author of the protocol or by its length.
 
     typical_seconds: float
     quick_seconds: float
@@ -121,8 +116,6 @@ class Wage:
 
 
 def page_size(texts: StudyTexts) -> PageSize:
-    """The average page of a study as a launch now would have it: its newest protocol's questions,
-    of items and candidates counted."""
     document = current_document(texts.study)
     own, of_candidates = texts.of_items, texts.of_candidates
     n_items = own["n"] or 1
@@ -161,13 +154,10 @@ def estimated_duration(texts: StudyTexts) -> Duration:
 
 
 def practice_duration(practice: Practice, duration: Duration) -> Duration:
-    """How long a HIT of practice takes: as long as one of the study, whose page it has, and to
-    read the feedback."""
     texts = [text for item in practice.items for text in item.feedback.values()]
     for candidate in (each for item in practice.items for each in item.candidates):
         texts += candidate.feedback.values()
-    n_characters = sum(map(len, texts))
-    n_words = n_characters / max(len(practice.items), 1) / CHARACTERS_A_WORD
+    n_words = sum(map(len, texts)) / max(len(practice.items), 1) / CHARACTERS_A_WORD
     return Duration(
         duration.typical_seconds + 60 * n_words / TYPICAL.words_a_minute,
         duration.quick_seconds + 60 * n_words / QUICK.words_a_minute,
@@ -176,7 +166,6 @@ def practice_duration(practice: Practice, duration: Duration) -> Duration:
 
 
 def measured_duration(seconds: Sequence[float]) -> Duration | None:
-    """Median and middle eighty in a hundred; None of too few."""
     if len(seconds) < FEWEST_MEASURED:
         return None
     tenths = quantiles(seconds, n=10, method="inclusive")
@@ -184,10 +173,8 @@ def measured_duration(seconds: Sequence[float]) -> Duration | None:
 
 
 def duration_of(study: Study, texts: StudyTexts | None = None) -> Duration:
-    """Measured from accepting to submitting where there are submissions, else estimated.
-
-    Measured once for each version of the judgments; `texts` are the study's, if they are read.
-    """
+    """Measured from accepting to submitting if there are submissions, else estimated. Cached per
+    version of the judgments."""
     key = f"duration:{study.pk}:{study.judgments_version}"
     measured: Duration | None = cache.get(key, UNKNOWN)
     if measured is UNKNOWN:
@@ -197,10 +184,6 @@ def duration_of(study: Study, texts: StudyTexts | None = None) -> Duration:
 
 
 def durations_of_batches(batches: Sequence[tuple[Batch, Study]]) -> dict[int, Duration]:
-    """The measured time for a HIT of each batch that has enough submissions.
-
-    Read once for each version of the study's judgments.
-    """
     name = "batch-duration:{}:{}"
     keys = {name.format(batch.pk, study.judgments_version): batch for batch, study in batches}
     cached: dict[str, Duration | None] = cache.get_many(keys)
@@ -212,26 +195,21 @@ def durations_of_batches(batches: Sequence[tuple[Batch, Study]]) -> dict[int, Du
 
 
 def _duration_of(submissions: SubmissionQuerySet) -> Duration | None:
-    """Of the newest that were not rejected and whose time may be a person's."""
     newest = submissions.accepted().plausibly_timed().order_by("-pk")
     newest_seconds = newest.values_list("seconds", flat=True)[:MOST_MEASURED]
     return measured_duration([each for each in newest_seconds if each is not None])
 
 
 def n_implausible(study: Study) -> int:
-    """How many submissions that were not rejected have a time, and none that may be a person's: no
-    wage is made of it. Counted once for each version of the judgments."""
     key = f"implausible:{study.pk}:{study.judgments_version}"
     n: int | None = cache.get(key)
     if n is None:
-        timed = Submission.objects.of(study).accepted().timed()
-        n = timed.exclude(PLAUSIBLY_TIMED).count()
+        n = Submission.objects.of(study).accepted().timed().exclude(PLAUSIBLY_TIMED).count()
         cache.set(key, n)
     return n
 
 
 def wage_of(reward_usd: Decimal, duration: Duration) -> Wage:
-    """What the reward comes to in an hour, for a typical, a slow and a quick worker."""
     return Wage(
         _hourly(reward_usd, duration.typical_seconds),
         _hourly(reward_usd, duration.slow_seconds),
@@ -244,13 +222,10 @@ def _hourly(reward_usd: Decimal, seconds: float) -> Decimal:
 
 
 def reward_for(hourly_usd: Decimal, duration: Duration) -> Decimal:
-    """The least reward that pays a typical worker so much an hour."""
-    exact = hourly_usd * Decimal(duration.typical_seconds) / 3600
-    return exact.quantize(CENT, ROUND_UP)
+    return (hourly_usd * Decimal(duration.typical_seconds) / 3600).quantize(CENT, ROUND_UP)
 
 
 def duration_words(seconds: float) -> str:
-    """Minutes and seconds, in words."""
     minutes, rest = divmod(round(seconds), 60)
     if not minutes:
         return _("%(s)s s") % {"s": rest}

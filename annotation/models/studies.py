@@ -321,6 +321,8 @@ if TYPE_CHECKING:
         n_judgments: int
 
     CountedStudy: TypeAlias = WithAnnotations[Study, Sizes]
+else:
+    CountedStudy = Study
 
 
 class ProtocolQuerySet(models.QuerySet["Protocol"]):

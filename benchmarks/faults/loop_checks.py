@@ -14,7 +14,7 @@ from accounts.models import AuditChain, AuditEntry
 from annotation.models import Judgment, Submission
 from hits.decisions import OUTCOMES
 from hits.models import Assignment, Batch, DeliveryState, Hit, Message, Payment
-from hits.statements import SPENT_USD, batch_report
+from hits.progress import SPENT_USD, batch_report
 from marketplace.models import (
     Assignment as Work,
     BonusPayment,

@@ -36,7 +36,7 @@ from hits.drafts import Action, draft_decision, drafts_of, paid_part, summary_of
 from hits.exceptions import HitsError
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch, Connection, DeliveryState, Hit, Message, Payment
-from hits.statements import fetch_statement
+from hits.progress import fetch_statement
 from marketplace.models import Assignment as Work
 from marketplace.people.enrolment import issue_access_key
 from work.models import Job

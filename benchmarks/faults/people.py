@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 
+from hits.crowd.replay import CrowdWorker
 from hits.crowd.simulated import SimulatedAnswers
-from hits.crowd.worker import CrowdWorker
 from hits.exceptions import CrowdStuck
 from marketplace.models import Assignment
 

@@ -25,8 +25,8 @@ from assay_client import (
     Study,
 )
 from benchmarks.marketplace_traffic import FRAME, Answer, Browser
+from hits.crowd.replay import Page
 from hits.crowd.simulated import SimulatedAnswers
-from hits.crowd.worker import Page
 
 REQUESTER_PATIENCE_SECONDS = 240.0
 REQUESTER_PAUSE_SECONDS = 2.0

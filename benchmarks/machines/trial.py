@@ -33,7 +33,7 @@ from encryption import encrypt
 from hits.crowd.simulated import SimulatedAnswers
 from hits.exceptions import HitsError
 from hits.models import PART, Assignment, Batch, Connection, Payment
-from hits.statements import batch_report, fetch_statement
+from hits.progress import batch_report, fetch_statement
 from marketplace.hits.assignments import answer_document
 from marketplace.models import (
     Assignment as MarketAssignment,

@@ -25,9 +25,9 @@ from console.api.job_records import JobSerializer
 from console.api.operations import lists, page, writes
 from hits.contacts import LONGEST_TEXT, answer_appeal, note_worker
 from hits.drafts import price_usd, study_drafts
-from hits.exclusions import clear_workers
 from hits.models import Appeal, Assignment
 from hits.pages.desk import LISTS, WAITING, QueueRow, desk_facts, listed_assignments, queue_of
+from hits.requirements import clear_workers
 from hits.sending import request_sending
 
 # Who reads lists of workers is named in the audit log once in so long.
@@ -71,8 +71,7 @@ class AssignmentSerializer(serializers.Serializer[Any]):
         return row.assignment.assignment_id if self._may(Permission.VIEW_WORKERS) else None
 
     def get_worker_id(self, row: QueueRow) -> str | None:
-        may = self._may(Permission.VIEW_WORKERS)
-        return row.assignment.worker.worker_id if may else None
+        return row.assignment.worker.worker_id if self._may(Permission.VIEW_WORKERS) else None
 
     def get_annotator(self, row: QueueRow) -> str | None:
         submission = row.assignment.submission
@@ -97,7 +96,6 @@ class AssignmentSerializer(serializers.Serializer[Any]):
 
 
 def _problem(text: str, *, may_see_workers: bool) -> str:
-    """What a marketplace refused: in its own words, it may name assignment and worker."""
     return text if may_see_workers or not text else _("The marketplace refused it.")
 
 
@@ -106,8 +104,6 @@ class DeskFilters(Filters):
 
 
 class _Queue:
-    """One of the desk's lists, of which a page is read at a time."""
-
     def __init__(self, study: Study, user: User, list_name: str, *, is_named: bool) -> None:
         self.study, self.user, self.list_name, self.is_named = study, user, list_name, is_named
 
@@ -143,13 +139,11 @@ class Assignments(Endpoint):
 
 
 def _record_opening(study: Study, user: User) -> None:
-    """Say in the audit log who saw who the workers are, once for each opening."""
     if cache.add(f"desk:{study.pk}:{user.pk}", True, OPENING.total_seconds()):
         record(team=study.team, actor=user, action="workers.view", subject=study.slug)
 
 
 def assignment_of(study: Study, assignment_id: int) -> Assignment:
-    """An assignment of the study; 404 where it has none of that key."""
     rows = Assignment.objects.filter(hit__batch__study=study)
     return get_object_or_404(rows.select_related("hit__batch", "worker"), pk=assignment_id)
 
@@ -200,8 +194,7 @@ class AppealSerializer(serializers.ModelSerializer[Appeal]):
     problem = serializers.SerializerMethodField(help_text="Why the answer could not be sent.")
 
     def get_problem(self, appeal: Appeal) -> str:
-        permissions = self.context["request"]._request.permissions
-        may = Permission.VIEW_WORKERS in permissions
+        may = Permission.VIEW_WORKERS in self.context["request"]._request.permissions
         return _problem(appeal.problem, may_see_workers=may)
 
     class Meta:
@@ -239,5 +232,4 @@ class AppealAnswer(Endpoint):
         answer = self.input(AppealAnswerInput)["answer"]
         appeal = get_object_or_404(Appeal.objects.of(study), assignment=assignment_id)
         answer_appeal(appeal=appeal, answer=answer, actor=self.person, study=study)
-        job = request_sending(study=study, requested_by=self.person)
-        return accepted(request, study, job)
+        return accepted(request, study, request_sending(study=study, requested_by=self.person))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from django import forms
 from django.db.models import Sum
 from django.http import Http404
 from django.shortcuts import get_object_or_404
@@ -31,7 +32,7 @@ from hits.pages.changes import (
     make_change,
     needs_amount,
 )
-from hits.statements import BatchReport, batch_report
+from hits.progress import BatchReport, batch_report
 
 
 def usd(**options: Any) -> Any:
@@ -197,7 +198,7 @@ class ChangePreview(Endpoint):
         """
         batch = _batch(self.study(slug, Permission.SPEND), batch_id)
         kind, values = _change(change), self.input(ChangeInput)
-        preview = kind.preview(batch, _valid(kind, values))
+        preview = kind.preview(batch, valid_data(kind.form(values)))
         content: dict[str, Any] = {"sentences": preview.sentences, "cost": preview.cost}
         content |= {"needs_amount": needs_amount(batch, preview)} | displayed(batch, preview)
         return Response(ChangePreviewSerializer(content).data)
@@ -219,7 +220,7 @@ class BatchChange(Endpoint):
         study = self.study(slug, Permission.SPEND)
         batch, kind = _batch(study, batch_id), _change(change)
         body = self.input(ChangeConfirmationInput)
-        values = _valid(kind, body)
+        values = valid_data(kind.form(body))
         confirmation = _confirmation(batch, kind.preview(batch, values), body)
         job = make_change(
             batch=batch, change=kind, values=values, confirmation=confirmation, actor=self.person
@@ -233,8 +234,7 @@ def _change(name: str) -> Change:
     return CHANGES[name]
 
 
-def _valid(change: Change, values: dict[str, Any]) -> dict[str, Any]:
-    form = change.form(values)
+def valid_data(form: forms.Form) -> dict[str, Any]:
     if not form.is_valid():
         errors: dict[str, Any] = dict(form.errors)
         raise serializers.ValidationError(errors)
@@ -243,8 +243,7 @@ def _valid(change: Change, values: dict[str, Any]) -> dict[str, Any]:
 
 def _confirmation(batch: Batch, preview: Preview, body: dict[str, Any]) -> ConfirmationForm:
     typed = body.get("confirm_usd")
-    names = ("n_added", "expected_assignments", "expected_usd")
-    data = {name: str(body[name]) for name in names}
+    data = {name: str(body[name]) for name in ("n_added", "expected_assignments", "expected_usd")}
     data["typed_usd"] = "" if typed is None else f"{typed:.2f}"
     form = ConfirmationForm(data, is_typed=needs_amount(batch, preview))
     if not form.is_valid():

@@ -20,11 +20,11 @@ from hits.api.assignments import (
     DoneSerializer,
     assignment_of,
 )
-from hits.api.batches import usd
+from hits.api.batches import usd, valid_data
 from hits.contacts import LONGEST_SUBJECT, LONGEST_TEXT
 from hits.drafts import Action, Summary, draft_all, drafts_of, summary_of, undo_draft
 from hits.models import Assignment, DraftDecision
-from hits.pages.rules import RULES, Rule, draft_by, rule_preview
+from hits.pages.rules import RULES, draft_by, rule_preview
 from hits.sending import DraftsResult, record_drafts, request_sending, retry_refused
 
 MOST_ASSIGNMENTS = 1000
@@ -126,7 +126,6 @@ def _require_spending(endpoint: Endpoint, actions: list[Action]) -> None:
 
 
 def _assignments(study: Study, keys: list[int]) -> list[Assignment]:
-    """Those of the study, in the order of their keys; an error that names one that is not."""
     of_study = Assignment.objects.filter(hit__batch__study=study)
     rows = of_study.select_related("hit__batch__connection", "worker").in_bulk(keys)
     if missing := [key for key in keys if key not in rows]:
@@ -197,7 +196,7 @@ class RulePreviewEndpoint(Endpoint):
         """
         study, body = self.study(slug, Permission.REVIEW), self.input(RuleInput)
         name = body.pop("rule")
-        preview = rule_preview(study, name, _numbers(RULES[name], body))
+        preview = rule_preview(study, name, valid_data(RULES[name].form(body)))
         may_see_money = Permission.VIEW_MONEY in self.permissions
         content = {
             "assignments": [one.pk for one in preview.assignments],
@@ -217,18 +216,11 @@ class RuleDrafts(Endpoint):
         name, keys = body.pop("rule"), body.pop("assignments")
         rule = RULES[name]
         _require_spending(self, [rule.action])
-        values = _numbers(rule, body)
-        draft_by(name, reviewer=self.person, study=study, keys=keys, values=values)
+        draft_by(
+            name, reviewer=self.person, study=study, keys=keys, values=valid_data(rule.form(body))
+        )
         summary = summary_of(drafts_of(study, self.person))
         return Response(_summary(self, summary), status=HTTPStatus.CREATED)
-
-
-def _numbers(rule: Rule, body: dict[str, Any]) -> dict[str, Any]:
-    form = rule.form(body)
-    if not form.is_valid():
-        errors: dict[str, Any] = dict(form.errors)
-        raise serializers.ValidationError(errors)
-    return form.cleaned_data
 
 
 class SendInput(Input):
@@ -257,8 +249,7 @@ class Send(Endpoint):
         Access: those who may review; what costs more than was held, those who may spend.
         """
         study, body = self.study(slug, Permission.REVIEW), self.input(SendInput)
-        drafts = drafts_of(study, self.person)
-        _require_spending(self, [Action(draft.action) for draft in drafts])
+        _require_spending(self, [Action(draft.action) for draft in drafts_of(study, self.person)])
         result: DraftsResult = record_drafts(
             reviewer=self.person,
             study=study,

@@ -21,7 +21,7 @@ from annotation.protocols.templates import template_names
 from console.api.endpoint import Endpoint, Filters, Input, address_of
 from console.api.job_records import JobSerializer
 from console.api.operations import lists, page, reads, writes
-from hits.archive import archive_study, remove_study, restore_study
+from hits.studies import archive_study, remove_study, restore_study
 
 
 class NewStudyInput(Input):

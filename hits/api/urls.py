@@ -1,5 +1,3 @@
-"""The addresses of this app under /api/v1/."""
-
 from django.urls import URLPattern, URLResolver, path
 
 from lazy_views import LazyPackage
@@ -46,19 +44,19 @@ of_a_study: list[URLPattern | URLResolver] = [
     ),
     path("drafts/send/", endpoints.decisions.Send.as_view(), name="drafts-send"),
     path("drafts/retry/", endpoints.decisions.Retry.as_view(), name="drafts-retry"),
-    path("budget/", endpoints.connections.StudyBudget.as_view(), name="study-budget"),
+    path("budget/", endpoints.launch.StudyBudget.as_view(), name="study-budget"),
     path("", endpoints.studies.OneStudy.as_view(), name="study"),
     path("archive/", endpoints.studies.Archive.as_view(), name="archive"),
 ]
 
 of_a_team: list[URLPattern | URLResolver] = [
-    path("connections/", endpoints.connections.Connections.as_view(), name="connections"),
+    path("connections/", endpoints.launch.Connections.as_view(), name="connections"),
     path(
         "connections/<int:connection_id>/",
-        endpoints.connections.OneConnection.as_view(),
+        endpoints.launch.OneConnection.as_view(),
         name="connection",
     ),
-    path("budget/", endpoints.connections.TeamBudget.as_view(), name="budget"),
+    path("budget/", endpoints.launch.TeamBudget.as_view(), name="budget"),
 ]
 
 of_the_site: list[URLPattern | URLResolver] = [

@@ -1,32 +1,249 @@
 """A crowd for tests, demonstrations and load: sending it to work, with answers given before."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from http import HTTPStatus
 from itertools import cycle
 from types import MappingProxyType
 from typing import Any, Protocol
+from urllib.parse import parse_qs, urljoin, urlsplit
 
+import requests
 from django.conf import settings
 
 from annotation.models import Candidate, Study
 from annotation.readers.drafts import SubmissionDraft
-from hits.crowd.worker import CrowdWorker, Task
+from hits.answers import simulation_mark
 from hits.exceptions import CrowdStuck
 from hits.models import Batch, Hit
+from hits.questions import SLOT, shown_order
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
+
+UNSENT = {"submit", "button", "image", "reset"}
+
+
+@dataclass
+class Form:
+    action: str
+    classes: frozenset[str]
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+class Page(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.forms: list[Form] = []
+        self.frame: str | None = None
+        self.task: str | None = None
+        self.notices: list[str] = []
+        self._in_form = self._in_task = False
+        self._notice_tag, self._depth = "", 0
+        self.feed(html)
+        self.close()
+
+    def form(self, name: str) -> Form | None:
+        return next((form for form in self.forms if name in form.classes), None)
+
+    @property
+    def notice(self) -> str:
+        return " ".join(" ".join(self.notices).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if self._depth:
+            self._depth += tag == self._notice_tag
+        elif "notice" in values.get("class", "").split():
+            self._notice_tag, self._depth = tag, 1
+        if tag == "form":
+            classes = frozenset(values.get("class", "").split())
+            self.forms.append(Form(values.get("action", ""), classes))
+            self._in_form = True
+        elif tag == "input" and self._in_form and values.get("type") not in UNSENT:
+            self.forms[-1].fields[values.get("name", "")] = values.get("value", "")
+        elif tag == "iframe" and values.get("id") == "task":
+            self.frame = values.get("src")
+        elif tag == "script" and values.get("id") == "task":
+            self._in_task, self.task = True, ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_form = self._in_form and tag != "form"
+        self._in_task = self._in_task and tag != "script"
+        self._depth -= bool(self._depth) and tag == self._notice_tag
+
+    def handle_data(self, data: str) -> None:
+        if self._depth:
+            self.notices.append(data)
+        if self._in_task:
+            self.task = (self.task or "") + data
+
+
+# Not for this worker, such as practice that was passed; or not there.
+GONE = (403, 404, 409, 410)
+PATIENCE_SECONDS = 60
+# A site takes only so many new accounts a minute from one address, and may begin anew meanwhile.
+PAUSES_SECONDS = (5, 15, 30, 60)
+BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+@dataclass(frozen=True)
+class Task:
+    assignment_id: str
+    hit_id: str
+    submit_url: str
+    page: dict[str, Any]
+
+
+class CrowdWorker:
+    def __init__(self, site_url: str, name: str, *, secret: str) -> None:
+        # The account's password is derived from the secret, which no worker knows.
+        self.site_url, self.name = site_url.rstrip("/"), name
+        self.session = requests.Session()
+        self.refusal = ""
+        self._was_answered = False
+        self._secret = secret
+        message = f"crowd:{name}".encode()
+        self._password = hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
+
+    def arrive(self) -> None:
+        # In this order, since a site refuses many log-ins by names that it does not know.
+        if not (self._enter("/worker/signup/") or self._enter("/worker/login/")):
+            raise CrowdStuck(
+                f"Worker '{self.name}' can neither log in nor sign up.", code="login_refused"
+            )
+
+    def _enter(self, path: str) -> bool:
+        page = Page(self._get(path).text)
+        asking = (form for form in page.forms if any("password" in name for name in form.fields))
+        form = next(asking, None)
+        if form is None:
+            raise CrowdStuck(
+                f"There is no form with a password at {self.site_url}{path}.", code="no_login"
+            )
+        answer = self._fill(self.site_url + path, self._completed_form(form))
+        return urlsplit(answer.url).path != path
+
+    def _completed_form(self, form: Form) -> Form:
+        credentials = {name: self._password for name in form.fields if "password" in name}
+        credentials |= {name: self.name for name in form.fields if name == "username"}
+        return Form(form.action, form.classes, form.fields | credentials)
+
+    def accept(self, hit_id: str) -> Task | None:
+        return self._accept(f"/worker/hits/{hit_id}/")
+
+    def accept_next(self, hit_type_id: str) -> Task | None:
+        return self._accept(f"/worker/groups/{hit_type_id}/")
+
+    def _accept(self, path: str) -> Task | None:
+        # A worker who holds the HIT already is shown the work page at once.
+        page = self._get(path, accepted_statuses=GONE)
+        form = Page(page.text).form("accept") if page.status_code not in GONE else None
+        if form is not None:
+            page = self._fill(page.url, form, accepted_statuses=GONE)
+        is_accepted = page.status_code not in GONE and "/worker/assignments/" in page.url
+        self.refusal = "" if is_accepted else Page(page.text).notice
+        return self._open(page) if is_accepted else None
+
+    def live_in(self, country: str) -> None:
+        page = self._get("/worker/profile/")
+        form = next((one for one in Page(page.text).forms if "subdivision" in one.fields), None)
+        if form is None:
+            raise CrowdStuck(
+                f"The page at {page.url} does not ask where a worker lives.", code="no_residence"
+            )
+        stated = {"country": country, "subdivision": ""}
+        self._fill(page.url, Form(form.action, form.classes, form.fields | stated))
+
+    def _open(self, work: requests.Response) -> Task:
+        frame = Page(work.text).frame
+        if frame is None:
+            raise CrowdStuck(f"The page at {work.url} has no task in a frame.", code="no_task")
+        address = urljoin(work.url, frame)
+        task = Page(self._get(address).text).task
+        if task is None:
+            raise CrowdStuck(
+                f"The task at {address} is not one of Assay's own pages.", code="foreign_page"
+            )
+        query = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
+        assignment_id, slot, page = query["assignmentId"], query.get(SLOT), json.loads(task)
+        order = shown_order(page, assignment_id, None if slot is None else int(slot))
+        return Task(
+            assignment_id=assignment_id,
+            hit_id=query["hitId"],
+            submit_url=query["turkSubmitTo"].rstrip("/") + "/mturk/externalSubmit",
+            page=page | {"candidates": order},
+        )
+
+    def take_test(self, type_id: str, choices: Sequence[int]) -> None:
+        page = self._get(f"/worker/qualifications/{type_id}/")
+        form = Page(page.text).form("accept")
+        if form is None:
+            return
+        test = self._fill(page.url, form)
+        form = Page(test.text).form("questions")
+        if form is None:
+            raise CrowdStuck(f"The page at {test.url} has no test.", code="no_test")
+        answers = {f"question-{n}": str(choice) for n, choice in enumerate(choices, start=1)}
+        self._fill(test.url, Form(form.action, form.classes, form.fields | answers))
+
+    def submit(self, task: Task, answer: dict[str, Any]) -> None:
+        if answer.get("simulated"):
+            answer = answer | {"mark": simulation_mark(task.assignment_id, secret=self._secret)}
+        fields = {"assignmentId": task.assignment_id, "answer": json.dumps(answer)}
+        self._request("POST", task.submit_url, data=fields)
+
+    def _get(self, path: str, *, accepted_statuses: Collection[int] = ()) -> requests.Response:
+        return self._request(
+            "GET", urljoin(f"{self.site_url}/", path), accepted_statuses=accepted_statuses
+        )
+
+    def _fill(
+        self, page: str, form: Form, *, accepted_statuses: Collection[int] = ()
+    ) -> requests.Response:
+        address, headers = urljoin(page, form.action), {"Referer": page}
+        return self._request(
+            "POST", address, data=form.fields, headers=headers, accepted_statuses=accepted_statuses
+        )
+
+    def _request(
+        self, method: str, address: str, *, accepted_statuses: Collection[int] = (), **options: Any
+    ) -> requests.Response:
+        # Repeated if the site is busy or cuts the connection: every request here is safe to repeat.
+        for pause_seconds in (*PAUSES_SECONDS, None):
+            try:
+                answer = self.session.request(method, address, timeout=PATIENCE_SECONDS, **options)
+            except requests.RequestException as error:
+                if pause_seconds is None or not self._was_answered:
+                    text = f"No worker site answers at {self.site_url}: {error}"
+                    raise CrowdStuck(text, code="no_site") from error
+            else:
+                self._was_answered = True
+                if answer.status_code not in BUSY or pause_seconds is None:
+                    break
+            time.sleep(pause_seconds)
+        if answer.status_code >= 400 and answer.status_code not in accepted_statuses:
+            raise CrowdStuck(
+                f"{method} {address} answered {answer.status_code}.", code="bad_status"
+            )
+        return answer
+
 
 # The options to choose, by the id of a qualification type.
 Tests = Mapping[str, Sequence[int]]
 NO_TESTS: Tests = MappingProxyType({})
+# Whom an answer is about, by blind key, or None for the item; and the question's name.
 AnswerKey = tuple[str | None, str]
-"""Whom an answer is about, by blind key, or None for the item; and the question's name."""
 
 
 class AnswerSource(Protocol):
-    def answer(self, worker: str, page: dict[str, Any]) -> dict[str, Any]:
-        """What this worker would post for a page: the JSON of its `answer` field."""
-        ...
+    def answer(self, worker: str, page: dict[str, Any]) -> dict[str, Any]: ...
 
 
 def form_answer(
@@ -35,10 +252,6 @@ def form_answer(
     justification: str = "",
     seconds: Mapping[AnswerKey, float] | None = None,
 ) -> dict[str, Any]:
-    """An answer in the page's own format.
-
-    Without `seconds` nobody knows how long each took.
-    """
     order, times = page["candidates"], seconds or {}
     return {
         "version": page["version"],
@@ -61,8 +274,6 @@ def form_answer(
 
 
 class RecordedAnswers:
-    """Answers that were given before, such as those of a recorded batch."""
-
     def __init__(self, study: Study, drafts: Iterable[SubmissionDraft]) -> None:
         self.by_item: dict[str, list[SubmissionDraft]] = {}
         for draft in drafts:
@@ -75,8 +286,7 @@ class RecordedAnswers:
         }
 
     def plan(self, batch: Batch) -> dict[str, list[str]]:
-        open_hits = Hit.objects.of(batch).collectable()
-        hits = dict(open_hits.values_list("item__key", "hit_id"))
+        hits = dict(Hit.objects.of(batch).collectable().values_list("item__key", "hit_id"))
         work: dict[str, list[str]] = {}
         for item, drafts in self.by_item.items():
             for draft in drafts:
@@ -108,15 +318,11 @@ class RecordedAnswers:
 
 @dataclass(frozen=True)
 class CrowdPractice:
-    """Practice that workers do before a batch's own HITs; `collect` grants those who passed what
-    these ask for."""
-
     hit_type_id: str
     source: AnswerSource
     collect: Callable[[], object]
 
     def let(self, workers: Mapping[str, CrowdWorker]) -> int:
-        """Let workers practise until they have passed or nothing is left; how often they did."""
         n_submitted, names = 0, list(workers)
         while names:
             tasks = {name: workers[name].accept_next(self.hit_type_id) for name in names}
@@ -132,15 +338,12 @@ class CrowdPractice:
 def crowd_practice(
     batch: Batch, source: AnswerSource, collect: Callable[[], object]
 ) -> CrowdPractice | None:
-    """What a batch's workers practise, if anything was published for it."""
     type_id = batch.practice_hit_type_id
     return CrowdPractice(type_id, source, collect) if type_id else None
 
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """How much work the crowd did, and how many HITs it could not have."""
-
     n_workers: int
     n_submitted: int
     n_gone: int
@@ -162,7 +365,6 @@ class ReplayResult:
 def replay_plan(
     *, plan: dict[str, list[str]], source: AnswerSource, site_url: str, **options: Any
 ) -> ReplayResult:
-    """Let each worker do the HITs planned for them, in order; options as of `replay_group`."""
     steps = [(name, hit_id) for name, hits in plan.items() for hit_id in hits]
 
     def accept(workers: Mapping[str, CrowdWorker]) -> Iterable[tuple[str, Task | None]]:
@@ -172,7 +374,6 @@ def replay_plan(
 
 
 def crowd_names(n_workers: int, *, seed: int) -> list[str]:
-    """The accounts of a simulated crowd; another seed is another crowd."""
     return [f"crowd-{seed}-{number}" for number in range(1, n_workers + 1)]
 
 
@@ -185,8 +386,8 @@ def replay_group(
     total: int,
     **options: Any,
 ) -> ReplayResult:
-    """Let workers take turns at whatever the group has next, until there is nothing left, once
-    they passed the `tests` and the `practice`; they live in these `countries`."""
+    """Workers take turns at the group's next HIT until none is left; they first pass `tests` and
+    `practice`, and live in `countries`."""
 
     def accept(workers: Mapping[str, CrowdWorker]) -> Iterable[tuple[str, Task | None]]:
         return _turns(workers, hit_type_id)

@@ -8,13 +8,129 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _, ngettext
 
+from accounts.audit import record
+from accounts.models import User
 from annotation.models import Candidate, Item, PlacedCheck, Study
 from annotation.protocols.scales import ValueCondition
-from hits.crowd.replay import AnswerKey, form_answer
-from hits.judgments import TIE
-from hits.page_contexts import ALL
+from hits.connections import client_of
+from hits.crowd.replay import (
+    AnswerKey,
+    CrowdPractice,
+    ReplayResult,
+    crowd_names,
+    crowd_practice,
+    form_answer,
+    replay_group,
+)
+from hits.exceptions import ChangeUnfit
+from hits.judgments import CHOOSING, TIE
+from hits.limits import is_marketplace_here
+from hits.models import Batch, Hit
+from hits.practice import collect_practice
+from hits.qualification_tests import right_choices
+from hits.questions import ALL
+from hits.requirements import countries_of
+from hits.studies import require_current
+from presentation.progress import Progress, silently
+from work.execution import RunningJob
+
+SEED = 0
+# Beside those whom every HIT needs, so that not everybody answers everything.
+N_SPARE = 1
+
+
+def may_simulate(batch: Batch) -> bool:
+    is_out = bool(batch.hit_type_id) and batch.closed_at is None
+    is_here = batch.connection.is_on_this_site and is_marketplace_here()
+    return settings.SIMULATED_CROWD and is_out and is_here and not batch.is_recruited
+
+
+def crowd_size(batch: Batch) -> int:
+    n_needed = batch.max_assignments + batch.n_added
+    if batch.max_per_worker:
+        n_assignments = Hit.objects.of(batch).published().count() * n_needed
+        n_needed = max(n_needed, -(-n_assignments // batch.max_per_worker))
+    return n_needed + N_SPARE
+
+
+@transaction.atomic
+def allow_crowd(*, batch: Batch, actor: User) -> None:
+    require_current(batch.study)
+    require_possible(batch)
+    record(
+        team=batch.study.team,
+        actor=actor,
+        action="batch.simulated_crowd",
+        subject=batch.study.slug,
+        details={"batch": batch.pk, "n_workers": crowd_size(batch)},
+    )
+
+
+def require_possible(batch: Batch) -> None:
+    if not may_simulate(batch):
+        raise ChangeUnfit(_("No simulated crowd is offered for this batch."), code="no_crowd")
+    if batch.offered_until <= timezone.now():
+        raise ChangeUnfit(
+            _("The batch has expired: extend it first, or nobody can accept HITs."), code="expired"
+        )
+
+
+def simulate_answers(
+    batch: Batch,
+    *,
+    n_workers: int,
+    seed: int,
+    site_url: str,
+    faulty: Sequence[str] = (),
+    progress: Progress = silently,
+) -> ReplayResult:
+    faults = faulty_names(faulty, seed=seed)
+    careful = SimulatedAnswers(batch.study, seed=seed)
+    return replay_group(
+        hit_type_id=batch.hit_type_id,
+        names=[*crowd_names(n_workers, seed=seed), *faults],
+        source=FaultyAnswers(careful, faults, seed=seed) if faults else careful,
+        site_url=site_url,
+        countries=countries_of(batch),
+        total=Hit.objects.of(batch).published().count() * batch.max_assignments,
+        tests=right_choices(batch),
+        practice=simulated_practice(batch, seed=seed),
+        progress=progress,
+    )
+
+
+def simulated_practice(batch: Batch, *, seed: int) -> CrowdPractice | None:
+    # Collected as soon as it is done, since the batch's own HITs wait for it.
+    return crowd_practice(
+        batch,
+        SimulatedAnswers(batch.study, seed=seed),
+        lambda: collect_practice(batch=batch, client=client_of(batch.connection)),
+    )
+
+
+def answer_in_background(running: RunningJob, batch: Batch) -> str:
+    # Done again, it continues with what is open: a worker accepts no HIT twice.
+    require_possible(batch)
+    result = simulate_answers(
+        batch,
+        n_workers=crowd_size(batch),
+        seed=SEED,
+        site_url=settings.SITE_URL,
+        progress=running.progress(_("assignments of batch {batch}").format(batch=batch.pk)),
+    )
+    n = result.n_submitted
+    text = ngettext(
+        "Simulated workers submitted {n:,} assignment, which is marked as simulated.",
+        "Simulated workers submitted {n:,} assignments, which are marked as simulated.",
+        n,
+    ).format(n=n)
+    return text if n else f"{text} {result.refusal}".strip()
+
 
 REASONS_OF_PRODUCTS = (
     "It has the same shape and would be worn on the same occasions.",
@@ -28,9 +144,8 @@ REASONS_OF_RESPONSES = (
     "It would help me, though it could be more to the point.",
     "Something of what was asked for is missing or not quite clear.",
 )
+# What becomes of a value on the scale from one number to the other.
 Change = Callable[[int, int, float], float]
-"""What becomes of a value on the scale from one number to the other."""
-CHOOSING = ("selection", "preference")
 # Two candidates that differ by less seem equally good.
 LEAST_DIFFERENCE = 0.02
 
@@ -48,10 +163,9 @@ class SimulatedAnswers:
         pictures = Candidate.objects.filter(item__study=study, picture__isnull=False)
         is_of_products = study.kind == Study.Kind.ALTERNATIVES or pictures.exists()
         self.reasons = REASONS_OF_PRODUCTS if is_of_products else REASONS_OF_RESPONSES
-        items = study.items.prefetch_related("candidates")
         self.texts = {
             (str(item.pk), candidate.blind_key): (item, candidate)
-            for item in items
+            for item in study.items.prefetch_related("candidates")
             for candidate in item.candidates.all()
         }
         checks = PlacedCheck.objects.filter(item__study=study).select_related("compared")
@@ -60,7 +174,6 @@ class SimulatedAnswers:
     def answer(
         self, worker: str, page: dict[str, Any], change: Change | None = None
     ) -> dict[str, Any]:
-        """A careful answer; `change` spoils what is on a scale, before more is asked about it."""
         values: dict[AnswerKey, Any] = {}
         seconds: dict[AnswerKey, float] = {}
         for question in page["questions"]:
@@ -90,7 +203,6 @@ class SimulatedAnswers:
         key: str | None,
         bias: float,
     ) -> Any:
-        """What the page's control would hold: a number, words, categories, or a comparison."""
         if question["kind"] in ("short_text", "long_text"):
             return self._words(self._random(*names), max(question["least_length"], 1), question)
         if question.get("about") == ALL:
@@ -118,7 +230,6 @@ class SimulatedAnswers:
         return dict(sorted(seen.items(), key=lambda pair: -pair[1]))
 
     def _key(self, item: str, blind_key: str | None) -> str:
-        """The key of a candidate; a check has what it repeats or was made of, and an item none."""
         if blind_key is None:
             return ""
         check = self.checks.get((item, blind_key))
@@ -129,18 +240,15 @@ class SimulatedAnswers:
         return known[1].key if known else blind_key
 
     def _share(self, names: tuple[str, ...], blind_key: str | None, bias: float) -> float:
-        """How good a candidate is, from 0 to 1; a half where nothing is known of it."""
         check = self.checks.get((names[2], blind_key or ""))
         own = check.compared.blind_key if check and check.compared else blind_key
         known = self.texts.get((names[2], own or ""))
         quality = _shared_words(known[1], known[0]) if known else 0.5
         item_key = known[0].key if known else names[2]
-        error = self._random(*names[:2], item_key, names[3]).gauss(0, self.noise)
-        return quality + bias + error
+        return quality + bias + self._random(*names[:2], item_key, names[3]).gauss(0, self.noise)
 
     @staticmethod
     def _checked_value(check: PlacedCheck, value: float, low: float) -> float:
-        """What is right: the known answer, the same again, or less than what was spoilt."""
         if check.expected is not None:
             return check.expected
         return value if check.kind == "repeat" else low + (value - low) / 2 - 1
@@ -150,7 +258,6 @@ class SimulatedAnswers:
         return round(pace * self._random(worker, *texts, "time").lognormvariate(0, 0.4), 1)
 
     def _reason(self, worker: str, page: dict[str, Any]) -> str:
-        """Of the page: sentences until they are as long as it asks for, or none."""
         keys = ((page["item"], key) for key in page["candidates"])
         known = next((self.texts[key][0].key for key in keys if key in self.texts), page["item"])
         return self._words(self._random(worker, known), page["justification_min_length"])
@@ -158,7 +265,6 @@ class SimulatedAnswers:
     def _reasons(
         self, worker: str, page: dict[str, Any], values: dict[AnswerKey, Any]
     ) -> Iterator[dict[str, Any]]:
-        """Of each choice, where the page asks for that."""
         if page["reason"]["rule"] != "choice":
             return
         names = {question["name"] for question in page["questions"] if question["kind"] in CHOOSING}
@@ -189,7 +295,6 @@ def right_values(page: dict[str, Any]) -> dict[AnswerKey, float]:
 def _subjects(
     question: dict[str, Any], page: dict[str, Any], values: dict[AnswerKey, Any]
 ) -> list[str | None]:
-    """Whom a question is asked about, given the answers before it."""
     about = page["candidates"] if question.get("about", "candidate") == "candidate" else [None]
     if (when := question.get("when")) is None:
         return list(about)
@@ -215,7 +320,6 @@ def _comparison(question: dict[str, Any], qualities: dict[str, float]) -> Any:
 
 
 def _ranked(ordered: list[str], qualities: dict[str, float], *, ties: bool) -> list[list[str]]:
-    """Groups of those that seem equal, each with the one before it."""
     groups: list[list[str]] = []
     for key in ordered:
         if ties and groups and qualities[groups[-1][-1]] - qualities[key] < LEAST_DIFFERENCE:
@@ -226,7 +330,6 @@ def _ranked(ordered: list[str], qualities: dict[str, float], *, ties: bool) -> l
 
 
 def _on_scale(value: float, low: float, high: float) -> float:
-    """The nearest value the page's control can take: whole steps from its low end."""
     steps = round(min(max(value, low), high) - low)
     return float(low + min(steps, math.floor(high - low)))
 
@@ -252,7 +355,6 @@ MACHINE_LIKE = (
 
 
 def faulty_names(faults: Sequence[str], *, seed: int) -> dict[str, str]:
-    """The accounts of bad workers with their faults; colluding ones are two."""
     names = {}
     for fault in faults:
         for part in ("-a", "-b") if fault == "colluding" else ("",):
@@ -296,7 +398,6 @@ class FaultyAnswers:
 
 
 def _write_reasons(answer: dict[str, Any], reason: str) -> None:
-    """Again and again, until each is no shorter than what stood there."""
     for holder, name in ((answer, "justification"), *((r, "text") for r in answer["reasons"])):
         if holder[name]:
             n = max(len(holder[name]) // len(reason) + 1, 1)

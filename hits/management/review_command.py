@@ -1,5 +1,3 @@
-"""What the commands that decide and pay have in common: preview, then do, as text or JSON."""
-
 from __future__ import annotations
 
 import json
@@ -11,8 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from hits.budgets import require_within_budgets
-from hits.decisions import ReviewResult
+from hits.costs import require_within_budgets
 from hits.exceptions import AssignmentsUnknown, PaymentRefused
 from hits.models import Assignment, AssignmentRecordQuerySet, Batch
 from hits.sending import send_review
@@ -21,7 +18,6 @@ from presentation.progress import bar
 
 
 def dollars(text: str) -> Decimal:
-    """An amount of money in whole cents, above nothing."""
     try:
         amount = read_usd(text)
     except ValueError as error:
@@ -32,8 +28,6 @@ def dollars(text: str) -> Decimal:
 
 
 class ReviewCommand(BaseCommand):
-    """A command on a study's assignments that can say first what it would do."""
-
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", metavar="SLUG")
         parser.add_argument(
@@ -46,11 +40,6 @@ class ReviewCommand(BaseCommand):
 
     def send(self, study: Study, *, as_json: bool, problems: Sequence[str] = ()) -> None:
         result = send_review(study=study, reporter=bar)
-        self.report_result(result, as_json=as_json, problems=problems)
-
-    def report_result(
-        self, result: ReviewResult, *, as_json: bool, problems: Sequence[str] = ()
-    ) -> None:
         text = "\n".join([*problems, str(result)])
         self.report(text, result.record() | {"problems": list(problems)}, as_json=as_json)
 
@@ -65,7 +54,6 @@ def add_spend_argument(parser: CommandParser) -> None:
 
 
 def require_typed_amount(payments: Iterable[tuple[Assignment, Decimal]], typed: object) -> None:
-    """PaymentRefused where money leaves this site, and its sum was not typed."""
     elsewhere_usd = sum(
         (
             amount_usd
@@ -82,19 +70,15 @@ def require_typed_amount(payments: Iterable[tuple[Assignment, Decimal]], typed: 
 
 
 def require_room(study: Study, assignments: Iterable[Assignment]) -> None:
-    """OverBudget, where what was written down about these assignments is more than the budgets of
-    the team, the study and each of their batches allow: it counts from that moment on."""
     batches = {assignment.hit.batch_id for assignment in assignments}
     require_within_budgets(study=study, extra_usd_by_batch=dict.fromkeys(batches, Decimal(0)))
 
 
 def study_with_batches(slug: str) -> Study:
-    """The study, or NothingPublished where it has no batch on a marketplace."""
     return Batch.objects.started_of(slug)[0].study
 
 
 def assignments_of_ids(study: Study, ids: Iterable[str]) -> AssignmentRecordQuerySet:
-    """The study's assignments of these ids, or AssignmentsUnknown with those that are not."""
     requested_ids = set(ids)
     rows = Assignment.objects.filter(hit__batch__study=study, assignment_id__in=requested_ids)
     unknown = requested_ids - set(rows.values_list("assignment_id", flat=True))

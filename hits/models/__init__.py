@@ -17,9 +17,7 @@ from hits.models.batches import (
     Worker,
     new_batch_key,
 )
-from hits.models.connections import Connection
-from hits.models.practice import PracticeAnswer, PracticeHit, PracticeResult
-from hits.models.recruiting import Participation, Recruiter, RecruiterCall, Recruitment
+from hits.models.recruiting import Connection, Participation, Recruiter, RecruiterCall, Recruitment
 from hits.models.reviews import (
     PART,
     Appeal,
@@ -33,7 +31,15 @@ from hits.models.reviews import (
     WorkerBlock,
     WorkerNote,
 )
-from hits.models.workers import Exclusion, ExclusionQuerySet, SharedDevice, WorkerClearance
+from hits.models.workers import (
+    Exclusion,
+    ExclusionQuerySet,
+    PracticeAnswer,
+    PracticeHit,
+    PracticeResult,
+    SharedDevice,
+    WorkerClearance,
+)
 
 __all__ = [
     "MOST_PROBLEM",

@@ -1,6 +1,3 @@
-"""Batches of HITs: what was published of a study, where and for how much; what workers handed in,
-and what was decided about it."""
-
 from __future__ import annotations
 
 import hashlib
@@ -24,7 +21,6 @@ from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
 from hits.exceptions import NothingPublished
-from hits.models.connections import Connection
 
 YEAR_SECONDS = 365 * 24 * 3600
 MOST_WAVES = 1000
@@ -44,29 +40,24 @@ class BatchQuerySet(models.QuerySet["Batch"]):
         return self.filter(study=study)
 
     def started(self) -> BatchQuerySet:
-        """Those of which something may be on a marketplace."""
+        # Something of them may be on a marketplace.
         return self.exclude(hit_type_id="")
 
     def open(self) -> BatchQuerySet:
-        """Those that more may be published of."""
         return self.filter(closed_at=None)
 
     def started_of(self, slug: str) -> list[Batch]:
-        """The study's started ones, or NothingPublished where there are none."""
-        study = Study.objects.named(slug)
-        batches = list(self.of(study).started().select_related("study"))
+        batches = list(self.of(Study.objects.named(slug)).started().select_related("study"))
         if not batches:
             raise NothingPublished(slug)
         return batches
 
     def parts_beside(self, draft: Batch) -> BatchQuerySet:
-        """All of the draft's study, round and connection, which share the items between them."""
         same = self.filter(study=draft.study_id, round=draft.round, connection=draft.connection)
         return same.order_by("part")
 
     def progressing(self) -> Self:
-        """With `n_hits`, `n_published` and `n_collected`, each counted on its own: joined, the
-        HITs of a batch would be counted once for every assignment."""
+        # Each counted on its own: joined, a batch's HITs would be counted once per assignment.
         return self.annotate(
             n_hits=counted(Hit.objects.all(), "batch"),
             n_published=counted(Hit.objects.published(), "batch"),
@@ -90,7 +81,7 @@ class Batch(models.Model):
         help_text="The version that its workers see; frozen when the batch is planned.",
     )
     key = models.CharField(max_length=16, unique=True, default=new_batch_key, editable=False)
-    connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="batches")
+    connection = models.ForeignKey("Connection", on_delete=models.PROTECT, related_name="batches")
     part = models.PositiveSmallIntegerField(
         default=1, help_text="Counts the batches of a round: a pilot, then the rest."
     )
@@ -210,33 +201,28 @@ class Batch(models.Model):
 
     @property
     def is_of_all_items(self) -> bool:
-        """Whether items imported later become HITs of it too, when it is published again."""
+        # Then items imported later become HITs of it too, when it is published again.
         return not self.selection
 
     @property
     def offered_until(self) -> datetime:
-        """When the last of its HITs expire, as far as we know."""
         started_at = self.publishing_started_at or timezone.now()
         return self.expires_at or started_at + timedelta(seconds=self.lifetime_seconds)
 
     def clean(self) -> None:
-        """Refuse HITs beyond number; that there are none is said of the field."""
         if self.max_assignments and self.n_waves > MOST_WAVES:
             raise ValidationError({"wave_size": [TOO_MANY_WAVES % {"most": MOST_WAVES}]})
 
     @property
     def n_waves(self) -> int:
-        """How many HITs, one after the other, an item becomes."""
         return -(-self.max_assignments // self.wave_assignments(1))
 
     def wave_assignments(self, wave: int) -> int:
-        """The assignments of an item's HIT in a wave; waves count from 1."""
         size = min(self.wave_size or self.max_assignments, self.max_assignments)
         return min(size, self.max_assignments - size * (wave - 1))
 
     @property
     def n_hits_by_size(self) -> dict[int, int]:
-        """How many HITs of how many assignments an item becomes."""
         size, rest = self.wave_assignments(1), self.max_assignments % self.wave_assignments(1)
         return {size: self.max_assignments // size} | ({rest: 1} if rest else {})
 
@@ -252,8 +238,9 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         return self.exclude(hit_id="")
 
     def awaited(self, *, decided_since: datetime) -> HitRecordQuerySet:
-        """Those on which something is to come: an answer, or, for one submitted before this time,
-        the marketplace's own decision. What is complete and waits for ours is not among them."""
+        """Those that an answer is to come for, or the marketplace's own decision on an answer
+        that was submitted before this time. Complete HITs that wait for our decision are not
+        among them."""
         n_here = Count("assignments")
         due = Q(assignments__status="Submitted", assignments__submitted_at__lte=decided_since)
         n_needed = Coalesce(F("n_answers"), SIZE)
@@ -261,9 +248,8 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         return rows.filter(Q(n_here__lt=n_needed) | Q(n_due__gt=0))
 
     def counts_of_answers(self, such: Q) -> dict[int, tuple[int, int, int]]:
-        """By their keys how many assignments came in (`n_taken`), how many of them are submissions
-        and not rejected (`n_usable`), and how many are rejected (`n_rejected`): of those HITs whose
-        counts are such."""
+        """By HIT: how many assignments came in, how many are submissions that are not rejected,
+        and how many are rejected. Only HITs whose counts fulfil `such`."""
         is_rejected = Q(assignments__status="Rejected")
         usable = Q(assignments__submission__isnull=False) & ~is_rejected
         # By key alone: grouped by all that a HIT has, they take twice as long.
@@ -280,7 +266,7 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         return {pk: (taken, usable, rejected) for pk, taken, usable, rejected in counts}
 
     def awaiting_change(self) -> HitRecordQuerySet:
-        """Published, and intended to be other than the marketplace has confirmed."""
+        # What is intended is not what the marketplace has confirmed.
         is_resized = ~Q(confirmed_assignments=F("max_assignments")) | Q(confirmed_assignments=None)
         is_retimed = ~Q(expiry_confirmed_at=F("batch__expires_at")) | Q(expiry_confirmed_at=None)
         return self.published().filter(
@@ -289,18 +275,16 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         )
 
     def collectable(self) -> HitRecordQuerySet:
-        """Published, and not known to us with every answer they will have, all decided."""
+        # Published, and without all the answers that they will have, all decided.
         n_decisions = Count("assignments", filter=~Q(assignments__status="Submitted"))
         n_needed = Coalesce(F("n_answers"), SIZE)
         return self.published().annotate(n_decided=n_decisions).filter(n_decided__lt=n_needed)
 
     def short_of_answers(self) -> HitRecordQuerySet:
-        """Not published, or with fewer answers collected than they will have."""
         counts = self.annotate(n_collected=Count("assignments"))
         return counts.filter(n_collected__lt=Coalesce(F("n_answers"), SIZE))
 
     def due(self, batch: Batch) -> HitRecordQuerySet:
-        """Of the batch's unpublished ones those of the next wave, once all waves before are in."""
         rest = self.of(batch).unpublished()
         wave = rest.aggregate(first=Min("wave"))["first"]
         earlier = self.of(batch).filter(wave__lt=wave or 1)
@@ -309,14 +293,12 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         return rest.filter(wave=wave)
 
     def uncollected_since(self, at: datetime) -> HitRecordQuerySet:
-        """Less those that an unfinished collection had looked at, the longest ago first."""
+        # The longest ago first, for an interrupted collection to go on.
         late = self.exclude(collected_at__gte=at)
         return late.order_by(F("collected_at").asc(nulls_first=True), "pk")
 
 
 class Hit(models.Model):
-    """One item of a batch; `hit_id` is empty until the marketplace has given one."""
-
     batch = models.ForeignKey(Batch, on_delete=models.PROTECT, related_name="hits")
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="hits")
     hit_id = models.CharField(max_length=64, blank=True, db_index=True)
@@ -365,12 +347,11 @@ class Hit(models.Model):
 
     @property
     def unique_request_token(self) -> str:
-        """The same for every attempt to publish this HIT, so that none makes a second one."""
+        # The same for every attempt to publish this HIT, so that none makes a second one.
         return hashlib.sha256(self.requester_annotation.encode()).hexdigest()
 
     @property
     def requester_annotation(self) -> str:
-        """What the marketplace keeps with the HIT, and gives back in ListHITs."""
         wave = f":{self.wave}" if self.wave > 1 else ""
         return f"assay:{self.batch.key}:{self.item_id}{wave}"
 
@@ -382,7 +363,7 @@ MOST_PROBLEM = 500
 
 
 class Worker(models.Model):
-    """A person's account on a marketplace. Studies know the annotator, by pseudonym."""
+    # A person's account on a marketplace. Studies know the annotator, by pseudonym.
 
     marketplace = models.CharField(max_length=255)
     worker_id = models.CharField(max_length=64)
@@ -403,28 +384,22 @@ class AssignmentRecordQuerySet(models.QuerySet["Assignment"]):
         return self.filter(hit__batch=batch)
 
     def unread(self) -> AssignmentRecordQuerySet:
-        """Kept, and not yet made a submission of."""
         return self.filter(submission=None)
 
     def unreadable(self) -> AssignmentRecordQuerySet:
-        """Those of the unread that no submission could be made of; each says why."""
         return self.unread().exclude(problem="")
 
     def undecided(self) -> AssignmentRecordQuerySet:
-        """Submitted, with neither a decision made nor one on its way."""
         return self.filter(status=Assignment.Status.SUBMITTED, decision="")
 
     def held(self) -> AssignmentRecordQuerySet:
-        """Those that the protocol or contradictory times hold for a person, as was measured."""
         return self.filter(submission__evidence__is_held=True)
 
     def decided_but_unsent(self) -> AssignmentRecordQuerySet:
-        """Without those that the marketplace refused; each of them says why."""
         unsent = self.filter(status=Assignment.Status.SUBMITTED, decision_problem="")
         return unsent.exclude(decision="")
 
     def overridden_but_unsent(self) -> AssignmentRecordQuerySet:
-        """Rejected, to be approved all the same."""
         return self.filter(
             status=Assignment.Status.REJECTED,
             decision=Assignment.Decision.OVERRIDE,
@@ -432,20 +407,16 @@ class AssignmentRecordQuerySet(models.QuerySet["Assignment"]):
         )
 
     def overridable(self) -> AssignmentRecordQuerySet:
-        """Rejected, submitted within the 30 days in which that can be taken back."""
         late = timezone.now() - OVERRIDABLE_FOR
         rejections = self.filter(status=Assignment.Status.REJECTED, submitted_at__gt=late)
         return rejections.exclude(decision=Assignment.Decision.OVERRIDE, decision_problem="")
 
     def refused(self) -> AssignmentRecordQuerySet:
-        """Those whose decision the marketplace refused; each says why."""
         # The few that there are, by their index; "not equal to nothing" would read them all.
         return self.filter(decision_problem__gt="")
 
 
 class Assignment(models.Model):
-    """What a worker handed in, verbatim, and what was made of it."""
-
     class Status(models.TextChoices):
         SUBMITTED = "Submitted"
         APPROVED = "Approved"

@@ -18,7 +18,78 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import Team
 from annotation.models import Study
 from hits.models.batches import Batch
-from hits.models.connections import Connection
+
+
+class ConnectionQuerySet(models.QuerySet["Connection"]):
+    def of(self, team: Team) -> ConnectionQuerySet:
+        return self.filter(team=team)
+
+    def usable(self) -> ConnectionQuerySet:
+        return self.filter(closed_at=None)
+
+
+class Connection(models.Model):
+    """A requester account at a marketplace: where it is, and the key to it.
+
+    One without a team is the site's own, named after a profile of `hits.endpoints`; its key is
+    in the environment. Its secret is encrypted under ENCRYPTION_KEYS.
+    """
+
+    class Fees(models.TextChoices):
+        NONE = "none", _("No fees")
+        MTURK = "mturk", _("Amazon Mechanical Turk's")
+
+    team = models.ForeignKey(
+        Team, on_delete=models.PROTECT, null=True, blank=True, related_name="connections"
+    )
+    name = models.CharField(_("name"), max_length=40)
+    marketplace = models.CharField(
+        max_length=255,
+        help_text="Whose worker ids these are: a profile, or the host of another marketplace.",
+    )
+    endpoint_url = models.URLField(
+        _("address"), blank=True, help_text="Empty where the profile's, or this site's own."
+    )
+    access_key_id = models.CharField(_("access key"), max_length=128, blank=True)
+    encrypted_secret = models.TextField(blank=True, editable=False)
+    fees = models.CharField(_("fees"), max_length=8, choices=Fees, default=Fees.NONE)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    failed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    problem = models.TextField(
+        blank=True, editable=False, help_text="Why nothing could be collected over it last."
+    )
+    decisions_after = models.CharField(
+        max_length=64,
+        blank=True,
+        editable=False,
+        help_text="Up to where decisions on participants' work were heard of.",
+    )
+    closed_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when nothing new is published over it."
+    )
+
+    objects = ConnectionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["team", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["team", "name"], name="connection_name_once_a_team"),
+            models.UniqueConstraint(
+                fields=["name"], condition=Q(team=None), name="site_connection_once_a_profile"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        # A team may name its connection to this site as it likes.
+        return str(_("This site")) if self.team_id is None and self.is_on_this_site else self.name
+
+    @property
+    def is_on_this_site(self) -> bool:
+        return self.marketplace == "local"
+
 
 # As long as a recruiter's approvals are followed by the marketplace.
 FOLLOWED_FOR = timedelta(days=30)
@@ -35,15 +106,11 @@ CHARGES = {
 
 
 def paid_of(charges: Mapping[str, str]) -> Decimal:
-    """What was paid of a recruiter's charges; what is set aside is not, and may be free again."""
-    paid = (Decimal(charges.get(kind, 0)) for kind in CHARGES if kind != SET_ASIDE)
-    return sum(paid, Decimal(0))
+    return sum((Decimal(charges.get(kind, 0)) for kind in CHARGES if kind != SET_ASIDE), Decimal(0))
 
 
 def set_aside_of(charges: Mapping[str, str]) -> Decimal:
-    """What is still set aside, nothing of it paid."""
-    paid = Decimal(charges.get(PAID_OF_IT, 0))
-    return max(Decimal(charges.get(SET_ASIDE, 0)) - paid, Decimal(0))
+    return max(Decimal(charges.get(SET_ASIDE, 0)) - Decimal(charges.get(PAID_OF_IT, 0)), Decimal(0))
 
 
 def new_recruitment_key() -> str:
@@ -55,13 +122,10 @@ class RecruiterQuerySet(models.QuerySet["Recruiter"]):
         return self.filter(connection__team=team, connection__closed_at=None)
 
     def usable(self) -> Self:
-        """Those with a token that the recruiter has accepted."""
         return self.filter(is_connected=True)
 
 
 class Recruiter(models.Model):
-    """A team's account at a recruiter, as the marketplace that has its token describes it."""
-
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="recruiters")
     public_id = models.CharField(max_length=64)
     name = models.CharField(max_length=100)
@@ -97,9 +161,9 @@ class RecruitmentQuerySet(models.QuerySet["Recruitment"]):
         return self.filter(batch__study=study)
 
     def unfinished(self) -> Self:
-        """Those of which something is to come: also for a while after all is closed, since
-        participants take answers back, and submissions without their work are approved by time;
-        and later, too, what was requested then, until it is known what the recruiter says."""
+        """Those that something may still come of. That is also so for a while after all is
+        closed: participants take answers back, and submissions without work are approved by
+        time."""
         recently = timezone.now() - FOLLOWED_FOR
         is_open = Q(batch__closed_at=None) | Q(state__in=Recruitment.LIVE)
         is_open |= Q(batch__closed_at__gt=recently) & ~Q(public_id="")
@@ -108,7 +172,6 @@ class RecruitmentQuerySet(models.QuerySet["Recruitment"]):
         return self.filter(is_open | Exists(uncertain)).exclude(state__in=Recruitment.OVER)
 
     def live(self) -> Self:
-        """Those that participants are let in by, or may be again."""
         return self.filter(state__in=Recruitment.LIVE)
 
 
@@ -227,7 +290,6 @@ class Recruitment(models.Model):
 
     @property
     def charged(self) -> list[tuple[str, Decimal]]:
-        """What the recruiter charged so far: what each amount is, and how much."""
         return [
             (str(label), Decimal(self.charges[kind]))
             for kind, label in CHARGES.items()
@@ -236,26 +298,21 @@ class Recruitment(models.Model):
 
     @property
     def changed_reward(self) -> Decimal | None:
-        """The reward at the recruiter, where it is not the one that was decided on here."""
         return self.reward_there if self.reward_there not in (None, self.reward) else None
 
     @property
     def changed_screen_out_reward(self) -> Decimal | None:
-        """The same of whoever may not take part."""
         there = self.screen_out_reward_there
         return there if there not in (None, self.screen_out_reward) else None
 
     @property
     def cost_in_all(self) -> Decimal | None:
-        """What was paid of it so far, once nobody else is let in; None before."""
         if self.state != self.State.STOPPED or not self.charges:
             return None
         return paid_of(self.charges)
 
     @property
     def n_free(self) -> int:
-        """Places that nobody has; one that was returned or timed out, or whose participant was
-        rejected or screened out, is free again."""
         if self.free is not None:
             return int(self.free)
         n_taken: int = sum(n for state, n in self.sessions.items() if state not in GAVE_BACK)
@@ -263,7 +320,6 @@ class Recruitment(models.Model):
 
     @property
     def n_for_nobody(self) -> int:
-        """Free places on which whoever came would find nothing to do, and be sent back unpaid."""
         if self.state != self.State.ACTIVE or self.needed is None:
             return 0
         return max(0, self.n_free - self.needed)
@@ -275,13 +331,10 @@ class Recruitment(models.Model):
 
 class RecruiterCallQuerySet(models.QuerySet["RecruiterCall"]):
     def to_look_after(self) -> Self:
-        """Those that nobody answered, and those that were refused and not put away yet."""
         return self.filter(Q(is_uncertain=True) | Q(put_away_at=None))
 
 
 class RecruiterCall(models.Model):
-    """A call to a recruiter that nobody answered, or that was refused: a person looks after it."""
-
     recruitment = models.ForeignKey(Recruitment, on_delete=models.CASCADE, related_name="calls")
     number = models.PositiveBigIntegerField(help_text="The marketplace's, by which it is settled.")
     kind = models.CharField(max_length=20)
@@ -318,7 +371,7 @@ class RecruiterCall(models.Model):
 
 
 class Participation(models.Model):
-    """How a participant stands at the recruiter whose work waits for a decision: the place was
+    """How a participant whose work waits for a decision stands at the recruiter: the place was
     given up, or another code was entered than the one given."""
 
     recruitment = models.ForeignKey(

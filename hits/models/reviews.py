@@ -1,6 +1,3 @@
-"""Decisions, payments, messages and blocks, written down before they are sent; what workers say to
-a rejection, budgets, and the marketplace's own sums."""
-
 from __future__ import annotations
 
 import hashlib
@@ -16,19 +13,17 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import Team
 from annotation.models import Study
 from hits.models.batches import Assignment, Batch, Worker
-from hits.models.connections import Connection
+from hits.models.recruiting import Connection
 
 
 class DeliveryState(models.TextChoices):
-    """How far something is that the marketplace must confirm."""
-
     INTENDED = "intended", _("not sent yet")
     CONFIRMED = "confirmed", _("confirmed")
     REFUSED = "refused", _("refused")
 
 
+# The purpose of what rejected work is paid all the same.
 PART = "part"
-"""The purpose of what rejected work is paid all the same."""
 
 
 class PaymentQuerySet(models.QuerySet["Payment"]):
@@ -39,7 +34,6 @@ class PaymentQuerySet(models.QuerySet["Payment"]):
         return self.filter(state=DeliveryState.INTENDED)
 
     def standing(self) -> PaymentQuerySet:
-        """Paid, or to be paid."""
         return self.exclude(state=DeliveryState.REFUSED)
 
 
@@ -83,13 +77,12 @@ class Payment(models.Model):
 
     @property
     def may_have_gone(self) -> bool:
-        """Whether it was paid, or sent and not heard of."""
         is_sent = self.state == DeliveryState.INTENDED and self.first_sent_at is not None
         return is_sent or self.state == DeliveryState.CONFIRMED
 
     @property
     def unique_request_token(self) -> str:
-        """The same for every attempt, so that the marketplace pays once."""
+        # The same for every attempt, so that the marketplace pays once.
         content = f"assay:{self.assignment.assignment_id}:{self.purpose}"
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -117,8 +110,6 @@ class Message(models.Model):
 
 
 class WorkerBlock(models.Model):
-    """A worker whom a team's requester account does not admit; `is_active` until it is lifted."""
-
     connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="blocks")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="blocks")
     reason = models.TextField()
@@ -142,8 +133,6 @@ class WorkerBlock(models.Model):
 
 
 class WorkerNote(models.Model):
-    """What a team wrote down about a worker, for itself alone."""
-
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="worker_notes")
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="notes")
     text = models.TextField(max_length=4096)
@@ -160,8 +149,6 @@ class WorkerNote(models.Model):
 
 
 class Budget(models.Model):
-    """The most that a team, a study or a batch may cost, fees and bonuses included."""
-
     team = models.OneToOneField(
         Team, on_delete=models.CASCADE, null=True, blank=True, related_name="budget"
     )
@@ -274,7 +261,6 @@ class AppealQuerySet(models.QuerySet["Appeal"]):
         return self.filter(assignment__hit__batch__study=study.pk)
 
     def unanswered(self) -> AppealQuerySet:
-        """Those that nobody has written an answer to yet."""
         return self.filter(answer="")
 
     def unsent(self) -> AppealQuerySet:
@@ -309,8 +295,6 @@ class Appeal(models.Model):
 
 
 class Statement(models.Model):
-    """The marketplace's own sums for a batch's HITs, as of a moment; to be held against ours."""
-
     batch = models.OneToOneField(Batch, on_delete=models.CASCADE, related_name="statement")
     fetched_at = models.DateTimeField()
     rewards_usd = models.DecimalField(max_digits=12, decimal_places=2)
@@ -330,5 +314,4 @@ class Statement(models.Model):
 
     @property
     def total_usd(self) -> Decimal:
-        """What was paid; what is held is not."""
         return self.rewards_usd + self.fees_usd + self.bonuses_usd + self.bonus_fees_usd

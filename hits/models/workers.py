@@ -1,15 +1,162 @@
-"""Workers whom a batch admits no more, by a qualification that they are granted silently, and those
-who shared a device."""
+"""Practice of workers, who passed it, and workers whom a batch excludes.
+
+Practice HITs are not HITs of the study: no submission, judgment or decision is of one.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from typing import Self
+
 from django.conf import settings
 from django.db import models
+from django.db.models import Count, F, Q
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Study
-from hits.models.batches import Batch, Worker
+from annotation.models import Item, Study
+from hits.models.batches import Assignment, Batch, Worker
 from hits.models.reviews import DeliveryState
+
+IS_PAID = Q(answers__status=Assignment.Status.APPROVED)
+
+
+class PracticeHitQuerySet(models.QuerySet["PracticeHit"]):
+    def of(self, batch: Batch) -> PracticeHitQuerySet:
+        return self.filter(batch=batch)
+
+    def unpublished(self) -> PracticeHitQuerySet:
+        return self.filter(hit_id="")
+
+    def published(self) -> PracticeHitQuerySet:
+        return self.exclude(hit_id="")
+
+    def awaited(self) -> PracticeHitQuerySet:
+        n_needed = Coalesce(F("n_answers"), F("max_assignments"))
+        rows = self.published().annotate(n_settled=Count("answers", filter=IS_PAID))
+        return rows.filter(n_settled__lt=n_needed)
+
+    def paid(self) -> Self:
+        return self.annotate(n_paid=Count("answers", filter=IS_PAID))
+
+    def awaiting_expiry(self) -> PracticeHitQuerySet:
+        is_retimed = ~Q(expiry_confirmed_at=F("batch__expires_at")) | Q(expiry_confirmed_at=None)
+        return self.published().filter(is_retimed, batch__expires_at__isnull=False)
+
+
+class PracticeHit(models.Model):
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="practice_hits")
+    number = models.PositiveSmallIntegerField(help_text="Of the practice's items, from 0.")
+    item = models.ForeignKey(
+        Item,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="The study's item that is practised on, which gets no HIT of the study.",
+    )
+    hit_id = models.CharField(max_length=64, blank=True, db_index=True)
+    reward_usd = models.DecimalField(max_digits=8, decimal_places=2)
+    max_assignments = models.PositiveIntegerField()
+    n_answers = models.PositiveIntegerField(
+        null=True, blank=True, help_text="How many came in, once no more can; until then empty."
+    )
+    expiry_confirmed_at = models.DateTimeField(
+        null=True, blank=True, help_text="The batch's expiry that the marketplace has confirmed."
+    )
+    ended_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when it is not on offer, all work being done."
+    )
+
+    # Present on what comes from `paid()`.
+    n_paid: int
+
+    objects = PracticeHitQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["batch", "number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["batch", "number"], name="one_practice_hit_per_batch_and_item"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.hit_id or f"unpublished practice HIT of batch {self.batch_id}"
+
+    @property
+    def n_assignments(self) -> int:
+        return self.max_assignments
+
+    @property
+    def unique_request_token(self) -> str:
+        # The same for every attempt to publish this HIT, so that none makes a second one.
+        return hashlib.sha256(self.requester_annotation.encode()).hexdigest()
+
+    @property
+    def requester_annotation(self) -> str:
+        return f"assay:{self.batch.key}:practice:{self.number}"
+
+
+class PracticeAnswer(models.Model):
+    hit = models.ForeignKey(PracticeHit, on_delete=models.CASCADE, related_name="answers")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="practice_answers")
+    assignment_id = models.CharField(max_length=64)
+    status = models.CharField(max_length=16, choices=Assignment.Status)
+    answer_xml = models.TextField()
+    accepted_at = models.DateTimeField()
+    submitted_at = models.DateTimeField()
+    n_right = models.PositiveSmallIntegerField(default=0)
+    n_graded = models.PositiveSmallIntegerField(default=0)
+    is_passed = models.BooleanField(default=False)
+    problem = models.TextField(blank=True, help_text="Why it could not be graded.")
+
+    class Meta:
+        ordering = ["submitted_at", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["hit", "assignment_id"], name="practice_answer_once_a_hit"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.assignment_id
+
+
+class PracticeResultQuerySet(models.QuerySet["PracticeResult"]):
+    def of_type(self, study: Study, type_id: str) -> PracticeResultQuerySet:
+        return self.filter(study=study, type_id=type_id)
+
+    def unsent(self) -> PracticeResultQuerySet:
+        return self.filter(state=DeliveryState.INTENDED)
+
+
+class PracticeResult(models.Model):
+    """A worker's result, once it is certain: passed, or all attempts are used up.
+
+    It is the value of the practice's qualification, granted for all batches that ask for it.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="practice_results")
+    type_id = models.CharField(max_length=64, help_text="Of the practice's qualification.")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="practice_results")
+    is_passed = models.BooleanField()
+    state = models.CharField(max_length=10, choices=DeliveryState, default=DeliveryState.INTENDED)
+    problem = models.TextField(blank=True, help_text="Why the marketplace refused it.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = PracticeResultQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "type_id", "worker"], name="one_practice_result_a_worker"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.worker}: {'passed' if self.is_passed else 'failed'}"
 
 
 class ExclusionQuerySet(models.QuerySet["Exclusion"]):
@@ -21,8 +168,6 @@ class ExclusionQuerySet(models.QuerySet["Exclusion"]):
 
 
 class Exclusion(models.Model):
-    """A worker whom no more HITs of a batch admit: they hold its qualification of exclusion."""
-
     class Reason(models.TextChoices):
         LISTED = "listed", _("on a list")
         EARLIER_ROUND = "round", _("worked in an earlier round")
@@ -53,8 +198,6 @@ class Exclusion(models.Model):
 
 
 class WorkerClearance(models.Model):
-    """A person has looked at a worker's first HITs in a study, and lets them go on."""
-
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="worker_clearances")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="clearances")
     cleared_by = models.ForeignKey(
@@ -73,8 +216,6 @@ class WorkerClearance(models.Model):
 
 
 class SharedDevice(models.Model):
-    """A worker of a batch of whose submissions some came from a device of other workers'."""
-
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="shared_devices")
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="shared_devices")
     n_shared = models.PositiveIntegerField()

@@ -1,11 +1,8 @@
-"""The Protocol page's parts for qualification tests and for practice on the study's own page: what
-was typed, what its buttons change, and each as a fold of the form."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args, get_type_hints
 
 from django.utils.translation import gettext as _
 
@@ -28,12 +25,35 @@ Data = Mapping[str, str]
 MOST_TESTS = 3
 MOST_CASES = 50
 TITLES = ("Test", "Practice", "Second test")
-NUMBERS = ("pass_percent", "tolerance_percent", "allowed_seconds", "retry_after_seconds")
+
+
+def read_fields(data: Data, prefix: str, record: type) -> dict[str, Any]:
+    """What the form says of a record's texts, numbers and boxes; lists and records in it are for
+    the caller. A number that is none is left out."""
+    read = {
+        name: _read_field(hint, data, f"{prefix}{name}")
+        for name, hint in get_type_hints(record).items()
+    }
+    return {name: value for name, value in read.items() if value is not None}
+
+
+def _read_field(hint: Any, data: Data, name: str) -> Any:
+    if hint is bool:
+        return name in data
+    if hint is str:
+        return text_in(data, name)
+    kinds, number = {hint, *get_args(hint)} & {int, float}, number_of(data.get(name, ""))
+    return None if number is None or not kinds else kinds.pop()(number)
+
+
+def text_in(data: Data, name: str) -> str:
+    # Browsers send CRLF.
+    return data.get(name, "").replace("\r\n", "\n")
 
 
 @dataclass(frozen=True)
 class Fold:
-    """A part of the form that is folded away; the names of its fields begin with its `prefix`."""
+    # A part of the form that is folded away; the names of its fields begin with its `prefix`.
 
     letter: ClassVar[str]
     index: int
@@ -49,7 +69,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """The right value under a question; where its answers are words, one of the `choices`."""
+    # The right value of one question; `choices` are its answers if they are words.
 
     name: str
     value: float | None
@@ -65,17 +85,15 @@ def score_rows(
     question: Sequence[ProtocolQuestion],
     scores: Mapping[str, float | None],
 ) -> list[ScoreRow]:
-    names = dict.fromkeys([*(each.name for each in question), *scores])
     return [
         ScoreRow(name, scores.get(name), value_choices(document.question(name), [scores.get(name)]))
-        for name in names
+        for name in dict.fromkeys([*(each.name for each in question), *scores])
     ]
 
 
 def value_choices(
     question: ProtocolQuestion | None, values: Iterable[float | None]
 ) -> list[tuple[str, str]]:
-    """The answers that are words, each with its value as a field sends it; none of a number."""
     if question is None or question.kind not in WRITTEN_KINDS:
         return []
     words = {"yes": _("yes"), "no": _("no")} if question.kind != "category" else {}
@@ -88,26 +106,16 @@ def value_choices(
 
 
 @dataclass(frozen=True)
-class CaseRow:
-    """A case with its scores; the last one is empty, to be filled in."""
-
-    prefix: str
-    case: GradedCase | None
-    scores: list[ScoreRow]
-
-
-@dataclass(frozen=True)
 class QualificationTestRow(Fold):
     letter = "t"
     test: QualificationTest
-    cases: list[CaseRow]
+    cases: list[dict[str, Any]]
     has_faults: bool
 
 
 def qualification_test_rows(
     document: ProtocolDocument, faults: list[Fault]
 ) -> list[QualificationTestRow]:
-    """Each test with its cases, and an empty case after them."""
     tests = document.qualifications.tests
     paths = [fault.path for fault in faults if fault.path[:2] == ("qualifications", "tests")]
     wrong = {path[2] for path in paths if path[2:]}
@@ -117,17 +125,21 @@ def qualification_test_rows(
     ]
 
 
-def _case_rows(document: ProtocolDocument, index: int, test: QualificationTest) -> list[CaseRow]:
-    question = [each for each in document.questions if each.kind in TESTED_KINDS]
-    rows = []
-    for number, case in enumerate([*test.cases, None][:MOST_CASES]):
-        scores = score_rows(document, question, case.scores if case else {})
-        rows.append(CaseRow(f"t{index}-case{number}-", case, scores))
-    return rows
+def _case_rows(
+    document: ProtocolDocument, index: int, test: QualificationTest
+) -> list[dict[str, Any]]:
+    questions = [each for each in document.questions if each.kind in TESTED_KINDS]
+    return [
+        {
+            "prefix": f"t{index}-case{number}-",
+            "case": case,
+            "scores": score_rows(document, questions, case.scores if case else {}),
+        }
+        for number, case in enumerate([*test.cases, None][:MOST_CASES])
+    ]
 
 
 def tests_of(data: Data) -> dict[str, Any]:
-    """What the form says of tests; nothing where it has no part for them."""
     if "n_tests" not in data:
         return {}
     return {"tests": [_test(data, n) for n in range(count_in(data, "n_tests", MOST_TESTS))]}
@@ -135,35 +147,24 @@ def tests_of(data: Data) -> dict[str, Any]:
 
 def _test(data: Data, index: int) -> dict[str, Any]:
     prefix = f"t{index}-"
-    values: dict[str, Any] = {"title": data.get(f"{prefix}title", "").strip()}
-    for name in NUMBERS:
-        number = number_of(data.get(f"{prefix}{name}", ""))
-        if number is not None:
-            values[name] = int(number)
-    values["feedback"] = f"{prefix}feedback" in data
+    values = read_fields(data, prefix, QualificationTest)
     n_cases = count_in(data, f"{prefix}n_cases", MOST_CASES)
     cases = [_case(data, f"{prefix}case{number}-") for number in range(n_cases)]
-    values["cases"] = [case for case in cases if case["candidate"].strip()]
-    return values
+    filled = [case for case in cases if case["candidate"].strip()]
+    return values | {"title": values["title"].strip(), "cases": filled}
 
 
 def _case(data: Data, prefix: str) -> dict[str, Any]:
-    case: dict[str, Any] = {
-        name: data.get(f"{prefix}{name}", "").replace("\r\n", "\n")
-        for name in ("context", "reference", "candidate", "explanation")
-    }
-    return case | {"scores": scores_of(data, f"{prefix}score-")}
+    return read_fields(data, prefix, GradedCase) | {"scores": scores_of(data, f"{prefix}score-")}
 
 
 def scores_of(data: Data, start: str) -> dict[str, float]:
-    """Values of the fields that begin so, under what their questions are called by now; under
-    another name one is a fault to be seen."""
+    # A question may have been renamed in the same form: `NAME-was` holds its earlier name.
     scores = {name: number_of(text) for name, text in texts_of(data, start).items()}
     return {name: value for name, value in scores.items() if value is not None}
 
 
 def texts_of(data: Data, start: str) -> dict[str, str]:
-    """What is not blank of such fields, as text."""
     names = {
         was: data.get(f"{field.removesuffix('was')}name", "").strip() or was
         for field, was in data.items()
@@ -179,7 +180,7 @@ def texts_of(data: Data, start: str) -> dict[str, str]:
 
 
 def number_of(text: str) -> float | None:
-    """The number that was typed, if it is one a protocol can hold."""
+    """None if the text is no number, or one that no protocol can hold."""
     try:
         number = float(text)
     except ValueError:
@@ -195,12 +196,7 @@ def count_in(data: Data, name: str, most: int) -> int:
 # What the buttons do to the tests.
 
 
-def is_of_tests(action: str) -> bool:
-    return action.partition(":")[0].endswith("-test")
-
-
 def change_tests(document: ProtocolDocument, action: str) -> tuple[ProtocolDocument, int]:
-    """The document after an action such as `remove-test:0`, and the test that it is about."""
     name, _colon, address = action.partition(":")
     tests = list(document.qualifications.tests)
     index = min(int(address[:2]) if address.isdecimal() else 0, max(len(tests) - 1, 0))
@@ -230,39 +226,21 @@ def field_of_test(path: tuple[str | int, ...]) -> str:
 
 MOST_PAGES = 20
 MOST_CANDIDATES = 50
-PRACTICE_NUMBERS = ("pass_percent", "tolerance_percent", "attempts", "most_workers")
-TEXTS = ("item", "context", "reference", "condition")
 # Before somebody writes another; a reward must be one, and nothing is launched unread.
 FIRST_REWARD_USD = 0.1
-
-
-@dataclass(frozen=True)
-class AnswerRow:
-    score: ScoreRow
-    feedback: str
-
-
-@dataclass(frozen=True)
-class CandidateRow:
-    """A candidate with its expected answers; the last one is empty, to be filled in."""
-
-    prefix: str
-    candidate: PracticeCandidate | None
-    answers: list[AnswerRow]
 
 
 @dataclass(frozen=True)
 class PracticePageRow(Fold):
     letter = "p"
     item: PracticeItem
-    answers: list[AnswerRow]
-    candidates: list[CandidateRow]
+    answers: list[dict[str, Any]]
+    candidates: list[dict[str, Any]]
     keys: list[str]
     has_faults: bool
 
     @property
     def title(self) -> str:
-        """What it is of: the study's item, or the beginning of what is written."""
         texts = (self.item.item, self.item.context, *(each.text for each in self.item.candidates))
         return next((text.strip()[:60] for text in texts if text.strip()), "")
 
@@ -270,7 +248,6 @@ class PracticePageRow(Fold):
 def practice_rows(
     study: Study, document: ProtocolDocument, faults: Sequence[Fault]
 ) -> list[PracticePageRow]:
-    """Each page of practice, with an empty candidate after its own."""
     practice = document.qualifications.practice
     if practice is None:
         return []
@@ -287,7 +264,16 @@ def practice_rows(
             index,
             item,
             _answer_rows(document, item, is_of_item=True),
-            list(_candidate_rows(document, index, item)),
+            [
+                {
+                    "prefix": f"p{index}-c{number}-",
+                    "candidate": each,
+                    "answers": _answer_rows(
+                        document, each or PracticeCandidate(), is_of_item=False
+                    ),
+                }
+                for number, each in enumerate([*item.candidates, None][:MOST_CANDIDATES])
+            ],
             keys.get(item.item, []),
             index in wrong,
         )
@@ -295,53 +281,33 @@ def practice_rows(
     ]
 
 
-def _candidate_rows(
-    document: ProtocolDocument, index: int, item: PracticeItem
-) -> Sequence[CandidateRow]:
-    candidates: list[PracticeCandidate | None] = [*item.candidates, None]
-    return [
-        CandidateRow(
-            f"p{index}-c{number}-",
-            each,
-            _answer_rows(document, each or PracticeCandidate(), is_of_item=False),
-        )
-        for number, each in enumerate(candidates[:MOST_CANDIDATES])
-    ]
-
-
 def _answer_rows(
     document: ProtocolDocument, holder: PracticeItem | PracticeCandidate, *, is_of_item: bool
-) -> list[AnswerRow]:
-    questions = [each for each in document.questions if _is_answered(each, is_of_item)]
+) -> list[dict[str, Any]]:
+    questions = [
+        each
+        for each in document.questions
+        if each.kind in PRACTISED_KINDS
+        and (each.about == ITEM and not each.options.is_comparison) is is_of_item
+    ]
     scores = {**dict.fromkeys(holder.feedback), **holder.scores}
     return [
-        AnswerRow(row, holder.feedback.get(row.name, ""))
+        {"score": row, "feedback": holder.feedback.get(row.name, "")}
         for row in score_rows(document, questions, scores)
     ]
 
 
-def _is_answered(question: ProtocolQuestion, is_of_item: bool) -> bool:
-    is_about_item = question.about == ITEM and not question.options.is_comparison
-    return question.kind in PRACTISED_KINDS and is_about_item is is_of_item
-
-
 def practice_in(data: Data) -> dict[str, Any]:
-    """What the form says of practice; nothing where it has no part for it."""
     if "practice-n_pages" not in data:
         return {}
-    values: dict[str, Any] = {"title": data.get("practice-title", "").strip()}
-    values["reward_usd"] = number_of(data.get("practice-reward_usd", ""))
-    for name in PRACTICE_NUMBERS:
-        number = number_of(data.get(f"practice-{name}", ""))
-        values[name] = None if number is None else int(number)
+    values = read_fields(data, "practice-", Practice)
     n_pages = count_in(data, "practice-n_pages", MOST_PAGES)
-    values["items"] = [_page(data, f"p{index}-") for index in range(n_pages)]
-    return {"practice": {name: each for name, each in values.items() if each is not None}}
+    pages = [_page(data, f"p{index}-") for index in range(n_pages)]
+    return {"practice": values | {"title": values["title"].strip(), "items": pages}}
 
 
 def _page(data: Data, prefix: str) -> dict[str, Any]:
-    page: dict[str, Any] = {name: _text(data, f"{prefix}{name}") for name in TEXTS}
-    page["item"] = page["item"].strip()
+    page = _filled(read_fields(data, prefix, PracticeItem), "item")
     n = count_in(data, f"{prefix}n_candidates", MOST_CANDIDATES)
     candidates = [_candidate(data, f"{prefix}c{number}-") for number in range(n)]
     page["candidates"] = [each for each in candidates if any(each.values())]
@@ -349,9 +315,8 @@ def _page(data: Data, prefix: str) -> dict[str, Any]:
 
 
 def _candidate(data: Data, prefix: str) -> dict[str, Any]:
-    texts = {"candidate": _text(data, f"{prefix}candidate").strip()}
-    texts["text"] = _text(data, f"{prefix}text")
-    return texts | _practice_answers(data, prefix)
+    candidate = _filled(read_fields(data, prefix, PracticeCandidate), "candidate")
+    return candidate | _practice_answers(data, prefix)
 
 
 def _practice_answers(data: Data, prefix: str) -> dict[str, Any]:
@@ -359,22 +324,15 @@ def _practice_answers(data: Data, prefix: str) -> dict[str, Any]:
     return {"scores": scores_of(data, f"{prefix}score-"), "feedback": feedback}
 
 
-def _text(data: Data, name: str) -> str:
-    """Nothing of what is blank: it is no candidate."""
-    text = data.get(name, "").replace("\r\n", "\n")
-    return text if text.strip() else ""
+def _filled(texts: dict[str, str], key: str) -> dict[str, Any]:
+    texts = {name: text if text.strip() else "" for name, text in texts.items()}
+    return texts | {key: texts[key].strip()}
 
 
 # What the buttons do to practice.
 
 
-def is_of_practice(action: str) -> bool:
-    return action.partition(":")[0].endswith("-practice")
-
-
 def change_practice(document: ProtocolDocument, action: str) -> tuple[ProtocolDocument, int]:
-    """The document after an action such as `remove-page-practice:0`, and the page that it is
-    about."""
     name, _colon, address = action.partition(":")
     before = document.qualifications.practice
     practice = before or Practice(FIRST_REWARD_USD, (PracticeItem(),))
@@ -387,8 +345,7 @@ def change_practice(document: ProtocolDocument, action: str) -> tuple[ProtocolDo
         del pages[index]
         index = max(index - 1, 0)
     after = None if name == "remove-practice" else replace(practice, items=tuple(pages))
-    qualifications = replace(document.qualifications, practice=after)
-    return replace(document, qualifications=qualifications), index
+    return replace(document, qualifications=replace(document.qualifications, practice=after)), index
 
 
 def field_of_practice(path: tuple[str | int, ...]) -> str:

@@ -1,12 +1,12 @@
-"""A batch: how it stands, what it cost, and what can still be changed of it."""
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -14,17 +14,20 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.roles import Permission
 from annotation.access import record_in
 from annotation.models import Study
+from annotation.models.studies import CountedStudy
+from annotation.pages.jobs import record_export
 from annotation.pages.study import study_for, study_page
 from annotation.study_jobs import ANSWER_BY_CROWD, COLLECT, jobs_of, request_study_job
 from console.access import may, person
 from console.tables import page_of
+from error_codes import CodedText
 from hits.changes import missing_assignments
+from hits.connections import FILES, file_address
 from hits.exceptions import HitsError
 from hits.jobs import APPLY_CHANGES
-from hits.models import Batch
+from hits.models import Batch, RecruiterCall, Recruitment
 from hits.pages.changes import (
     CHANGES,
-    Change,
     ConfirmationForm,
     changes_offered,
     displayed,
@@ -32,23 +35,43 @@ from hits.pages.changes import (
     make_change,
     needs_amount,
 )
-from hits.pages.participants import RecruitView
+from hits.pages.offers import OfferForm
+from hits.pages.participants import RecruitView, action_form, action_values
+from hits.participants import BONUS
 from hits.practice import practice_report
-from hits.progress import is_offered_here, progress_of, unreadable_assignments
-from hits.recruited_batches import batches_without_study
-from hits.statements import BatchReport, batch_report
-
-if TYPE_CHECKING:
-    from annotation.models.studies import CountedStudy
+from hits.progress import (
+    BatchReport,
+    batch_report,
+    is_offered_here,
+    progress_of,
+    unreadable_assignments,
+)
+from hits.recruited_batches import (
+    DEMOGRAPHICS,
+    DISCARD,
+    ERASE,
+    PAUSE,
+    PLACES,
+    PRICE,
+    PRICE_BONUS,
+    PUBLISH,
+    RESUME,
+    SETTLE,
+    STOP,
+    batches_without_study,
+    request_change,
+    request_draft,
+)
 
 
 @require_safe
 def answers(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
     study = study_for(request, slug)
-    unreadable = unreadable_assignments(study).select_related("worker", "hit__item")
-    page = page_of(request, unreadable)
-    _record_view(request, study, len(page))
+    page = page_of(request, unreadable_assignments(study).select_related("worker", "hit__item"))
+    if len(page) and may(request, Permission.VIEW_WORKERS) and request.method == "GET":
+        details = {"page": "answers", "n_workers": len(page)}
+        record_in(study, actor=person(request), action="worker.view", details=details)
     batches = Batch.objects.of(study).select_related("connection").progressing()
     context = {
         "progress": progress_of(study),
@@ -59,12 +82,6 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
         "job": jobs_of(study).of_kind(COLLECT, ANSWER_BY_CROWD).first(),
     }
     return study_page(request, study, "hits/answers", context)
-
-
-def _record_view(request: HttpRequest, study: Study, n_workers: int) -> None:
-    if n_workers and may(request, Permission.VIEW_WORKERS) and request.method == "GET":
-        details = {"page": "answers", "n_workers": n_workers}
-        record_in(study, actor=person(request), action="worker.view", details=details)
 
 
 @require_POST
@@ -87,7 +104,6 @@ def batch(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
 def batch_page(
     request: HttpRequest, study: CountedStudy, row: Batch, recruiting: RecruitView
 ) -> HttpResponse:
-    """The page of a batch, its participants as `recruiting` has them."""
     report = batch_report(row)
     context = {
         "section": "answers",
@@ -116,88 +132,48 @@ def batch_change(request: HttpRequest, slug: str, batch_id: int, name: str) -> H
     row, change = batch_of(study, batch_id), CHANGES.get(name)
     if change is None:
         raise Http404
-    page = _ChangePage(request, row, change)
-    if request.method == "POST" and page.perform():
-        return redirect("console:batch", slug, batch_id)
-    context = {"section": "answers", "batch": row, "name": name} | page.context()
+    values = request.POST if request.method == "POST" else request.GET
+    names = change.form.base_fields
+    is_filled = not names or any(name in values for name in names)
+    form = change.form(values if is_filled else None, initial=initial_values(row), label_suffix="")
+    preview, confirmation, problem = None, None, ""
+    try:
+        if is_filled and form.is_valid():
+            preview = change.preview(row, form.cleaned_data)
+            is_typed = needs_amount(row, preview)
+            confirmation = ConfirmationForm(initial=displayed(row, preview), is_typed=is_typed)
+            typed = ConfirmationForm(request.POST, is_typed=is_typed)
+            if request.method == "POST" and typed.is_valid():
+                make_change(
+                    batch=row,
+                    change=change,
+                    values=form.cleaned_data,
+                    confirmation=typed,
+                    actor=person(request),
+                )
+                return redirect("console:batch", slug, batch_id)
+            confirmation = typed if request.method == "POST" else confirmation
+    except HitsError as error:
+        problem = str(error)
+    context = {
+        **{"section": "answers", "batch": row, "name": name, "change": change, "form": form},
+        **{"preview": preview, "confirmation": confirmation, "problem": problem},
+        "values": form.data if preview else {},
+    }
     return study_page(request, study, "hits/batch_change", context)
-
-
-class _ChangePage:
-    """A change's form, its preview once the form is filled in, and the confirmation."""
-
-    def __init__(self, request: HttpRequest, batch: Batch, change: Change) -> None:
-        self.request, self.batch, self.change = request, batch, change
-        self.problem = ""
-        form_data = request.POST if request.method == "POST" else request.GET
-        names = change.form.base_fields
-        is_filled = not names or any(name in form_data for name in names)
-        self.form = change.form(
-            form_data if is_filled else None, initial=initial_values(batch), label_suffix=""
-        )
-        self.preview = None
-        if is_filled and self.form.is_valid():
-            self.preview = self._try(lambda: change.preview(batch, self.form.cleaned_data))
-        self.confirmation = self._confirmation()
-
-    def perform(self) -> bool:
-        """Do what was confirmed; False, with the reason on the page, where it cannot be done."""
-        if self.preview is None:
-            return False
-        is_typed = needs_amount(self.batch, self.preview)
-        confirmation = ConfirmationForm(self.request.POST, is_typed=is_typed)
-        if not confirmation.is_valid():
-            self.confirmation = confirmation
-            return False
-        self._try(
-            lambda: make_change(
-                batch=self.batch,
-                change=self.change,
-                values=self.form.cleaned_data,
-                confirmation=confirmation,
-                actor=person(self.request),
-            )
-        )
-        return not self.problem
-
-    def context(self) -> dict[str, Any]:
-        return {
-            "change": self.change,
-            "form": self.form,
-            "preview": self.preview,
-            "confirmation": self.confirmation,
-            "problem": self.problem,
-            "values": self.form.data if self.preview else {},
-        }
-
-    def _confirmation(self) -> ConfirmationForm | None:
-        if self.preview is None:
-            return None
-        return ConfirmationForm(
-            initial=displayed(self.batch, self.preview),
-            is_typed=needs_amount(self.batch, self.preview),
-        )
-
-    def _try(self, act: Any) -> Any:
-        try:
-            return act()
-        except HitsError as error:
-            self.problem = str(error)
-            return None
 
 
 def _money_rows(report: BatchReport) -> list[dict[str, Any]]:
     here, there = report.spend, report.statement
-    labels = {
-        "rewards_usd": _("Rewards"),
-        "fees_usd": _("Fees on rewards"),
-        "bonuses_usd": _("Bonuses"),
-        "bonus_fees_usd": _("Fees on bonuses"),
-        "total_usd": _("In all"),
-    }
     return [
         {"label": label, "here": getattr(here, name), "there": getattr(there, name, None)}
-        for name, label in labels.items()
+        for name, label in {
+            "rewards_usd": _("Rewards"),
+            "fees_usd": _("Fees on rewards"),
+            "bonuses_usd": _("Bonuses"),
+            "bonus_fees_usd": _("Fees on bonuses"),
+            "total_usd": _("In all"),
+        }.items()
     ]
 
 
@@ -207,14 +183,127 @@ def _is_under_floor(study: Study, report: BatchReport) -> bool:
 
 
 def batch_of(study: Study, batch_id: int) -> Batch:
-    """The study's batch of this key; 404 where there is none."""
     batches = Batch.objects.of(study).select_related("study__team", "connection", "launched_by")
     return get_object_or_404(batches, pk=batch_id)
 
 
 def _last_job(study: Study, batch: Batch) -> Any:
-    """The last thing that was done to the batch: a crowd that is at work before all others."""
     of_batch = jobs_of(study).of_kind(APPLY_CHANGES, ANSWER_BY_CROWD)
     jobs = of_batch.filter(arguments__batch=batch.pk).latest_of_each_kind()
     at_work = (job for job in jobs if job.kind == ANSWER_BY_CROWD and job.is_unfinished)
     return next(at_work, None) or max(jobs, key=lambda job: job.pk, default=None)
+
+
+# Of those that a recruiter refused, what can be tried once more, as when there is money again.
+SENT_AGAIN = ("approve", "reject")
+ACTIONS = (
+    *(PUBLISH, PRICE, PLACES, PAUSE, RESUME, STOP, DISCARD),
+    *(DEMOGRAPHICS, BONUS, PRICE_BONUS, ERASE),
+)
+# Of these each says, or forgets, who participants are.
+OF_OWNERS = (DEMOGRAPHICS, ERASE)
+
+
+@require_POST
+def draft(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
+    """Access: those who may spend."""
+    study = study_for(request, slug, Permission.SPEND)
+    row = batch_of(study, batch_id)
+    form, view = OfferForm(row, request.POST), RecruitView(row, "draft", request.POST)
+    if not form.is_valid():
+        return batch_page(request, study, row, view)
+    try:
+        request_draft(batch=row, actor=person(request), **form.offer)
+    except HitsError as error:
+        view.problem = CodedText(str(error), error.code)
+        return batch_page(request, study, row, view)
+    return _back(slug, batch_id)
+
+
+@require_POST
+def act(
+    request: HttpRequest, slug: str, batch_id: int, recruitment_id: int, action: str
+) -> HttpResponse:
+    """Access: those who may spend; owners, for participants' demographics and erasure."""
+    study = study_for(request, slug, Permission.OWN if action in OF_OWNERS else Permission.SPEND)
+    row = batch_of(study, batch_id)
+    recruitment = get_object_or_404(Recruitment.objects.filter(batch=row), pk=recruitment_id)
+    if action not in ACTIONS:
+        raise Http404
+    view = RecruitView(row, action, request.POST)
+    form = action_form(recruitment, action, request.POST)
+    if not form.is_valid():
+        return batch_page(request, study, row, view)
+    try:
+        request_change(
+            recruitment=recruitment,
+            action=action,
+            number=form.cleaned_data["number"],
+            values=action_values(recruitment, action, form),
+            actor=person(request),
+        )
+    except HitsError as error:
+        view.problem, view.data = CodedText(str(error), error.code), None
+        return batch_page(request, study, row, view)
+    return _back(slug, batch_id)
+
+
+@require_safe
+def file(
+    request: HttpRequest, slug: str, batch_id: int, recruitment_id: int, name: str
+) -> HttpResponse:
+    """To a file that the marketplace keeps, which the audit log then names.
+
+    Access: owners.
+    """
+    study = study_for(request, slug, Permission.OWN)
+    row = batch_of(study, batch_id)
+    drafted = Recruitment.objects.filter(batch=row).exclude(public_id="")
+    recruitment = get_object_or_404(drafted, pk=recruitment_id)
+    if name not in FILES:
+        raise Http404
+    try:
+        address = file_address(recruitment, name, reader=person(request).get_username())
+    except HitsError as error:
+        return batch_page(
+            request, study, row, RecruitView(row, problem=CodedText(str(error), error.code))
+        )
+    record_export(request, study, f"batch {row.pk}, {recruitment.recruiter}: {name}.csv")
+    return redirect(address)
+
+
+@require_POST
+def put_away(request: HttpRequest, slug: str, batch_id: int, call_id: int) -> HttpResponse:
+    """Access: those who may spend. A call that was refused is listed no more."""
+    row = batch_of(study_for(request, slug, Permission.SPEND), batch_id)
+    calls = RecruiterCall.objects.filter(recruitment__batch=row, is_uncertain=False)
+    calls.filter(pk=call_id, put_away_at=None).update(put_away_at=timezone.now())
+    return _back(slug, batch_id)
+
+
+@require_POST
+def settle(request: HttpRequest, slug: str, batch_id: int, call_id: int) -> HttpResponse:
+    """Access: those who may spend."""
+    study = study_for(request, slug, Permission.SPEND)
+    row = batch_of(study, batch_id)
+    decisions = Q(is_uncertain=True) | Q(kind__in=SENT_AGAIN)
+    calls = RecruiterCall.objects.filter(decisions, recruitment__batch=row)
+    call = get_object_or_404(calls.select_related("recruitment"), pk=call_id)
+    values = {"call": call.number, "was_done": request.POST.get("was_done") == "yes"}
+    try:
+        request_change(
+            recruitment=call.recruitment,
+            action=SETTLE,
+            number=call.recruitment.n_requests,
+            values=values,
+            actor=person(request),
+        )
+    except HitsError as error:
+        return batch_page(
+            request, study, row, RecruitView(row, problem=CodedText(str(error), error.code))
+        )
+    return _back(slug, batch_id)
+
+
+def _back(slug: str, batch_id: int) -> HttpResponseRedirect:
+    return redirect(f"{reverse('console:batch', args=[slug, batch_id])}#participants")

@@ -1,5 +1,3 @@
-"""What can be changed of a batch that is out, each as a form, a preview and an act."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -29,7 +27,7 @@ from hits.changes import (
     repost_missing,
 )
 from hits.costs import Estimate
-from hits.crowd.batches import allow_crowd, crowd_size, may_simulate, require_possible
+from hits.crowd.simulated import allow_crowd, crowd_size, may_simulate, require_possible
 from hits.exceptions import ChangeUnfit
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch, Hit, Recruitment
@@ -40,8 +38,6 @@ DATE_AND_TIME = "%Y-%m-%dT%H:%M"
 
 @dataclass(frozen=True)
 class Preview:
-    """What a change would do, in sentences, and what it may cost."""
-
     sentences: tuple[str, ...]
     cost: Estimate = NOTHING_MORE
 
@@ -65,14 +61,8 @@ class ExpiryForm(forms.Form):
     )
 
 
-class NoForm(forms.Form):
-    """Nothing to ask."""
-
-
 @dataclass(frozen=True)
 class Change:
-    """One kind of change: its words, the form it needs, what it would do, and doing it."""
-
     title: Promise
     button: Promise
     form: type[forms.Form]
@@ -82,7 +72,6 @@ class Change:
 
 
 def initial_values(batch: Batch) -> dict[str, Any]:
-    """What the forms propose: a week more than now, or than the batch has."""
     later = max(batch.offered_until, timezone.now()) + timedelta(days=7)
     return {"expires_at": later.replace(second=0, microsecond=0)}
 
@@ -115,8 +104,7 @@ def _preview_repost(batch: Batch, values: dict[str, Any]) -> Preview:
     sentences = [sentence % (counts | {"at": _time_text(values["expires_at"])})]
     n_others = gap.cost.n_assignments - gap.n_assignments
     if n_others > 0:
-        others = replace(gap.cost, n_assignments=n_others)
-        sentences.append(_reopening_sentence(others))
+        sentences.append(_reopening_sentence(replace(gap.cost, n_assignments=n_others)))
     return Preview(tuple(sentences), gap.cost)
 
 
@@ -246,21 +234,21 @@ CHANGES = {
     "expire": Change(
         gettext_lazy("Expire now"),
         gettext_lazy("Expire now"),
-        NoForm,
+        forms.Form,
         _preview_expiry,
         lambda batch, values, expected, actor: expire_batch(batch=batch, actor=actor),
     ),
     "close": Change(
         gettext_lazy("Close the batch"),
         gettext_lazy("Close the batch"),
-        NoForm,
+        forms.Form,
         _preview_closing,
         lambda batch, values, expected, actor: close_batch(batch=batch, actor=actor),
     ),
     "crowd": Change(
         gettext_lazy("Have a simulated crowd answer"),
         gettext_lazy("Have them answer"),
-        NoForm,
+        forms.Form,
         _preview_crowd,
         lambda batch, values, expected, actor: allow_crowd(batch=batch, actor=actor),
         job=ANSWER_BY_CROWD,
@@ -269,8 +257,6 @@ CHANGES = {
 
 
 def changes_offered(batch: Batch) -> dict[str, Change]:
-    """What its page offers to change of a batch: nothing once it is closed, and a simulated crowd
-    only where the site allows it."""
     if batch.closed_at:
         return {}
     left_out = () if may_simulate(batch) else ("crowd",)
@@ -278,12 +264,11 @@ def changes_offered(batch: Batch) -> dict[str, Change]:
 
 
 def needs_amount(batch: Batch, preview: Preview) -> bool:
-    """Whether the amount must be typed: it leaves this site."""
+    # An amount that leaves this site must be typed.
     return preview.cost.total_usd > 0 and not batch.connection.is_on_this_site
 
 
 def displayed(batch: Batch, preview: Preview) -> dict[str, Any]:
-    """What a confirmation repeats, so that nothing else is done than was displayed."""
     return {
         "n_added": batch.n_added,
         "expected_assignments": preview.cost.n_assignments,
@@ -299,7 +284,6 @@ def make_change(
     confirmation: ConfirmationForm,
     actor: User,
 ) -> Job:
-    """Do what was confirmed; the job that brings it to the marketplace."""
     values = values | {"n_added": confirmation.cleaned_data["n_added"]}
     change.perform(batch, values, confirmation.expected, actor)
     return request_study_job(
@@ -308,8 +292,6 @@ def make_change(
 
 
 class ConfirmationForm(forms.Form):
-    """What was previewed, and the amount typed where it is spent elsewhere than on this site."""
-
     n_added = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
     expected_assignments = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
     expected_usd = UsdField(max_digits=12, widget=forms.HiddenInput)

@@ -1,9 +1,6 @@
-"""A team's marketplaces, its recruiters and its budget."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -30,9 +27,8 @@ from hits.account_requests import (
     request_recruiter,
     request_this_site,
 )
-from hits.budgets import set_budget
 from hits.connections import close_connection
-from hits.costs import charges_of
+from hits.costs import charges_of, set_budget
 from hits.endpoints import AccessKey
 from hits.exceptions import HitsError
 from hits.models import Budget, Connection, Recruiter
@@ -44,8 +40,6 @@ MAY_EDIT = [role for role, permissions in PERMISSIONS.items() if Permission.EDIT
 
 
 class StudyTeamForm(forms.Form):
-    """One of a person's teams, or the name of a new one if they may create teams."""
-
     team = forms.ModelChoiceField(
         Team.objects.none(),
         label=gettext_lazy("Team"),
@@ -79,8 +73,6 @@ class StudyTeamForm(forms.Form):
 
 
 class BudgetForm(forms.Form):
-    """The most that something may cost; empty for no budget."""
-
     cap_usd = UsdField(label=gettext_lazy("Budget, $"), max_digits=10, required=False)
 
 
@@ -133,7 +125,6 @@ class RecruiterForm(forms.Form):
     def __init__(
         self, team: Team, data: Mapping[str, Any] | None = None, *, last: Job | None = None
     ) -> None:
-        """`last` is the last try: where it failed, all but the token is proposed again."""
         super().__init__(data, label_suffix="", auto_id="id_recruiter_%s")
         usable = Connection.objects.of(team).usable()
         self.fields["connection"].queryset = usable  # type: ignore[attr-defined]
@@ -159,9 +150,8 @@ class RecruiterForm(forms.Form):
 
 
 def _refused_field(last: Job) -> str:
-    """The field whose value the refusal names; the token itself is in none."""
-    named = (one for one in ("workspace", "project") if last.arguments[one])
-    named = (one for one in named if last.arguments[one] in last.message)
+    values = {one: last.arguments[one] for one in ("workspace", "project")}
+    named = (one for one, value in values.items() if value and value in last.message)
     return next(named, "token" if "token" in last.message else "")
 
 
@@ -182,6 +172,8 @@ def connections_page(
 ) -> HttpResponse:
     budget = Budget.objects.filter(team=team).first()
     rows = list(Connection.objects.of(team))
+    recruiters = Recruiter.objects.of(team).select_related("connection")
+    recruiters = recruiters.prefetch_related("recruitments")
     recruiter_job = recruiter_jobs(team).first()
     context = {
         "team": team,
@@ -190,18 +182,12 @@ def connections_page(
         "form": form or ConnectionForm(),
         "budget_form": BudgetForm(initial={"cap_usd": budget.cap_usd if budget else None}),
         "may_manage": Permission.MANAGE in permissions,
-        "recruiters": _recruiters(team),
+        "recruiters": [(one, *charges_of(one)) for one in recruiters],
         "recruiter_form": recruiter_form or RecruiterForm(team, last=recruiter_job),
         "recruiter_job": recruiter_job,
     }
     context |= connecting_context(team, person(request))
     return render(request, "hits/connections.html", context)
-
-
-def _recruiters(team: Team) -> list[tuple[Recruiter, Decimal, Decimal]]:
-    rows = Recruiter.objects.of(team).select_related("connection")
-    rows = rows.prefetch_related("recruitments")
-    return [(one, *charges_of(one)) for one in rows]
 
 
 @require_safe
@@ -294,7 +280,6 @@ def connecting_context(team: Team, user: User) -> dict[str, Any]:
 
 
 def request_site(request: HttpRequest, team: Team) -> None:
-    """Request the connection of a team to this site's marketplace, or show why not."""
     try:
         request_this_site(
             team=team, name=_("This site"), with_test_funds=True, actor=person(request)

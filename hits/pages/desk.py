@@ -1,5 +1,3 @@
-"""Whose work an annotator's is: the worker, and where the review desk has it."""
-
 from __future__ import annotations
 
 from collections import Counter, defaultdict
@@ -7,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import Any
 
 from django.db.models import BooleanField, Case, Count, Exists, Min, OuterRef, Subquery, When
 from django.utils.functional import Promise
@@ -17,8 +15,8 @@ from accounts.models import User
 from annotation.assignment_facts import DeskWork
 from annotation.evidence import CONTRADICTORY, FAR, FAST, PASTED, SAME, Flag
 from annotation.flags import flags_of
-from annotation.models import EvidenceVersion, Study, Submission, WrittenAnswer
-from annotation.models.studies import counted
+from annotation.models import EvidenceVersion, Study, Submission
+from annotation.models.studies import CountedStudy, counted
 from annotation.pages.study import stage_facts
 from console.models import PagePreferences
 from hits.costs import cost_of_assignment
@@ -38,15 +36,12 @@ from hits.pages.evidence import (
     NOTED,
     Devices,
     FlagNote,
-    annotator_notes,
-    check_notes,
-    device_notes,
+    annotator_note,
+    check_note,
+    device_note,
     devices_of,
     measured_note,
 )
-
-if TYPE_CHECKING:
-    from annotation.models.studies import CountedStudy
 
 WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
 LISTS = (WAITING, REJECTED, APPROVED)
@@ -84,7 +79,6 @@ class QueueRow:
 
     @property
     def is_held_back(self) -> bool:
-        """Whether anything keeps it from the rule that approves what has no flag."""
         return any(flag.holds_back for flag in self.flags)
 
     @property
@@ -93,13 +87,11 @@ class QueueRow:
 
     @property
     def measured(self) -> str:
-        """What was measured, for a row without a flag."""
         submission = self.assignment.submission
         return measured_note(submission) if submission else ""
 
     @property
     def summary(self) -> str:
-        """The row's few words: what was decided about it, else what speaks against it."""
         if self.drafts:
             actions = ", ".join(str(draft.get_action_display()) for draft in self.drafts)
             return _("{decisions}: not sent").format(decisions=actions)
@@ -132,11 +124,7 @@ def queue_of(
     rows: slice = FIRST_ROWS,
     opened: str = "",
 ) -> list[QueueRow]:
-    """Flagged work first, then what was handed in the longest ago, as far as the desk shows it.
-
-    `is_named` where the person may see the workers' ids. The assignment that is `opened` by its
-    key comes first where it lies farther on.
-    """
+    # The assignment whose key is `opened` comes first if it would not be in `rows`.
     listed = (
         listed_assignments(study, list_name)
         .select_related(
@@ -167,7 +155,6 @@ def queue_of(
 
 
 def name_of(assignment: Assignment, *, may_view_workers: bool) -> str:
-    """The worker's id for those who may see it; else the annotator's pseudonym."""
     if may_view_workers:
         return assignment.worker.worker_id
     submission = assignment.submission
@@ -184,17 +171,15 @@ def notes_on(assignment: Assignment, devices: Devices) -> list[FlagNote]:
         return notes
     if reason := assignment.submission.flag_reason:
         notes.append(FlagNote(_("flagged"), _("Flagged by a member of the team"), reason))
-    notes += annotator_notes(assignment.submission)
-    notes += device_notes(assignment, devices)
-    notes += check_notes(assignment.submission)
-    return [
-        *notes,
-        *(_note(flag, assignment.submission) for flag in flags_of(assignment.submission)),
-    ]
+    submission = assignment.submission
+    notes += [annotator_note(each) for each in submission.annotator.quality_flags.all()]
+    if device := devices.get((assignment.hit.batch_id, assignment.worker_id)):
+        notes.append(device_note(device))
+    notes += [check_note(each) for each in submission.check_answers.all() if each.is_failed]
+    return notes + [_note(flag, submission) for flag in flags_of(submission)]
 
 
 def counted_reasons(assignments: Sequence[Assignment]) -> list[tuple[str, int]]:
-    """What holds assignments back from the rule, and how many, the most frequent first."""
     counts: Counter[str] = Counter()
     for one in assignments:
         reasons = {note.short for note in notes_on(one, {}) if note.holds_back}
@@ -265,14 +250,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f}"
 
 
-def written_answers(submission: Submission) -> list[WrittenAnswer]:
-    return list(submission.written_answers.select_related("candidate"))
-
-
 @dataclass(frozen=True)
 class DeskFacts:
-    """What the desk says of a study beside its queue, counted with what its stages say."""
-
     n_appeals: int
     n_refused: int
     is_without_letter_keys: bool
@@ -282,14 +261,12 @@ class DeskFacts:
 
     @property
     def has_letter_keys(self) -> bool:
-        """Whether single letters decide; until somebody switches them off, they do."""
         return not self.is_without_letter_keys
 
     def is_measured(self, study: Study) -> bool:
         return self.measured_version == study.judgments_version
 
     def n_unmeasured(self, study: CountedStudy) -> int:
-        """About how many submissions came since the flags were measured."""
         return max(study.n_submissions - (self.n_measured or 0), 0)
 
 
@@ -313,19 +290,11 @@ def desk_facts(study: Study, user: User) -> DeskFacts:
     return DeskFacts(**{name: facts[name] for name in counts})
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """All that waits in a study: what approving it costs, and when the first approves itself."""
-
-    usd: Decimal
-    due: datetime | None
-
-
-def waiting_work(study: Study, queue: Sequence[QueueRow], n_waiting: int) -> Waiting:
-    """Of the rows of the queue where it has all that waits; else counted."""
+def waiting_work(study: Study, queue: Sequence[QueueRow], n_waiting: int) -> dict[str, Any]:
+    # If the queue has all that waits, it is read from there; else it is counted.
     if n_waiting <= len(queue):
         usd = sum((price_usd(row.assignment) for row in queue), Decimal(0))
-        return Waiting(usd, min((row.approves_at for row in queue), default=None))
+        return {"usd": usd, "due": min((row.approves_at for row in queue), default=None)}
     rows = Assignment.objects.undecided().filter(hit__batch__study=study).order_by()
     groups = list(
         rows.values_list("hit__batch", "hit__max_assignments").annotate(
@@ -341,7 +310,7 @@ def waiting_work(study: Study, queue: Sequence[QueueRow], n_waiting: int) -> Wai
         batch = batches[key]
         usd += n * cost_of_assignment(batch, size or batch.wave_assignments(1))
         due.append(first + timedelta(seconds=batch.auto_approval_delay_seconds))
-    return Waiting(usd, min(due, default=None))
+    return {"usd": usd, "due": min(due, default=None)}
 
 
 IN_WORDS: dict[str, Promise] = {
@@ -352,7 +321,6 @@ IN_WORDS: dict[str, Promise] = {
 
 
 def desk_work(study: Study, annotators: Collection[str]) -> dict[str, Sequence[DeskWork]]:
-    """By pseudonym, in the order of the desk's lists."""
     work: defaultdict[str, list[DeskWork]] = defaultdict(list)
     names = ("submission__annotator__pseudonym", "worker__worker_id")
     for list_name in IN_WORDS:

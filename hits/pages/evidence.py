@@ -1,10 +1,9 @@
-"""A submission's ratings, each on its line beside those of the others."""
-
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Prefetch, Q
 from django.utils.functional import Promise
@@ -23,7 +22,6 @@ from annotation.evidence import (
 )
 from annotation.models import (
     AnnotatorFlag,
-    Candidate,
     CheckAnswer,
     Item,
     Judgment,
@@ -32,7 +30,7 @@ from annotation.models import (
     Submission,
 )
 from console.templatetags.numbers import p_text
-from hits.models import Assignment, SharedDevice
+from hits.models import SharedDevice
 from hits.questions import letter_at
 
 SIMULATED, CONTRADICTORY, UNRECORDED = "simulated", "contradictory", "unrecorded"
@@ -55,8 +53,6 @@ SIGNS: dict[str, str | Promise] = {
 
 @dataclass(frozen=True)
 class EffortNote:
-    """How a submission was worked on: one `level`, the signs that made it unusual, and facts."""
-
     level: str
     signs: Sequence[str]
     facts: Sequence[str]
@@ -71,15 +67,13 @@ class EffortNote:
 
 
 def effort_note(study: Study, submission: Submission) -> EffortNote:
-    """What a person should know of the effort behind a submission. It decides nothing."""
     # Its annotator's others say when the one before was submitted.
-    efforts = measured_efforts(study, annotator=submission.annotator_id)
-    effort = efforts[submission.pk]
+    effort = measured_efforts(study, annotator=submission.annotator_id)[submission.pk]
     signs = [] if effort.is_exempt else effort.signs
     return EffortNote(
         level=_level(effort, signs),
         signs=[str(SIGNS[sign]) for sign in signs],
-        facts=_facts(effort),
+        facts=[*_times(effort), *(_events(effort) if effort.events else [])],
     )
 
 
@@ -91,10 +85,6 @@ def _level(effort: Effort, signs: Sequence[str]) -> str:
     if not effort.events:
         return UNRECORDED
     return UNUSUAL if signs else CONSISTENT
-
-
-def _facts(effort: Effort) -> list[str]:
-    return [*_times(effort), *(_events(effort) if effort.events else [])]
 
 
 def _times(effort: Effort) -> list[str]:
@@ -148,8 +138,7 @@ Devices = dict[tuple[int, int], SharedDevice]
 
 @dataclass(frozen=True)
 class FlagNote:
-    """A flag in words: its number, and what others did; whether it holds work back from the rule
-    that approves what has none. `annotators` are others that it is about, by their pseudonyms."""
+    # `annotators` are the pseudonyms of others whom it is about.
 
     short: str
     title: str
@@ -158,11 +147,7 @@ class FlagNote:
     annotators: Sequence[str] = ()
 
 
-def check_notes(submission: Submission) -> list[FlagNote]:
-    return [_check_note(each) for each in submission.check_answers.all() if each.is_failed]
-
-
-def _check_note(answer: CheckAnswer) -> FlagNote:
+def check_note(answer: CheckAnswer) -> FlagNote:
     placed = answer.placed
     title = {
         "gold": _("Failed a check with a known answer"),
@@ -186,7 +171,6 @@ def _check_note(answer: CheckAnswer) -> FlagNote:
 
 
 def measured_note(submission: Submission) -> str:
-    """What was measured of a submission without a flag: no flag says little where little was."""
     evidence = getattr(submission, "evidence", None)
     if evidence is None:
         return _("It was not measured yet.")
@@ -201,9 +185,9 @@ def measured_note(submission: Submission) -> str:
     if not measured:
         text = _("There was nothing to measure.")
     n = len(submission.check_answers.all())
-    checks = ngettext("Its quality check was passed.", "Its {n} quality checks were passed.", n)
-    if not n:
-        checks = _("It had no quality check.")
+    checks = _("It had no quality check.")
+    if n:
+        checks = ngettext("Its quality check was passed.", "Its {n} quality checks were passed.", n)
     return f"{text.format(what=', '.join(measured))} {checks.format(n=n)}"
 
 
@@ -212,12 +196,7 @@ def devices_of(study: Study) -> Devices:
     return {(row.batch_id, row.worker_id): row for row in rows}
 
 
-def device_notes(assignment: Assignment, devices: Devices) -> list[FlagNote]:
-    row = devices.get((assignment.hit.batch_id, assignment.worker_id))
-    return [_device_note(row)] if row else []
-
-
-def _device_note(row: SharedDevice) -> FlagNote:
+def device_note(row: SharedDevice) -> FlagNote:
     title = ngettext(
         "{k} of {n} submissions came from a device of {others} other worker too",
         "{k} of {n} submissions came from a device of {others} other workers too",
@@ -238,11 +217,7 @@ def _device_note(row: SharedDevice) -> FlagNote:
     )
 
 
-def annotator_notes(submission: Submission) -> list[FlagNote]:
-    return [_annotator_note(each) for each in submission.annotator.quality_flags.all()]
-
-
-def _annotator_note(flag: AnnotatorFlag) -> FlagNote:
+def annotator_note(flag: AnnotatorFlag) -> FlagNote:
     short, sentence = {
         "failed_checks": (_("failed checks"), _("{k} of {n} checks failed")),
         "straight_lines": (_("straight lines"), _("{k} of {n} pages with one and the same rating")),
@@ -289,29 +264,7 @@ def _annotator_note(flag: AnnotatorFlag) -> FlagNote:
 LINE_START, LINE_LENGTH = 6, 108
 
 
-@dataclass(frozen=True)
-class Dot:
-    x: float
-    is_other: bool
-
-
-@dataclass(frozen=True)
-class Strip:
-    question: Question
-    value: str
-    dots: Sequence[Dot]
-    others: str
-
-
-@dataclass(frozen=True)
-class RatedCandidate:
-    letter: str
-    candidate: Candidate
-    strips: Sequence[Strip]
-
-
-def rated_candidates(submission: Submission, item: Item) -> list[RatedCandidate]:
-    """The candidates of a submission in the order the worker saw."""
+def rated_candidates(submission: Submission, item: Item) -> list[dict[str, Any]]:
     own_or_accepted = Q(submission=submission) | ~Q(submission__status=Submission.Status.REJECTED)
     judgments = (
         Judgment.objects.filter(
@@ -333,29 +286,30 @@ def rated_candidates(submission: Submission, item: Item) -> list[RatedCandidate]
         candidates, key=lambda one: (position.get(one.key, len(position)), one.position)
     )
     return [
-        RatedCandidate(
-            letter=letter_at(number),
-            candidate=candidate,
-            strips=[
+        {
+            "letter": letter_at(number),
+            "candidate": candidate,
+            "strips": [
                 _strip(judgment, sorted(others[pair]))
                 for pair, judgment in mine.items()
                 if pair[0] == candidate.pk
             ],
-        )
+        }
         for number, candidate in enumerate(in_order)
     ]
 
 
-def _strip(judgment: Judgment, others: list[float]) -> Strip:
+def _strip(judgment: Judgment, others: list[float]) -> dict[str, Any]:
     question = judgment.question
-    dots = [Dot(_x(question, value), True) for value in others]
-    values = ", ".join(_value(question, value) for value in others)
-    return Strip(
-        question=question,
-        value=_value(question, judgment.value),
-        dots=[*dots, Dot(_x(question, judgment.value), False)],
-        others=values or _("none yet"),
-    )
+    return {
+        "question": question,
+        "value": _value(question, judgment.value),
+        "dots": [
+            *({"x": _x(question, value), "is_other": True} for value in others),
+            {"x": _x(question, judgment.value), "is_other": False},
+        ],
+        "others": ", ".join(_value(question, value) for value in others) or _("none yet"),
+    }
 
 
 def _x(question: Question, value: float) -> float:

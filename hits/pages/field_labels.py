@@ -155,7 +155,6 @@ SECTIONS: Labels = {
 
 
 def in_words(fault: Fault) -> str:
-    """Where, and what is wrong; a share as the form has it, in percent."""
     message = fault.message
     if fault.path[-1:] in (("share",), ("second_round_share",)):
         message = _("A share is from 0 to 100 %.")
@@ -164,7 +163,7 @@ def in_words(fault: Fault) -> str:
 
 
 def place_of(path: FaultPath) -> str:
-    """Such as Question 1, “Label at the left end”."""
+    # For example: Question 1, “Label at the left end”.
     match path:
         case ("questions", int(index), *rest):
             return _joined(_("Question %(n)d") % {"n": index + 1}, _question_label(rest))
@@ -186,7 +185,7 @@ def place_of(path: FaultPath) -> str:
 
 
 def _in_practice(rest: list[str | int]) -> str:
-    """Such as Practice, page 1, response 2, Right value of fit."""
+    # For example: Practice, page 1, response 2, Right value of fit.
     parts = [_("Practice")]
     match rest:
         case ["items", int(item), "candidates", int(candidate), *within]:
@@ -228,7 +227,6 @@ def right_value_label(name: str | int) -> str:
 
 
 def _label(labels: Labels, rest: list[str | int]) -> str:
-    """The label of the first name; a name that has no field as it is."""
     if not rest or rest[0] in ("cases", "scores"):
         return ""
     return str(labels.get(str(rest[0]), rest[0]))

@@ -1,5 +1,3 @@
-"""Everything that speaks against a launch, or for it, at once: of its form and of its draft."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +20,6 @@ from hits.selections import n_out_elsewhere, require_judge, selected_items
 
 
 def workers_text(draft: Batch) -> str:
-    """What a launch requires of its workers; of participants their recruiter asks."""
     if draft.is_recruited:
         return ""
     parts = list(_requirements(draft))
@@ -36,8 +33,7 @@ def _requirements(draft: Batch) -> Iterator[str]:
     if who.countries:
         yield _("country %(names)s") % {"names": _any_of(map(country_name, who.countries))}
     if who.languages:
-        names = ", ".join(map(language_name, who.languages))
-        yield _("languages %(names)s") % {"names": names}
+        yield _("languages %(names)s") % {"names": ", ".join(map(language_name, who.languages))}
     if who.min_approval_percent:
         yield _("approval rate %(n)d %% or more") % {"n": who.min_approval_percent}
     if who.min_approved:
@@ -52,7 +48,6 @@ def _requirements(draft: Batch) -> Iterator[str]:
 
 
 def _any_of(names: Iterable[str]) -> str:
-    """a, b or c."""
     *first, last = names
     if not first:
         return last
@@ -60,7 +55,6 @@ def _any_of(names: Iterable[str]) -> str:
 
 
 def agreement_findings(draft: Batch, batches: Iterable[Batch]) -> Iterator[Finding]:
-    """Of one worker for an item, where no other round asks another one."""
     if draft.max_assignments > 1 or any(one.round != draft.round for one in batches):
         return
     yield Finding(
@@ -101,7 +95,6 @@ def selection_findings(draft: Batch, data: Mapping[str, Any], n_left: int) -> It
 
 
 def elsewhere_findings(draft: Batch, batches: Iterable[Batch]) -> Iterator[Finding]:
-    """Of what is out over another connection: the same workers may come to both."""
     others = [one for one in batches if one.round == draft.round]
     elsewhere = [one for one in others if one.connection_id != draft.connection_id]
     if not elsewhere:

@@ -1,9 +1,6 @@
-"""Launching: what it costs and pays, what is wrong with it, and the press that publishes, once."""
-
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -18,12 +15,12 @@ from accounts.roles import Permission
 from accounts.teams import create_own_team, permissions_in_team
 from annotation.access import give_to_team
 from annotation.exceptions import AnnotationError
+from annotation.models.studies import CountedStudy
 from annotation.pages.study import study_for, study_page
 from console.access import may, person
 from console.forms import problems_of
 from error_codes import CodedText
-from hits.budgets import set_budget
-from hits.costs import Estimate
+from hits.costs import Estimate, set_budget
 from hits.exceptions import HitsError, LaunchedMeanwhile
 from hits.models import Batch
 from hits.pages.connections import BudgetForm, StudyTeamForm, connecting_context, request_site
@@ -34,39 +31,17 @@ from hits.preflight import Finding, fault
 from hits.progress import progress_of
 from hits.publications import awaits_publication, is_being_published, request_publication
 
-if TYPE_CHECKING:
-    from annotation.models.studies import CountedStudy
 
-
-@dataclass(frozen=True)
-class Press:
-    """What a press confirms: the price and the offer that its page displayed, and the amount that
-    was typed. A program confirms the price alone, with the part that it named."""
-
-    total: str
-    amount: str
-    offer: str | None = None
-
-
-@dataclass(frozen=True)
-class Launch:
-    """What came of a press: the batch, and of one that repeats another, that it did nothing."""
-
-    batch: Batch
-    repetition: CodedText | None = None
-
-
-def launch_batch(view: LaunchView, press: Press) -> Launch | None:
-    """The batch of what the form says, which is published in the background; None, with the faults
-    among the view's findings, where something holds it.
-
-    Whoever launches the same part of the round again gets the batch of the first time, and no
-    second publication of what is under way or done.
-    """
+def launch_batch(
+    view: LaunchView, *, total: str, amount: str, offer: str | None = None
+) -> tuple[Batch, CodedText | None] | None:
+    """Plan the batch and publish it in the background; None if something holds it, with the faults
+    among the view's findings. Launching the same part of the round again returns the first batch
+    and publishes nothing a second time."""
     if not _is_launched(view):
-        outdated = _outdated_faults(view, press)
+        outdated = _outdated_faults(view, total, offer)
         view.is_outdated = bool(outdated)
-        view.extra += outdated or _confirmation_faults(view, press)
+        view.extra += outdated or _confirmation_faults(view, amount)
         if view.is_held:
             return None
     try:
@@ -78,14 +53,12 @@ def launch_batch(view: LaunchView, press: Press) -> Launch | None:
     except (HitsError, AnnotationError) as error:
         view.extra.append(fault(str(error), code=error.code))
         return None
-    if repetition := _repetition(batch):
-        return Launch(batch, repetition)
-    request_publication(batch=batch, requested_by=view.person)
-    return Launch(batch)
+    if (repetition := _repetition(batch)) is None:
+        request_publication(batch=batch, requested_by=view.person)
+    return batch, repetition
 
 
 def _repetition(batch: Batch) -> CodedText | None:
-    """That the batch is published, or will be without this press; None if it needs it."""
     if is_being_published(batch):
         text = _("This was launched already: batch %(pk)d is being published.")
         code = "publishing"
@@ -98,22 +71,20 @@ def _repetition(batch: Batch) -> CodedText | None:
 
 
 def _is_launched(view: LaunchView) -> bool:
-    """Whether this very part of the round is planned: the press before this one did it."""
     if view.draft is None:
         return False
     part = view.form.cleaned_data["part"]
     return Batch.objects.parts_beside(view.draft).filter(part=part).exists()
 
 
-def _outdated_faults(view: LaunchView, press: Press) -> list[Finding]:
-    """Where this is not the launch any more that the page of the press had displayed."""
+def _outdated_faults(view: LaunchView, total: str, offer: str | None) -> list[Finding]:
     if view.cost is None or view.choice is None:
         return []
     price = _price_text(view.cost)
-    if press.total != price:
+    if total != price:
         text = _("The price is $%(usd)s now. Choose again how much, and press once you read it.")
         return [fault(text % {"usd": price}, code="price_changed")]
-    if press.offer not in (None, view.offer):
+    if offer not in (None, view.offer):
         text = _(
             "Something was launched or imported since this page was opened, and this is another "
             "launch now (of items: %(n)s). Look at what is left, choose again, and press."
@@ -122,12 +93,11 @@ def _outdated_faults(view: LaunchView, press: Press) -> list[Finding]:
     return []
 
 
-def _confirmation_faults(view: LaunchView, press: Press) -> list[Finding]:
-    """Where an amount that leaves this site was not typed."""
+def _confirmation_faults(view: LaunchView, amount: str) -> list[Finding]:
     if view.cost is None or not view.needs_amount:
         return []
     price = _price_text(view.cost)
-    if press.amount.strip().lstrip("$") == price:
+    if amount.strip().lstrip("$") == price:
         return []
     return [
         fault(
@@ -159,13 +129,13 @@ def launch(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study; the form for those who may spend."""
     study = study_for(request, slug)
     data = request.GET.dict() if "how" in request.GET else None
-    n_to_buy = _number(request.GET.get("buy", ""))
+    again, n_to_buy = (_number(request.GET.get(name, "")) for name in ("again", "buy"))
     where = request.GET.get("where", "")
     view = LaunchView(
         study,
         person(request),
         data,
-        again=_again(request, study),
+        again=Batch.objects.of(study).filter(pk=again).first() if again else None,
         n_to_buy=n_to_buy,
         how_to_buy=where if where in (SAMPLE, UNSURE) else "",
         is_elsewhere="elsewhere" in request.GET,
@@ -179,14 +149,7 @@ def former_address(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("console:launch", study_for(request, slug).slug, permanent=True)
 
 
-def _again(request: HttpRequest, study: CountedStudy) -> Batch | None:
-    """The batch whose items are to be asked about once more, where the address names one."""
-    key = _number(request.GET.get("again", ""))
-    return Batch.objects.of(study).filter(pk=key).first() if key else None
-
-
 def _number(text: str) -> int:
-    """A number in an address; 0 where it is none."""
     return int(text) if text.isdecimal() and text.isascii() and len(text) <= 18 else 0
 
 
@@ -212,10 +175,11 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
     view = LaunchView(study, person(request), request.POST.dict(), is_final=True)
     if not view.connections:
         return redirect("console:launch", slug)
-    confirmed = (request.POST.get(name, "") for name in ("total", "amount", "offer"))
-    if launched := launch_batch(view, Press(*confirmed)):
-        if launched.repetition:
-            messages.info(request, launched.repetition, extra_tags=launched.repetition.code)
+    confirmed = {name: request.POST.get(name, "") for name in ("total", "amount", "offer")}
+    if launched := launch_batch(view, **confirmed):
+        _batch, repetition = launched
+        if repetition:
+            messages.info(request, repetition, extra_tags=repetition.code)
         return redirect("console:launch", slug)
     return _page(request, study, view.reopened() if view.is_outdated else view)
 

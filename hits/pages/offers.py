@@ -1,5 +1,3 @@
-"""The form of a participant's bonus: typed twice, and looked at twice where it is large."""
-
 from __future__ import annotations
 
 import re
@@ -14,17 +12,17 @@ from django.db.models import Min
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from hits.models import Assignment, Batch, Hit, Recruiter, Recruitment
-from hits.recruited_batches import Offer, displayed, judgments_wanted, places_wanted
-from hits.wages import Duration
+from hits.recruited_batches import displayed, judgments_wanted, places_wanted
+from hits.wages import CENT, Duration
 
 MOST_ITEMS, MOST_PLACES, MOST_MINUTES = 100, 100_000, 700
 PROPOSED_ITEMS = 10
 # What Prolific itself recommends is more than its least; it says so where it is too little.
 PROPOSED_HOURLY = Decimal(9)
-CENT = Decimal("0.01")
 AMOUNT = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,4})?")
 MOST_FILTERS, LONGEST_FILTER = 30, 1000
 FILTER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\s*=\s*\S.*")
+# What Prolific lists a study under.
 LABELS = (
     ("annotation", gettext_lazy("Annotation")),
     ("ai_annotation", gettext_lazy("AI: annotation")),
@@ -39,7 +37,6 @@ LABELS = (
     ("interview", gettext_lazy("Interview")),
     ("other", gettext_lazy("Other")),
 )
-"""What Prolific lists a study under."""
 MORE = ("labels", "screen_out_reward", "screen_out_places", "excluded")
 DEVICES = (
     ("desktop", gettext_lazy("Computers")),
@@ -61,8 +58,6 @@ class MoneyField(forms.CharField):
 
 
 class EarlierField(forms.ModelMultipleChoiceField[Recruitment]):
-    """Earlier studies, each by batch and round."""
-
     def clean(self, value: Any) -> Any:
         try:
             return super().clean(value)
@@ -149,7 +144,14 @@ class OfferForm(forms.Form):
         earlier = Recruitment.objects.of(batch.study).exclude(public_id="").exclude(batch=batch)
         earlier = earlier.filter(recruiter__connection=batch.connection_id)
         self._batch, self._n_hits = batch, Hit.objects.of(batch).count()
-        self.fields["places"].help_text = _places_help(judgments_wanted(batch))
+        n_judgments = judgments_wanted(batch)
+        self.fields["places"].help_text = ngettext(
+            "%(n)s judgment is wanted. Empty: as many as that needs; where it is no multiple of "
+            "the items for one participant, the last gets the rest, for the same reward.",
+            "%(n)s judgments are wanted. Empty: as many as they need; where they are no multiple "
+            "of the items for one participant, the last gets the rest, for the same reward.",
+            n_judgments,
+        ) % {"n": f"{n_judgments:,}"}
         self.fields["recruiter"].queryset = recruiters  # type: ignore[attr-defined]
         self.fields["excluded"].queryset = earlier  # type: ignore[attr-defined]
 
@@ -159,7 +161,6 @@ class OfferForm(forms.Form):
 
     @property
     def more(self) -> list[forms.BoundField]:
-        """Fields that are folded away until they say something."""
         return [self[name] for name in MORE]
 
     @property
@@ -200,13 +201,16 @@ class OfferForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or self.cleaned_data
-        self._check_places(data.get("places"), data.get("items"))
-        pay, places = data.get("screen_out_reward"), data.get("screen_out_places")
+        places, items = data.get("places"), data.get("items")
+        if places and items and places > (needed := places_wanted(self._batch, items)):
+            text = too_many(judgments_wanted(self._batch), needed)
+            self.add_error("places", ValidationError(text, code="too_many"))
+        pay, n_paid = data.get("screen_out_reward"), data.get("screen_out_places")
         if "screen_out_reward" in self.errors or "screen_out_places" in self.errors:
             return data
-        if pay is not None and not places:
+        if pay is not None and not n_paid:
             self.add_error("screen_out_places", _("Say how many get it at most."))
-        elif places and pay is None:
+        elif n_paid and pay is None:
             self.add_error("screen_out_reward", _("Say how much each of them gets."))
         elif pay is not None and not (0 < pay < data.get("reward", pay + 1)):
             self.add_error("screen_out_reward", _("It is more than 0 and less than the reward."))
@@ -214,31 +218,15 @@ class OfferForm(forms.Form):
             self.add_error("screen_out_reward", _("It is an amount of whole pence or cents."))
         return data
 
-    def _check_places(self, places: int | None, items: int | None) -> None:
-        if places and items and places > (needed := places_wanted(self._batch, items)):
-            text = too_many(judgments_wanted(self._batch), needed)
-            self.add_error("places", ValidationError(text, code="too_many"))
-
     @property
-    def offer(self) -> Offer:
+    def offer(self) -> dict[str, Any]:
         data = self.cleaned_data
-        return Offer(
-            recruiter=data["recruiter"],
-            reward=data["reward"].quantize(CENT),
-            minutes=data["minutes"],
-            items=data["items"],
-            places=data["places"] or 0,
-            devices=data["devices"],
-            filters=data["filters"],
-            labels=data["labels"],
-            screen_out_reward=data["screen_out_reward"],
-            screen_out_places=data["screen_out_places"] or 0,
-            excluded=list(data["excluded"]),
-        )
+        numbers = {name: data[name] or 0 for name in ("places", "screen_out_places")}
+        return data | numbers | {"reward": data["reward"].quantize(CENT)}
 
 
 class ActionForm(forms.Form):
-    """Something requested of a study, as it was when so many requests had been made."""
+    """A request about a study; `number` is how many had been made when its page was opened."""
 
     number = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
 
@@ -262,8 +250,6 @@ class ParticipantForm(ActionForm):
 
 
 class AmountForm(ActionForm):
-    """The amount that the recruiter asks, typed by whoever spends it."""
-
     confirmed = MoneyField(label=gettext_lazy("Type the amount to confirm"))
 
     def __init__(self, cost: Decimal | None, *args: Any, **options: Any) -> None:
@@ -278,7 +264,6 @@ class AmountForm(ActionForm):
 
 
 def proposed(batch: Batch, duration: Duration) -> dict[str, Any]:
-    """What the form begins with: a few items, and an hour's pay for the time that they take."""
     n_hits = Hit.objects.of(batch).published().count()
     n_items = even_share(max(1, min(PROPOSED_ITEMS, n_hits)), judgments_wanted(batch))
     minutes = max(1, round(n_items * duration.typical_seconds / 60))
@@ -294,31 +279,16 @@ def proposed(batch: Batch, duration: Duration) -> dict[str, Any]:
 
 
 def even_share(most: int, n_judgments: int) -> int:
-    """About so many items that no participant gets fewer than another."""
-    even = (n for n in range(most, most // 2, -1) if n_judgments % n == 0)
-    return next(even, most)
-
-
-def _places_help(n_judgments: int) -> str:
-    text = ngettext(
-        "%(n)s judgment is wanted. Empty: as many as that needs; where it is no multiple of the "
-        "items for one participant, the last gets the rest, for the same reward.",
-        "%(n)s judgments are wanted. Empty: as many as they need; where they are no multiple of "
-        "the items for one participant, the last gets the rest, for the same reward.",
-        n_judgments,
-    )
-    return text % {"n": f"{n_judgments:,}"}
+    return next((n for n in range(most, most // 2, -1) if n_judgments % n == 0), most)
 
 
 def wanted_help(n_judgments: int, n_participants: int) -> str:
     text = ngettext("%(n)s judgment is not in yet", "%(n)s judgments are not in yet", n_judgments)
-    needed = ngettext(
+    return ngettext(
         "%(judgments)s: work for %(n)s participant, those at work included.",
         "%(judgments)s: work for %(n)s participants, those at work included.",
         n_participants,
-    )
-    facts = {"judgments": text % {"n": f"{n_judgments:,}"}, "n": f"{n_participants:,}"}
-    return needed % facts
+    ) % {"judgments": text % {"n": f"{n_judgments:,}"}, "n": f"{n_participants:,}"}
 
 
 def too_many(n_judgments: int, n_participants: int) -> str:
@@ -351,7 +321,6 @@ class BonusForm(ParticipantForm):
     def __init__(
         self, study: Recruitment, *args: Any, is_priced: bool = False, **options: Any
     ) -> None:
-        """`is_priced` where it is asked what the bonus costs, and nothing is paid yet."""
         super().__init__(*args, **options)
         self._study, self._is_priced = study, is_priced
         for name in ("reason", "confirmed") if is_priced else ():
@@ -361,7 +330,7 @@ class BonusForm(ParticipantForm):
 
     @property
     def cost(self) -> Decimal | None:
-        """What the bonus costs with the recruiter's fees, where it was asked of this amount."""
+        """With the recruiter's fees; None unless the cost of this very amount was asked before."""
         text = str(self["amount"].value() or "").strip()
         quoted = self._study.quoted_bonus
         if quoted is None or not AMOUNT.fullmatch(text) or Decimal(text) != quoted:
@@ -435,5 +404,4 @@ def _begun_at(study: Recruitment) -> Any:
 
 def _accounts_before(study: Recruitment) -> list[str]:
     rows = Recruitment.objects.filter(batch=study.batch_id).exclude(recruiter=study.recruiter_id)
-    drafted = rows.exclude(public_id="")
-    return sorted(set(drafted.values_list("recruiter__name", flat=True)))
+    return sorted(set(rows.exclude(public_id="").values_list("recruiter__name", flat=True)))

@@ -1,6 +1,3 @@
-"""What the review desk says of a participant whom a recruiter pays: their other items, which are
-decided alike, and what is between the recruiter and a decision."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,8 +23,7 @@ from hits.pages.offers import (
     too_many,
     wanted_help,
 )
-from hits.participant_bonuses import BONUS, Bonus, bonuses_of
-from hits.participant_status import items_of_participation, standing_of
+from hits.participants import BONUS, Bonus, bonuses_of, items_of_participation, standing_of
 from hits.recruited_batches import (
     DISCARD,
     ERASE,
@@ -42,7 +38,7 @@ from hits.recruited_batches import (
     judgments_wanted,
     places_wanted,
 )
-from hits.wages import duration_of, study_texts
+from hits.wages import CENT, duration_of, study_texts
 from work.models import Job
 
 # What a participation ended as, by the code that was given for it.
@@ -59,10 +55,6 @@ OUTCOMES = {
 
 @dataclass(frozen=True)
 class ParticipantNote:
-    """`items` are all of the participation's, the one looked at among them; `problems`
-    how the participant stands at the recruiter, then what somebody must look after
-    there, or what it refused."""
-
     items: Sequence[Assignment]
     problems: Sequence[str]
     currency: str
@@ -73,7 +65,6 @@ class ParticipantNote:
 
 
 def participant_note(assignment: Assignment) -> ParticipantNote | None:
-    """Of an assignment that a participant did; None of any other."""
     batch = assignment.hit.batch
     if not batch.is_recruited:
         return None
@@ -125,7 +116,6 @@ def _standing_texts(assignment: Assignment) -> Iterator[str]:
 
 
 State = Recruitment.State
-CENT = Decimal("0.01")
 MOST_BONUSES = 100
 AMOUNT_NEEDED = (PUBLISH, PLACES)
 BONUS_ACTIONS = (BONUS, PRICE_BONUS)
@@ -139,7 +129,7 @@ VALUES = {
 
 @dataclass
 class RecruitView:
-    """One batch's; `action` and `data` are what somebody has just pressed, where it was wrong."""
+    # `action` and `data` are what somebody pressed, if it was refused.
 
     batch: Batch
     action: str = ""
@@ -154,7 +144,6 @@ class RecruitView:
 
     @cached_property
     def studies(self) -> list[Recruitment]:
-        """All that were drafted of it, the newest first."""
         rows = Recruitment.objects.filter(batch=self.batch).select_related("recruiter")
         return list(rows.order_by("-pk"))
 
@@ -164,7 +153,6 @@ class RecruitView:
 
     @property
     def earlier(self) -> list[tuple[Recruitment, list[tuple[CodedText, int]]]]:
-        """Those before it that participants came by, with their participations by state."""
         return [(one, self._states_of(one)) for one in self._standing[1:]]
 
     @cached_property
@@ -177,7 +165,6 @@ class RecruitView:
 
     @property
     def has_completed(self) -> bool:
-        """Whether somebody whom the account pays has done all of the work, in whichever study."""
         return any(
             one.outcomes.get("completed")
             for one in self.studies
@@ -186,7 +173,6 @@ class RecruitView:
 
     @property
     def refused(self) -> Recruitment | None:
-        """The newest, where it could not be drafted."""
         newest = next(iter(self.studies), None)
         return newest if newest and newest.state == State.REFUSED else None
 
@@ -200,7 +186,6 @@ class RecruitView:
 
     @property
     def may_draft(self) -> bool:
-        """Whether another study can be drafted: none is, or the last is over."""
         is_over = self.study is None or self.study.state == State.STOPPED
         return bool(self.recruiters) and is_over and not self.is_under_way
 
@@ -226,8 +211,7 @@ class RecruitView:
     def price_form(self) -> PriceForm:
         given = self.data if self.action == PRICE else None
         present: int = self.study.places if self.study else 0
-        total = present + max(1, self.n_to_add)
-        initial = {"places": total}
+        initial = {"places": present + max(1, self.n_to_add)}
         form = PriceForm(given, initial=initial, auto_id="id_price_%s", label_suffix="")
         has = ngettext(
             "There is %(n)s place now, %(free)s free.",
@@ -239,10 +223,9 @@ class RecruitView:
 
     @property
     def amount_form(self) -> AmountForm:
-        given = self.data if self.action in AMOUNT_NEEDED else None
         return AmountForm(
             self.study.quoted_cost if self.study else None,
-            given,
+            self.data if self.action in AMOUNT_NEEDED else None,
             auto_id="id_amount_%s",
             label_suffix="",
         )
@@ -263,7 +246,6 @@ class RecruitView:
 
     @cached_property
     def _priced_bonus(self) -> dict[str, Any]:
-        """The bonus whose cost was asked last, to be paid if it is meant."""
         told = self.job.arguments if self.job and not self.is_under_way else {}
         if self.study is None or told.get("action") != PRICE_BONUS:
             return {}
@@ -282,7 +264,6 @@ class RecruitView:
 
     @property
     def refused_form(self) -> forms.Form | None:
-        """The form that was pressed, where it was filled in wrongly."""
         if self.data is None or self.problem:
             return None
         names = {"draft": "form", PRICE: "price_form", ERASE: "erasure_form"}
@@ -293,7 +274,6 @@ class RecruitView:
 
     @property
     def too_many(self) -> str:
-        """How many participants of a draft's there is work for, where it is not all."""
         return too_many(self.n_wanted, self.n_needed)
 
     @property
@@ -307,19 +287,16 @@ class RecruitView:
 
     @property
     def hourly(self) -> Decimal | None:
-        """What the reward comes to in an hour, if a participant takes the minutes it says."""
         if self.study is None:
             return None
         return (self.study.reward * 60 / self.study.minutes).quantize(CENT)
 
     @cached_property
     def n_wanted(self) -> int:
-        """Judgments that are not in yet."""
         return judgments_wanted(self.batch)
 
     @cached_property
     def n_needed(self) -> int:
-        """Participants whom those need, each doing as much as in this study."""
         return places_wanted(self.batch, self.study.items) if self.study else 0
 
     @property
@@ -328,8 +305,6 @@ class RecruitView:
 
     @property
     def n_to_add(self) -> int:
-        """Places that the judgments need beyond those that somebody is at work on or that are
-        free."""
         if self.study and self.study.needed is not None:  # the marketplace knows who is at work
             return max(0, self.study.needed - self.n_free)
         at_work = int(self.study.sessions.get("started", 0)) if self.study else 0
@@ -337,13 +312,11 @@ class RecruitView:
 
     @property
     def has_too_many(self) -> bool:
-        """Whether some participants of the draft would find nothing to do."""
         is_draft = self.study is not None and self.study.state == State.DRAFT
         return bool(is_draft and self.study and self.study.places > self.n_needed)
 
     @property
     def is_in_vain(self) -> bool:
-        """Whether the study is open, or may be again, though who comes finds nothing to do."""
         study = self.study
         if study is None or not study.is_live or self.n_wanted:
             return False
@@ -352,21 +325,16 @@ class RecruitView:
 
     @cached_property
     def rest(self) -> int:
-        """Of a draft, the judgments that are left for the last participant when all others have
-        done theirs; more than one does where some stay over."""
         if self.study is None or self.study.state != State.DRAFT:
             return 0
-        others = self.study.items * (self.study.places - 1)
-        return self.n_wanted - others
+        return self.n_wanted - self.study.items * (self.study.places - 1)
 
     @property
     def n_of_last(self) -> int:
-        """What the last participant does, where that is less than the others do."""
         return self.rest if self.study and 0 < self.rest < self.study.items else 0
 
     @property
     def n_left_over(self) -> int:
-        """Judgments that no participant of the draft will give."""
         return max(0, self.rest - self.study.items) if self.study else 0
 
     @property
@@ -400,12 +368,10 @@ class RecruitView:
 
     @cached_property
     def bonuses(self) -> list[Bonus]:
-        """Those that were requested here, the newest first."""
         return bonuses_of(self.batch)[:MOST_BONUSES]
 
     @cached_property
     def calls(self) -> list[tuple[RecruiterCall, str]]:
-        """Calls that nobody answered, then those that were refused, each with what it was."""
         names = {
             "approve": _("Approval"),
             "reject": _("Rejection"),

@@ -1,5 +1,3 @@
-"""What the Launch page shows: prices, pay, checks, and what was launched before."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +14,7 @@ from annotation.models import Study
 from annotation.protocols.practice import n_attempts
 from annotation.protocols.versions import current_document
 from annotation.study_jobs import PUBLISH, jobs_of
-from hits.budgets import Room, rooms_of
-from hits.costs import CENT, Estimate, price_launch
+from hits.costs import CENT, Estimate, Room, price_launch, rooms_of
 from hits.models import Batch, Connection, Recruiter
 from hits.pages.findings import (
     agreement_findings,
@@ -97,26 +94,13 @@ OF_WORKERS = (
 SUGGESTED_HOURLY_USD = Decimal(12)
 
 
-@dataclass(frozen=True)
-class PracticeOffer:
-    """The practice HITs of a launch, and what one pays in an hour with its feedback read."""
-
-    n_hits: int
-    n_workers: int
-    reward_usd: Decimal
-    hourly_usd: Decimal
-    time: str
-
-
 @dataclass
 class LaunchView:
-    """The page of one study for one person; `data` is what its form holds, if anything yet.
-
-    `again` is a batch whose items are to be asked about once more; `n_to_buy` how many items more
-    would tell systems apart, and `how_to_buy` how they are drawn. Whoever wants all of it at
-    another marketplace too (`is_elsewhere`) has the form though nothing is left. A press finds
-    it outdated where it is no longer what the page had offered, and the page is `is_refused` then.
-    """
+    """The page of one study for one person; `data` is what its form holds, if anything yet. `again`
+    is a batch whose items are to be judged again; `n_to_buy` is how many more items would separate
+    systems, and `how_to_buy` how they are drawn. With `is_elsewhere` the form is there though
+    nothing is left. A press is `is_outdated` if the offer has changed since its page was opened;
+    the page then shown is `is_refused`."""
 
     study: Study
     person: User
@@ -153,7 +137,6 @@ class LaunchView:
 
     @cached_property
     def undrafted(self) -> list[Batch]:
-        """Those whose participants nobody has asked for."""
         return batches_without_study(self.batches)
 
     @property
@@ -179,8 +162,7 @@ class LaunchView:
             content = {"connection": self.connections[0].pk}
             content |= second_round(self.again, self.batches, n_items)
         elif self.data is None:
-            hourly = self.floor_usd or SUGGESTED_HOURLY_USD
-            reward = max(reward_for(hourly, self.duration), CENT)
+            reward = max(reward_for(self.floor_usd or SUGGESTED_HOURLY_USD, self.duration), CENT)
             first = self.connections[0].pk
             last = self._batch_to_follow(own)
             n_left = self._n_left_beside(last) if last else self._n_left(1, first, {})
@@ -195,7 +177,6 @@ class LaunchView:
         return LaunchForm(self.study, self.connections, content)
 
     def _batch_to_follow(self, batches: Sequence[Batch]) -> Batch | None:
-        """The newest batch of the first round that has items left, else the newest of all."""
         by_round = sorted(batches, key=lambda each: (each.round, -each.pk))
         last = batches[-1] if batches else None
         return next((each for each in by_round if self._n_left_beside(each)), last)
@@ -204,7 +185,6 @@ class LaunchView:
         return self._n_left(batch.round, batch.connection_id, batch.selection)
 
     def _n_left(self, round_: int, connection_id: int, selection: Mapping[str, Any]) -> int:
-        """The items without a HIT, counted once for each round, connection and earlier round."""
         key = (round_, connection_id, selection.get(OF_ROUND))
         if key not in self.counts:
             connection = next(one for one in self.connections if one.pk == connection_id)
@@ -229,13 +209,11 @@ class LaunchView:
 
     @cached_property
     def n_left(self) -> int:
-        """The items without a HIT, of the chosen round and connection."""
         draft = self.draft
         return self._n_left(draft.round, draft.connection_id, draft.selection) if draft else 0
 
     @cached_property
     def choices(self) -> list[Choice]:
-        """How much: a pilot or sample, all that is left, a list."""
         data, n_left = (self.form.cleaned_data if self.draft else {}), self.n_left
         is_first = not self.batches
         sample = _("A pilot, drawn at random") if is_first else _("A sample, drawn at random")
@@ -275,7 +253,8 @@ class LaunchView:
 
     @property
     def offer(self) -> str:
-        """What a press of this page is for: so many items, after the newest batch that it knew."""
+        """Identifies what a press of this page launches: the newest batch it knew, and the number
+        of items."""
         newest = self.batches[-1].pk if self.batches else 0
         return f"{newest}-{self.choice.n_items if self.choice else 0}"
 
@@ -285,14 +264,12 @@ class LaunchView:
 
     @cached_property
     def is_all_launched(self) -> bool:
-        """Whether nothing is left to launch, and nobody has asked for anything else."""
         if self.data is not None or self.again is not None or self.is_elsewhere:
             return False
         return bool(self.batches and self.draft is not None and not self.n_left)
 
     @property
     def later(self) -> Choice | None:
-        """What is left for later, where not all is launched now."""
         n = self.n_left - self.choice.n_items if self.choice else 0
         if not 0 < n < self.n_left:
             return None
@@ -304,7 +281,6 @@ class LaunchView:
 
     @property
     def needs_amount(self) -> bool:
-        """Whether the amount must be typed: it leaves this site."""
         return self.draft is not None and not self.draft.connection.is_on_this_site
 
     @cached_property
@@ -317,33 +293,28 @@ class LaunchView:
 
     @property
     def wage(self) -> Wage | None:
-        """What the reward comes to in an hour; nothing of participants, whose recruiter pays."""
         if self.draft is None or self.draft.is_recruited:
             return None
         return wage_of(self.draft.reward_usd, self.duration)
 
     @cached_property
     def n_implausible(self) -> int:
-        """Submissions that measure nothing, since nobody works so fast; 0 where others do."""
-        if self.duration.is_measured or not self.batches:
-            return 0
-        return n_implausible(self.study)
+        return 0 if self.duration.is_measured or not self.batches else n_implausible(self.study)
 
     @property
-    def practice(self) -> PracticeOffer | None:
-        """What practice of this launch is, costs and pays, where its workers practise."""
+    def practice(self) -> dict[str, Any] | None:
         practice = self.draft.document.qualifications.practice if self.draft else None
         if practice is None:
             return None
         reward_usd = Decimal(str(practice.reward_usd)).quantize(CENT)
         duration = practice_duration(practice, self.duration)
-        return PracticeOffer(
-            n_hits=n_attempts(practice),
-            n_workers=practice.most_workers,
-            reward_usd=reward_usd,
-            hourly_usd=wage_of(reward_usd, duration).typical_usd,
-            time=duration_words(duration.typical_seconds),
-        )
+        return {
+            "n_hits": n_attempts(practice),
+            "n_workers": practice.most_workers,
+            "reward_usd": reward_usd,
+            "hourly_usd": wage_of(reward_usd, duration).typical_usd,
+            "time": duration_words(duration.typical_seconds),
+        }
 
     @property
     def workers(self) -> str:
@@ -351,7 +322,7 @@ class LaunchView:
 
     @property
     def wage_line(self) -> dict[str, int | None]:
-        """Where on a line of 600 the wages stand, from nothing to a little more than the most."""
+        # On a line of 600.
         if self.wage is None:
             return {}
         wage, floor_usd = self.wage, self.floor_usd
@@ -362,7 +333,6 @@ class LaunchView:
 
     @property
     def times(self) -> dict[str, str]:
-        """How long a HIT takes a typical, a quick and a slow worker."""
         of_duration = self.duration
         seconds = {"typical": of_duration.typical_seconds, "quick": of_duration.quick_seconds}
         seconds["slow"] = of_duration.slow_seconds
@@ -370,9 +340,7 @@ class LaunchView:
 
     @property
     def study_cap(self) -> Decimal | None:
-        """The study's budget, if it has one."""
-        of_study = (room.budget.cap_usd for room in self.rooms if room.scope == "study")
-        return next(of_study, None)
+        return next((room.budget.cap_usd for room in self.rooms if room.scope == "study"), None)
 
     @property
     def saving_usd(self) -> Decimal:
@@ -402,7 +370,6 @@ class LaunchView:
 
     @cached_property
     def check_job(self) -> Job | None:
-        """The job that looks up what is not known yet."""
         if self.draft is None or (self.pages is not None and self.funds is not None):
             return None
         return request_check(
@@ -421,7 +388,6 @@ class LaunchView:
         return list(self._look())
 
     def _look(self) -> Iterator[Finding]:
-        """The findings on what the page shows, in the order in which it lists them."""
         yield from form_findings(self.form)
         yield from protocol_findings(self.study)
         yield from item_findings(self.study, current_document(self.study))
@@ -460,7 +426,6 @@ class LaunchView:
 
     @property
     def is_held(self) -> bool:
-        """Whether pressing would launch nothing."""
         return bool(self.faults or self.pending_findings)
 
     @property
@@ -468,8 +433,8 @@ class LaunchView:
         return self.is_refused or (self.is_final and self.is_held)
 
     def reopened(self) -> LaunchView:
-        """The page for a press whose own had become untrue: with nothing chosen, so that whoever
-        presses once more publishes no other amount than the one that they had read."""
+        # Nothing is chosen: a second press must not publish another amount than the one that was
+        # read.
         data = {name: value for name, value in (self.data or {}).items() if name != "how"}
         return LaunchView(self.study, self.person, data, is_refused=True, extra=self.extra)
 
@@ -489,7 +454,7 @@ class LaunchView:
 
     @cached_property
     def jobs(self) -> list[Job]:
-        """Each batch's last publication that is not done, and the last of all."""
+        # Each batch's last publication unless it is done, and the last of all.
         latest: dict[Any, Job] = {}
         for job in jobs_of(self.study).of_kind(PUBLISH)[:100]:
             latest.setdefault(job.arguments["batch"], job)

@@ -1,29 +1,34 @@
-"""The protocol: its form, its YAML, its versions, and the very page that workers will get."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
+from urllib.parse import urlencode
 
 from csp.constants import SELF
-from csp.decorators import csp_update
+from csp.decorators import csp_replace, csp_update
 from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.core import signing
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _, override
 from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.exceptions import AnnotationError, DraftChanged
 from annotation.models import Item, Study
+from annotation.models.studies import CountedStudy
 from annotation.pages.study import study_for, study_page
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.practice import PATH, practice_faults, practice_source_faults
-from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.records import Order, ProtocolDocument
 from annotation.protocols.templates import (
     MOST_CHARACTERS,
     parse_yaml,
@@ -39,20 +44,23 @@ from annotation.protocols.versions import (
     save_draft,
 )
 from console.access import may, person
-from hits.graded_pages import practice_page
-from hits.pages.admission import change_practice, change_tests, is_of_practice, is_of_tests
-from hits.pages.checks import change_checks, in_stored_order, is_of_checks, previewed_check
-from hits.pages.questionnaire import change_questions, document_of, unread_numbers
+from hits.answers import read_answer_text
+from hits.exceptions import HitsError
+from hits.pages.admission import change_practice, change_tests
+from hits.pages.questionnaire import (
+    change_checks,
+    change_questions,
+    document_of,
+    previewed_check,
+    unread_numbers,
+)
 from hits.pages.sections import ProtocolView, view_of
+from hits.practice import practice_page
 from hits.questions import task_page
-
-if TYPE_CHECKING:
-    from annotation.models.studies import CountedStudy
 
 
 def practice_preview(study: Study, document: ProtocolDocument, number: str) -> str:
-    """The page of that number, from 0; nothing where there is none, ValueError where something is
-    wrong with it."""
+    """The practice page of that number, from 0; "" if there is none. ValueError for faults."""
     practice = document.qualifications.practice
     n = len(practice.items) if practice else 0
     if not number.isdecimal() or len(number) > 2 or int(number) >= n:
@@ -97,7 +105,6 @@ def protocol(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _view(request: HttpRequest, study: CountedStudy) -> ProtocolView:
-    """The version that the address names, or the newest."""
     number = request.GET.get("version", "")
     if not number.isdecimal() or len(number) > 5:
         return view_of(study, newest_version(study), current_document(study))
@@ -130,14 +137,12 @@ def save(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 class Writer(TypedDict):
-    """What the writer of a form had before them, and which open page wrote it."""
-
     seen: str
     writer: str
 
 
 def _writer(request: HttpRequest, study: CountedStudy) -> Writer:
-    """Who sends a form; where it is to be saved over all else, that is kept to be brought back."""
+    # A draft that is overwritten on purpose can be brought back.
     writer = request.POST.get("writer", "")[:32]
     if request.POST.get("overwrite"):
         _keep_draft(request, study)
@@ -155,14 +160,19 @@ def _not_saved(request: HttpRequest, study: CountedStudy, changed: DraftChanged)
     return render(request, "hits/protocol/_saved.html", context)
 
 
+# The part of the form that an action is about, by its last word; others are about questions.
+PARTS = {
+    "check": ("check", change_checks),
+    "case": ("check", change_checks),
+    "practice": ("practice", change_practice),
+    "test": ("test", change_tests),
+}
+
+
 def _changed(document: ProtocolDocument, action: str) -> tuple[str, tuple[ProtocolDocument, int]]:
-    if is_of_checks(action):
-        return "check", change_checks(document, action)
-    if is_of_practice(action):
-        return "practice", change_practice(document, action)
-    if is_of_tests(action):
-        return "test", change_tests(document, action)
-    return "question", change_questions(document, action)
+    name = action.partition(":")[0].rpartition("-")[2]
+    part, change = PARTS.get(name, ("question", change_questions))
+    return part, change(document, action)
 
 
 def _saved(request: HttpRequest, study: CountedStudy, view: ProtocolView) -> HttpResponse:
@@ -249,7 +259,6 @@ def discard(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _keep_draft(request: HttpRequest, study: CountedStudy) -> None:
-    """So that whoever replaces a draft can bring it back."""
     newest = newest_version(study)
     if newest is None or newest.frozen_at is None:
         request.session[_session_key(study)] = plain_document(current_document(study))
@@ -281,11 +290,11 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 def _previewed_page(
     study: CountedStudy, document: ProtocolDocument, item: Item, query: Mapping[str, str]
 ) -> str:
-    """With a quality check placed, or a page of practice instead, where the address says so."""
     checks = []
-    placed = previewed_check(document, item, query.get("placed"))
-    if placed is not None and placed.placed is not None:
-        document, checks = in_stored_order(document), [placed.placed]
+    if (previewed := previewed_check(document, item, query.get("placed"))) and previewed["placed"]:
+        # Candidates stand where their letters say; workers see them in another order each.
+        document = replace(document, order=Order(policy="fixed"))
+        checks = [previewed["placed"]]
     try:
         with override(document.language or "en"):
             practised = practice_preview(study, document, query.get("practice", ""))
@@ -293,3 +302,98 @@ def _previewed_page(
     except ValueError as error:
         template = '<!doctype html><html lang="en"><title>{}</title><main><p>{}</p></main></html>'
         return format_html(template, _("Preview"), str(error))
+
+
+# A trial of the worker's page stands in a sandboxed frame, as at a marketplace, without a person's
+# session or cookies: a signed token in the address lets it load and send.
+SALT, AN_HOUR = "console.trial", 3600
+SANDBOX = "allow-scripts allow-forms allow-modals"
+WIDTHS = {"phone": 390, "desktop": 1024}
+
+
+@require_safe
+@csp_update({"frame-src": [SELF]})  # type: ignore[arg-type]
+def try_item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
+    """Access: whoever has a role in the study."""
+    study = study_for(request, slug)
+    items = Item.objects.filter(study=study)
+    item = get_object_or_404(items, pk=item_id)
+    size = request.GET.get("as", "phone")
+    context = {
+        "section": "items",
+        "item": item,
+        "source": _frame_address(request, item),
+        "sandbox": SANDBOX,
+        "size": size if size in WIDTHS else "phone",
+        "sizes": {"phone": _("Telephone"), "desktop": _("Desktop")},
+        "width": WIDTHS.get(size, WIDTHS["phone"]),
+        "before": items.preceding(item),
+        "after": items.following(item),
+    }
+    return study_page(request, study, "hits/try_item", context)
+
+
+@require_safe
+def try_first(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: whoever has a role in the study. The page of its first item."""
+    first = Item.objects.filter(study=study_for(request, slug)).first()
+    if first is None:
+        raise Http404
+    return redirect("console:try-item", slug, first.pk)
+
+
+def _frame_address(request: HttpRequest, item: Item) -> str:
+    address = reverse("console:trial-page", args=[signing.dumps(item.pk, salt=SALT)])
+    parameters = {
+        "assignmentId": "TRIAL",
+        "hitId": "TRIAL",
+        "workerId": "TRIAL",
+        "turkSubmitTo": request.build_absolute_uri(address),
+    }
+    return f"{address}?{urlencode(parameters)}"
+
+
+def _item_of(token: str) -> Item:
+    try:
+        pk = signing.loads(token, salt=SALT, max_age=AN_HOUR)
+    except signing.BadSignature:
+        raise Http404(_("This trial is over. Open the page again.")) from None
+    return get_object_or_404(Item.objects.select_related("study", "picture"), pk=pk)
+
+
+@login_not_required
+@require_safe
+@xframe_options_sameorigin
+def trial_page(request: HttpRequest, token: str) -> HttpResponse:
+    """The worker's page by itself.
+
+    Access: whoever has a token that the study's page made in the last hour.
+    """
+    policy = f"sandbox {SANDBOX}; frame-ancestors 'self'"
+    headers = {"Content-Security-Policy": policy, "Cache-Control": "private, no-store"}
+    try:
+        content = task_page(_item_of(token))
+    except (HitsError, ValueError) as error:
+        context = {"problem": _("This item has no page. {why}").format(why=error)}
+        return render(request, "hits/trial_sent.html", context)
+    return HttpResponse(content, headers=headers)
+
+
+@csrf_exempt
+@login_not_required
+@require_POST
+@xframe_options_sameorigin
+@csp_replace({"frame-ancestors": [SELF]})  # type: ignore[arg-type]
+def trial_sent(request: HttpRequest, token: str) -> HttpResponse:
+    """What would be sent, as it would be read; nothing is stored.
+
+    Access: whoever has a token that the study's page made in the last hour.
+    """
+    item, text = _item_of(token), request.POST.get("answer", "")
+    sent: dict[str, Any] = {"answer": None, "text": text, "problem": ""}
+    try:
+        sent["answer"] = read_answer_text(text, item)
+    except HitsError as error:
+        sent["problem"] = str(error)
+    again = reverse("console:trial-page", args=[token])
+    return render(request, "hits/trial_sent.html", {"sent": sent, "again": again})

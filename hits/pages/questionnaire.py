@@ -7,172 +7,317 @@ It is read leniently, as a draft is saved while it is typed: what is left empty 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils.translation import gettext as _, gettext_lazy
+
+from annotation.check_placement import example_check
+from annotation.models import Item, PlacedCheck
 from annotation.protocols.documents import plain_document, read_document
+from annotation.protocols.faults import Fault
 from annotation.protocols.fields import COMMON, KINDS
-from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
+from annotation.protocols.records import (
+    FLAG_NAMES,
+    MADE_KINDS,
+    Check,
+    CheckCase,
+    Condition,
+    Consent,
+    Display,
+    Example,
+    Order,
+    ProtocolDocument,
+    ProtocolQuestion,
+    Qualifications,
+    Reason,
+    Time,
+)
+from annotation.protocols.validation import checked_question
 from hits.pages.admission import (
+    Data,
+    Fold,
+    count_in,
     field_of_practice,
     field_of_test,
     number_of,
     practice_in,
+    read_fields,
     scores_of,
     tests_of,
+    text_in,
+    value_choices,
 )
-from hits.pages.checks import check_field_of, checks_of, share_of
+from hits.questions import letters_of
 
-NUMBERS = ("minimum", "maximum")
-WHOLE_NUMBERS = ("first", "least", "most", "least_length", "most_length")
-BOXES = ("required", "show_number", "ties", "whole")
-LINES = ("points", "categories")
-OF_QUESTIONS = ("name", "kind", "wording", "title", "about", "level")
-LABELS = ("low_label", "middle_label", "high_label", "yes_label", "no_label", "none_label")
+Cases = list[dict[str, Any]]
+MOST_CHECKS = 20
+# On the page at once, over all checks; what is beyond stays as the YAML says it.
+MOST_CASES = 100
+
+CHECK_TITLES = {
+    "gold": gettext_lazy("Known value"),
+    "repeat": gettext_lazy("Exact repeat"),
+    "degraded": gettext_lazy("Degraded response"),
+    "instructed": gettext_lazy("Instructed answer"),
+    "known_alternative": gettext_lazy("Known alternative"),
+    "known_other": gettext_lazy("Known not to be one"),
+}
+FLAG_TITLES = {
+    "failed_checks": gettext_lazy("failed checks"),
+    "straight_lines": gettext_lazy("straight lines"),
+    "too_fast": gettext_lazy("too fast to read"),
+    "copied_reasons": gettext_lazy("copied reasons"),
+    "machine_like": gettext_lazy("machine-like reasons"),
+    "colluding": gettext_lazy("like another worker"),
+    "late_change": gettext_lazy("changed later"),
+    "unrelated": gettext_lazy("unrelated to others"),
+    "position": gettext_lazy("answers by position"),
+    "contradictory_times": gettext_lazy("contradictory times"),
+}
+
+
+def cases_on_page(n_checks: int) -> int:
+    return max(3, MOST_CASES // max(n_checks, 1))
+
+
+def checks_of(data: Data, before: ProtocolDocument) -> dict[str, Any]:
+    if "n_checks" not in data:
+        return {}
+    stored = plain_document(before).get("checks", [])
+    n = count_in(data, "n_checks", MOST_CHECKS)
+    earlier = [*stored, *({} for _each in range(n))]
+    checks = [_check(data, index, earlier[index]) for index in range(n)]
+    flags = [name for name in FLAG_NAMES if f"holding-{name}" in data]
+    return {"checks": checks, "holding_flags": flags}
+
+
+def _check(data: Data, index: int, before: Mapping[str, Any]) -> dict[str, Any]:
+    prefix = f"c{index}-"
+    values = read_fields(data, prefix, Check)
+    values["share"] = share_of(data.get(f"{prefix}share", ""), before.get("share", 0.1))
+    if values["kind"] not in MADE_KINDS:
+        values["cases"] = _cases(data, prefix, before.get("cases", []))
+    return values
+
+
+def _cases(data: Data, prefix: str, before: Cases) -> Cases:
+    cases = []
+    for number in range(count_in(data, f"{prefix}n_cases", MOST_CASES + 1)):
+        case = read_fields(data, f"{prefix}case{number}-", CheckCase)
+        if values := {name: value for name, value in case.items() if value != ""}:
+            cases.append(values)
+    # Counted from the end: what is typed is saved while the page's own count stands.
+    n_hidden = count_in(data, f"{prefix}n_hidden", len(before))
+    return [*cases, *before[len(before) - n_hidden :]]
+
+
+def percent_of(share: float) -> str:
+    return f"{share * 100:.10g}"
+
+
+def share_of(text: str, before: float) -> float:
+    # Unchanged text keeps the stored share to its last digit.
+    if text.strip() == percent_of(before):
+        return before
+    return round((number_of(text) or 0) / 100, 12)
+
+
+# What the buttons do to the checks.
+
+
+def change_checks(document: ProtocolDocument, action: str) -> tuple[ProtocolDocument, int]:
+    name, _colon, address = action.partition(":")
+    numbers = [int(part) for part in address.split(".") if part.isdecimal()]
+    checks = list(document.checks)
+    if name == "add-check":
+        checks.append(Check(kind="gold"))
+        return replace(document, checks=tuple(checks[:MOST_CHECKS])), len(checks) - 1
+    index = numbers[0] if numbers and numbers[0] < len(checks) else 0
+    if name == "remove-case" and checks:
+        cases = enumerate(checks[index].cases)
+        left = tuple(case for number, case in cases if number not in numbers[1:])
+        checks[index] = replace(checks[index], cases=left)
+    elif name == "remove-check" and checks:
+        del checks[index]
+        index = max(index - 1, 0)
+    return replace(document, checks=tuple(checks)), index
+
+
+def check_field_of(path: tuple[str | int, ...]) -> str:
+    match path:
+        case ("checks", int(index), "cases", int(number), *rest):
+            return f"c{index}-case{number}-{rest[0] if rest else 'candidate'}"
+        case ("checks", int(index), "cases"):
+            return f"c{index}-case0-candidate"
+        case ("checks", int(index), *rest):
+            return f"c{index}-{rest[0] if rest else 'kind'}"
+    return "add-check"
+
+
+@dataclass(frozen=True)
+class CheckRow(Fold):
+    letter = "c"
+    check: Check
+    cases: list[tuple[int, CheckCase | None]]
+    questions: list[str]
+    n_hidden: int
+    has_faults: bool
+    choices: list[tuple[str, str]]
+
+    @property
+    def title(self) -> str:
+        return title_of(self.check)
+
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        return [(name, str(title)) for name, title in CHECK_TITLES.items()]
+
+    @property
+    def percent(self) -> str:
+        return percent_of(self.check.share)
+
+    @property
+    def has_cases(self) -> bool:
+        return self.check.kind not in MADE_KINDS
+
+
+def title_of(check: Check) -> str:
+    return str(CHECK_TITLES.get(check.kind, check.kind))
+
+
+def check_rows(document: ProtocolDocument, faults: list[Fault]) -> list[CheckRow]:
+    wrong = {fault.path[1] for fault in faults if fault.path[:1] == ("checks",) and fault.path[1:]}
+    n_most = cases_on_page(len(document.checks))
+    names = [question.name for question in document.questions]
+    rows = []
+    for index, check in enumerate(document.checks):
+        displayed: list[CheckCase | None] = [*check.cases[:n_most], None]
+        n_hidden = max(len(check.cases) - n_most, 0)
+        # A name that no question has any more stays until somebody chooses another.
+        questions = list(dict.fromkeys([*names, *([check.question] if check.question else [])]))
+        cases = list(enumerate(displayed))
+        choices = value_choices(checked_question(document, check), [c.value for c in check.cases])
+        rows.append(CheckRow(index, check, cases, questions, n_hidden, index in wrong, choices))
+    return rows
+
+
+def holding_rows(document: ProtocolDocument) -> list[tuple[str, str, bool]]:
+    return [(name, str(FLAG_TITLES[name]), name in document.holding_flags) for name in FLAG_NAMES]
+
+
+def previewed_check(
+    document: ProtocolDocument, item: Item | None, number: str | None
+) -> dict[str, Any] | None:
+    if item is None or not number or not number.isdecimal() or len(number) > 3:
+        return None
+    index = int(number)
+    if index >= len(document.checks):
+        return None
+    placed = example_check(document, index, item)
+    title = title_of(document.checks[index])
+    if placed is None:
+        nothing = _("Check %(n)d (%(kind)s) has nothing to show on this page.")
+        sentence = nothing % {"n": index + 1, "kind": title}
+    else:
+        sentence = _sentence(item, placed, title)
+    return {"number": index, "placed": placed, "sentence": sentence}
+
+
+def _sentence(item: Item, placed: PlacedCheck, title: str) -> str:
+    letters = letters_of(item, [placed])
+    values = {"n": placed.number + 1, "kind": title, "letter": letters[placed.blind_key]}
+    text = _("Check %(n)d (%(kind)s) is response %(letter)s on this page.") % values
+    if placed.compared is not None:
+        other = {"letter": letters[placed.compared.blind_key]}
+        text += " " + _("It is made of response %(letter)s.") % other
+    elif placed.expected is not None:
+        right = {"value": f"{placed.expected:g}", "tolerance": f"{placed.tolerance:g}"}
+        text += " " + _("Right is %(value)s, give or take %(tolerance)s.") % right
+    return f"{text} " + _("Workers see it as one of the responses, and are not informed.")
+
+
 MOST_QUESTIONS = 50
 # Ends of the names of fields that hold a number.
 NUMBER_FIELDS = (
-    *(*NUMBERS, *WHOLE_NUMBERS, "when-below", "when-above", "seed", "share", "tolerance", "value"),
+    *("minimum", "maximum", "first", "least", "most", "least_length", "most_length"),
+    *("when-below", "when-above", "seed", "share", "tolerance", "value"),
     *("_seconds", "_percent", "_hits", "_worker", "_per_item"),
     *("practice-reward_usd", "practice-attempts", "practice-most_workers"),
 )
 
-Data = Mapping[str, str]
-
 
 def document_of(data: Data, before: ProtocolDocument) -> ProtocolDocument:
-    """What the form says; what has no field in it stays as it was."""
     values = plain_document(before)
     values |= {name: data.get(name, "") for name in ("title", "language", "direction")}
-    values["instructions"] = _text(data, "instructions")
+    values["instructions"] = text_in(data, "instructions")
     values["questions"] = [
-        question_values(data, f"q{index}-") for index in range(_count(data, "n_questions"))
+        question_values(data, f"q{index}-")
+        for index in range(count_in(data, "n_questions", MOST_QUESTIONS))
     ]
     values["examples"] = _examples(data)
-    values["consent"] = _consent(data)
+    consent = read_fields(data, "consent-", Consent)
+    values["consent"] = consent if any(each.strip() for each in consent.values()) else None
     values["comment"] = "comment" in data
-    values["display"] = _boxes(data, "display", ("context", "reference", "condition")) | {
+    values["display"] = read_fields(data, "display-", Display) | {
         "condition_label": data.get("display-condition_label", "").strip(),
         "candidates": data.get("display-candidates", before.display.candidates),
     }
-    values["order"] = _group(data, "order", ("policy",), ("seed",))
-    values["reason"] = _group(data, "reason", ("rule", "wording"), ("least_length",))
-    values["time"] = _group(data, "time", (), ("estimate_seconds", "allowed_seconds"))
-    values["qualifications"] = _qualifications(data, values.get("qualifications", {}))
-    values["qualifications"] |= tests_of(data) | practice_in(data)
-    values["completion"] = _completion(data, values.get("completion", {}))
+    values["order"] = read_fields(data, "order-", Order)
+    wording = text_in(data, "reason-wording").strip()
+    values["reason"] = read_fields(data, "reason-", Reason) | {"wording": wording}
+    values["time"] = read_fields(data, "time-", Time)
+    lists = {
+        name: text_in(data, f"qualifications-{name}").replace(",", " ").split()
+        for name in ("countries", "languages", "excluded_studies")
+    }
+    values["qualifications"] = {
+        **values.get("qualifications", {}),
+        **read_fields(data, "qualifications-", Qualifications),
+        **lists,
+        **tests_of(data),
+        **practice_in(data),
+    }
+    earlier = values.get("completion", {})
+    percent = data.get("completion-second_round_percent", "")
+    n_assignments = number_of(data.get("completion-assignments_per_item", ""))
+    values["completion"] = earlier | {
+        "assignments_per_item": int(n_assignments or 0) or 1,
+        "second_round_share": share_of(percent, earlier.get("second_round_share", 0.0)),
+    }
     values |= checks_of(data, before)
     return read_document(values)
 
 
 def question_values(data: Data, prefix: str) -> dict[str, Any]:
-    """One question's fields, without the options of other kinds."""
-    kind = data.get(f"{prefix}kind", "line")
-    options = KINDS.get(kind, KINDS["line"])
+    options = KINDS.get(data.get(f"{prefix}kind", "line"), KINDS["line"])
     allowed = {*COMMON, *options.required, *options.optional}
     allowed |= set() if options.is_comparison else {"about"}
-    values: dict[str, Any] = {}
-    for name in (*OF_QUESTIONS, *LABELS, "tie_label", "unit"):
-        values[name] = _text(data, f"{prefix}{name}")
-    values |= {name: _number(data, f"{prefix}{name}") for name in NUMBERS}
-    values |= {name: _integer(data, f"{prefix}{name}") for name in WHOLE_NUMBERS}
-    values |= {name: f"{prefix}{name}" in data for name in BOXES}
-    values |= {name: _answers(data, f"{prefix}{name}") for name in LINES}
-    values["when"] = _condition(data, prefix)
-    return {name: value for name, value in values.items() if name in allowed and value is not None}
-
-
-def _condition(data: Data, prefix: str) -> dict[str, Any] | None:
-    question = data.get(f"{prefix}when-question", "")
-    if not question:
-        return None
-    limits = {name: _number(data, f"{prefix}when-{name}") for name in ("below", "above")}
-    return {"question": question, "any_of": _lines(data, f"{prefix}when-any_of"), **limits}
+    values = read_fields(data, prefix, ProtocolQuestion)
+    values |= {name: _answers(data, f"{prefix}{name}") for name in ("points", "categories")}
+    if data.get(f"{prefix}when-question"):
+        labels = text_in(data, f"{prefix}when-any_of").split("\n")
+        values["when"] = read_fields(data, f"{prefix}when-", Condition)
+        values["when"]["any_of"] = [label.strip() for label in labels if label.strip()]
+    return {name: value for name, value in values.items() if name in allowed}
 
 
 def _examples(data: Data) -> list[dict[str, Any]]:
     examples = []
-    for index in range(_count(data, "n_examples")):
-        prefix = f"e{index}-"
-        example: dict[str, Any] = {
-            name: _text(data, f"{prefix}{name}")
-            for name in ("verdict", "candidate", "context", "explanation")
-        }
-        example["scores"] = scores_of(data, f"{prefix}score-")
+    for index in range(count_in(data, "n_examples", MOST_QUESTIONS)):
+        example = read_fields(data, f"e{index}-", Example)
         if example["candidate"].strip():
-            examples.append(example)
+            examples.append(example | {"scores": scores_of(data, f"e{index}-score-")})
     return examples
 
 
-def _consent(data: Data) -> dict[str, str] | None:
-    consent = {name: _text(data, f"consent-{name}") for name in ("statement", "information")}
-    return consent if any(each.strip() for each in consent.values()) else None
-
-
-def _qualifications(data: Data, before: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("least_approval_percent", "least_approved_hits", "most_hits_per_worker")
-    numbers = _group(data, "qualifications", (), (*names, "hold_after_hits"))
-    lists = {
-        name: _words(data, f"qualifications-{name}")
-        for name in ("countries", "languages", "excluded_studies")
-    }
-    return {**before, **numbers, **lists}
-
-
-def _completion(data: Data, before: Mapping[str, Any]) -> dict[str, Any]:
-    share = share_of(
-        data.get("completion-second_round_percent", ""), before.get("second_round_share", 0.0)
-    )
-    n_assignments = _integer(data, "completion-assignments_per_item") or 1
-    return {
-        **before,
-        "assignments_per_item": n_assignments,
-        "second_round_share": share,
-    }
-
-
-def _group(
-    data: Data, name: str, texts: tuple[str, ...], numbers: tuple[str, ...]
-) -> dict[str, Any]:
-    values: dict[str, Any] = {each: _text(data, f"{name}-{each}").strip() for each in texts}
-    read = {each: _integer(data, f"{name}-{each}") for each in numbers}
-    return values | {each: value for each, value in read.items() if value is not None}
-
-
-def _boxes(data: Data, name: str, boxes: tuple[str, ...]) -> dict[str, Any]:
-    return {each: f"{name}-{each}" in data for each in boxes}
-
-
-def _text(data: Data, name: str) -> str:
-    """A browser sends line ends of its own."""
-    return data.get(name, "").replace("\r\n", "\n")
-
-
 def _answers(data: Data, name: str) -> list[str]:
-    """A label per line. Empty lines stay, since each may be meant as an answer: a fault says so."""
-    text = _text(data, name)
+    # Empty lines stay, since each may be meant as an answer: a fault says so.
+    text = text_in(data, name)
     return [line.strip() for line in text.removesuffix("\n").split("\n")] if text.strip() else []
 
 
-def _lines(data: Data, name: str) -> list[str]:
-    return [line.strip() for line in _text(data, name).split("\n") if line.strip()]
-
-
-def _words(data: Data, name: str) -> list[str]:
-    return _text(data, name).replace(",", " ").split()
-
-
-def _number(data: Data, name: str) -> float | None:
-    return number_of(data.get(name, ""))
-
-
-def _integer(data: Data, name: str) -> int | None:
-    number = _number(data, name)
-    return None if number is None else int(number)
-
-
 def unread_numbers(data: Data) -> list[str]:
-    """Fields that hold something else where a number belongs."""
     return [
         name
         for name, text in data.items()
@@ -182,15 +327,10 @@ def unread_numbers(data: Data) -> list[str]:
     ]
 
 
-def _count(data: Data, name: str) -> int:
-    return max(0, min(_integer(data, name) or 0, MOST_QUESTIONS))
-
-
 # What the buttons of the form do to the questions.
 
 
 def change_questions(document: ProtocolDocument, action: str) -> tuple[ProtocolDocument, int]:
-    """The document after an action such as `up:1`, and the question that it is about."""
     name, _colon, number = action.partition(":")
     index = int(number) if number.isdecimal() else len(document.questions)
     questions = list(document.questions)

@@ -1,9 +1,6 @@
-"""The stages of a study that take place at a marketplace, and who may control its jobs."""
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
@@ -16,6 +13,7 @@ from annotation.assignment_facts import (
     register_launched_batches,
 )
 from annotation.dataset import DatasetTable, register_dataset_count, register_dataset_table
+from annotation.models.studies import CountedStudy
 from annotation.pages.study import (
     COLLECT as COLLECT_GROUP,
     PREPARE,
@@ -44,13 +42,9 @@ from hits.costs import latest_assignment_price
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch
 from hits.pages.desk import desk_work
-from hits.progress import progress_counts, progress_in
-from hits.statements import list_batches, list_recruitments
-from hits.study_files import marketplace_ids, public_submission_rows
+from hits.progress import list_batches, list_recruitments, progress_counts, progress_in
+from hits.studies import marketplace_ids, public_submission_rows
 from work.models import Job
-
-if TYPE_CHECKING:
-    from annotation.models.studies import CountedStudy
 
 
 def _launch(study: CountedStudy, facts: Facts) -> State:
@@ -86,7 +80,6 @@ def _answers(study: CountedStudy, facts: Facts) -> State:
 
 
 def _review(study: CountedStudy, facts: Facts) -> State:
-    """What waits for a decision is paid by itself if nobody decides."""
     progress = progress_in(facts)
     if n := progress.n_undecided:
         return NEEDS_YOU, ngettext("%(n)s waiting", "%(n)s waiting", n) % {"n": f"{n:,}"}
@@ -136,8 +129,8 @@ for stage in (
 
 
 def _to_read(job: Job) -> Collection[Permission]:
-    """What is done at a marketplace says what it cost, and a refusal names assignments and workers;
-    collecting that is done says a count of answers, and nothing of money."""
+    # What is done at a marketplace tells its cost, and a refusal names assignments and workers.
+    # Only a finished collection tells nothing but a count of answers.
     if job.state != Job.State.DONE:
         return {Permission.VIEW_MONEY, Permission.VIEW_WORKERS}
     is_count = job.kind in (COLLECT, COLLECT_NEW, ANSWER_BY_CROWD)

@@ -1,9 +1,7 @@
-"""The review desk: deciding on submitted work, one by one."""
-
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -20,7 +18,7 @@ from annotation.pages.study import study_for, study_page
 from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
 from console.access import may, person, require_spending
 from console.forms import problems_of
-from hits.contacts import answer_appeal, note_worker
+from hits.contacts import answer_appeal, note_worker, record_of
 from hits.decisions import withdraw_refused
 from hits.drafts import (
     Action,
@@ -34,9 +32,7 @@ from hits.drafts import (
     undo_draft,
 )
 from hits.exceptions import AssignmentRefused, HitsError
-from hits.exclusions import clear_workers
 from hits.models import Appeal, Assignment, DeliveryState, Message, Payment
-from hits.pages.decision_forms import DecisionTextForm, NoteForm, SendForm, reasons_of
 from hits.pages.desk import (
     LISTS,
     WAITING,
@@ -47,21 +43,17 @@ from hits.pages.desk import (
     listed_assignments,
     queue_of,
     waiting_work,
-    written_answers,
 )
 from hits.pages.evidence import effort_note, rated_candidates
 from hits.pages.participants import participant_note
-from hits.pages.workers import record_of
+from hits.pages.rules import DecisionTextForm, NoteForm, SendForm, reasons_of
 from hits.progress import progress_of
+from hits.requirements import clear_workers
 from hits.sending import record_drafts, request_sending, retry_refused
 from work.models import Job
 
-if TYPE_CHECKING:
-    from annotation.models.studies import CountedStudy
-
 
 def desk_address(study: Study, **query: Any) -> str:
-    """Where the review desk is: its list, the submission it opens with."""
     values = {name: value for name, value in query.items() if value}
     return reverse("console:review", args=[study.slug], query=values)
 
@@ -71,15 +63,13 @@ def send(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may review. The summary of what they decided."""
     study = study_for(request, slug, Permission.REVIEW)
     summary = summary_of(drafts_of(study, person(request)))
-    actions = [
-        (Action(action).label, n, summary.costs_usd[action])
-        for action, n in summary.numbers.items()
-    ]
-    form = SendForm(initial={"digest": summary.digest}, label_suffix="")
     context = {
         "summary": summary,
-        "actions": actions,
-        "form": form,
+        "actions": [
+            (Action(action).label, n, summary.costs_usd[action])
+            for action, n in summary.numbers.items()
+        ],
+        "form": SendForm(initial={"digest": summary.digest}, label_suffix=""),
         "section": "review",
         "has_participants": any(each.assignment.hit.batch.is_recruited for each in summary.drafts),
         "recruiter_pay": recruiter_pay(summary.drafts),
@@ -104,7 +94,6 @@ def send_progress(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _record_form(request: HttpRequest, study: Study, form: SendForm) -> bool:
-    """Write down what is to be sent and request the job that sends it; say what was refused."""
     values = form.cleaned_data
     try:
         result = record_drafts(
@@ -175,6 +164,8 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
     list_name = list_name if list_name in LISTS else WAITING
     is_named = may(request, Permission.VIEW_WORKERS)
     facts, drafts = desk_facts(study, reviewer), study_drafts(study)
+    newest = jobs_of(study).filter(kind__in=(REVIEW, MEASURE)).latest_of_each_kind()
+    jobs = {job.kind: job for job in newest}
     opened = request.GET.get("assignment", "")
     queue = queue_of(
         study, reviewer, list_name, facts=facts, drafts=drafts, is_named=is_named, opened=opened
@@ -184,7 +175,9 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
         "refused": _refusals(study) if facts.n_refused else [],
         "summary": summary_of([draft for draft in drafts if draft.reviewer_id == reviewer.pk]),
         "may_view_workers": is_named,
-        **_jobs(request, study, facts),
+        "job": jobs.get(REVIEW),
+        "measuring": _measuring(request, study, facts, jobs.get(MEASURE)),
+        "n_unmeasured": facts.n_unmeasured(study),
         **_listing(study, list_name, queue),
         **_submission(request, study, queue),
     }
@@ -207,21 +200,9 @@ def _listing(study: Study, list_name: str, queue: list[QueueRow]) -> dict[str, A
     return context
 
 
-def _jobs(request: HttpRequest, study: CountedStudy, facts: DeskFacts) -> dict[str, Any]:
-    newest = jobs_of(study).filter(kind__in=(REVIEW, MEASURE)).latest_of_each_kind()
-    jobs = {job.kind: job for job in newest}
-    return {
-        "job": jobs.get(REVIEW),
-        "measuring": _measuring(request, study, facts, jobs.get(MEASURE)),
-        "n_unmeasured": facts.n_unmeasured(study),
-    }
-
-
 def _measuring(
     request: HttpRequest, study: Study, facts: DeskFacts, last: Job | None
 ) -> Job | None:
-    """The job that measures what came since the flags were stored; requested by the page, unless
-    the last of them is under way on just this, or failed on it."""
     if facts.is_measured(study):
         return None
     basis = str(study.judgments_version)
@@ -232,11 +213,8 @@ def _measuring(
 
 
 def _recorded(request: HttpRequest, page: HttpResponse, study: Study) -> HttpResponse:
-    """Whoever opens the desk sees who the workers are: once in the log for each opening.
-
-    A signed cookie remembers it, for this session alone; to store it in the session would cost
-    each opening three statements more.
-    """
+    # A signed cookie remembers that the desk was opened; storing it in the session would cost three
+    # more statements.
     name, salt = f"desk-{study.pk}", f"desk of {request.session.session_key}"
     if request.get_signed_cookie(name, default=None, salt=salt, max_age=OPENING) is not None:
         return page
@@ -293,13 +271,12 @@ def _refusals(study: Study) -> list[dict[str, Any]]:
 
 
 def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> dict[str, Any]:
-    """The submission to decide now, with what the page says of it; nothing where none is left."""
     if not queue:
         return {}
     position = _position(request, queue)
     row = queue[position]
     assignment, submission = row.assignment, row.assignment.submission
-    context = {
+    return {
         "row": row,
         "flagged_with": desk_work(study, names) if (names := row.other_annotators) else {},
         "assignment": assignment,
@@ -308,7 +285,7 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
         "participant": participant_note(assignment),
         "appeal": getattr(assignment, "appeal", None),
         "candidates": rated_candidates(submission, assignment.hit.item) if submission else [],
-        "written": written_answers(submission) if submission else [],
+        "written": submission.written_answers.select_related("candidate") if submission else [],
         "effort": effort_note(study, submission) if submission else None,
         "record": record_of(assignment, study, person(request)),
         "n_place": position + 1,
@@ -317,15 +294,12 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
         "is_waiting": assignment.status == Assignment.Status.SUBMITTED,
         "is_rejected": assignment.status == Assignment.Status.REJECTED,
         "note_form": NoteForm(auto_id="note_%s", label_suffix=""),
-    }
-    action = request.GET.get("do", "")
-    return context | _decision_form(request, study, row, action)
+    } | _decision_form(request, study, row, request.GET.get("do", ""))
 
 
 def _decision_form(
     request: HttpRequest, study: Study, row: QueueRow, action: str
 ) -> dict[str, Any]:
-    """The form of the decision that the address names, where it is possible here."""
     if not _is_possible(request, row, action):
         return {"action": "", "action_name": "", "form": None, "reasons": []}
     is_participant, reasons = row.assignment.hit.batch.is_recruited, list[tuple[str, str]]()
@@ -337,12 +311,10 @@ def _decision_form(
     initial |= _typed(request, row.assignment, action)
     part = paid_part(row.assignment)
     form = DecisionTextForm(action, initial=initial, part=part, is_participant=is_participant)
-    label = Action(action).label
-    return {"action": action, "action_name": label, "form": form, "reasons": reasons}
+    return {"action": action, "action_name": Action(action).label, "form": form, "reasons": reasons}
 
 
 def _typed(request: HttpRequest, assignment: Assignment, action: str) -> dict[str, str]:
-    """What was typed for this decision, where it was refused; once."""
     kept = request.session.pop(REFUSED, None)
     if not kept or (kept["assignment"], kept["action"]) != (assignment.pk, action):
         return {}
@@ -351,7 +323,6 @@ def _typed(request: HttpRequest, assignment: Assignment, action: str) -> dict[st
 
 
 def _position(request: HttpRequest, queue: list[QueueRow]) -> int:
-    """Where in the queue the named assignment is; else the first that nothing is drafted of."""
     key = request.GET.get("assignment", "")
     for position, row in enumerate(queue):
         if str(row.assignment.pk) == key:
@@ -366,10 +337,12 @@ def _is_possible(request: HttpRequest, row: QueueRow, action: str) -> bool:
 
 
 def _assignment(study: Study, assignment_id: int) -> Assignment:
-    rows = Assignment.objects.filter(hit__batch__study=study).select_related(
-        "hit__batch__connection", "worker", "submission"
+    return get_object_or_404(
+        Assignment.objects.filter(hit__batch__study=study).select_related(
+            "hit__batch__connection", "worker", "submission"
+        ),
+        pk=assignment_id,
     )
-    return get_object_or_404(rows, pk=assignment_id)
 
 
 @require_POST
@@ -402,7 +375,6 @@ def draft(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
 
 
 def _draft_problem(request: HttpRequest, assignment: Assignment, action: str) -> str:
-    """Why a decision could not be drafted; empty where it is."""
     form = DecisionTextForm(action, request.POST, part=paid_part(assignment))
     if not form.is_valid():
         return problems_of(form)
@@ -423,7 +395,6 @@ def _draft_problem(request: HttpRequest, assignment: Assignment, action: str) ->
 
 
 def _next(study: Study, assignment: Assignment, list_name: str) -> str:
-    """The next assignment of the list that has no draft; none where it is the first again."""
     if assignment.status != Assignment.Status.SUBMITTED:
         return str(assignment.pk)
     rows = listed_assignments(study, list_name or WAITING).filter(drafts=None)

@@ -1,10 +1,8 @@
-"""Deciding by rule, templates of reasons, and letter keys."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -21,12 +19,17 @@ from accounts.models import User
 from accounts.roles import Permission
 from accounts.teams import permissions_in_team
 from annotation.models import Study
+from annotation.models.studies import CountedStudy
 from annotation.pages.study import study_for, study_page
 from console.access import may, person, require_spending
-from console.forms import problems_of
+from console.forms import UsdField, problems_of
 from console.models import PagePreferences
+from hits.contacts import LONGEST_SUBJECT, LONGEST_TEXT
+from hits.decisions import LONGEST_FEEDBACK
 from hits.drafts import (
+    SHORTEST_PARTICIPANTS_REASON,
     Action,
+    PaidPart,
     Summary,
     draft_all,
     fast_assignments,
@@ -37,18 +40,169 @@ from hits.drafts import (
 )
 from hits.exceptions import HitsError
 from hits.models import Assignment, Batch, DraftDecision, RejectionReason
-from hits.pages.decision_forms import (
-    ApproveRuleForm,
-    BonusRuleForm,
-    ReasonForm,
-    RejectRuleForm,
-    reasons_of,
-)
 from hits.pages.desk import counted_reasons, name_of, notes_on
 from hits.pages.evidence import devices_of
 
-if TYPE_CHECKING:
-    from annotation.models.studies import CountedStudy
+CONTROL = {"class": "form-control"}
+DEFAULT_REASONS = (
+    (
+        gettext_lazy("Too fast"),
+        gettext_lazy(
+            "The work was handed in much faster than it can be read, and the answers do not fit "
+            "what is on the page."
+        ),
+    ),
+    (
+        gettext_lazy("One answer throughout"),
+        gettext_lazy(
+            "The same answer was given to everything on the page, also where others' answers "
+            "differ widely."
+        ),
+    ),
+    (
+        gettext_lazy("Reason missing"),
+        gettext_lazy(
+            "The reason that the instructions ask for is missing, or is about something else."
+        ),
+    ),
+)
+# A participant has no page to appeal on: the recruiter passes on what they write.
+APPEAL = gettext_lazy("If we are mistaken, please appeal: we will look again.")
+WRITE = gettext_lazy("If we are mistaken, please write to us: we will look again.")
+
+
+def reasons_of(study: Study, *, is_participant: bool = False) -> list[tuple[str, str]]:
+    own = RejectionReason.objects.filter(team=study.team_id) if study.team_id else []
+    rows = [(reason.title, reason.text) for reason in own]
+    closing = WRITE if is_participant else APPEAL
+    return rows or [(str(title), f"{text} {closing}") for title, text in DEFAULT_REASONS]
+
+
+class DecisionTextForm(forms.Form):
+    def __init__(
+        self,
+        action: str,
+        *args: Any,
+        part: PaidPart | None = None,
+        is_participant: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+        self.action = action
+        if action == Action.MESSAGE:
+            self.fields["subject"] = forms.CharField(
+                label=_("Subject"), max_length=LONGEST_SUBJECT, widget=forms.TextInput(CONTROL)
+            )
+        if action in (Action.PART_PAY, Action.BONUS):
+            self.fields["amount_usd"] = UsdField(
+                label=_("Amount, US dollars"),
+                widget=forms.NumberInput(CONTROL | {"step": "0.01", "min": "0.01"}),
+            )
+        if action == Action.OVERRIDE and part is not None:
+            self.fields["amount_usd"] = UsdField(
+                label=_(
+                    "${part} of the reward was paid already, and this adds the whole: type "
+                    "${total} to confirm it"
+                ).format(part=part.amount_usd, total=part.with_reward_usd),
+                widget=forms.TextInput(CONTROL | {"inputmode": "decimal", "autocomplete": "off"}),
+            )
+        labels = {
+            **dict.fromkeys(
+                (Action.REJECT, Action.PART_PAY, Action.BONUS), _("Reason, which the worker reads")
+            ),
+            Action.MESSAGE: _("Message"),
+            Action.BLOCK: _("Reason, for the team and the marketplace"),
+            Action.OVERRIDE: _("Feedback for the worker (optional)"),
+        }
+        is_feedback = action in (Action.REJECT, Action.PART_PAY, Action.OVERRIDE)
+        self.fields["text"] = forms.CharField(
+            label=labels.get(Action(action), _("Why (optional)")),
+            required=action not in (Action.OVERRIDE, Action.UNBLOCK, Action.APPROVE),
+            max_length=LONGEST_FEEDBACK if is_feedback else LONGEST_TEXT,
+            widget=forms.Textarea(CONTROL | {"rows": 3}),
+        )
+        if action == Action.REJECT and is_participant:
+            self.fields["text"].label = _(
+                "Reason, which the participant reads: at least {n} characters. All of the "
+                "participant’s items are rejected by it"
+            ).format(n=SHORTEST_PARTICIPANTS_REASON)
+        next(iter(self.fields.values())).widget.attrs["autofocus"] = True
+
+
+YEAR_HOURS = 366 * 24
+
+
+class ApproveRuleForm(forms.Form):
+    hours = forms.FloatField(
+        label=gettext_lazy("Waiting for at least, hours"),
+        min_value=0,
+        max_value=YEAR_HOURS,
+        initial=24,
+        widget=forms.NumberInput(CONTROL | {"min": "0", "step": "any"}),
+    )
+
+
+class RejectRuleForm(forms.Form):
+    divisor = forms.FloatField(
+        label=gettext_lazy("Faster than the median time divided by"),
+        min_value=2,
+        max_value=1000,
+        initial=6,
+        widget=forms.NumberInput(CONTROL | {"min": "2", "step": "any"}),
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Reason, which the worker reads"),
+        max_length=LONGEST_FEEDBACK,
+        widget=forms.Textarea(CONTROL | {"rows": 3}),
+    )
+
+
+class BonusRuleForm(forms.Form):
+    least_approved = forms.IntegerField(
+        label=gettext_lazy("Approved assignments, at least"),
+        min_value=1,
+        max_value=1_000_000,
+        initial=10,
+        widget=forms.NumberInput(CONTROL | {"min": "1"}),
+    )
+    amount_usd = UsdField(
+        label=gettext_lazy("Amount for each worker, US dollars"),
+        widget=forms.NumberInput(CONTROL | {"step": "0.01", "min": "0.01"}),
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Reason, which the worker reads"),
+        max_length=LONGEST_TEXT,
+        widget=forms.Textarea(CONTROL | {"rows": 3}),
+    )
+
+
+class ReasonForm(forms.ModelForm[RejectionReason]):
+    class Meta:
+        model = RejectionReason
+        fields = ("title", "text")
+        widgets = {
+            "title": forms.TextInput(CONTROL),
+            "text": forms.Textarea(CONTROL | {"rows": 3}),
+        }
+
+
+class NoteForm(forms.Form):
+    note = forms.CharField(
+        label=gettext_lazy("Note, for the team alone"),
+        max_length=LONGEST_TEXT,
+        widget=forms.Textarea(CONTROL | {"rows": 2}),
+    )
+
+
+class SendForm(forms.Form):
+    digest = forms.CharField(widget=forms.HiddenInput)
+    typed_usd = UsdField(
+        label=gettext_lazy("Type the amount that is spent elsewhere, in US dollars"),
+        required=False,
+        max_digits=10,
+        widget=forms.TextInput(CONTROL | {"inputmode": "decimal", "autocomplete": "off"}),
+    )
+
 
 MOST_ASSIGNMENTS = 100_000
 
@@ -85,9 +239,6 @@ RULES = {
 
 @dataclass(frozen=True)
 class RulePreview:
-    """The assignments that a rule takes, what deciding so on them comes to, and the assignments
-    that wait as long and are left to a person."""
-
     assignments: Sequence[Assignment]
     summary: Summary
     left: Sequence[Assignment] = ()
@@ -122,14 +273,11 @@ def draft_by(
     keys: Sequence[int],
     values: dict[str, Any],
 ) -> list[DraftDecision]:
-    """Draft for what a preview listed, except what the rule does not take any more."""
     listed = set(keys[:MOST_ASSIGNMENTS])
-    assignments = [one for one in _assignments_of(study, name, values) if one.pk in listed]
-    rule = RULES[name]
     return draft_all(
         reviewer=reviewer,
-        assignments=assignments,
-        action=rule.action,
+        assignments=[one for one in _assignments_of(study, name, values) if one.pk in listed],
+        action=RULES[name].action,
         text=values.get("text", ""),
         amount_usd=values.get("amount_usd"),
     )
@@ -200,8 +348,8 @@ def draft_by_rule(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _is_drafted(request: HttpRequest, study: Study, name: str, values: dict[str, Any]) -> bool:
-    """Draft the rule's decision on the assignments that the preview listed; report what came."""
-    reviewer, keys = person(request), _keys(request)
+    reviewer, listed = person(request), request.POST.get("keys", "").split(",")
+    keys = [int(key) for key in listed if key.isdecimal() and len(key) < 19]
     try:
         drafts = draft_by(name, reviewer=reviewer, study=study, keys=keys, values=values)
     except HitsError as refused:
@@ -209,11 +357,6 @@ def _is_drafted(request: HttpRequest, study: Study, name: str, values: dict[str,
         return False
     messages.success(request, _("{n} decided, not sent yet.").format(n=len(drafts)))
     return True
-
-
-def _keys(request: HttpRequest) -> list[int]:
-    keys = request.POST.get("keys", "").split(",")
-    return [int(key) for key in keys if key.isdecimal() and len(key) < 19]
 
 
 @require_safe
@@ -224,11 +367,10 @@ def reasons(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _reasons_page(request: HttpRequest, study: CountedStudy, form: ReasonForm) -> HttpResponse:
-    own = RejectionReason.objects.filter(team=study.team_id) if study.team_id else []
     context = {
         "section": "review",
         "form": form,
-        "own": own,
+        "own": RejectionReason.objects.filter(team=study.team_id) if study.team_id else [],
         "reasons": reasons_of(study),
         "may_delete": _reviews_for_team(request, study),
     }
@@ -296,8 +438,7 @@ def letter_keys(request: HttpRequest) -> HttpResponse:
             user=person(request), defaults={"has_letter_keys": is_on}
         )
         text = _("Letter keys are on.") if is_on else _("Letter keys are off.")
-        code = "letter_keys_on" if is_on else "letter_keys_off"
-        messages.success(request, text, extra_tags=code)
+        messages.success(request, text, extra_tags="letter_keys_on" if is_on else "letter_keys_off")
         return redirect("console:letter-keys")
     is_off = PagePreferences.objects.filter(user=person(request), has_letter_keys=False).exists()
     return render(request, "hits/letter_keys.html", {"is_on": not is_off})

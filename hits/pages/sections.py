@@ -1,5 +1,3 @@
-"""What the Protocol page shows: sections with their findings, questions, faults, versions."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -34,9 +32,8 @@ from hits.pages.admission import (
     qualification_test_rows,
     score_rows,
 )
-from hits.pages.checks import CheckRow, check_rows, holding_rows, percent_of
 from hits.pages.field_labels import in_words
-from hits.pages.questionnaire import field_of
+from hits.pages.questionnaire import CheckRow, check_rows, field_of, holding_rows, percent_of
 from hits.preflight import Finding, Level, item_findings
 from hits.wages import TYPICAL
 
@@ -68,15 +65,12 @@ class QuestionRow(Fold):
 
 
 class ProtocolView:
-    """The newest version of a study's protocol, or the one that is named."""
-
     def __init__(self, study: Study, version: Protocol | None, document: ProtocolDocument) -> None:
-        """Without a version, the document is what the study amounts to."""
         self.study, self.version, self.document = study, version, document
         self.unread: Sequence[str] = ()
 
     def blinded(self) -> ProtocolView:
-        """The same for somebody who may not see systems; not for previews, which need the keys."""
+        """For those who may not see systems; not for previews, which need the keys."""
         view = ProtocolView(self.study, self.version, blind_document(self.study, self.document))
         view.faults = blind_faults(self.faults)
         return view
@@ -91,7 +85,6 @@ class ProtocolView:
 
     @property
     def seen(self) -> str:
-        """By what a form says which document its writer had before them."""
         return seen_as(self.version, self.document)
 
     @cached_property
@@ -100,17 +93,13 @@ class ProtocolView:
 
     @property
     def field_faults(self) -> list[FieldFault]:
-        unread = [
+        return [
             FieldFault(name, _("A number belongs here. What is typed is not stored."))
             for name in self.unread
-        ]
-        return unread + [
-            FieldFault(self._field_of(fault), in_words(fault)) for fault in self.faults
-        ]
+        ] + [FieldFault(self._field_of(fault), in_words(fault)) for fault in self.faults]
 
     @cached_property
     def item_findings(self) -> list[Finding]:
-        """What it asks that items of the study do not have."""
         return list(item_findings(self.study, self.document))
 
     def _field_of(self, fault: Fault) -> str:
@@ -135,7 +124,6 @@ class ProtocolView:
 
     @property
     def item_keys(self) -> list[str]:
-        """The first of the study's items, to choose from."""
         items = self.study.items.order_by("position", "pk")
         return list(items.values_list("key", flat=True)[:MOST_KEYS])
 
@@ -181,7 +169,6 @@ class ProtocolView:
 
     @property
     def examples(self) -> list[tuple[int, str, Any, list[ScoreRow]]]:
-        """Each with its prefix and its scores, and an empty one after them."""
         rows = []
         for index, example in enumerate((*self.document.examples, None)):
             scores_of_example = example.scores if example else {}
@@ -202,8 +189,7 @@ class ProtocolView:
 
 
 def protocol_findings(study: Study) -> Iterator[Finding]:
-    versions = study.protocols.all()
-    newest = max(versions, key=lambda version: version.number, default=None)
+    newest = max(study.protocols.all(), key=lambda version: version.number, default=None)
     for each in ProtocolView(study, newest, current_document(study)).field_faults:
         yield Finding(Level.FAULT, each.text, protocol_field=each.field)
 

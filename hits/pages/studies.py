@@ -1,9 +1,5 @@
-"""The list of studies, and a study's first page: what needs a decision, then the figures."""
-
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -30,9 +26,14 @@ from annotation.pages.study import (
 )
 from annotation.study_facts import simulation_notice
 from annotation.study_jobs import RESULT, jobs_of
-from console.access import may_of, page_permissions, person
+from console.access import may, may_of, page_permissions, person
 from console.tables import page_of, search_words, sort_key
-from hits.archive import (
+from hits.exceptions import HitsError, StudyUnfinished
+from hits.models import Assignment
+from hits.pages.home import Home
+from hits.pages.todos import decisions_of, waiting_counts
+from hits.progress import progress_in
+from hits.studies import (
     archive_study,
     contents_of,
     obstacles_to_deletion,
@@ -40,11 +41,6 @@ from hits.archive import (
     restore_study,
     unfinished_work,
 )
-from hits.exceptions import HitsError, StudyUnfinished
-from hits.models import Assignment
-from hits.pages.home import Home
-from hits.pages.todos import decisions_of, waiting_counts
-from hits.progress import progress_in
 
 CONTENTS = {
     "items": gettext_lazy("Items"),
@@ -59,15 +55,12 @@ CONTENTS = {
 
 
 class NameForm(forms.ModelForm[Study]):
-    """What a study is called; its short name, which addresses and files have, stays."""
-
     class Meta:
         model = Study
         fields = ["title"]
         labels = {"title": gettext_lazy("Name of the study")}
 
     def clean_title(self) -> str:
-        """Refuse what is not seen."""
         title: str = self.cleaned_data["title"]
         require_visible(title)
         return title
@@ -77,8 +70,7 @@ class NameForm(forms.ModelForm[Study]):
 def rename(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may edit the study."""
     study = study_for(request, slug, Permission.EDIT)
-    row = Study.objects.get(pk=study.pk)
-    form = NameForm(request.POST or None, instance=row, label_suffix="")
+    form = NameForm(request.POST or None, instance=Study.objects.get(pk=study.pk), label_suffix="")
     if request.method == "POST" and form.is_valid():
         title = form.cleaned_data["title"]
         rename_study(study=study, title=title, actor=person(request))
@@ -149,7 +141,6 @@ def studies(request: HttpRequest) -> HttpResponse:
 
 
 def _listing(request: HttpRequest, visible: StudyQuerySet) -> dict[str, Any]:
-    """A page of the studies that are searched for, in the order that is chosen."""
     words = search_words(request)
     rows = visible.counted().filter(Q(title__icontains=words) | Q(slug__icontains=words))
     key = sort_key(request, COLUMNS, "-created_at")
@@ -196,8 +187,7 @@ def archive(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def restore(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may edit the study."""
-    study = study_for(request, slug, Permission.EDIT)
-    restore_study(study=study, actor=person(request))
+    restore_study(study=study_for(request, slug, Permission.EDIT), actor=person(request))
     messages.success(request, _("The study is out of the archive."))
     return redirect("console:study", slug)
 
@@ -206,95 +196,60 @@ MOST_FOUND = 20
 LEAST_SIGNS = 2
 
 
-@dataclass(frozen=True)
-class Matches:
-    """The first rows that match, and whether there are more."""
-
-    rows: Sequence[Any]
-    has_more: bool
-
-    @classmethod
-    def of(cls, rows: QuerySet[Any]) -> Matches:
-        first = list(rows[: MOST_FOUND + 1])
-        return cls(first[:MOST_FOUND], len(first) > MOST_FOUND)
-
-
-@dataclass(frozen=True)
-class StudySearch:
-    """What a study holds of these words, as far as the role may know; each kind is one query.
-
-    Who may not view systems finds no system, and no key of a candidate, which often is its
-    system's name. Who a worker is, only those know who may view workers.
-    """
-
-    study: Study
-    words: str
-    permissions: frozenset[Permission]
-
-    @property
-    def sees_systems(self) -> bool:
-        return Permission.VIEW_SYSTEMS in self.permissions
-
-    @property
-    def sees_workers(self) -> bool:
-        return Permission.VIEW_WORKERS in self.permissions
-
-    @property
-    def is_long_enough(self) -> bool:
-        return len(self.words) >= LEAST_SIGNS
-
-    def items(self) -> Matches:
-        contains = [f"{name}__icontains" for name in ("key", "context", "reference")]
-        rows = Item.objects.filter(_any(contains, self.words), study=self.study)
-        return Matches.of(rows.only("key", "context").order_by("position", "pk"))
-
-    def candidates(self) -> Matches:
-        names = ("text", "key") if self.sees_systems else ("text",)
-        matching = _any([f"{name}__icontains" for name in names], self.words)
-        rows = Candidate.objects.filter(matching, item__study=self.study)
-        only = ("key", "blind_key", "system", "text", "item__key")
-        return Matches.of(rows.select_related("item").only(*only).order_by("pk"))
-
-    def systems(self) -> Matches:
-        rows = Candidate.objects.filter(
-            item__study=self.study, system__icontains=self.words
-        ).exclude(system="")
-        if not self.sees_systems:
-            rows = rows.none()
-        counts = rows.order_by().values("system").annotate(n=Count("pk")).order_by("system")
-        return Matches.of(counts)
-
-    def annotators(self) -> Matches:
-        rows = Annotator.objects.filter(study=self.study, pseudonym__icontains=self.words)
-        counts = rows.annotate(n=Count("submissions"), last=Max("submissions__item"))
-        return Matches.of(counts.order_by("pseudonym"))
-
-    def workers(self) -> Matches:
-        rows = Assignment.objects.filter(
-            hit__batch__study=self.study, worker__worker_id__icontains=self.words
-        )
-        if not self.sees_workers:
-            rows = rows.none()
-        names = ("worker__worker_id", "submission__annotator__pseudonym")
-        counts = rows.order_by().values(*names).annotate(n=Count("pk"), last=Max("hit__item"))
-        return Matches.of(counts.order_by(*names))
-
-
-def _any(lookups: Sequence[str], words: str) -> Q:
-    matching = Q()
-    for lookup in lookups:
-        matching |= Q((lookup, words))
-    return matching
+def _first_matches(rows: QuerySet[Any]) -> dict[str, Any]:
+    first = list(rows[: MOST_FOUND + 1])
+    return {"rows": first[:MOST_FOUND], "has_more": len(first) > MOST_FOUND}
 
 
 @require_safe
 def search(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study; of systems and workers, as far as the role goes."""
-    study = study_for(request, slug)
-    matches = StudySearch(study, search_words(request)[:200], page_permissions(request))
-    context: dict[str, Any] = {"search": matches}
-    if matches.is_long_enough:
-        names = ("items", "candidates", "systems", "annotators", "workers")
-        context |= {name: getattr(matches, name)() for name in names}
-        context["has_any"] = any(context[name].rows for name in names)
+    study, words = study_for(request, slug), search_words(request)[:200]
+    context: dict[str, Any] = {
+        "words": words,
+        "is_long_enough": len(words) >= LEAST_SIGNS,
+        "sees_systems": may(request, Permission.VIEW_SYSTEMS),
+        "sees_workers": may(request, Permission.VIEW_WORKERS),
+    }
+    if context["is_long_enough"]:
+        found = _found(study, words, context["sees_systems"], context["sees_workers"])
+        matches = {name: _first_matches(rows) for name, rows in found.items()}
+        context |= matches | {"has_any": any(each["rows"] for each in matches.values())}
     return study_page(request, study, "hits/search", context)
+
+
+def _found(
+    study: Study, words: str, sees_systems: bool, sees_workers: bool
+) -> dict[str, QuerySet[Any]]:
+    """Who may not view systems finds no system, and no candidate by its key, which often is its
+    system's name."""
+    of_items = Item.objects.filter(
+        Q(key__icontains=words) | Q(context__icontains=words) | Q(reference__icontains=words),
+        study=study,
+    )
+    of_candidates = Candidate.objects.filter(item__study=study)
+    contains = Q(text__icontains=words) | (Q(key__icontains=words) if sees_systems else Q())
+    candidates = of_candidates.filter(contains).select_related("item")
+    systems = of_candidates.filter(system__icontains=words).exclude(system="").order_by()
+    annotators = Annotator.objects.filter(study=study, pseudonym__icontains=words)
+    of_worker = ("worker__worker_id", "submission__annotator__pseudonym")
+    workers = Assignment.objects.filter(
+        hit__batch__study=study, worker__worker_id__icontains=words
+    ).order_by()
+    return {
+        "items": of_items.only("key", "context").order_by("position", "pk"),
+        "candidates": candidates.only("key", "blind_key", "system", "text", "item__key").order_by(
+            "pk"
+        ),
+        "systems": (systems if sees_systems else systems.none())
+        .values("system")
+        .annotate(n=Count("pk"))
+        .order_by("system"),
+        "annotators": annotators.annotate(
+            n=Count("submissions"), last=Max("submissions__item")
+        ).order_by("pseudonym"),
+        "workers": (workers if sees_workers else workers.none())
+        .values(*of_worker)
+        .annotate(n=Count("pk"), last=Max("hit__item"))
+        .order_by(*of_worker),
+    }

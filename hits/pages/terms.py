@@ -1,5 +1,3 @@
-"""What the Launch page asks for, with a marketplace's limits on each field."""
-
 from __future__ import annotations
 
 import re
@@ -16,14 +14,15 @@ from django.utils.translation import gettext as _, gettext_lazy
 from annotation.models import Question, Study
 from annotation.pages.study import stage_facts
 from console.forms import UsdField
-from hits.exclusions import listed_workers, worker_id_errors
 from hits.models import Batch, Connection
 from hits.requirements import (
     countries_errors,
     languages_errors,
+    listed_workers,
     protocol_terms,
     requirements,
     who_may_work,
+    worker_id_errors,
 )
 from hits.selections import OF_ROUND, REST, item_list, least_sure, of_round, sample
 from metrics.models import ScoringRun
@@ -191,7 +190,6 @@ class LaunchForm(forms.Form):
 
     @cached_property
     def judges(self) -> list[tuple[int, str]]:
-        """The study's sets of scores that are no variants."""
         if not stage_facts(self.study)["has_scores"]:
             return []
         runs = ScoringRun.objects.of(self.study).filter(is_primary=True)
@@ -204,7 +202,6 @@ class LaunchForm(forms.Form):
 
     @cached_property
     def questions(self) -> list[Question]:
-        """Those whose answers are numbers, which scores can be held against."""
         return [one for one in self.study.questions.all() if one.level != Question.Level.NOMINAL]
 
     def clean_keys(self) -> list[str]:
@@ -300,15 +297,13 @@ def _words(text: str) -> list[str]:
 
 
 def pilot_size(n_items: int) -> int:
-    """A tenth of the items, at least three where there are so many, at most twenty."""
     return max(1, min(20, max(3, n_items // 10), n_items // 2))
 
 
 def initial_terms(
     study: Study, last: Batch | None, n_left: int, reward_usd: Decimal
 ) -> dict[str, Any]:
-    """What the form begins with: a pilot of the whole, or the last batch's terms, of which nothing
-    is chosen: whoever pressed twice would otherwise publish the rest without having seen it."""
+    # Of the last batch's terms nothing is chosen: a second press would publish the rest unread.
     content: dict[str, Any] = {
         "how": "" if last else SAMPLE,
         "n_items": pilot_size(n_left),
@@ -338,14 +333,11 @@ def _terms_of_protocol(study: Study) -> dict[str, Any]:
 
 
 def second_round(batch: Batch, batches: Sequence[Batch], n_items: int) -> dict[str, Any]:
-    """What the form begins with for asking again: the batch's terms, a sample of what was asked in
-    its round, and other workers. The sample is the protocol's share, where it says one."""
     rounds = sorted({each.round for each in batches if each.study_id == batch.study_id})
     share = batch.document.completion.second_round_share
-    n_drawn = max(1, round(share * n_items)) if share else pilot_size(n_items)
     return _terms_of(batch) | {
         "how": SAMPLE,
-        "n_items": n_drawn,
+        "n_items": max(1, round(share * n_items)) if share else pilot_size(n_items),
         "seed": rounds[-1] + 1,
         "round": rounds[-1] + 1,
         "of_round": batch.round,
@@ -354,12 +346,8 @@ def second_round(batch: Batch, batches: Sequence[Batch], n_items: int) -> dict[s
 
 
 def purchase(n_items: int, n_left: int, how: str) -> dict[str, Any]:
-    """So many items, or all that are left where there are not as many: drawn at random, or where
-    the judge is least sure. Without a number a pilot's; nothing where neither is asked for."""
     n_drawn = min(n_items or pilot_size(n_left), n_left) if n_items or how else 0
-    if not n_drawn:
-        return {}
-    return {"how": how or SAMPLE, "n_items": n_drawn, "n_unsure": n_drawn}
+    return {"how": how or SAMPLE, "n_items": n_drawn, "n_unsure": n_drawn} if n_drawn else {}
 
 
 def _terms_of(batch: Batch) -> dict[str, Any]:

@@ -1,5 +1,3 @@
-"""The addresses of the pages of this app."""
-
 from django.urls import URLPattern, URLResolver, path
 
 from lazy_views import LazyPackage
@@ -9,8 +7,8 @@ pages = LazyPackage("hits.pages")
 of_a_study: list[URLPattern | URLResolver] = [
     path("rename/", pages.studies.rename, name="rename"),
     path("delete/", pages.studies.delete, name="delete"),
-    path("items/<int:item_id>/try/", pages.trials.try_item, name="try-item"),
-    path("try/", pages.trials.try_first, name="try"),
+    path("items/<int:item_id>/try/", pages.protocol.try_item, name="try-item"),
+    path("try/", pages.protocol.try_first, name="try"),
     path("protocol/", pages.protocol.protocol, name="protocol"),
     path("protocol/save/", pages.protocol.save, name="protocol-save"),
     path("protocol/yaml/", pages.protocol.save_yaml, name="protocol-yaml"),
@@ -26,25 +24,25 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("publish/", pages.launch.former_address, name="former-publish"),
     path("answers/", pages.batches.answers, name="answers"),
     path("batches/<int:batch_id>/", pages.batches.batch, name="batch"),
-    path("batches/<int:batch_id>/recruit/", pages.recruiting.draft, name="recruit-draft"),
+    path("batches/<int:batch_id>/recruit/", pages.batches.draft, name="recruit-draft"),
     path(
         "batches/<int:batch_id>/recruit/calls/<int:call_id>/",
-        pages.recruiting.settle,
+        pages.batches.settle,
         name="recruit-settle",
     ),
     path(
         "batches/<int:batch_id>/recruit/calls/<int:call_id>/away/",
-        pages.recruiting.put_away,
+        pages.batches.put_away,
         name="recruit-put-away",
     ),
     path(
         "batches/<int:batch_id>/recruit/<int:recruitment_id>/<slug:name>.csv",
-        pages.recruiting.file,
+        pages.batches.file,
         name="recruit-file",
     ),
     path(
         "batches/<int:batch_id>/recruit/<int:recruitment_id>/<slug:action>/",
-        pages.recruiting.act,
+        pages.batches.act,
         name="recruit-act",
     ),
     path("batches/<int:batch_id>/<slug:name>/", pages.batches.batch_change, name="batch-change"),
@@ -96,8 +94,8 @@ of_a_team: list[URLPattern | URLResolver] = [
 ]
 
 of_the_site: list[URLPattern | URLResolver] = [
-    path("trials/<str:token>", pages.trials.trial_page, name="trial-page"),
-    path("trials/<str:token>/mturk/externalSubmit", pages.trials.trial_sent, name="trial-sent"),
+    path("trials/<str:token>", pages.protocol.trial_page, name="trial-page"),
+    path("trials/<str:token>/mturk/externalSubmit", pages.protocol.trial_sent, name="trial-sent"),
     path("letter-keys/", pages.rules.letter_keys, name="letter-keys"),
     path("", pages.studies.studies, name="studies"),
 ]

@@ -18,10 +18,9 @@ def say(context: Context, text: str, **values: Any) -> str:
 
 @register.simple_tag(takes_context=True)
 def field(context: Context, question: dict[str, Any], candidate: int | None = None) -> SafeString:
-    identity = question["id"] if candidate is None else f"{candidate}-{question['id']}"
     return field_html(
         question,
-        identity,
+        question["id"] if candidate is None else f"{candidate}-{question['id']}",
         context["language"],
         context["candidates"],
         are_products=context["are_products"],

@@ -9,7 +9,7 @@ from hits.connections import balance_usd, client_of
 from hits.crowd.replay import crowd_names, replay_group
 from hits.crowd.simulated import SimulatedAnswers
 from hits.models import Batch, Connection
-from hits.statements import fetch_statement
+from hits.progress import fetch_statement
 from marketplace.models import Assignment, BonusPayment, Hit
 from tests.annotation.importing import numbers_in
 from tests.annotation.studies import rating_study

@@ -6,8 +6,8 @@ from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study, Submission
 from annotation.study_facts import AGREEMENT, compute
 from annotation.study_jobs import SCORE
+from hits.collect import set_status
 from hits.models import Assignment, Connection, Hit, Recruiter
-from hits.submissions import set_status
 from marketplace.people.enrolment import create_worker
 from metrics.models import JudgeConnection, ScoringRequest
 from tests.console.filled import (

@@ -39,8 +39,7 @@ def a_cut_line(head: bytes, body: bytes) -> bytes:
 
 
 def _frame_bytes(head: bytes, body: bytes) -> bytes:
-    length = b"Content-Length: %d" % len(body)
-    return re.sub(rb"(?i)content-length: *\d+", length, head) + body
+    return re.sub(rb"(?i)content-length: *\d+", b"Content-Length: %d" % len(body), head) + body
 
 
 class CuttingProxy:

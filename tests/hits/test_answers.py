@@ -1,5 +1,3 @@
-"""Answers of every kind of question: what they become, and what is refused."""
-
 import contextlib
 import copy
 import json
@@ -16,7 +14,7 @@ from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import freeze, save_draft
 from hits.answers import Answer, read_answer, read_answers_xml
 from hits.exceptions import AnswerUnreadable
-from hits.page_contexts import consent_fingerprint, task_of
+from hits.questions import consent_fingerprint, task_of
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import refused
 from tests.hits.samples import alternatives_item, rating_item
@@ -47,7 +45,6 @@ JSON = st.recursive(
 
 
 def assert_refused(item: Item, code: str, /, **changes: object) -> None:
-    """A good answer with these changes is refused."""
     with refused(AnswerUnreadable, code):
         answer_of(item, answer_for(item) | changes)
 
@@ -65,7 +62,6 @@ def xml_of(fields: dict[str, str]) -> str:
 
 
 def answer_for(item: Item) -> dict:
-    """A good answer: the values count up from 0, or every other alternative is ticked."""
     keys = [candidate.blind_key for candidate in item.candidates.all()][::-1]
     names = [question.name for question in item.study.questions.all()]
     pairs = [(key, name) for key in keys for name in names]
@@ -262,7 +258,7 @@ def test_xml_that_is_no_answer_is_refused():
 
 
 def test_answers_are_read_by_name_and_a_missing_text_is_empty():
-    xml = (
+    assert read_answers_xml(
         f'<QuestionFormAnswers xmlns="{NAMESPACE}">'
         "<Answer><QuestionIdentifier>colour</QuestionIdentifier>"
         "<FreeText>red &amp; blue</FreeText></Answer>"
@@ -270,8 +266,7 @@ def test_answers_are_read_by_name_and_a_missing_text_is_empty():
         "<Answer><QuestionIdentifier>choice</QuestionIdentifier>"
         "<SelectionIdentifier>b</SelectionIdentifier></Answer>"
         "</QuestionFormAnswers>"
-    )
-    assert read_answers_xml(xml) == {"colour": "red & blue", "size": "", "choice": ""}
+    ) == {"colour": "red & blue", "size": "", "choice": ""}
 
 
 def test_a_problem_never_repeats_a_long_answer_in_full():
@@ -347,7 +342,6 @@ def item(db: None) -> Item:
 
 
 def keys_of(item: Item) -> list[str]:
-    """Blind keys of a, b and c."""
     return [candidate.blind_key for candidate in item.candidates.order_by("key")]
 
 

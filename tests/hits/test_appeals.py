@@ -1,11 +1,9 @@
-"""A worker appeals a rejection on the worker site; the requester reads and answers it."""
-
 import pytest
 from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from hits import requester_api
+from hits import connections
 from hits.collect import collect_batch
 from hits.contacts import answer_appeal, connections_with_rejections, fetch_appeals, send_answers
 from hits.decisions import REJECT, decide, send_decisions
@@ -28,7 +26,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def rejection(site, study, client, ann):
-    """Ann's assignment that was rejected."""
     batch = published_batch(study, client)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     collect_batch(batch=batch, client=client)
@@ -39,8 +36,7 @@ def rejection(site, study, client, ann):
 
 def appeal(http, worker, assignment_id, reason=REASON):
     http.force_login(worker.user)
-    address = f"/worker/assignments/{assignment_id}/appeal/"
-    return http.post(address, {"reason": reason})
+    return http.post(f"/worker/assignments/{assignment_id}/appeal/", {"reason": reason})
 
 
 @pytest.mark.slow
@@ -76,8 +72,7 @@ def test_appeals_come_by_themselves_though_nothing_else_is_awaited(rejection, an
         study=study, connection=away, title="Judge", description="Judge.", reward_usd="0.10", part=9
     )
     hit = Hit.objects.create(batch=batch, item=study.items.first(), hit_id="3ELSEWHERE")
-    elsewhere = add_assignment(hit)
-    Assignment.objects.filter(pk=elsewhere.pk).update(
+    Assignment.objects.filter(pk=add_assignment(hit).pk).update(
         status=Assignment.Status.REJECTED, submitted_at=timezone.now()
     )
     run_job(request_job(kind="collect_appeals").pk)
@@ -104,7 +99,7 @@ LOSSES = {
 def test_an_answer_that_was_lost_on_its_way_is_sent_until_it_arrives(
     rejection, study, settings, live_server, ann, how, monkeypatch
 ):
-    monkeypatch.setattr(requester_api, "PAUSES_SECONDS", (0, 0))
+    monkeypatch.setattr(connections, "PAUSES_SECONDS", (0, 0))
     assert appeal(Client(), ann, rejection.assignment_id).status_code == 302
     with cutting_proxy(live_server.url) as proxy:
         settings.MARKETPLACE_ENDPOINT_URL = f"{proxy.url}/requester"
@@ -127,8 +122,7 @@ def answered(study, ann, rejection):
     appeal(Client(), ann, rejection.assignment_id)
     fetch_appeals(connection=rejection.hit.batch.connection)
     row = Appeal.objects.get()
-    rosa = User.objects.create_user("rosa")
-    answer_appeal(appeal=row, answer=ANSWER, actor=rosa, study=study)
+    answer_appeal(appeal=row, answer=ANSWER, actor=User.objects.create_user("rosa"), study=study)
     return row
 
 

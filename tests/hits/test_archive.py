@@ -1,5 +1,3 @@
-"""Studies put out of the way: when, and what of them then stays undone."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -12,12 +10,12 @@ from annotation.agreement import study_agreement
 from annotation.frames import judgment_frame
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study, Submission
-from hits.archive import archive_study, restore_study, unfinished_work
 from hits.changes import expire_batch
 from hits.collect import collect_batch
 from hits.exceptions import BatchUnfit, ChangeUnfit, StudyUnfinished
 from hits.models import Assignment, Batch, Hit
 from hits.plans import add_hits
+from hits.studies import archive_study, restore_study, unfinished_work
 from marketplace.models import PayoutBatch, WorkerAccount
 from marketplace.money import transfers
 from marketplace.money.reconciliation import audit
@@ -84,7 +82,6 @@ TICKS = {
 
 @pytest.fixture
 def judged(client, make_worker):
-    """A study that three workers judged, were paid for, and that was collected."""
     study = alternatives_study()
     batch = published_batch(study, client, max_assignments=3)
     for name, ticks in TICKS.items():
@@ -97,7 +94,6 @@ def judged(client, make_worker):
 
 
 def numbers(study):
-    """All that is computed of the judgments, each float by all of its digits."""
     rule = Rule(method="majority")
     label_set = make_label_set(question=study.questions.get(), rule=rule).label_set
     return {
@@ -126,6 +122,5 @@ def test_agreement_labels_and_qrels_are_unchanged_to_the_last_digit(judged, clie
     Assignment.objects.all().delete()
     Submission.objects.all().delete()
     collect_batch(batch=batch, client=client)
-    again = numbers(study)
-    assert again == before
+    assert numbers(study) == before
     assert audit() == []

@@ -1,5 +1,3 @@
-"""What happens when the same is run twice at once: real threads, real connections."""
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -23,7 +21,6 @@ AT_ONCE = 3
 
 
 def at_once(call):
-    """What each of several calls of the same returned."""
     barrier = threading.Barrier(AT_ONCE)
 
     def run(_):

@@ -1,5 +1,3 @@
-"""Answers come in without anybody pressing a button."""
-
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -50,8 +48,6 @@ def batch(site, study, client):
 
 @pytest.fixture
 def look() -> Callable[[], list[str]]:
-    """Half a minute passes: what the periodic job requests is done, and how it ended."""
-
     def results() -> list[str]:
         Batch.objects.update(collected_at=timezone.now() - timedelta(hours=1))
         run_job(request_job(kind="collect_all").pk)

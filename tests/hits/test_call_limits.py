@@ -1,5 +1,3 @@
-"""No marketplace holds up what is done for others, whatever it sends and how slowly."""
-
 import time
 
 import pytest
@@ -9,7 +7,7 @@ from accounts.models import User
 from accounts.teams import create_team
 from annotation.study_jobs import COLLECT_NEW, request_study_job
 from encryption import encrypt
-from hits import endpoints, limits, requester_api
+from hits import connections, endpoints, limits
 from hits.connections import balance_usd, client_of
 from hits.exceptions import MarketplaceSlow, MarketplaceUnreachable
 from hits.limits import call_time
@@ -59,7 +57,7 @@ def call(connection, is_requester_api):
     if is_requester_api:
         balance_usd(client_of(connection))
     else:
-        requester_api.post(connection, "/appeals", {})
+        connections.post(connection, "/appeals", {})
 
 
 @pytest.mark.parametrize("head", [HEAD, b"HTTP/1.1 200 O"], ids=["a slow body", "a slow head"])
@@ -75,7 +73,7 @@ def test_an_answer_that_drips_ends_with_the_time_there_is(connection, site, head
 @pytest.mark.parametrize("is_requester_api", [True, False])
 def test_an_answer_is_not_larger_than_it_may_be(connection, site, monkeypatch, is_requester_api):
     monkeypatch.setattr(limits, "MOST_BYTES", 10_000)
-    monkeypatch.setattr(requester_api, "PAUSES_SECONDS", ())
+    monkeypatch.setattr(connections, "PAUSES_SECONDS", ())
     large = {"AvailableBalance": "1.00", "rest": "x" * 20_000}
     site.answers |= {"GetAccountBalance": large, "/appeals": large}
     with pytest.raises(MarketplaceUnreachable):
@@ -93,8 +91,7 @@ def test_a_slow_marketplace_is_left_for_later_and_reported(connection, site, mon
         return {"Assignments": []}
 
     site.answers["ListAssignmentsForHIT"] = list_of_none
-    job = request_study_job(study=batch.study, kind=COLLECT_NEW)
-    assert run_job(job.pk) == "done"
+    assert run_job(request_study_job(study=batch.study, kind=COLLECT_NEW).pk) == "done"
     assert Hit.objects.of(batch).exclude(collected_at=None).count() in (1, 2)
     site.answers["ListAssignmentsForHIT"] = drip(HEAD)
     assert run_job(request_study_job(study=batch.study, kind=COLLECT_NEW).pk) == "failed"

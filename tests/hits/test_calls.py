@@ -1,5 +1,3 @@
-"""A few calls to the marketplace at once: over the network, from real threads."""
-
 import threading
 
 import pytest

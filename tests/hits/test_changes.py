@@ -1,5 +1,3 @@
-"""Changes to a batch that is out: exact, at the cost that was displayed, and once."""
-
 from datetime import timedelta
 from decimal import Decimal
 
@@ -10,7 +8,6 @@ from accounts.models import User
 from accounts.teams import create_team
 from annotation.access import give_to_team
 from hits import publications
-from hits.budgets import rooms_of, set_budget
 from hits.changes import (
     add_assignments,
     apply_changes,
@@ -23,6 +20,7 @@ from hits.changes import (
     repost_missing,
 )
 from hits.collect import collect_batch
+from hits.costs import rooms_of, set_budget
 from hits.decisions import decide, send_decisions
 from hits.exceptions import BatchUnfit, ChangeUnfit, MarketplaceUnreachable, OverBudget
 from hits.models import Assignment, Batch, Hit
@@ -73,7 +71,6 @@ def more(batch, n):
 
 
 def there():
-    """How many assignments each HIT has at the marketplace."""
     return list(MarketplaceHit.objects.order_by("pk").values_list("max_assignments", flat=True))
 
 

@@ -10,11 +10,10 @@ from annotation.frames import judgment_frame
 from annotation.models import Judgment, Submission
 from annotation.protocols.records import Consent
 from annotation.protocols.versions import document_of_rows, save_draft
-from hits.collect import CHUNK, collect_batch
+from hits.collect import CHUNK, collect_batch, read_assignments
 from hits.exceptions import MarketplaceUnreachable
 from hits.models import Assignment, Batch, Hit, Worker
-from hits.page_contexts import consent_fingerprint
-from hits.submissions import read_assignments
+from hits.questions import consent_fingerprint
 from marketplace import clock
 from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.models import Assignment as MarketplaceAssignment, Hit as MarketplaceHit
@@ -53,19 +52,16 @@ def test_an_answer_becomes_judgments_with_places_and_times_once(study, client, a
 
 
 def rows(study, *columns):
-    frame = judgment_frame(study)
-    return sorted(frame[list(columns)].itertuples(index=False, name=None))
+    return sorted(judgment_frame(study)[list(columns)].itertuples(index=False, name=None))
 
 
 def expire(batch: Batch) -> None:
-    """Let the lifetime of all its HITs pass, on the marketplace's clock and on ours."""
     past = timedelta(seconds=batch.lifetime_seconds + 60)
     clock.advance(past)
     Batch.objects.filter(pk=batch.pk).update(publishing_started_at=timezone.now() - past)
 
 
 def study_values(study):
-    """All that the study knows, less the keys of rows."""
     submissions = Submission.objects.of(study).values_list(
         "item__key",
         "annotator__pseudonym",
@@ -209,8 +205,7 @@ def test_automatic_approval_reaches_the_study_and_ends_the_listing_of_a_hit(
     collect_batch(batch=batch, client=client)
     assert Submission.objects.get().status == Submission.Status.SUBMITTED
     clock.advance(timedelta(hours=2))
-    past = timezone.now() - timedelta(hours=2)
-    Assignment.objects.update(submitted_at=past)
+    Assignment.objects.update(submitted_at=timezone.now() - timedelta(hours=2))
     assert collect_batch(batch=batch, client=client).n_hits == 3
     assert Submission.objects.get().status == Submission.Status.APPROVED
     assert Assignment.objects.get().status == Assignment.Status.APPROVED
@@ -219,8 +214,7 @@ def test_automatic_approval_reaches_the_study_and_ends_the_listing_of_a_hit(
 
 
 def test_work_still_going_on_is_left_alone(study, client, wire, ann, bob):
-    unpublished = batch_of(study, round=2)
-    assert collect_batch(batch=unpublished, client=client).n_hits == 0
+    assert collect_batch(batch=batch_of(study, round=2), client=client).n_hits == 0
     assert not wire.calls
     batch = published_batch(
         study, client, max_assignments=2, lifetime_seconds=60, assignment_duration_seconds=7200

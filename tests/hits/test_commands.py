@@ -1,5 +1,3 @@
-"""The commands, over the network: publish, replay, collect, approve."""
-
 from __future__ import annotations
 
 import json
@@ -12,9 +10,9 @@ from django.core.management import CommandError, call_command, load_command_clas
 from annotation.exceptions import ProtocolInvalid, StudyUnknown
 from annotation.frames import judgment_frame
 from annotation.models import Submission
-from hits.budgets import set_budget
 from hits.collect import collect_batch
 from hits.connections import site_connection
+from hits.costs import set_budget
 from hits.decisions import decide
 from hits.exceptions import (
     AssignmentsUnknown,
@@ -54,7 +52,6 @@ def approve(**options) -> dict[str, object]:
 
 
 def collect() -> list[str]:
-    """How many assignments are new, and of how many open HITs."""
     return numbers(command_output("collect_study", "ratings"))[1:]
 
 
@@ -83,8 +80,7 @@ def test_a_reward_and_a_number_of_workers_are_plain_numbers(capsys, words):
 
 @pytest.mark.slow
 def test_the_whole_loop_and_again_changes_nothing(study, site, client):
-    cost = ["3", "6", "0.60", "0.00", "0.60"]
-    assert numbers(publish(assignments=2))[-5:] == cost
+    assert numbers(publish(assignments=2))[-5:] == ["3", "6", "0.60", "0.00", "0.60"]
     assert numbers(replay(site, workers=2))[1:3] == ["2", "6"]
     assert collect() == ["6", "3"]
     # Approvals that were written down and not sent are counted, too.
@@ -130,7 +126,6 @@ def replay(site: str, **options) -> str:
 
 
 def exit_code_of(*words: str) -> object:
-    """The exit code of a command line that is refused before the command runs."""
     with pytest.raises(SystemExit) as error:
         load_command_class("hits", words[0]).run_from_argv(["manage.py", *words])
     return error.value.code
@@ -230,7 +225,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 @pytest.fixture
 def ids(study, client, ann):
-    """Three assignments of $1.00 that Ann has handed in and we have collected."""
     batch = published_batch(study, client, reward_usd="1.00")
     ids = [
         hand_in(ann, hit_on(batch, f"d{position}"), {"alpha": position, "beta": 50})
@@ -325,7 +319,6 @@ def test_what_is_paid_elsewhere_is_typed_first_and_paid_once(elsewhere, file):
 
 @pytest.fixture
 def elsewhere(ids):
-    """The batch is on another marketplace, as its connection says."""
     Connection.objects.update(marketplace="there.example.org")
 
 

@@ -24,7 +24,7 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     ProfileUnknown,
 )
-from hits.marketplaces import marketplace_at
+from hits.limits import marketplace_at
 from hits.models import Connection
 from marketplace.models import Requester
 from marketplace.people.enrolment import issue_access_key

@@ -1,5 +1,3 @@
-"""What a batch costs to the cent, and what it pays per hour."""
-
 from __future__ import annotations
 
 import re
@@ -19,8 +17,8 @@ from hits.decisions import decide, send_decisions
 from hits.exceptions import BatchUnfit, FundsMissing, MarketplaceUnreachable
 from hits.models import Assignment, Batch, Hit
 from hits.plans import draft_batch
+from hits.progress import batch_report, fetch_statement, refresh_statements
 from hits.publications import publish_batch
-from hits.statements import batch_report, fetch_statement, refresh_statements
 from hits.wages import (
     QUICK,
     SLOW,
@@ -71,8 +69,7 @@ def test_the_estimate_is_what_a_marketplace_with_these_fees_holds(
 def test_what_is_published_already_costs_nothing_more(study, client):
     batch = published_batch(study, client, reward_usd="0.50")
     assert estimate(batch).total_usd == 0
-    last = Hit.objects.of(batch).last()
-    Hit.objects.filter(pk=last.pk).update(hit_id="")
+    Hit.objects.filter(pk=Hit.objects.of(batch).last().pk).update(hit_id="")
     assert estimate(batch).total_usd == Decimal("0.50")
 
 
@@ -210,8 +207,7 @@ def test_a_page_is_that_of_the_protocol_that_a_launch_would_freeze(study):
 
 
 def test_what_the_protocol_estimates_is_the_one_estimate(study):
-    by_length = duration_of(study)
-    assert not by_length.is_of_protocol
+    assert not duration_of(study).is_of_protocol
     line = ProtocolQuestion("fit", "line", "Fit?", low_label="badly", high_label="well")
     document = ProtocolDocument(questions=(line,), title="Replies", time=Time(estimate_seconds=300))
     save_draft(study=study, document=document)
@@ -241,7 +237,6 @@ def test_a_reward_is_an_hourly_wage_and_back():
 
 
 def add_submissions(study, *seconds, **fields):
-    """One of another annotator for each time, and count the change."""
     items = list(study.items.all())
     for number, each in enumerate(seconds):
         Submission.objects.create(
@@ -364,8 +359,7 @@ def test_the_wage_is_the_median_of_what_an_hour_of_each_assignment_paid(batch_wi
     report = batch_report(batch_with_work)
     assert (report.hourly_usd, report.n_implausible) == (None, 4)
     assert report.seconds.median == pytest.approx(0.11)
-    first = Submission.objects.order_by("pk").first()
-    Submission.objects.filter(pk=first.pk).update(seconds=60)
+    Submission.objects.filter(pk=Submission.objects.order_by("pk").first().pk).update(seconds=60)
     report = batch_report(batch_with_work)
     # $0.63 for a minute
     assert (report.hourly_usd.median, report.hourly_usd.n) == (pytest.approx(37.80), 1)

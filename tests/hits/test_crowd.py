@@ -1,5 +1,3 @@
-"""The crowd at the worker site, over HTTP; its answers without."""
-
 import json
 
 import pytest
@@ -19,13 +17,19 @@ from annotation.protocols.templates import read_protocol, template_names
 from annotation.readers.drafts import JudgmentDraft, SubmissionDraft
 from hits.answers import Answer, read_answer
 from hits.collect import collect_batch
-from hits.crowd.replay import RecordedAnswers, crowd_names, replay_group, replay_plan
+from hits.crowd.replay import (
+    CrowdWorker,
+    Page,
+    RecordedAnswers,
+    crowd_names,
+    replay_group,
+    replay_plan,
+)
 from hits.crowd.simulated import FAULTS, PASTED, FaultyAnswers, SimulatedAnswers, faulty_names
-from hits.crowd.worker import CrowdWorker, Page
 from hits.exceptions import CrowdStuck
 from hits.models import Hit
 from hits.questions import task_page
-from hits.study_files import submission_rows
+from hits.studies import submission_rows
 from marketplace.models import Assignment as MarketplaceAssignment, WorkerAccount
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import refused
@@ -105,8 +109,7 @@ def test_every_worker_does_every_hit_once_and_a_second_run_does_nothing(live_ser
 
 @pytest.mark.slow
 def test_a_worker_cannot_take_a_hit_again_by_its_address(live_server, study, client):
-    batch = published_batch(study, client, max_assignments=3)
-    hit = hit_on(batch, "d0")
+    hit = hit_on(published_batch(study, client, max_assignments=3), "d0")
     worker = crowd_worker(live_server)
     task = worker.accept(hit.hit_id)
     assert task.hit_id == hit.hit_id
@@ -143,8 +146,7 @@ def test_recorded_answers_come_back_exactly(live_server, study, client):
     assert values_by_item(study) == sorted(values)
     by_annotator = judgment_frame(study).groupby("annotator", observed=True)["item"].nunique()
     assert sorted(by_annotator) == [1, 2]
-    reasons = set(Submission.objects.values_list("justification", flat=True))
-    assert reasons == set(why.values())
+    assert set(Submission.objects.values_list("justification", flat=True)) == set(why.values())
     # Only those of simulated workers are known as simulated.
     simulate(batch, live_server, n_workers=1)
     collect_batch(batch=batch, client=client)
@@ -220,8 +222,7 @@ def test_every_kind_of_question_is_answered_as_its_page_allows(item: Item) -> No
     # What depends on an answer is written only where it is asked.
     for answer in answers:
         low = {key for key, value in values_of(answer, "fit").items() if value < 20}
-        explained = {each.candidate.key for each in answer.written if each.question == "why"}
-        assert explained == low
+        assert {each.candidate.key for each in answer.written if each.question == "why"} == low
 
 
 @pytest.mark.django_db
@@ -245,7 +246,6 @@ SEED = 3
 
 @pytest.fixture
 def pages(db):
-    """The study, and the tasks of its pages with their checks."""
     batch = batch_of(checked_study(*CHECKS, n_items=10))
     return batch.study, [
         json.loads(Page(task_page(hit.item, batch.document, hit.placed_checks)).task or "null")

@@ -1,5 +1,3 @@
-"""Publishing, collecting and approving over a line that cuts the marketplace's answers short."""
-
 from itertools import cycle
 
 import pytest
@@ -53,14 +51,12 @@ def proxy(live_server):
 
 @pytest.fixture
 def lab(proxy, keys):
-    """The requester's client as the commands make it, behind the proxy."""
     key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
     return connect(key=key, endpoint_url=f"{proxy.url}/requester")
 
 
 @pytest.fixture
 def batch_with_work(study, client, ann):
-    """Every HIT published and done by Ann, over a good line."""
     batch = published_batch(study, client)
     for hit in Hit.objects.of(batch):
         hand_in(ann, hit, {"alpha": 10, "beta": 20})

@@ -25,7 +25,6 @@ READING = {"alpha": "The train leaves at nine. " * 4, "beta": "It does not go to
 
 @pytest.fixture
 def batch(client):
-    """Ten pages of 45 words."""
     study = rating_study(n_items=N_HITS)
     for candidate in Candidate.objects.filter(item__study=study):
         candidate.text = READING[candidate.key]
@@ -89,8 +88,7 @@ def test_a_script_that_claims_95_seconds_for_one_and_a_half_is_flagged(batch, cl
     assert taken(batch) == []
     assert approved_by_command(batch) == 0
     # What the server measured, which the page's claim does not change.
-    seconds = SubmissionEvidence.objects.values_list("seconds", flat=True)
-    assert max(seconds) < 2
+    assert max(SubmissionEvidence.objects.values_list("seconds", flat=True)) < 2
 
 
 def test_a_script_that_waits_with_ten_hits_and_submits_all_is_flagged(batch, client, ann):
@@ -114,8 +112,7 @@ def test_contradictory_times_do_not_explain_other_fast_work(batch, client, ann, 
 
 
 def late_judgments(batch):
-    hit = Hit.objects.of(batch).order_by("pk")[0]
-    rows = answer_to(hit, {"alpha": 1, "beta": 2})["judgments"]
+    rows = answer_to(Hit.objects.of(batch).order_by("pk")[0], {"alpha": 1, "beta": 2})["judgments"]
     return {"judgments": [row | {"seconds": 40} for row in rows]}
 
 
@@ -149,8 +146,7 @@ def test_fast_people_and_queues_of_hits_have_no_flag(batch, client, ann, bob):
 
 
 def test_the_crowd_of_this_site_is_exempt_by_its_mark(batch, client, ann, settings):
-    secret = settings.SECRET_KEY
-    work(ann, batch, seconds=0.2, active_seconds=95, simulated=True, secret=secret)
+    work(ann, batch, seconds=0.2, active_seconds=95, simulated=True, secret=settings.SECRET_KEY)
     measure(batch, client)
     assert (contradictory(batch), annotator_flags()) == (0, set())
     assert len(taken(batch)) == N_HITS
@@ -173,12 +169,11 @@ def test_a_rule_takes_only_what_it_still_takes(batch, client, ann, django_user_m
     """Whatever a program lists: the preview that it read may be old, or of another's making."""
     work(ann, batch, seconds=1.5, active_seconds=95)
     measure(batch, client)
-    keys = list(Assignment.objects.values_list("pk", flat=True))
     drafts = draft_by(
         "approve-unflagged",
         reviewer=django_user_model.objects.create_user("rosa"),
         study=batch.study,
-        keys=keys,
+        keys=list(Assignment.objects.values_list("pk", flat=True)),
         values={"hours": -1},
     )
     assert drafts == []

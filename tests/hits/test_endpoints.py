@@ -33,7 +33,6 @@ def one_attempt(monkeypatch):
 
 @pytest.fixture
 def no_aws_account(monkeypatch, tmp_path):
-    """A machine on which boto3 finds no key of its own."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
@@ -97,8 +96,6 @@ def test_nobody_listens(one_attempt):
 
 
 class SomebodyElse(BaseHTTPRequestHandler):
-    """A web server that is no marketplace."""
-
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(self.server.status)
@@ -146,7 +143,6 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 @pytest.fixture
 def public_site(settings, monkeypatch):
-    """A site that others reach, whose calls go through no proxy, and are made once."""
     settings.OWN_MACHINE = False
     for name in PROXIES:
         monkeypatch.delenv(name, raising=False)

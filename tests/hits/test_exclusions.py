@@ -1,5 +1,3 @@
-"""Who may take a batch's HITs: requirements and exclusions, over the wire."""
-
 from decimal import Decimal
 from unittest.mock import patch
 
@@ -12,11 +10,10 @@ from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import save_draft
 from hits.collect import collect_batch
 from hits.exceptions import BatchUnfit, MarketplaceUnreachable
-from hits.exclusions import send_exclusions
 from hits.models import Batch, Exclusion, Hit
 from hits.plans import draft_batch, plan_batch
 from hits.publications import publish_batch
-from hits.requirements import country_error, has_languages, requirements
+from hits.requirements import country_error, has_languages, requirements, send_exclusions
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import QualificationType
 from tests.annotation.studies import alternatives_study
@@ -47,8 +44,7 @@ def test_workers_of_an_earlier_round_and_who_reached_the_maximum_are_excluded(
 
 def plan(study, *, worker_ids=(), **settings) -> Batch:
     terms = {"reward_usd": Decimal("0.05"), "max_assignments": 1} | settings
-    texts = {"title": "Rate", "description": "Read and rate."}
-    draft = draft_batch(study=study, **texts, **terms)
+    draft = draft_batch(study=study, **{"title": "Rate", "description": "Read and rate."}, **terms)
     return plan_batch(draft=draft, excluded_workers=worker_ids).batch
 
 
@@ -59,7 +55,6 @@ def launch(study, client, **settings) -> Batch:
 
 
 def may_take(worker, hit: Hit) -> bool:
-    """Whether the marketplace lets the worker do the HIT, which it then has done."""
     try:
         submit(worker, hit.hit_id)
     except MarketplaceError:
@@ -68,7 +63,6 @@ def may_take(worker, hit: Hit) -> bool:
 
 
 def requirements_there(client, batch) -> dict[str, str]:
-    """What the batch's HITs require there: comparators by qualification type."""
     hit = client.get_hit(HITId=batch.hits.first().hit_id)["HIT"]
     rows = hit.get("QualificationRequirements", [])
     return {each["QualificationTypeId"]: each["Comparator"] for each in rows}

@@ -1,5 +1,3 @@
-"""Submissions as files: everything but the judgments, and nobody's WorkerId."""
-
 import csv
 import json
 import os
@@ -11,7 +9,7 @@ from annotation.exceptions import AnnotationError
 from annotation.models import Submission
 from hits.collect import collect_batch
 from hits.models import Assignment, Worker
-from hits.study_files import NAMES, submission_rows
+from hits.studies import NAMES, submission_rows
 from presentation.files import FileUnwritable
 from presentation.row_files import row_csv, row_jsonl
 from presentation.spreadsheets import from_cell
@@ -64,7 +62,6 @@ def test_a_record_holds_all_but_the_judgments_and_names_no_worker(submissions_of
 
 @pytest.fixture
 def submissions_of_two(study, client, ann, bob):
-    """Ann commented, pasted a reason and is in doubt; Bob said nothing and is rejected."""
     batch = published_batch(study, client, max_assignments=2)
     remarks = {"comment": COMMENT, "justification": REASON, "pasted": True, "active_seconds": 7.25}
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 30, "beta": 70}, **remarks)

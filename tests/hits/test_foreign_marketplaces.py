@@ -1,5 +1,3 @@
-"""What a marketplace that is another team's own may do: nothing to anybody else."""
-
 from datetime import UTC, datetime
 
 import pytest
@@ -8,14 +6,14 @@ from accounts.models import User
 from accounts.teams import create_team
 from annotation.models import Submission
 from encryption import encrypt
+from hits.calls import amount_usd, appeal_records
 from hits.collect import collect_batch
 from hits.connections import client_of
 from hits.contacts import fetch_appeals
 from hits.decisions import REJECT, decide, send_decisions
 from hits.exceptions import MarketplaceFault
-from hits.foreign_records import amount_usd, appeal_records
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
-from hits.statements import fetch_statement
+from hits.progress import fetch_statement
 from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import rating_study
 from tests.codes import refused
@@ -53,7 +51,6 @@ def site():
 
 @pytest.fixture(scope="module")
 def keys(stored_for_module):
-    """Of another team's requester, for whom Ann has done a HIT."""
     keys = requester_keys()
     client, study = wire_of(keys).client, rating_study()
     batch = published_batch(study, client)
@@ -65,13 +62,11 @@ def keys(stored_for_module):
 
 @pytest.fixture
 def victim(keys, wire):
-    """The other team's assignment; the ledger balances after each test."""
     return Assignment.objects.get(hit__batch__study__slug="ratings")
 
 
 @pytest.fixture
 def batch(victim, site):
-    """A batch at a marketplace of somebody else's."""
     batch = add_batch(rating_study("evil", n_items=1), max_assignments=2)
     evil = Connection.objects.create(
         team=create_team(name="Evil", owner=User.objects.create_user("eve")),

@@ -1,5 +1,3 @@
-"""Launches of samples, lists and the rest: each item once, however often and from wherever."""
-
 import json
 from collections import Counter
 from decimal import Decimal
@@ -14,7 +12,7 @@ from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.frames import sample_design
 from annotation.models import Item, ItemSample, SampledItem
-from hits.budgets import rooms_of, set_budget
+from hits.costs import rooms_of, set_budget
 from hits.exceptions import BatchUnfit, LaunchedMeanwhile, OverBudget
 from hits.models import Batch, Hit
 from hits.plans import add_hits, draft_batch, plan_batch

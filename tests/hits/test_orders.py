@@ -1,5 +1,3 @@
-"""Orders of candidates: balanced by slots, the same in Python and in the browser."""
-
 import json
 import random
 from collections import Counter
@@ -17,12 +15,11 @@ from hits.collect import collect_batch
 from hits.decisions import REJECT, decide, send_decisions
 from hits.drafts import unflagged_assignments
 from hits.models import Assignment, Batch, Hit
-from hits.orders import balanced_orders, is_even, order_rows, shown_order
 from hits.preflight import order_findings
-from hits.questions import task_page
+from hits.progress import OrderBalance, batch_report
+from hits.questions import balanced_orders, is_even, order_rows, shown_order, task_page
 from hits.readiness import Funds
-from hits.statements import OrderBalance, batch_report
-from hits.study_files import submission_rows
+from hits.studies import submission_rows
 from marketplace.documents.questions import parse_question
 from marketplace.hits.assignments import accept_hit, give_up, return_assignment, submit_assignment
 from marketplace.models import Assignment as Taken, Hit as MarketplaceHit
@@ -48,13 +45,11 @@ def ordered_study(n_candidates: int = 2, policy: str = "latin_square", **fields)
 
 
 def task_on(hit: Hit) -> dict:
-    """The task on the page that the marketplace has of a HIT."""
     question = MarketplaceHit.objects.get(public_id=hit.hit_id).question
     return task_of(parse_question(question, allow_http=True).content)
 
 
 def places(orders) -> Counter:
-    """How often each candidate has each place."""
     return Counter((place, key) for order in orders for place, key in enumerate(order))
 
 
@@ -117,7 +112,6 @@ def test_orders_of_an_item_are_balanced_after_returns_and_expirations(
 
 
 def take_up(hit: Hit, workers, chance: random.Random, n_wanted: int) -> None:
-    """Let workers accept the HIT, and return, abandon or submit it, until all are submitted."""
     there = MarketplaceHit.objects.get(public_id=hit.hit_id)
     values = {each.key: 50 for each in hit.item.candidates.all()}
     free, open_work = list(workers), []
@@ -146,8 +140,7 @@ def take_up(hit: Hit, workers, chance: random.Random, n_wanted: int) -> None:
 
 @pytest.mark.django_db
 def test_a_replacement_of_rejected_work_shows_its_order(client, make_worker):
-    batch = published_batch(ordered_study(n_items=1), client, max_assignments=2)
-    hit = hit_on(batch, "d0")
+    hit = hit_on(published_batch(ordered_study(n_items=1), client, max_assignments=2), "d0")
     ann, bob, cat, dan = map(make_worker, ("ann", "bob", "cat", "dan"))
     first, _ = (submit(worker, hit.hit_id, answer="{}") for worker in (ann, bob))
     client.reject_assignment(AssignmentId=first, RequesterFeedback="Not read.")
@@ -162,8 +155,7 @@ def test_a_replacement_of_rejected_work_shows_its_order(client, make_worker):
 
 @pytest.mark.django_db
 def test_waves_of_an_item_share_one_design():
-    study = ordered_study(4, n_items=1)
-    batch = batch_of(study, max_assignments=8, wave_size=3)
+    batch = batch_of(ordered_study(4, n_items=1), max_assignments=8, wave_size=3)
     orders = []
     for hit in Hit.objects.of(batch).order_by("wave"):
         task = task_of(task_page(hit.item, batch.document, first_slot=hit.first_slot))
@@ -196,8 +188,7 @@ def test_quality_checks_do_not_disturb_the_balance():
 @pytest.mark.django_db
 @pytest.mark.parametrize(("policy", "n"), [("fixed", 3), ("random", 5), ("latin_square", 3)])
 def test_the_page_shows_the_order_that_python_computes(open_page, policy, n):
-    item = ordered_study(n, policy, n_items=1).items.get()
-    html = task_page(item)
+    html = task_page(ordered_study(n, policy, n_items=1).items.get())
     orders = set()
     with frame_of(html) as frame:
         for number, slot in enumerate((None, 0, 1, 2, 3, 4, 5, 7)):
@@ -267,8 +258,7 @@ def balance_of(batch: Batch) -> OrderBalance | None:
 
 @pytest.mark.django_db
 def test_only_balanced_protocols_have_a_report_of_orders(client):
-    study = ordered_study(2, "random", n_items=1)
-    assert batch_report(batch_of(study)).orders is None
+    assert batch_report(batch_of(ordered_study(2, "random", n_items=1))).orders is None
 
 
 @pytest.mark.django_db

@@ -1,5 +1,3 @@
-"""Practice and tests at a marketplace: taken before a study's HITs, graded, and required."""
-
 import json
 from dataclasses import replace
 from decimal import Decimal
@@ -11,19 +9,18 @@ from annotation.models import Judgment, Study, Submission
 from annotation.protocols.documents import read_document
 from annotation.protocols.versions import save_draft
 from hits import preflight, qualification_tests
-from hits.budgets import commitments
 from hits.calls import match_published
 from hits.changes import apply_changes, close_batch
 from hits.collect import collect_batch
-from hits.costs import estimate, spend_of
+from hits.costs import commitments, estimate, spend_of
 from hits.crowd.replay import crowd_practice, replay_group
 from hits.crowd.simulated import SimulatedAnswers
 from hits.exceptions import BatchUnfit, MarketplaceUnreachable
-from hits.graded_pages import practice_page
 from hits.models import Batch, Hit, PracticeAnswer, PracticeHit, PracticeResult
+from hits.practice import practice_page
 from hits.progress import progress_counts
 from hits.publications import publish_batch
-from hits.study_files import submission_rows
+from hits.studies import submission_rows
 from marketplace import clock
 from marketplace.exceptions import MarketplaceError
 from marketplace.hits.assignments import find_next
@@ -110,11 +107,9 @@ def committed() -> list[Decimal]:
 
 
 def practise(worker, batch, number, *values) -> str:
-    """Answer a page of practice on the marketplace, its candidates in the protocol's order."""
     batch.refresh_from_db()
     page = practice_page(batch.study, batch.document, number)
-    candidates = list(page.item.candidates.all())
-    keys = [each.blind_key for each in candidates]
+    keys = [each.blind_key for each in list(page.item.candidates.all())]
     judgments = [
         {"candidate": key, "question": "appropriateness", "value": value, "seconds": 2.0}
         for key, value in zip(keys, values, strict=True)
@@ -125,7 +120,6 @@ def practise(worker, batch, number, *values) -> str:
 
 
 def collect(batch, client) -> None:
-    """As collecting by itself does, once the marketplace has paid what it pays at once."""
     sweep(clock.now())
     collect_batch(batch=batch, client=client)
 
@@ -187,8 +181,7 @@ def test_practice_is_published_once_however_often_it_is_tried(study, client, wir
     assert len(hits_there(client)) == 1
     for _ in range(2):
         publish_batch(batch=batch, client=client)
-    there = hits_there(client)
-    titles = [hit["Title"] for hit in there]
+    titles = [hit["Title"] for hit in hits_there(client)]
     assert (len(titles), titles.count("Rate"), len(set(titles))) == (4, 2, 2)
     # Practice is on offer before what it opens.
     assert titles[:2] == ["Rate", "Rate"]
@@ -338,7 +331,6 @@ def browser_of(worker) -> Client:
 
 
 def take(worker, type_id, *choices) -> str:
-    """Take a test on the worker site; the page that follows."""
     browser = browser_of(worker)
     test = browser.post(f"/worker/qualifications/{type_id}/").headers["Location"]
     answers = {f"question-{n}": str(choice) for n, choice in enumerate(choices, start=1)}
@@ -413,8 +405,7 @@ def test_another_test_is_another_qualification(study):
 
 
 def test_a_test_too_long_for_a_marketplace_is_refused_before_anything_is_made(study, client):
-    long = {**BAD, "candidate": "word " * 790}
-    batch = planned_tests(study, {"cases": [long] * 20})
+    batch = planned_tests(study, {"cases": [{**BAD, "candidate": "word " * 790}] * 20})
     with refused_naming(BatchUnfit, "65,535"):
         publish_batch(batch=batch, client=client)
     assert not QualificationType.objects.exists()
@@ -427,5 +418,4 @@ def test_the_crowd_passes_the_tests_before_it_works(study, client, live_server):
     options = {"hit_type_id": batch.hit_type_id, "site_url": live_server.url, "total": 0}
     options |= {"names": ["crowd-1"], "source": SimulatedAnswers(study, seed=1)}
     assert replay_group(**options).n_submitted == 0
-    tests = qualification_tests.right_choices(batch)
-    assert replay_group(**options, tests=tests).n_submitted == 3
+    assert replay_group(**options, tests=qualification_tests.right_choices(batch)).n_submitted == 3

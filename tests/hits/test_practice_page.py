@@ -1,5 +1,3 @@
-"""The page of practice: answered, told what is right and why, and handed in as it was."""
-
 import re
 from collections.abc import Iterator
 
@@ -16,8 +14,8 @@ from annotation.protocols.records import (
     Qualifications,
 )
 from annotation.protocols.versions import freeze, save_draft
-from hits.graded_pages import PracticePage, practice_page
 from hits.page_texts import TABLES
+from hits.practice import PracticePage, practice_page
 from hits.questions import task_page
 from tests.accessibility import accessibility_problems
 from tests.hits.frames import Frame, counts, frame_of, send

@@ -1,5 +1,3 @@
-"""Publishing in the background: followed, stopped, resumed, and each HIT once all the same."""
-
 from decimal import Decimal
 
 import pytest
@@ -80,10 +78,8 @@ def test_without_the_money_or_an_open_connection_nothing_is_published(connection
 
 @pytest.fixture(autouse=True)
 def at_once(settings, monkeypatch):
-    """Repetitions follow without a pause."""
     settings.WORK_RETRY_SECONDS = 0
-    patience = Config(retries={"total_max_attempts": 1})
-    monkeypatch.setattr("hits.endpoints.PATIENCE", patience)
+    monkeypatch.setattr("hits.endpoints.PATIENCE", Config(retries={"total_max_attempts": 1}))
 
 
 @pytest.fixture

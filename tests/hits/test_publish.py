@@ -35,7 +35,6 @@ def hit_ids(batch: Batch) -> list[str]:
 
 
 def assert_each_once(batch: Batch, client) -> None:
-    """The marketplace has one HIT for each of the batch's, and we know which."""
     there = {hit["HITId"]: hit["RequesterAnnotation"] for hit in hits_there(client)}
     ours = {hit.hit_id: hit.requester_annotation for hit in Hit.objects.of(batch)}
     assert there == ours
@@ -50,12 +49,10 @@ def long_ago(batch: Batch, **ago: float) -> None:
 
 
 def forget_tokens() -> None:
-    """What Mechanical Turk does with them after a day."""
     MarketplaceHit.objects.update(unique_request_token=None)
 
 
 def lose_answer(batch: Batch, wire: Wire, *, at: int = 2) -> None:
-    """Publish until the answer to one HIT's creation is lost."""
     wire.fail(CREATE, answer_lost, at=at)
     with pytest.raises(MarketplaceUnreachable):
         publish_batch(batch=batch, client=wire.client)
@@ -160,8 +157,7 @@ def test_tokens_are_relied_on_for_twenty_hours_and_no_longer(
 
 @pytest.mark.slow
 def test_a_lost_hit_is_found_on_a_later_page_too(client):
-    study = rating_study(n_items=103, systems=["alpha"])
-    batch = published_batch(study, client, reward_usd="0.01")
+    batch = published_batch(rating_study(n_items=103, systems=["alpha"]), client, reward_usd="0.01")
     oldest = Hit.objects.of(batch).order_by("pk")[:2]
     before = hit_ids(batch)
     Hit.objects.filter(pk__in=[hit.pk for hit in oldest]).update(hit_id="")
@@ -238,11 +234,9 @@ def test_a_draft_of_what_is_planned_already_is_that_batch(study):
 
 def test_a_publisher_that_was_killed_is_waited_for_only_so_long(study, client, monkeypatch):
     batch = batch_of(study)
-    publisher = Publisher(batch)
-    assert publisher.claim()
+    assert Publisher(batch).claim()
     assert not Publisher(batch).claim()
-    long_silent = timezone.now() - SILENT_FOR - timedelta(seconds=1)
-    Batch.objects.update(publisher_seen_at=long_silent)
+    Batch.objects.update(publisher_seen_at=timezone.now() - SILENT_FOR - timedelta(seconds=1))
     monkeypatch.setattr("hits.calls.RENEWED_EVERY", timedelta(0))
     seen_at = []
 
@@ -278,7 +272,6 @@ def test_an_item_that_makes_no_page_stops_the_batch_before_its_first_hit(study):
 
 
 def picture_queries(queries: CaptureQueriesContext) -> int:
-    """How often pictures of candidates were fetched."""
     return sum('FROM "annotation_picture"' in query["sql"] for query in queries)
 
 

@@ -1,5 +1,3 @@
-"""Quality checks from the protocol to flags: placed, answered, scored, and nowhere else."""
-
 import json
 import re
 from dataclasses import replace
@@ -34,17 +32,17 @@ from annotation.study_files import (
     file_names,
     study_download,
 )
-from hits import requester_api
+from hits import connections
 from hits.collect import collect_batch
+from hits.connections import fetch_shared_devices
+from hits.contacts import record_of
 from hits.drafts import unflagged_assignments
 from hits.exceptions import MarketplaceFault
-from hits.exclusions import clear_workers
 from hits.models import Assignment, Batch, Exclusion, Hit, Worker, WorkerClearance
 from hits.pages.desk import desk_facts, queue_of
 from hits.pages.terms import second_round
-from hits.pages.workers import record_of
 from hits.questions import task_page
-from hits.requester_api import fetch_shared_devices
+from hits.requirements import clear_workers
 from marketplace.exceptions import MarketplaceError
 from tests.annotation.importing import command_output
 from tests.annotation.studies import alternatives_study, rating_study
@@ -78,7 +76,6 @@ def checked_study(*checks: Check, n_items: int = 4, **fields):
 
 
 def answer(hit: Hit, value_of) -> str:
-    """The answer of a page to a worker who gives each of its candidates this value."""
     shown = [*hit.item.candidates.all(), *hit.placed_checks]
     rows = [
         {"candidate": each.blind_key, "question": LINE.name, "value": value_of(each), "seconds": 2}
@@ -100,8 +97,7 @@ def answer(hit: Hit, value_of) -> str:
 
 def careful(each) -> float:
     if isinstance(each, PlacedCheck):
-        known = {"repeat": 60, "degraded": 15}
-        return known.get(each.kind, each.expected)
+        return {"repeat": 60, "degraded": 15}.get(each.kind, each.expected)
     return 60
 
 
@@ -201,7 +197,6 @@ def test_known_pictures_are_placed_in_another_pool():
 
 @pytest.fixture
 def desk():
-    """Open the review desk of a study, as its owner, at an assignment; the page's answer."""
     rosa = User.objects.create_user("rosa")
     browser = Client(headers={"host": "localhost"})
     browser.force_login(rosa)
@@ -216,7 +211,6 @@ def desk():
 
 
 def numbers_of(flags):
-    """The numbers in the texts of each flag."""
     return [set(re.findall(r"\d[\d,.]*\d|\d", f"{flag.title} {flag.text}")) for flag in flags]
 
 
@@ -251,10 +245,10 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_lets_a_held_worker_go_
     assert any({"15", "20"} <= numbers for numbers in flags)  # so many of the worker's checks
     assert [one.text for one in page.context["written"]] == [words]
     clear = reverse("console:review-clear", args=[study.slug, of_bob.pk])
-    assert page.context["record"].is_held
+    assert page.context["record"]["is_held"]
     assert clear in page.content.decode()
     page = desk(study, of_ann)
-    assert (page.context["row"].flags, page.context["record"].is_held) == ([], False)
+    assert (page.context["row"].flags, page.context["record"]["is_held"]) == ([], False)
     assert re.findall(r"\d+", page.context["row"].measured) == ["4"]
     assert not re.findall(r"\d+", unmeasured)
 
@@ -280,13 +274,12 @@ def test_the_desk_names_who_shared_a_device_with_its_numbers(client, desk, ann, 
     others = {"others": [ann.worker_id, "ANOBODY"]}
     unknown = {"worker_id": "ASTRANGER", "n_shared": 1, "n": 1, "n_others": 1, "others": []}
     answers = {"shared_devices": [row | others, unknown]}
-    monkeypatch.setattr(requester_api, "post", lambda *_arguments: answers)
+    monkeypatch.setattr(connections, "post", lambda *_arguments: answers)
     assert fetch_shared_devices(batch=batch) == 1
     assert fetch_shared_devices(batch=batch) == 1  # anew, not once more
 
     of_ann = Assignment.objects.filter(worker__worker_id=ann.worker_id).first()
-    of_bob = Assignment.objects.get(worker__worker_id=bob.worker_id)
-    page = desk(study, of_bob)
+    page = desk(study, Assignment.objects.get(worker__worker_id=bob.worker_id))
     [flag] = page.context["row"].flags
     assert flag.annotators == [of_ann.submission.annotator.pseudonym]
     assert of_ann.submission.annotator.pseudonym in page.content.decode()
@@ -302,10 +295,8 @@ VALUES = {"alpha": 10, "beta": 20}
 
 
 def is_held(worker, study) -> bool:
-    """Whether the review desk says so."""
     reader = User.objects.get_or_create(username="reader")[0]
-    assignment = Assignment.objects.filter(worker=worker).first()
-    return record_of(assignment, study, reader).is_held
+    return record_of(Assignment.objects.filter(worker=worker).first(), study, reader)["is_held"]
 
 
 def may_work(worker, hit) -> bool:

@@ -54,8 +54,7 @@ def test_the_page_names_no_system_condition_or_key_and_keeps_its_order(build):
         candidate.save()
     again = Item.objects.get(pk=item.pk)
     assert task_of(task_page(again))["candidates"] == before
-    keys = [each.blind_key for each in again.candidates.all()]
-    assert sorted(before) == sorted(keys)
+    assert sorted(before) == sorted([each.blind_key for each in again.candidates.all()])
 
 
 def task_of(page: str) -> dict:
@@ -170,8 +169,7 @@ def test_a_page_asks_the_database_as_often_for_many_candidates_as_for_few(
         task_page(Item.objects.get(pk=item.pk))
     assert len(of_few) == len(of_many) <= 7
     names = ("study__questions", "study__protocols", "candidates__picture")
-    rows = Item.objects.select_related("study", "picture").prefetch_related(*names)
-    ready = rows.get(pk=item.pk)
+    ready = Item.objects.select_related("study", "picture").prefetch_related(*names).get(pk=item.pk)
     with django_assert_num_queries(0):
         html_question(ready)
 

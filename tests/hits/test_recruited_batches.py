@@ -21,12 +21,11 @@ from annotation.models import Study, Submission
 from annotation.study_jobs import RECRUIT
 from benchmarks.fake_prolific.operations import move_study
 from benchmarks.fake_prolific.server import FakeProlific
-from hits import payments, recruited_batches, recruiter_api, submissions
+from hits import collect, decisions, recruited_batches, recruiter_api
 from hits.account_requests import request_end, request_recruiter
-from hits.archive import delete_study, unfinished_work
 from hits.collect import collect_batch
-from hits.connections import client_of, connect_this_site
-from hits.decisions import decide, send_decisions
+from hits.connections import client_of, connect_this_site, file_address
+from hits.decisions import bonus_purpose, decide, request_payment, send_decisions, send_payments
 from hits.exceptions import (
     MarketplaceFault,
     MarketplaceSlow,
@@ -45,15 +44,16 @@ from hits.models import (
     Recruitment,
 )
 from hits.models.recruiting import CHARGES
-from hits.participant_bonuses import BONUS, bonuses_of
-from hits.participant_status import (
+from hits.participants import (
+    BONUS,
+    bonuses_of,
     connections_to_follow,
     follow_batch,
     follow_decisions,
     store_standing,
 )
-from hits.payments import bonus_purpose, request_payment, send_payments
 from hits.plans import draft_batch, plan_batch
+from hits.progress import batch_report, fetch_statement
 from hits.publications import publish_batch
 from hits.recruited_batches import (
     DEMOGRAPHICS,
@@ -66,12 +66,10 @@ from hits.recruited_batches import (
     RESUME,
     SETTLE,
     STOP,
-    Offer,
     request_change,
     request_draft,
 )
-from hits.requester_api import file_address
-from hits.statements import batch_report, fetch_statement
+from hits.studies import delete_study, unfinished_work
 from marketplace.models import (
     AccessKey,
     AuditEntry as MarketplaceEntry,
@@ -148,7 +146,7 @@ def batch(study, connection, ada):
 
 @pytest.fixture
 def drafted(batch, recruiter, ada):
-    recruitment = request_draft(batch=batch, offer=offer(recruiter), actor=ada)
+    recruitment = request_draft(batch=batch, **offer(recruiter), actor=ada)
     work_off()
     recruitment.refresh_from_db()
     return recruitment
@@ -156,14 +154,12 @@ def drafted(batch, recruiter, ada):
 
 @pytest.fixture
 def published(drafted, fake, ada):
-    """The study at the marketplace, open for two participants."""
     change(drafted, PUBLISH, ada, confirmed="4.00")
     return RecruitedStudy.objects.get()
 
 
 @pytest.fixture
 def submitted(published, drafted, fake, ada, batch):
-    """An open study whose last action was refused; a participant has submitted all of it."""
     submission = hand_in(fake, published)
     collect_batch(batch=batch, client=client_of(batch.connection))
     assert change(drafted, PRICE, ada, places=40).state == "failed"
@@ -178,7 +174,6 @@ def bonus(submitted, batch):
 
 @pytest.fixture
 def pay_at_desk(bonus, batch, ada):
-    """Pay the participant at the review desk, for which the account must be in dollars."""
     there = RecruiterConnection.objects.get()
     RecruiterConnection.objects.update(settings=there.settings | {"currency": "USD"})
     minute()
@@ -194,7 +189,7 @@ def pay_at_desk(bonus, batch, ada):
 
 def offer(recruiter, **changed):
     facts = {"reward": Decimal("1.50"), "minutes": 10, "items": 3}
-    return Offer(recruiter, **facts | changed)
+    return {"recruiter": recruiter} | facts | changed
 
 
 def minute():
@@ -207,14 +202,12 @@ def worker_of(study, submission):
 
 
 def enter_code_without_work(fake, study):
-    """A participant whom the marketplace can neither approve nor reject by itself."""
     submission, _browser, _answer = arrive(fake, study)
     fake.world.enter(submission, study.codes.get(outcome="completed").code)
     return submission
 
 
 def press_until_over(drafted, action, ada, **values):
-    """Request it, and repeat its job until nothing more is tried."""
     job = change(drafted, action, ada, **values)
     while job.is_unfinished:
         run_job(job.pk)
@@ -288,7 +281,6 @@ def submit(assignment):
 
 
 def change(recruitment, action, ada, **values):
-    """Request it as a page does, and have it done; how the job ended."""
     recruitment.refresh_from_db()
     job = request_change(
         recruitment=recruitment,
@@ -325,8 +317,7 @@ def test_its_files_are_read_at_the_marketplace_by_an_address_for_minutes(
     published, drafted, ada, fake, connection, monkeypatch
 ):
     came = hand_in(fake, published)
-    job = change(drafted, DEMOGRAPHICS, ada)
-    assert (job.state, drafted.is_under_way) == ("done", False)
+    assert (change(drafted, DEMOGRAPHICS, ada).state, drafted.is_under_way) == ("done", False)
     address = file_address(drafted, "join", reader="ada")
     answer = Client().get(address)
     assert answer.status_code == 200
@@ -347,12 +338,11 @@ def test_its_files_are_read_at_the_marketplace_by_an_address_for_minutes(
     ):
         assert Client().get(changed).status_code == 403
     key = AccessKey.objects.get(access_key_id=connection.access_key_id)
-    issue = MarketplaceEntry.objects.filter(action="key.issue", subject=key.access_key_id)
-    issue.update(user=ada)
+    MarketplaceEntry.objects.filter(action="key.issue", subject=key.access_key_id).update(user=ada)
     assert Client().get(address).status_code == 403
     key.requester.owners.add(ada)
     assert Client().get(address).status_code == 200
-    monkeypatch.setattr("hits.requester_api.SECONDS", -1)
+    monkeypatch.setattr("hits.connections.SECONDS", -1)
     assert Client().get(file_address(drafted, "join", reader="ada")).status_code == 403
     assert MarketplaceEntry.objects.filter(action="study.export_join").count() == 2
 
@@ -409,8 +399,7 @@ def test_an_answer_that_is_taken_back_stays_only_for_a_bonus_that_may_have_gone(
     assert (Submission.objects.count(), Payment.objects.count()) == (n_kept, n_kept)
     noted = AuditEntry.objects.filter(action="submissions.withdraw")
     unpaid = {"n_unpaid": 1} if facts["state"] == "intended" else {}
-    details = list(noted.values_list("details", flat=True))
-    assert details == ([] if n_kept else [{"n": 1} | unpaid])
+    assert list(noted.values_list("details", flat=True)) == ([] if n_kept else [{"n": 1} | unpaid])
 
 
 @pytest.mark.slow
@@ -452,7 +441,7 @@ def test_where_no_judgment_is_left_nobody_else_is_paid_for(
             request_change(action=action, values={"places": 3, "confirmed": "2.00"}, **facts)
     change(drafted, STOP, ada)
     with refused_recruiting("nothing_wanted"):
-        request_draft(batch=batch, offer=offer(recruiter, places=1), actor=ada)
+        request_draft(batch=batch, **offer(recruiter, places=1), actor=ada)
 
 
 @pytest.mark.slow
@@ -470,11 +459,11 @@ def test_a_button_pressed_twice_requests_once(drafted, fake, ada):
 @pytest.mark.slow
 def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, fake, connection):
     with refused_recruiting("open_already"):
-        request_draft(batch=batch, offer=offer(recruiter), actor=ada)
+        request_draft(batch=batch, **offer(recruiter), actor=ada)
     assert connections_to_follow() == [connection]
     change(drafted, DISCARD, ada)
     assert (drafted.state, fake.world.studies) == ("discarded", {})
-    again = request_draft(batch=batch, offer=offer(recruiter), actor=ada)
+    again = request_draft(batch=batch, **offer(recruiter), actor=ada)
     work_off()
     again.refresh_from_db()
     assert again.state == "draft"
@@ -483,16 +472,15 @@ def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, 
     assert connections_to_follow() == []
     Batch.objects.update(is_recruited=False)
     with refused_recruiting("own_workers"):
-        request_draft(batch=Batch.objects.get(), offer=offer(recruiter), actor=ada)
+        request_draft(batch=Batch.objects.get(), **offer(recruiter), actor=ada)
     delete_study(study=batch.study, actor=ada)
     assert not Recruitment.objects.exists()
     assert Job.objects.of_kind("recruit_participants").count() == 0
 
 
 def failed_draft(batch, recruiter, ada, fake):
-    """A study whose draft failed while the recruiter was in trouble, and the job."""
     fake.fail_next("calculate_cost", *["500"] * 3)
-    failed = request_draft(batch=batch, offer=offer(recruiter), actor=ada)
+    failed = request_draft(batch=batch, **offer(recruiter), actor=ada)
     work_off()
     failed.refresh_from_db()
     fake.faults.clear()
@@ -507,7 +495,7 @@ def test_a_draft_that_failed_is_tried_again_only_if_no_other_is_drafted(
     failed, job = failed_draft(batch, recruiter, ada, fake)
     assert (failed.state, job.state, "500" in failed.problem) == ("refused", "failed", True)
     if is_followed_by_another:
-        request_draft(batch=batch, offer=offer(recruiter), actor=ada)
+        request_draft(batch=batch, **offer(recruiter), actor=ada)
         work_off()
     for _press in range(2):
         resume_job(job=job)
@@ -1021,24 +1009,24 @@ def test_answers_taken_back_while_they_are_read_or_paid_leave_nothing(
     collect_batch(batch=batch, client=client_of(connection))
     facts = {"amount_usd": Decimal("0.50"), "purpose": bonus_purpose("Careful")}
     request_payment(assignment=Assignment.objects.first(), reason="Careful", **facts)
-    is_first, read = payments._is_first_attempt, submissions.read_answer
+    is_first, read = decisions._is_first_attempt, collect.read_answer
 
     def delete_before_sending(payment):
-        submissions.delete_withdrawn(Assignment.objects.filter(pk=payment.assignment_id))
+        collect.delete_withdrawn(Assignment.objects.filter(pk=payment.assignment_id))
         return is_first(payment)
 
     def delete_before_reading(*answer):
-        submissions.delete_withdrawn(Assignment.objects.all())
+        collect.delete_withdrawn(Assignment.objects.all())
         return read(*answer)
 
     RecruiterConnection.objects.update(settings={"currency": "USD"})
-    monkeypatch.setattr(payments, "_is_first_attempt", delete_before_sending)
+    monkeypatch.setattr(decisions, "_is_first_attempt", delete_before_sending)
     assert send_payments(batch=batch, client=client_of(connection)).n_paid == 0
     assert not Intent.objects.filter(kind="bonus").exists()
     assert not Payment.objects.exists()
     assert Assignment.objects.count() == 2
     Submission.objects.all().delete()
-    monkeypatch.setattr(submissions, "read_answer", delete_before_reading)
-    assert submissions.read_assignments(batch=batch) == 0
+    monkeypatch.setattr(collect, "read_answer", delete_before_reading)
+    assert collect.read_assignments(batch=batch) == 0
     assert not Assignment.objects.exists()
     assert not Submission.objects.exists()

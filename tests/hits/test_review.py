@@ -1,5 +1,3 @@
-"""Decisions, bonuses and parts of rewards: sent and paid once, whatever happens to answers."""
-
 from datetime import timedelta
 from decimal import Decimal
 
@@ -9,15 +7,18 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
-from hits.budgets import commitments
+from hits.calls import assignment_record
 from hits.collect import store_assignment
-from hits.costs import spend_of
+from hits.costs import commitments, spend_of
 from hits.decisions import (
     APPROVE,
     REJECT,
     ReviewResult,
+    bonus_purpose,
     decide,
+    request_payment,
     send_decisions,
+    send_payments,
     withdraw_refused,
 )
 from hits.endpoints import AccessKey, connect
@@ -27,9 +28,7 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     PaymentRefused,
 )
-from hits.foreign_records import assignment_record
 from hits.models import PART, Assignment, Batch, DeliveryState, Payment
-from hits.payments import bonus_purpose, request_payment, send_payments
 from marketplace import clock
 from marketplace.models import BonusPayment
 from tests.boto_clients import ENDPOINT_URL
@@ -120,7 +119,6 @@ def send(batch, client) -> int:
 
 
 def statuses(client):
-    """What we, the study and the marketplace think of each assignment."""
     for assignment in Assignment.objects.select_related("submission"):
         answer = client.get_assignment(AssignmentId=assignment.assignment_id)
         yield (
@@ -181,8 +179,7 @@ def test_the_desk_says_why_a_decision_was_refused_and_takes_it_back(batch):
     withdraw = reverse("console:review-withdraw", args=[study.slug, one.pk])
     page = rosa.get(reverse("console:review", args=[study.slug])).content.decode()
     assert all(part in page for part in (one.assignment_id, problem, withdraw))
-    answer = rosa.post(withdraw)
-    desk = rosa.get(answer.headers["Location"])
+    desk = rosa.get(rosa.post(withdraw).headers["Location"])
     assert desk.context["assignment"].pk == one.pk
     assert withdraw not in desk.content.decode()
 
@@ -216,7 +213,6 @@ def three_bonuses(batch):
 
 
 def bonuses_there():
-    """The marketplace's own record."""
     return sorted(BonusPayment.objects.values_list("amount_usd", "reason"))
 
 
@@ -323,8 +319,7 @@ def test_an_amount_or_a_reason_that_no_marketplace_takes_is_refused(batch):
     assert not Payment.objects.exists()
     batch.connection.fees = "mturk"
     batch.connection.save()
-    payment = bonus(Assignment.objects.of(batch).first(), "0.63")
-    assert payment.fee_usd == Decimal("0.13")
+    assert bonus(Assignment.objects.of(batch).first(), "0.63").fee_usd == Decimal("0.13")
 
 
 def test_throttling_leaves_what_is_not_sent_for_the_next_run(three_bonuses, batch, client, wire):

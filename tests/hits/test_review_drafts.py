@@ -1,5 +1,3 @@
-"""Decisions that are prepared, taken back, and sent together."""
-
 from datetime import timedelta
 from decimal import Decimal
 
@@ -10,9 +8,8 @@ from accounts.audit import chain_faults
 from accounts.models import AuditChain, AuditEntry, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
-from hits.budgets import commitments, set_budget
 from hits.contacts import note_worker, send_messages
-from hits.costs import spend_of
+from hits.costs import commitments, set_budget, spend_of
 from hits.decisions import override
 from hits.drafts import Action, draft_decision, drafts_of, paid_part, summary_of, undo_draft
 from hits.exceptions import (
@@ -91,14 +88,11 @@ def carl(db):
 
 @pytest.fixture
 def work(study, wire):
-    """The six assignments, Ann's first; the ledger balances after each test."""
     return list(Assignment.objects.filter(hit__batch__study=study).order_by("pk"))
 
 
 @pytest.fixture
 def draft(rosa):
-    """Drafts a decision of Rosa's."""
-
     def draft_(assignment, action, text="", amount=None, **fields):
         fields = {"reviewer": rosa} | fields
         amount_usd = None if amount is None else Decimal(amount)
@@ -111,8 +105,6 @@ def draft(rosa):
 
 @pytest.fixture
 def send(study, client, rosa):
-    """Sends what a reviewer decided, as the summary said."""
-
     def send_(reviewer=rosa, **form):
         digest = summary_of(drafts_of(study, reviewer)).digest
         result = record_drafts(reviewer=reviewer, study=study, digest=digest, **form)
@@ -418,8 +410,7 @@ def test_what_was_decided_is_done_once_wherever_sending_is_killed(recorded, wire
     events = WorkerMessage.objects.filter(subject__regex="^(Rejected|Bonus of)|takes no more work")
     assert events.count() == 7
     # The one thing that has no token: it may come twice, and never not at all.
-    n_written = WorkerMessage.objects.count() - 7
-    assert n_written in ((1, 2) if how is killed_after else (1,))
+    assert (WorkerMessage.objects.count() - 7) in ((1, 2) if how is killed_after else (1,))
     assert balance_of(wire.client) == ("6.30", "1.00")
     assert spend_of(Batch.objects.get()).total_usd == Decimal("2.70")
     assert [fault for chain in AuditChain.objects.all() for fault in chain_faults(chain)] == []

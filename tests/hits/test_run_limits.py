@@ -1,5 +1,3 @@
-"""A marketplace that takes its time over every call ends a run, which goes on where it was."""
-
 import json
 import time
 from collections import Counter
@@ -15,11 +13,10 @@ from encryption import encrypt
 from hits import limits
 from hits.calls import sole_publisher
 from hits.connections import client_of
-from hits.decisions import decide
+from hits.decisions import bonus_purpose, decide, request_payment
 from hits.exceptions import MarketplaceSlow
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch, Connection, Hit, Payment
-from hits.payments import bonus_purpose, request_payment
 from hits.publications import publish_batch
 from tests.annotation.studies import rating_study
 from tests.codes import refused_naming
@@ -43,8 +40,6 @@ def dripped(text, seconds=0.15):
 
 
 class SlowMarketplace:
-    """Makes a HIT once for each token, as a marketplace does, and never hurries."""
-
     def __init__(self, site):
         self.site, self.seconds = site, 0.15
         self.hits, self.max_assignments = {}, Counter()
@@ -91,7 +86,6 @@ class SlowMarketplace:
         return dripped("{}", self.seconds)
 
     def subjects(self, operation, member):
-        """What the calls of an operation were about, with how often each came."""
         return Counter(one[member] for name, one in self.site.requests if name == operation)
 
 
@@ -123,7 +117,6 @@ def batch_at(connection, *, n_published):
 
 @pytest.fixture
 def reviewed(connection):
-    """A batch whose work is approved and paid a bonus, none of which is sent."""
     batch = batch_at(connection, n_published=N)
     for hit in batch.hits.all():
         assignment = add_assignment(hit)

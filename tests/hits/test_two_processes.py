@@ -1,5 +1,3 @@
-"""The same command twice at once, in real processes, over the network to a live server."""
-
 import json
 import re
 
@@ -41,7 +39,6 @@ def env(live_server, keys):
 
 
 def twice(env, *command):
-    """What two runs of a command printed, both of which went well."""
     results = run_at_once([list(command)] * 2, env)
     assert [code for code, _, _ in results] == [0, 0], results
     return [output for _, output, _ in results], "".join(errors for _, _, errors in results)
@@ -69,6 +66,5 @@ def test_two_publish_at_different_prices_and_one_is_refused(study, env, client):
         [["publish_study", "ratings", f"--reward={reward}"] for reward in ("0.10", "0.20")], env
     )
     assert sorted(code for code, _, _ in results) == [0, 2]
-    message = next(errors for code, _, errors in results if code == 2)
-    assert "--round 2" in message
+    assert "--round 2" in next(errors for code, _, errors in results if code == 2)
     assert len(hits_there(client)) == N_ITEMS

@@ -1,5 +1,3 @@
-"""Every kind of question on the worker's page in a real Firefox: by keyboard, announced, sent."""
-
 import pytest
 
 from hits.questions import task_page
@@ -21,7 +19,6 @@ TO_ANSWER = {
 
 
 def operate(firefox: Firefox, kind: str) -> None:
-    """Answer every control of the kind, by keyboard alone."""
     found = firefox.displayed(TO_ANSWER.get(kind, "[type=radio]"))
     if kind == "ranking":
         for place, select in enumerate(found, 1):
@@ -36,8 +33,7 @@ def operate(firefox: Firefox, kind: str) -> None:
         groups: dict[str, str] = {}
         for control in found:
             name = firefox.call("WebDriver:GetElementAttribute", id=control, name="name")
-            key = control if kind in ("line", "categories") else name
-            groups.setdefault(key, control)
+            groups.setdefault(control if kind in ("line", "categories") else name, control)
         for control in groups.values():
             firefox.press(control, " ")
 

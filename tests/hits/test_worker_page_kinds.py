@@ -1,5 +1,3 @@
-"""Every kind of question on the worker's page: operated, announced, sent, and read as judgments."""
-
 import gzip
 import json
 import re
@@ -81,7 +79,6 @@ def published(item: Item, **fields) -> tuple[Item, ProtocolDocument]:
 
 @pytest.fixture
 def framed(open_page) -> Iterator:
-    """Opens the page of an item under a document, in a sandboxed frame and by itself."""
     managers = []
 
     def open_(item: Item, document: ProtocolDocument, path: str = "frame", **options):
@@ -96,15 +93,12 @@ def framed(open_page) -> Iterator:
 
 
 def read(frame: Frame, item: Item, document: ProtocolDocument):
-    """The answer as it was posted, held to the page's schema and read by the study."""
     posted = frame.posts[0][1]["answer"][0]
     assert answer_errors(frame.page, [("answer", [posted])]) == []
     return json.loads(posted), read_answer(xml_of({"answer": posted}), item, document)
 
 
 def operate(page: Page, task: FrameLocator, kind: str, by: str) -> None:
-    """Answer every control of the kind, by keyboard alone, by mouse, or by touch."""
-
     def press(control: Locator, key: str = "Space") -> None:
         control.focus()
         if by == "keyboard":
@@ -130,7 +124,6 @@ TYPED = {"number": "7", "short_text": "words", "long_text": "words"}
 
 
 def controls_of(task: FrameLocator, kind: str) -> list[Locator]:
-    """One control for each answer there is to give."""
     if kind == "line":
         return task.get_by_role("slider").all()
     if kind == "number":
@@ -176,7 +169,6 @@ def test_every_kind_is_answered_and_read_as_the_right_judgments(framed, kind, by
 
 
 def assert_answered(frame: Frame, item: Item, document: ProtocolDocument, kind: str) -> None:
-    """The study reads what `operate` answered."""
     _, answer = read(frame, item, document)
     assert [judged.value for judged in answer.judgments] == pytest.approx(
         EXPECTED[kind], abs=1 if kind == "line" else 1e-9
@@ -249,8 +241,7 @@ def test_a_page_is_in_the_language_of_its_study_accessible_and_scrolls_down_only
     assert len(html_question(item, document).encode()) < 65_535
     if language == "ar":
         slider = page.get_by_role("slider").first
-        box = slider.bounding_box()
-        slider.click(position={"x": box["width"] * 0.1, "y": 20})
+        slider.click(position={"x": slider.bounding_box()["width"] * 0.1, "y": 20})
         value = float(slider.input_value())
         assert value > 80
         slider.press("ArrowLeft")
@@ -260,10 +251,9 @@ def test_a_page_is_in_the_language_of_its_study_accessible_and_scrolls_down_only
 
 
 def test_every_text_of_the_page_has_a_translation_in_every_table():
-    folder = Path(settings.BASE_DIR) / "templates" / "worker_page"
     texts = {
         match
-        for path in folder.rglob("*.html")
+        for path in (Path(settings.BASE_DIR) / "templates" / "worker_page").rglob("*.html")
         for match in re.findall(r'{% say "([^"]*)"', path.read_text())
     }
     for language, table in TABLES.items():
@@ -420,7 +410,6 @@ LABELS = {
 
 @pytest.fixture
 def categories() -> Item:
-    """Four responses, two questions with three categories each, and a reason."""
     item = rating_item(justification=10)
     first, second = item.study.questions.all()
     for question, labels in zip((first, second), LABELS.values(), strict=True):
@@ -519,5 +508,4 @@ def test_each_alternative_is_announced_by_its_title(alternatives, alternatives_f
         ],
     )
     question = alternatives.study.questions.get()
-    names = [node.name for node in accessible_nodes(page, GROUPS)]
-    assert question.wording in names
+    assert question.wording in [node.name for node in accessible_nodes(page, GROUPS)]

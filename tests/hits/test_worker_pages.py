@@ -20,8 +20,7 @@ Open = Callable[..., Page]
 
 
 def displayed_order(page: Page | FrameLocator) -> list[str]:
-    cards = page.locator("[data-candidate]")
-    return [card.get_attribute("data-candidate") for card in cards.all()]
+    return [card.get_attribute("data-candidate") for card in page.locator("[data-candidate]").all()]
 
 
 def sliders(page: Page | FrameLocator) -> Locator:
@@ -45,7 +44,6 @@ def place_of(slider: Locator, across: float, up: float = 0) -> tuple[float, floa
 
 
 def submitted_answer(frame: Frame, item: Item) -> tuple[dict, Answer]:
-    """What the one post held, and the answer as the study reads it."""
     assert [path for path, _ in frame.posts] == ["/mturk/externalSubmit"]
     fields = {name: values[0] for name, values in frame.posts[0][1].items()}
     assert fields.keys() == {"assignmentId", "answer"}
@@ -79,8 +77,7 @@ def test_a_rating_is_done_by_keyboard_alone_in_a_sandboxed_frame(rating, rating_
     page.keyboard.press("Enter")
     expect(task.get_by_text("Received.")).to_be_visible()
     form, answer = submitted_answer(rating_frame, rating)
-    values = [judgment.value for judgment in answer.judgments]
-    assert values == [50, 49, 60, 39, 0, 100, 52, 10]
+    assert [judgment.value for judgment in answer.judgments] == [50, 49, 60, 39, 0, 100, 52, 10]
     assert form["order"] == order
     keys = {candidate.blind_key: candidate.key for candidate in rating.candidates.all()}
     assert answer.order == tuple(keys[key] for key in order)
@@ -176,11 +173,9 @@ def test_a_finger_sets_a_slider_only_by_a_tap_and_not_as_it_scrolls(rating_frame
 
 
 def swipe(page: Page, x: float, y: float, up: float) -> None:
-    """A finger comes down, moves up in small steps, and is lifted."""
     session = page.context.new_cdp_session(page)
     points = [{"x": x, "y": y - up * step / 10} for step in range(11)]
-    kinds = ["touchStart"] + ["touchMove"] * 10
-    for kind, point in zip(kinds, points, strict=True):
+    for kind, point in zip(["touchStart"] + ["touchMove"] * 10, points, strict=True):
         session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
         page.evaluate("() => new Promise(requestAnimationFrame)")
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
@@ -217,8 +212,7 @@ def test_nothing_is_sent_while_a_rating_is_missing_and_then_once(rating, rating_
 @pytest.mark.parametrize("kind", ["rating", "alternatives"])
 def test_a_preview_shows_everything_and_takes_nothing(request, open_page, kind, assignment_id):
     frame = request.getfixturevalue(f"{kind}_frame")
-    page = open_page(frame.address("frame", assignment_id))
-    task = inside(page)
+    task = inside(open_page(frame.address("frame", assignment_id)))
     expect(task.locator("#notice")).to_be_visible()
     expect(task.locator("#cards > [data-candidate]").first).to_be_visible()
     inputs = task.locator("input:not([type=hidden]), textarea, button[type=submit]")
@@ -307,11 +301,9 @@ def test_alternatives_are_chosen_by_keyboard_alone_in_a_sandboxed_frame(
     expect(task.get_by_text("Received.")).to_be_visible()
     form, answer = submitted_answer(alternatives_frame, alternatives)
     assert form["order"] == order
-    positions = [judgment.position for judgment in answer.judgments if judgment.value]
-    assert positions == [0, 3]
+    assert [judgment.position for judgment in answer.judgments if judgment.value] == [0, 3]
     assert len(answer.judgments) == 14
-    times = {judgment.seconds for judgment in answer.judgments if not judgment.value}
-    assert times == {None}
+    assert {judgment.seconds for judgment in answer.judgments if not judgment.value} == {None}
     assert answer.justification == "Both lamps, zzzzzzzz Z"
     assert not answer.pasted
 
@@ -359,8 +351,7 @@ def test_no_choice_and_a_short_reason_are_both_named(alternatives_frame, open_pa
     card.locator("img").click()
     expect(card.get_by_role("checkbox")).to_be_checked()
     expect(choices).to_have_accessible_description("")
-    label = card.locator("label").bounding_box()
-    assert label["width"] >= card.bounding_box()["width"] - 2
+    assert card.locator("label").bounding_box()["width"] >= card.bounding_box()["width"] - 2
     card.locator(".text").click()
     expect(card.get_by_role("checkbox")).not_to_be_checked()
     assert alternatives_frame.posts == []
@@ -406,8 +397,7 @@ def test_the_page_asks_nothing_of_any_other_place(request, chromium, kind):
         page.goto(frame.address("frame"))
         expect(inside(page).locator("#send [type=submit]")).to_be_enabled()
         page.wait_for_load_state("networkidle")
-    outside = [url for url in addresses if not url.startswith((frame.origin, "data:"))]
-    assert outside == []
+    assert [url for url in addresses if not url.startswith((frame.origin, "data:"))] == []
     assert any("/task" in url for url in addresses)
 
 
@@ -469,8 +459,7 @@ def test_what_has_the_focus_is_outlined_and_in_sight(request, open_page, kind):
                 }"""
             )
         )
-    wrong = [each for each in outlines if each[0] != "BODY" and not (each[1] and each[2])]
-    assert wrong == []
+    assert [each for each in outlines if each[0] != "BODY" and not (each[1] and each[2])] == []
     assert len(outlines) - len([each for each in outlines if each[0] == "BODY"]) > 10
 
 

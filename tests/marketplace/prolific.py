@@ -9,8 +9,8 @@ from io import StringIO
 from django.test import Client
 
 from benchmarks.fake_prolific import operations
+from hits.connections import signed_headers
 from hits.endpoints import AccessKey
-from hits.requester_api import signed_headers
 from marketplace import clock
 from marketplace.models import (
     Assignment,

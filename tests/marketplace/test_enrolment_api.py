@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from hits.connections import enrol_requester, enrol_worker, signed_headers
+from hits.connections import enrol_requester, enrol_worker, operator_headers
 from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
 from marketplace.api.endpoints import MAX_BODY_BYTES, WINDOW_SECONDS
 from marketplace.models import AccessKey as StoredKey, AuditEntry, Requester, WorkerAccount
@@ -36,7 +36,7 @@ def send(body, headers, **more):
 
 def post(content, *, path=PATH, headers=None, secret=SECRET, **changes):
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
-    signed = signed_headers(secret=secret, path=path, body=body) | (headers or {})
+    signed = operator_headers(secret=secret, path=path, body=body) | (headers or {})
     return Client().post(
         changes.get("to", path),
         changes.get("sent", body),
@@ -140,13 +140,13 @@ def test_a_request_of_another_time_is_refused(monkeypatch, shift):
     real = time.time
     with monkeypatch.context() as patch:
         patch.setattr(time, "time", lambda: real() + shift)
-        headers = signed_headers(secret=SECRET, path=PATH, body=b'{"name": "Lab"}')
+        headers = operator_headers(secret=SECRET, path=PATH, body=b'{"name": "Lab"}')
     assert send(b'{"name": "Lab"}', headers) == 401
 
 
 def test_a_request_is_taken_once():
     body = b'{"name": "Lab"}'
-    headers = signed_headers(secret=SECRET, path=PATH, body=body)
+    headers = operator_headers(secret=SECRET, path=PATH, body=body)
     assert [send(body, headers) for _ in range(3)] == [201, 401, 401]
     assert StoredKey.objects.count() == 1
 
@@ -190,5 +190,5 @@ def test_a_password_that_is_no_text_is_refused():
 
 def test_a_body_whose_length_is_not_declared_is_bounded_too():
     body = b" " * (MAX_BODY_BYTES + 1)
-    headers = signed_headers(secret=SECRET, path=PATH, body=body)
+    headers = operator_headers(secret=SECRET, path=PATH, body=body)
     assert send(body, headers, CONTENT_LENGTH="many") == 413

@@ -11,8 +11,8 @@ from decimal import Decimal
 import pytest
 from django.test import Client
 
+from hits.connections import signed_headers
 from hits.endpoints import AccessKey
-from hits.requester_api import signed_headers
 from marketplace import clock
 from marketplace.exceptions import AlreadyWorkedOn, AssignmentClosed, HitExpired, NoAssignmentsLeft
 from marketplace.hits import lifecycle

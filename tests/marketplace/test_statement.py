@@ -10,10 +10,9 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.teams import create_team
-from hits.connections import client_of, connect_this_site
+from hits.connections import client_of, connect_this_site, post, signed_headers
 from hits.endpoints import AccessKey
 from hits.exceptions import MarketplaceRefused
-from hits.requester_api import post, signed_headers
 from marketplace import clock
 from marketplace.hits import assignments
 from marketplace.hits.assignments import accept_hit

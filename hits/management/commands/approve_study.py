@@ -58,7 +58,8 @@ def _held_text(n_held: int) -> str:
 
 def _preview(batch: Batch, with_held: bool) -> dict[str, Any]:
     assignments, n_held = _readable(batch, with_held)
-    n = assignments.count() + _decided_before(batch)
+    before = Assignment.objects.of(batch).decided_but_unsent().filter(decision=APPROVE)
+    n = assignments.count() + before.count()
     rewards_usd = f"{n * batch.reward_usd}"
     text = (
         f"would approve {count_of(n, 'assignment')}, ${rewards_usd} in rewards. Nothing was paid."
@@ -80,9 +81,3 @@ def _approve(batch: Batch, with_held: bool) -> dict[str, Any]:
     )
     text = f"{result}{_held_text(n_held)}"
     return {"batch": batch.pk} | result.record() | {"held": n_held, "text": text}
-
-
-def _decided_before(batch: Batch) -> int:
-    """Approvals of an earlier run that was stopped before it sent them."""
-    unsent = Assignment.objects.of(batch).decided_but_unsent()
-    return unsent.filter(decision=APPROVE).count()

@@ -5,7 +5,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study, Submission
 from hits.models import PracticeAnswer
-from hits.study_files import practice_answer_rows, submission_rows
+from hits.studies import practice_answer_rows, submission_rows
 from presentation.files import write_whole
 from presentation.numbers import count_of
 from presentation.row_files import FORMS

@@ -61,7 +61,6 @@ class Command(ReviewCommand):
 
 
 def _part_problem(assignment: Assignment) -> str:
-    """That an assignment now has more than its reward; empty where it has not."""
     part = paid_part(assignment)
     if part is None:
         return ""

@@ -1,5 +1,3 @@
-"""Bonuses, as a table lists them or the command line names one."""
-
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -10,6 +8,7 @@ from django.db import transaction
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.tables import read_rows
+from hits.decisions import bonus_fee_usd, bonus_purpose, request_payment, validate_bonus
 from hits.exceptions import BonusFileRefused
 from hits.management.review_command import (
     ReviewCommand,
@@ -20,7 +19,6 @@ from hits.management.review_command import (
     require_typed_amount,
     study_with_batches,
 )
-from hits.payments import bonus_fee_usd, bonus_purpose, request_payment, validate_bonus
 from presentation.numbers import count_of, read_usd
 
 COLUMNS = ("assignment_id", "amount_usd", "reason")
@@ -34,7 +32,6 @@ class BonusLine:
 
 
 def read_bonuses(path: Path) -> list[BonusLine]:
-    """Every line of the file, or BonusFileRefused with what is wrong and where."""
     lines: dict[tuple[str, str], BonusLine] = {}
     try:
         for row in read_rows(path, COLUMNS):

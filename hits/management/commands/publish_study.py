@@ -4,15 +4,16 @@ import json
 from argparse import ArgumentTypeError
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.models import Study
 from hits.connections import client_of, connection_of_name, site_connection
 from hits.costs import Estimate, estimate, require_funds
+from hits.endpoints import MTurkClient
 from hits.exceptions import FundsMissing
-from hits.marketplaces import THIS_SITE
+from hits.limits import THIS_SITE
 from hits.models import Batch
 from hits.plans import (
     Plan,
@@ -27,9 +28,6 @@ from hits.requirements import MINUTES_OF_A_HIT, country_error, protocol_terms, r
 from hits.selections import ALL_ITEMS, of_round, sample
 from presentation.numbers import count_of, read_usd
 from presentation.progress import bar
-
-if TYPE_CHECKING:
-    from mypy_boto3_mturk.client import MTurkClient
 
 
 class Command(BaseCommand):
@@ -136,7 +134,6 @@ def _add_workers(parser: CommandParser) -> None:
 
 
 def _with_terms_of_protocol(study: Study, options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with the protocol's own where they say nothing."""
     terms = protocol_terms(study)
     worker_terms = {
         "country": options["country"] or terms.countries,
@@ -157,7 +154,6 @@ def _or(option: int | None, term: int | None) -> int | None:
 
 
 def _planned_or_draft(study: Study, options: dict[str, Any]) -> Batch:
-    """The round's batch of the same selection on that marketplace, or a draft of a new one."""
     name = options["connection"]
     connection = connection_of_name(name) if name else site_connection(options["profile"])
     items = options["items"]
@@ -183,27 +179,20 @@ def _planned_or_draft(study: Study, options: dict[str, Any]) -> Batch:
         round=options["round"],
         connection=connection,
         selection=selection,
-        **_workers(options),
-    )
-
-
-def _workers(options: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "requirements": requirements(
+        requirements=requirements(
             countries=options["country"],
             languages=options["language"],
             min_approval_percent=options["min_approval"],
             min_approved=options["min_approved"],
         ),
-        "needs_masters": options["masters"],
-        "max_per_worker": options["max_per_worker"],
-        "wave_size": options["waves"],
-        "excluded_rounds": options["exclude_rounds"],
-    }
+        needs_masters=options["masters"],
+        max_per_worker=options["max_per_worker"],
+        wave_size=options["waves"],
+        excluded_rounds=options["exclude_rounds"],
+    )
 
 
 def _plan(batch: Batch, client: MTurkClient, options: dict[str, Any]) -> Plan:
-    """Plan a draft that can be paid for; where there is no money for it, store nothing."""
     if batch.pk:
         return Plan(batch, is_new=False)
     try:

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from hits.decisions import REJECT, decide, validate_feedback
+from hits.decisions import REJECT, decide, request_payment, validate_feedback, validate_part
 from hits.management.review_command import (
     ReviewCommand,
     add_spend_argument,
@@ -16,7 +16,6 @@ from hits.management.review_command import (
     study_with_batches,
 )
 from hits.models import PART, Assignment
-from hits.payments import request_payment, validate_part
 from presentation.numbers import count_of
 
 

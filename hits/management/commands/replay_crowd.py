@@ -6,9 +6,8 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.management.plain_table import positive
 from annotation.readers.mturk_batch import read_mturk_batch
-from hits.crowd.batches import simulate_answers, simulated_practice
 from hits.crowd.replay import RecordedAnswers, ReplayResult, replay_plan
-from hits.crowd.simulated import FAULTS
+from hits.crowd.simulated import FAULTS, simulate_answers, simulated_practice
 from hits.models import Batch
 from hits.qualification_tests import right_choices
 from hits.requirements import countries_of

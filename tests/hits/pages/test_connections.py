@@ -45,7 +45,6 @@ def closed_site(live_server: Any, settings: Any) -> None:
 
 @pytest.fixture
 def stranger() -> Client:
-    """The browser of somebody who has only signed up as a worker."""
     browser = Client(headers={"host": "localhost"})
     account = {"username": "wanda", "password1": PASSWORD, "password2": PASSWORD}
     assert browser.post("/worker/signup/", account).status_code == 302
@@ -59,13 +58,11 @@ def worker_user(stranger: Client) -> User:
 
 @pytest.fixture
 def own_study(worker_user: User) -> Study:
-    """A study without a team."""
     return rating_study("own", owner=worker_user)
 
 
 @pytest.fixture
 def team(worker_user: User, settings: Any) -> Team:
-    """A team that the worker created while the site was open to everyone."""
     settings.MARKETPLACE_REQUESTER_SIGN_UP = True
     team = create_own_team(name="Lab", owner=worker_user)
     settings.MARKETPLACE_REQUESTER_SIGN_UP = False
@@ -74,7 +71,6 @@ def team(worker_user: User, settings: Any) -> Team:
 
 @pytest.fixture
 def program(worker_user: User) -> Client:
-    """A program with a token of the worker's for everything."""
     token = create_personal_token(user=worker_user, name="all", scopes=list(Scope), days=7)
     return Client(headers={"host": "localhost", "authorization": f"Bearer {token.text}"})
 
@@ -107,8 +103,7 @@ def test_no_page_and_no_program_creates_a_requester_or_a_team(
     post(stranger, "publish", "own", reward_usd="0.00", total="0.00")
     terms = {"part": 1, "total_usd": "0.00", "reward_usd": "0.00"}
     keyed = {"idempotency-key": "once"}
-    path = "/api/v1/studies/own/batches/"
-    answer = program.post(path, terms, content_type=JSON, headers=keyed)
+    answer = program.post("/api/v1/studies/own/batches/", terms, content_type=JSON, headers=keyed)
     assert answer.status_code == 409
     assert_nobody_became_a_requester()
 

@@ -1,6 +1,3 @@
-"""What an address of the console asks of the database: as much of a large study as of a small
-one, within the design's limits, and nothing over and over."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -25,7 +22,7 @@ from console.forms import WageFloorForm
 from error_codes import InvalidValue
 from hits.pages.changes import ConfirmationForm
 from hits.pages.connections import BudgetForm
-from hits.pages.decision_forms import BonusRuleForm, DecisionTextForm, SendForm
+from hits.pages.rules import BonusRuleForm, DecisionTextForm, SendForm
 from hits.pages.terms import LaunchForm
 from presentation.numbers import read_usd
 from tests.annotation.studies import doubt, rate, rating_study
@@ -46,7 +43,6 @@ READ_IN_STRETCHES = {"download", "label-set"}
 
 
 def judged_study(slug, owner, n_items):
-    """Every stage of a study has something to show, ten times as much in the larger."""
     study = rating_study(
         slug, owner=owner, n_items=n_items, questions=("wit", "tone"), conditions=("calm", "loud")
     )
@@ -64,8 +60,7 @@ def judged_study(slug, owner, n_items):
     store_validation(study)
     question = study.question("wit")
     for item in study.items.all()[: n_items // 3]:
-        candidate = item.candidates.first()
-        decide(candidate=candidate, question=question, value=5, decided_by=owner)
+        decide(candidate=item.candidates.first(), question=question, value=5, decided_by=owner)
     make_label_set(question=question, rule=Rule("mean"))
     request_for_later(study=study, kind=SCORE, names=["rouge1"])
     return study
@@ -73,7 +68,6 @@ def judged_study(slug, owner, n_items):
 
 @pytest.fixture(scope="module")
 def studies(stored_for_module):
-    """The small and the large one."""
     owner = User.objects.create_user("rosa")
     return {n: judged_study(f"of-{n}", owner, n) for n in (SMALL, LARGE)}
 
@@ -94,7 +88,6 @@ def where(name, study):
 
 
 def statements(browser, address, **query):
-    """The SQL of one request, read to its end."""
     with CaptureQueriesContext(connection) as queries:
         answer = browser.get(address, query)
         assert answer.status_code == 200
@@ -110,10 +103,9 @@ def test_a_studys_first_page_with_every_result_costs_no_more(rosa, studies):
     address = reverse("console:study", args=[study.slug])
     rosa.get(address)
     assert len(statements(rosa, address)) <= MOST_STATEMENTS
-    shown = {one.url for one in rosa.get(address).context["figures"]}
-    assert {
-        reverse(f"console:{name}", args=[study.slug]) for name in ("results", "agreement")
-    } <= shown
+    assert {reverse(f"console:{name}", args=[study.slug]) for name in ("results", "agreement")} <= {
+        one.url for one in rosa.get(address).context["figures"]
+    }
 
 
 def test_the_benchmark_of_a_million_judgments_knows_every_address(researcher):
@@ -136,8 +128,7 @@ def test_a_request_costs_as_little_in_a_large_study_as_in_a_small_one(rosa, stud
     assert len(costs[LARGE]) <= MOST_STATEMENTS + more
     if name not in READ_IN_STRETCHES:
         assert len(costs[SMALL]) == len(costs[LARGE])
-    often = {sql: n for sql, n in Counter(costs[LARGE]).items() if n > MOST_REPEATS}
-    assert not often
+    assert not {sql: n for sql, n in Counter(costs[LARGE]).items() if n > MOST_REPEATS}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-"""Home: what needs a decision, over all studies, with what it costs; and the archive."""
-
 import re
 from dataclasses import replace
 from datetime import timedelta
@@ -18,7 +16,7 @@ from annotation.models import Study, Submission
 from annotation.protocols.records import Order
 from annotation.protocols.versions import document_of_rows, freeze, save_draft
 from annotation.study_facts import compute
-from hits.budgets import set_budget
+from hits.costs import set_budget
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from tests.annotation.studies import rate, rated_study, rating_study
 from tests.codes import codes_on
@@ -52,15 +50,14 @@ def decisions(browser):
 
 
 def test_home_puts_what_passes_by_itself_first(rosa, batch):
-    hit = Hit.objects.of(batch).first()
-    add_assignment(hit)
+    add_assignment(Hit.objects.of(batch).first())
     Batch.objects.update(auto_approval_delay_seconds=3600, expires_at=timezone.now())
     first, second = decisions(rosa)
-    assert (first.sign, first.url) == ("!", reverse("console:review", args=["mine"]))
+    assert (first.tone, first.url) == ("error", reverse("console:review", args=["mine"]))
     assert (first.code, second.code) == ("review", "repost")
-    assert ("1" in first.button, "$0.12" in first.note) == (True, True)
-    assert (second.sign, second.url) == ("▲", change_page(batch, "repost"))
-    assert ("5" in second.button, "$0.60" in second.note) == (True, True)
+    assert ("1" in first.action, "$0.12" in first.note) == (True, True)
+    assert (second.tone, second.url) == ("warning", change_page(batch, "repost"))
+    assert ("5" in second.action, "$0.60" in second.note) == (True, True)
 
 
 def test_home_asks_nobody_for_what_they_may_not_do(study, batch, signed_in, researcher):
@@ -70,7 +67,7 @@ def test_home_asks_nobody_for_what_they_may_not_do(study, batch, signed_in, rese
     set_role(team=study.team, user=carl, role=Role.ANALYST, actor=researcher)
     answer = signed_in(carl).get(reverse("console:studies"))
     assert answer.context["decisions"] == []
-    assert [row.spent_usd for row in answer.context["rows"]] == [None]
+    assert [row["spent_usd"] for row in answer.context["rows"]] == [None]
 
 
 def test_home_costs_no_more_queries_for_more_studies(
@@ -87,7 +84,7 @@ def test_appeals_wait_first_of_all_with_what_granting_them_costs(rosa, batch):
     Assignment.objects.update(status=Assignment.Status.REJECTED)
     Appeal.objects.create(assignment=rejected, reason="I read it all.", appealed_at=timezone.now())
     first = decisions(rosa)[0]
-    assert (first.sign, first.code) == ("!", "appeal")
+    assert (first.tone, first.code) == ("error", "appeal")
     assert "$0.12" in first.note
     Appeal.objects.update(answer="We did.")
     assert decisions(rosa) == []
@@ -98,7 +95,7 @@ def test_answers_that_could_not_be_read_say_what_they_cost(rosa, batch):
     Batch.objects.update(auto_approval_delay_seconds=30 * 24 * 3600)
     Assignment.objects.update(submitted_at=timezone.now())
     [unread] = [one for one in decisions(rosa) if one.code == "unreadable"]
-    assert (unread.sign, re.findall(r"\d+", unread.fact)) == ("▲", ["1"])
+    assert (unread.tone, re.findall(r"\d+", unread.message)) == ("warning", ["1"])
     assert "$0.12" in unread.note
 
 
@@ -108,13 +105,12 @@ def test_pay_under_the_floor_names_the_reward_that_meets_it(rosa, study, batch):
         for name in ("Ann", "Bob"):
             submission = rate(study, name, f"d{number}", {"alpha": 1, "beta": 2})
             Submission.objects.filter(pk=submission.pk).update(seconds=60)
-            assignment = add_assignment(hit, name.upper())
-            Assignment.objects.filter(pk=assignment.pk).update(
+            Assignment.objects.filter(pk=add_assignment(hit, name.upper()).pk).update(
                 submission=submission, status=Assignment.Status.APPROVED
             )
     [low] = decisions(rosa)
     # 10 cents a minute are $6 an hour; $12 an hour are 20 cents a minute.
-    assert re.findall(r"\$?\d+(?:\.\d+)?", low.fact) == [str(batch.pk), "$6.00", "$12.00"]
+    assert re.findall(r"\$?\d+(?:\.\d+)?", low.message) == [str(batch.pk), "$6.00", "$12.00"]
     assert re.findall(r"\$?\d+(?:\.\d+)?", low.note) == ["6", "6", "1", "0", "$0.20"]
     assert (low.code, low.url) == ("pay", reverse("console:launch", args=["mine"]))
     Batch.objects.update(closed_at=timezone.now())
@@ -130,7 +126,7 @@ def test_a_budget_that_is_nearly_spent_is_said_to_who_may_raise_it(
     assert decisions(rosa) == []
     set_budget(team=team, cap_usd=Decimal("0.75"), actor=researcher)
     set_budget(study=study, cap_usd=Decimal("0.72"), actor=researcher)
-    budgets = {one.about: one.fact for one in decisions(rosa) if one.code == "budget"}
+    budgets = {one.about: one.message for one in decisions(rosa) if one.code == "budget"}
     assert {about: re.findall(r"\$[\d.]+\d", fact) for about, fact in budgets.items()} == {
         "Lab": ["$0.03", "$0.75"],
         "Mine": ["$0.00", "$0.72"],
@@ -163,7 +159,7 @@ def test_a_failed_job_is_said_until_it_is_requested_again(rosa, study, settings)
     )
     [failed] = decisions(rosa)
     assert (failed.code, failed.note) == ("failed_job", "There is no model.")
-    assert "Scoring rouge1" in failed.fact
+    assert "Scoring rouge1" in failed.message
     # One that stays as a record, long after its time.
     Job.objects.update(finished_at=timezone.now() - timedelta(days=settings.WORK_KEEP_DAYS + 1))
     assert decisions(rosa) == []
@@ -176,7 +172,7 @@ def test_a_failed_job_is_said_until_it_is_requested_again(rosa, study, settings)
 def test_disagreement_is_said_last_until_labels_are_made(rosa, researcher):
     disputed_study("rated", researcher)
     [apart] = decisions(rosa)
-    assert (apart.sign, apart.code, "6" in apart.button) == ("○", "disputes", True)
+    assert (apart.tone, apart.code, "6" in apart.action) == ("info", "disputes", True)
     assert apart.url == reverse("console:adjudication", args=["rated"])
 
 
@@ -195,8 +191,7 @@ def test_what_time_decides_comes_by_its_date_before_what_no_time_decides(rosa, r
     old = now - timedelta(days=90)
     disputed_study("apart", researcher)
     Study.objects.update(created_at=old)
-    days_left = {"later": 20, "next": 5, "tomorrow": 1}
-    for name, days in days_left.items():
+    for name, days in {"later": 20, "next": 5, "tomorrow": 1}.items():
         batch = add_batch(rating_study(name, owner=researcher, title=name), n_published=1)
         add_assignment(Hit.objects.of(batch).first(), problem="" if days > 1 else "No item.")
         Batch.objects.filter(pk=batch.pk).update(
@@ -211,14 +206,14 @@ def test_what_time_decides_comes_by_its_date_before_what_no_time_decides(rosa, r
         state=Job.State.FAILED,
         finished_at=now - timedelta(days=9),
     )
-    rows = [(one.sign, one.code, one.about) for one in decisions(rosa)]
+    rows = [(one.tone, one.code, one.about) for one in decisions(rosa)]
     assert rows[:3] == [
-        ("!", "review", "tomorrow"),
-        ("▲", "review", "next"),
-        ("▲", "review", "later"),
+        ("error", "review", "tomorrow"),
+        ("warning", "review", "next"),
+        ("warning", "review", "later"),
     ]
     assert {row[1] for row in rows[3:-1]} == {"failed_job", "unreadable"}
-    assert rows[-1][:2] == ("○", "disputes")
+    assert rows[-1][:2] == ("info", "disputes")
 
 
 def test_archived_studies_leave_the_list_and_are_led_to(rosa, batch):
@@ -229,7 +224,7 @@ def test_archived_studies_leave_the_list_and_are_led_to(rosa, batch):
     assert answer.context["rows"] == []
     assert "?archived=" in answer.content.decode()
     [row] = home(rosa, archived="").context["rows"]
-    assert row.study.slug == "mine"
+    assert row["study"].slug == "mine"
 
 
 def test_a_study_is_archived_and_taken_out_again_on_its_pages(rosa, batch):
@@ -258,8 +253,7 @@ def change_page(batch, name=""):
 
 
 def confirmation(answer):
-    form = answer.context["confirmation"]
-    return dict(form.initial)
+    return dict(answer.context["confirmation"].initial)
 
 
 def test_a_change_says_first_what_it_costs_and_then_does_it(rosa, batch):
@@ -286,8 +280,7 @@ def test_money_that_leaves_the_site_is_typed(rosa, batch, researcher):
         team=batch.study.team, name="There", marketplace="mturk.example.org", fees="mturk"
     )
     Batch.objects.update(connection=elsewhere)
-    preview = rosa.get(change_page(batch, "more"), {"n_more": 1})
-    form = {"n_more": 1} | confirmation(preview)
+    form = {"n_more": 1} | confirmation(rosa.get(change_page(batch, "more"), {"n_more": 1}))
     for amount in ("", "0.35", "36"):
         rosa.post(change_page(batch, "more"), form | {"typed_usd": amount})
     assert not Hit.objects.exclude(max_assignments=None).exists()
@@ -338,7 +331,7 @@ def test_pay_an_hour_is_made_of_no_time_that_is_nobodys_and_says_so(rosa, study,
     assert (report.hourly_usd, report.n_implausible) == (None, 6)
     study.team.wage_floor_usd = Decimal("12.00")
     study.team.save()
-    assert [one.fact for one in decisions(rosa) if one.code == "pay"] == []
+    assert [one.message for one in decisions(rosa) if one.code == "pay"] == []
     Submission.objects.filter(annotator__pseudonym="Ann").update(seconds=60)
     report = rosa.get(change_page(batch)).context["report"]
     assert (report.hourly_usd.median, report.n_implausible) == (Decimal("6.00"), 3)

@@ -1,5 +1,3 @@
-"""The Launch page: team, connection, prices, checks, the press that publishes, once."""
-
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -27,12 +25,11 @@ from annotation.protocols.records import (
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, save_draft
 from annotation.study_jobs import PUBLISH, jobs_of
-from hits.budgets import set_budget
 from hits.collect import collect_batch
 from hits.connections import balance_usd, client_of, connect_this_site
 from hits.contacts import note_worker
+from hits.costs import set_budget
 from hits.exceptions import LaunchedMeanwhile
-from hits.exclusions import listed_workers
 from hits.models import (
     Assignment,
     Batch,
@@ -48,7 +45,7 @@ from hits.pages.pricing import LaunchView
 from hits.pages.terms import THE_REST
 from hits.plans import plan_batch
 from hits.readiness import forget_funds
-from hits.requirements import country_name, language_name, requirements
+from hits.requirements import country_name, language_name, listed_workers, requirements
 from hits.wages import duration_of
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.people.enrolment import create_worker
@@ -98,14 +95,12 @@ def page_of(browser, study, **query) -> Any:
 
 
 def check_page(browser, study, **query) -> Any:
-    """The page once its checks are done."""
     page_of(browser, study, **query)
     work_off()
     return page_of(browser, study, **query)
 
 
 def form_of(answer, **changes) -> dict[str, Any]:
-    """What the page's form would post, with changes, and with the price that the page displays."""
     view = answer.context["view"]
     content = {name: view.form[name].value() for name in view.form.fields}
     content = {name: value for name, value in content.items() if value not in (None, False)}
@@ -126,7 +121,6 @@ def fault_codes(answer) -> list[str]:
 
 
 def launch_codes(browser, study, **query) -> list[str]:
-    """The codes of what the page says."""
     return codes_on(page_of(browser, study, **query).content.decode())
 
 
@@ -143,8 +137,7 @@ def test_this_sites_marketplace_is_connected_from_the_page(rosa, study, team):
     rosa.post(reverse("console:launch-connect", args=["ratings"]))
     assert not Connection.objects.of(team).exists()
     work_off()
-    connection = Connection.objects.of(team).get()
-    assert connection.is_on_this_site
+    assert Connection.objects.of(team).get().is_on_this_site
     assert "$100.00" in words_of(check_page(rosa, study).content.decode())
 
 
@@ -217,7 +210,6 @@ def test_something_else_launched_meanwhile_is_said(rosa, study, connection):
 
 
 def assert_nothing_is_chosen(answer) -> None:
-    """Another press at the same point of the page publishes nothing."""
     content = answer.content.decode()
     assert answer.context["view"].choice is None
     assert not re.search(r'name="how"[^>]*checked', content)
@@ -225,7 +217,6 @@ def assert_nothing_is_chosen(answer) -> None:
 
 
 def chosen_page(browser, study, how, **changes) -> Any:
-    """The page with this much of the study chosen, once its checks are done."""
     return page_of(browser, study, **form_of(check_page(browser, study), how=how, **changes))
 
 
@@ -235,8 +226,7 @@ def test_after_a_pilot_nothing_more_is_published_before_somebody_chose_it(rosa, 
     work_off()
     answer = check_page(rosa, study)
     assert_nothing_is_chosen(answer)
-    refusal = press(rosa, study, form_of(answer))
-    assert fault_fields(refusal) == {"how"}
+    assert fault_fields(press(rosa, study, form_of(answer))) == {"how"}
     assert Batch.objects.count() == 1
     # Without scripts, a button shows the price of what was chosen, and launches nothing.
     priced = press(rosa, study, form_of(answer, how=THE_REST, price="1"))
@@ -335,8 +325,7 @@ def test_a_second_round_is_offered_for_a_sample_of_the_batchs_items_and_other_wo
 
 @pytest.mark.slow
 def test_items_to_buy_are_drawn_at_random_from_those_without_a_hit(rosa, study, connection):
-    pilot = chosen_page(rosa, study, "sample", reward_usd="0.12", n_items=1)
-    press(rosa, study, form_of(pilot))
+    press(rosa, study, form_of(chosen_page(rosa, study, "sample", reward_usd="0.12", n_items=1)))
     work_off()
     question = set(Hit.objects.values_list("item__key", flat=True))
     every = set(study.items.values_list("key", flat=True))
@@ -379,8 +368,7 @@ def test_a_price_that_changed_since_it_was_displayed_holds_the_launch(rosa, stud
 @pytest.mark.slow
 def test_what_leaves_this_site_wants_the_amount_typed(rosa, study, connection):
     Connection.objects.update(marketplace=ELSEWHERE)
-    answer = check_page(rosa, study)
-    form = form_of(answer)
+    form = form_of(check_page(rosa, study))
     for amount in ("", "1", "yes"):
         assert fault_fields(press(rosa, study, form | {"amount": amount})) == {"amount"}
     assert not Batch.objects.exists()
@@ -406,8 +394,7 @@ def test_every_fault_of_every_field_and_page_is_listed_at_once(rosa, study, conn
         "excluded_rounds": "9" * 5000,
         "excluded_workers": "ann@example.org",
     }
-    form = form_of(check_page(rosa, study)) | wrong
-    refusal = press(rosa, study, form)
+    refusal = press(rosa, study, form_of(check_page(rosa, study)) | wrong)
     assert fault_fields(refusal) - {""} == set(wrong)
     pages = {each.item_id for each in refusal.context["view"].faults if each.item_id}
     assert pages == set(Item.objects.filter(key__in=["d1", "bare"]).values_list("pk", flat=True))
@@ -417,10 +404,8 @@ def test_every_fault_of_every_field_and_page_is_listed_at_once(rosa, study, conn
 
 @pytest.mark.slow
 def test_languages_hold_the_launch_where_the_marketplace_has_none(rosa, study, connection):
-    answer = check_page(rosa, study)
-    form = form_of(answer, languages="de, en")
-    held = press(rosa, study, form | {"languages": "de, xx"})
-    assert fault_fields(held) == {"languages"}
+    form = form_of(check_page(rosa, study), languages="de, en")
+    assert fault_fields(press(rosa, study, form | {"languages": "de, xx"})) == {"languages"}
     forget_funds(connection.pk)
     with patch("hits.requirements.ANY_LANGUAGE", "ASSAYLANGUAGEQQQ"):
         check_page(rosa, study)
@@ -445,8 +430,7 @@ def test_the_tests_that_workers_pass_first_are_said_and_one_too_long_holds_the_l
 
     scores = {"appropriateness": 80}
     assert codes_with(GradedCase("It fits.", scores=scores))["tests_first"] == "pass"
-    long = GradedCase("word " * 790, scores=scores)
-    assert codes_with(*[long] * 20)["test_too_long"] == "fault"
+    assert codes_with(*[GradedCase("word " * 790, scores=scores)] * 20)["test_too_long"] == "fault"
 
 
 @pytest.mark.slow
@@ -472,8 +456,7 @@ def test_what_the_protocols_form_refuses_holds_the_launch_with_the_same_words(
 def test_the_rest_of_another_version_than_the_pilot_is_launched_with_a_warning(
     rosa, study, connection
 ):
-    pilot = check_page(rosa, study, **BASE | {"connection": connection.pk})
-    press(rosa, study, form_of(pilot))
+    press(rosa, study, form_of(check_page(rosa, study, **BASE | {"connection": connection.pk})))
     document = current_document(study)
     save_draft(study=study, document=replace(document, instructions="Read twice."))
     (warning,) = check_page(rosa, study).context["view"].warnings
@@ -487,8 +470,7 @@ def test_the_rest_of_another_version_than_the_pilot_is_launched_with_a_warning(
 def test_pages_are_looked_at_again_once_the_protocol_has_changed(rosa, study, connection):
     assert check_page(rosa, study).context["view"].pages.n_faults == 0
     document = current_document(study)
-    long = "word " * 13_500
-    save_draft(study=study, document=replace(document, instructions=long))
+    save_draft(study=study, document=replace(document, instructions="word " * 13_500))
     assert page_of(rosa, study).context["view"].pages is None
     assert check_page(rosa, study).context["view"].pages.n_faults == 12
 
@@ -515,8 +497,7 @@ def test_pay_under_the_floor_is_a_warning_with_the_reward_that_meets_it(
     rosa, study, connection, team
 ):
     Team.objects.update(wage_floor_usd=Decimal(15))
-    query = BASE | {"connection": connection.pk, "reward_usd": "0.01"}
-    answer = check_page(rosa, study, **query)
+    answer = check_page(rosa, study, **BASE | {"connection": connection.pk, "reward_usd": "0.01"})
     [warning] = [each for each in answer.context["view"].warnings if each.reward_usd]
     assert not answer.context["view"].faults
     raised = press(rosa, study, form_of(answer, enough_usd=str(warning.reward_usd)))
@@ -530,8 +511,7 @@ def test_time_that_is_nobodys_measures_no_pay(rosa, study, connection):
     for number in range(5):
         submission = rate(study, "crowd", f"d{number}", {"alpha": 1, "beta": 2})
         Submission.objects.filter(pk=submission.pk).update(seconds=0.11)
-    query = BASE | {"connection": connection.pk, "reward_usd": "0.50"}
-    page = page_of(rosa, study, **query)
+    page = page_of(rosa, study, **BASE | {"connection": connection.pk, "reward_usd": "0.50"})
     view = page.context["view"]
     assert (view.n_implausible, view.duration.is_measured) == (5, False)
     assert "$1,800" not in words_of(page.content.decode())  # fifty cents a second
@@ -553,8 +533,7 @@ def test_failed_publishing_is_said_and_tried_again(rosa, study, connection):
     press(rosa, study, form_of(check_page(rosa, study)))
     Job.objects.of_kind(PUBLISH).update(state="failed", message="Not known yet.")
     assert "Not known yet." in words_of(page_of(rosa, study).content.decode())
-    job = jobs_of(study).of_kind(PUBLISH).get()
-    rosa.post(reverse("console:again", args=["ratings", job.pk]))
+    rosa.post(reverse("console:again", args=["ratings", jobs_of(study).of_kind(PUBLISH).get().pk]))
     work_off()
     assert MarketplaceHit.objects.count() == 3
 
@@ -588,7 +567,6 @@ def test_the_page_asks_as_little_of_a_large_study_as_of_a_small_one(
 
 
 def most_repeated(queries: CaptureQueriesContext) -> int:
-    """How often the statement that is made most often was made, whatever its values."""
     values = re.compile(r"'[^']*'|\b\d+\b")
     texts = [values.sub("?", query["sql"]) for query in queries.captured_queries]
     return max(map(texts.count, texts))
@@ -650,7 +628,7 @@ def test_practice_that_pays_under_the_floor_is_warned_of_beside_its_pay_an_hour(
     low = view(0.01)
     seconds = duration_of(study).typical_seconds + 60 * 1000 / 6 / 238
     hourly = (Decimal("0.01") * 3600 / Decimal(seconds)).quantize(Decimal("0.01"))
-    assert (low.practice.reward_usd, low.practice.hourly_usd) == (Decimal("0.01"), hourly)
+    assert (low.practice["reward_usd"], low.practice["hourly_usd"]) == (Decimal("0.01"), hourly)
     [warning] = [one for one in low.warnings if one.code == "practice_under_floor"]
     assert f"${hourly} " in warning.message
     assert "$15.00" in warning.message
@@ -678,7 +656,11 @@ def test_practice_comes_first_and_its_price_is_in_the_amount(rosa, study, connec
     assert len(queries) <= MOST_STATEMENTS
     view = answer.context["view"]
     practice = view.practice
-    assert (practice.n_hits, practice.n_workers, str(practice.reward_usd)) == (2, 5, "0.07")
+    assert (practice["n_hits"], practice["n_workers"], str(practice["reward_usd"])) == (
+        2,
+        5,
+        "0.07",
+    )
     cost = view.cost
     assert cost.practice_usd == view.later.cost.practice_usd == Decimal("0.70")
     assert view.pages.n_pages == study.items.count() - 1
@@ -700,8 +682,7 @@ def test_practice_comes_first_and_its_price_is_in_the_amount(rosa, study, connec
         hit=PracticeHit.objects.first(), worker=worker, assignment_id="3X", status="Approved",
         answer_xml="", accepted_at=now, submitted_at=now,
     )  # fmt: skip
-    address = reverse("console:batch", args=[study.slug, batch.pk])
-    report = rosa.get(address).context["practice"]
+    report = rosa.get(reverse("console:batch", args=[study.slug, batch.pk])).context["practice"]
     assert (report.n_workers, report.n_passed, report.n_failed) == (1, 0, 0)
     assert (report.n_undecided, report.n_answers) == (1, 1)
 
@@ -749,7 +730,6 @@ def test_a_page_with_nothing_on_it_holds_the_launch_and_a_response_without_text_
 
 
 def with_question(study, **changes) -> None:
-    """The study's draft with its first question otherwise."""
     document = current_document(study)
     first, *others = document.questions
     save_draft(
@@ -828,11 +808,9 @@ def test_what_is_out_over_another_marketplace_is_said_before_it_is_bought_again(
 
 @pytest.fixture
 def batch(study, connection) -> Batch:
-    """Two items, published at this site for one worker each."""
     selection = {"n": 2, "seed": 7}
-    client = client_of(connection)
     return published_batch(
-        study, client, connection=connection, max_assignments=1, selection=selection
+        study, client_of(connection), connection=connection, max_assignments=1, selection=selection
     )
 
 
@@ -848,7 +826,6 @@ def content(browser, name: str) -> str:
 
 
 def sends_people(browser, name: str) -> bool:
-    """Whether a page links to this site's marketplace, where workers find the HITs."""
     return f'href="{reverse("marketplace:groups")}"' in content(browser, name)
 
 
@@ -876,13 +853,11 @@ def test_pages_link_to_the_marketplace_while_hits_are_on_offer_here(rosa, batch)
 
 
 def unfolded(answer):
-    """What the page displays while nothing is opened."""
     before, _, rest = answer.content.decode().partition('<details class="more"')
     return before + rest.partition("</details>")[2]
 
 
 def ask(study, *, assignments, **requirements):
-    """A protocol that asks so many workers, with these qualifications, for an item."""
     document = current_document(study)
     who = replace(document.qualifications, **requirements)
     completion = replace(document.completion, assignments_per_item=assignments)
@@ -908,16 +883,14 @@ def test_one_worker_for_an_item_is_warned_of_unless_another_round_has_another(
     answer = page_of(rosa, study)
     assert "one_worker" in warning_codes(answer)
     assert not answer.context["view"].faults
-    batch = add_batch(study)
-    Batch.objects.filter(pk=batch.pk).update(round=2, max_assignments=1)
+    Batch.objects.filter(pk=add_batch(study).pk).update(round=2, max_assignments=1)
     answer = page_of(rosa, study, round=1, max_assignments=1)
     assert "one_worker" not in warning_codes(answer)
 
 
 def test_every_requirement_of_workers_is_in_the_sentence(study):
     rows = requirements(countries=["DE", "AT", "CH"], languages=["de", "gsw"], min_approved=1000)
-    draft = Batch(study=study, requirements=rows, needs_masters=True)
-    text = workers_text(draft)
+    text = workers_text(Batch(study=study, requirements=rows, needs_masters=True))
     names = ("Germany", "Austria", "Switzerland", "Swiss German", "1,000")
     assert [name for name in names if name not in text] == []
     assert text.count(";") == 3

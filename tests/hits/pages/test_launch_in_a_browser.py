@@ -1,5 +1,3 @@
-"""A newcomer launches a pilot without a shell: by mouse, by keyboard, on a telephone."""
-
 import threading
 import time
 from contextlib import contextmanager
@@ -42,7 +40,6 @@ def study(researcher: User):
 
 @pytest.fixture
 def worker():
-    """A background worker beside the browser."""
     with background_worker():
         yield
 
@@ -161,7 +158,6 @@ def test_whoever_presses_again_and_again_at_the_same_point_publishes_the_pilot_a
 
 
 def launch_page(page: Page) -> None:
-    """The form, for a team with a connection."""
     page.goto("/studies/sample/launch/")
     page.locator(GIVE).click()
     page.locator(CONNECT).click()
@@ -189,7 +185,6 @@ def test_all_of_it_by_keyboard(page, worker):
 
 
 def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the element has the focus."""
     for _press in range(80):
         page.keyboard.press("Tab")
         if page.evaluate("one => document.activeElement.matches(one)", selector):

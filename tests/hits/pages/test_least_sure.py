@@ -1,5 +1,3 @@
-"""Items launched where the judge is least sure, and the mean that their chances give."""
-
 import csv
 import io
 import json
@@ -55,7 +53,6 @@ def site(live_server, settings):
 
 @pytest.fixture
 def study(researcher):
-    """Scores of two metrics, which part from people, and from each other, at every third item."""
     team = create_team(name="Dialogue lab", owner=researcher)
     study = rating_study("ratings", n_items=N_ITEMS, systems=("alpha",), owner=researcher)
     give_to_team(study=study, team=team, actor=researcher)
@@ -80,8 +77,7 @@ def off(n: int) -> float:
 
 def launch(rosa, study, **changes) -> Batch:
     form = form_of(check_page(rosa, study), reward_usd="0.12", max_assignments=1, **changes)
-    priced = check_page(rosa, study, **form)
-    press(rosa, study, form_of(priced))
+    press(rosa, study, form_of(check_page(rosa, study, **form)))
     work_off()
     return Batch.objects.latest("pk")
 
@@ -174,25 +170,23 @@ def chances_of(batch) -> dict[str, float]:
 
 
 def command_answer(rosa, study, folder, metric, *, look):
-    """What the command says of the file that the page offers."""
     answer = rosa.get(reverse("console:download", args=[study.slug, "sampled.csv"]))
     text = b"".join(answer.streaming_content).decode()
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert {row["metric"] for row in rows} >= {"judge", "other"}
+    assert {row["metric"] for row in list(csv.DictReader(io.StringIO(text)))} >= {"judge", "other"}
     path = folder / "sampled.csv"
     path.write_text(text)
-    output = command_output(
-        *("prediction_powered", path, "--human", "human", "--judge", "judge", "--item", "item"),
-        *("--batch", "batch", "--probability", "probability", "--where", f"metric={metric}"),
-        *("--system", "system", "--looks", "5", "--look", str(look), "--json"),
+    return json.loads(
+        command_output(
+            *("prediction_powered", path, "--human", "human", "--judge", "judge", "--item", "item"),
+            *("--batch", "batch", "--probability", "probability", "--where", f"metric={metric}"),
+            *("--system", "system", "--looks", "5", "--look", str(look), "--json"),
+        )
     )
-    return json.loads(output)
 
 
 @pytest.mark.slow
 def test_the_offer_is_held_until_enough_items_are_rated(rosa, study):
-    first = launch(rosa, study, how="sample", n_items=9)
-    answer_all(study, first)
+    answer_all(study, launch(rosa, study, how="sample", n_items=9))
     answer = check_page(rosa, study, where="unsure")
     assert answer.context["view"].choice.value == "unsure"
     assert fault_fields(answer) == {"judge"}

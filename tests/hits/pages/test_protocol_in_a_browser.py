@@ -42,7 +42,6 @@ def expect_saved(page: Page) -> None:
 
 
 def turn_to(page: Page, part: str) -> None:
-    """On a telephone the form and the preview take turns."""
     if page.viewport_size["width"] < 1000:
         page.locator(f"[data-show={part}]").click()
 
@@ -56,8 +55,7 @@ def test_a_draft_is_saved_while_it_is_typed_and_shown_beside(page: Page, study: 
     expect(page.locator("#q0-high_label")).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#fault-q0-high_label")).to_be_visible()
     turn_to(page, "preview")
-    frame = page.frame_locator("#preview-frame")
-    expect(frame.get_by_text(WORDING).first).to_be_visible()
+    expect(page.frame_locator("#preview-frame").get_by_text(WORDING).first).to_be_visible()
     # The frame is loaded anew at each change; its page is the worker's, which has its own tests.
     assert accessibility_problems(page, frames=False) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,5 +1,3 @@
-"""The Protocol page: its form, its YAML, and versions; without a browser."""
-
 import dataclasses
 import re
 from collections.abc import Mapping
@@ -35,9 +33,14 @@ from annotation.protocols.templates import read_protocol, template_names, write_
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import current_document, newest_version, save_draft
 from hits.pages.admission import change_practice, change_tests
-from hits.pages.checks import title_of
 from hits.pages.field_labels import place_of
-from hits.pages.questionnaire import change_questions, document_of, field_of, unread_numbers
+from hits.pages.questionnaire import (
+    change_questions,
+    document_of,
+    field_of,
+    title_of,
+    unread_numbers,
+)
 from hits.pages.sections import ProtocolView
 from tests.annotation.studies import rating_study, ticked_study
 from tests.codes import codes_on, message_codes
@@ -73,12 +76,10 @@ def address(name: str, study: Study) -> str:
 
 
 def show(browser: Client, study: Study, **query: Any) -> Any:
-    """The Protocol page."""
     return browser.get(address("protocol", study), query)
 
 
 def faults_on(answer: Any) -> dict[str, str]:
-    """The texts of faults by the fields that they link to."""
     return {one.field: str(one.text) for one in answer.context["view"].field_faults}
 
 
@@ -118,7 +119,6 @@ def test_what_has_no_field_in_the_form_stays():
 
 
 def fields_of_checks(study: Study, document: ProtocolDocument) -> dict[str, str]:
-    """What a browser would send of the form's part of checks, untouched."""
     view = ProtocolView(study, None, document)
     rows = {"view": view, "may_edit": True, "document": document}
     page = "".join(
@@ -180,13 +180,13 @@ def test_the_preview_has_a_check_and_only_the_researcher_is_informed_where(rosa,
     preview = rosa.get(address("protocol-preview", study), {"placed": 0}).content.decode()
     card = next(each for each in preview.split("data-candidate=") if "I like trains." in each)
     letter = re.search('<h2 class="badge">([A-Z])</h2>', card)[1]
-    assert re.search(rf"\b{letter}\b", shown.sentence)
-    assert str(title_of(checks[0])) in shown.sentence
+    assert re.search(rf"\b{letter}\b", shown["sentence"])
+    assert str(title_of(checks[0])) in shown["sentence"]
     assert str(title_of(checks[0])) not in preview
     assert '"policy": "fixed"' in preview
     shown = show(rosa, study, placed=1)
-    assert shown.context["placed"].placed.compared is not None
-    assert escape(shown.context["placed"].sentence) in shown.content.decode()
+    assert shown.context["placed"]["placed"].compared is not None
+    assert escape(shown.context["placed"]["sentence"]) in shown.content.decode()
     assert "I like trains." not in rosa.get(address("protocol-preview", study)).content.decode()
     assert not PlacedCheck.objects.exists()
 
@@ -227,7 +227,6 @@ def test_a_draft_is_replaced_if_a_source_is_chosen_and_can_be_brought_back(rosa,
 
 
 def opened(browser: Client, study: Study) -> dict[str, str]:
-    """What the form of an open page says of itself."""
     page = show(browser, study).content.decode()
     return {
         name: re.search(rf'name="{name}" value="([0-9a-f]*)"', page)[1]
@@ -260,8 +259,7 @@ def test_yaml_of_a_page_that_is_out_of_date_or_has_a_fault_is_kept_and_not_saved
     before = opened(rosa, study)
     rosa.post(address("protocol-save", study), FORM | opened(rosa, study) | {"title": "Mine"})
     text = write_yaml(read_protocol("preference"))
-    refused = rosa.post(address("protocol-yaml", study), before | {"yaml": text})
-    page = refused.content.decode()
+    page = rosa.post(address("protocol-yaml", study), before | {"yaml": text}).content.decode()
     assert codes_on(page) == ["draft_changed"]
     assert escape(text.splitlines()[0]) in page
     assert current_document(study).title == "Mine"
@@ -317,7 +315,6 @@ def test_a_fault_names_the_field_it_is_about():
 
 
 def every_path(document: ProtocolDocument) -> list[tuple[Any, ...]]:
-    """Of every field that a record of the document has, in the form or not."""
     records: list[tuple[tuple[Any, ...], Any]] = [((), document)]
     paths = []
     for path, record in records:
@@ -336,13 +333,12 @@ def every_path(document: ProtocolDocument) -> list[tuple[Any, ...]]:
 
 def test_a_fault_is_named_by_the_label_of_its_field(rosa, study):
     scores = {"line": 50, "yes_no": 1}
-    questions = tuple(
-        ProtocolQuestion(name=kind, kind=kind, wording="W", when=Condition("line", below=5))
-        for kind in KINDS
-    )
     document = replace(
         read_protocol("style_ratings"),
-        questions=questions,
+        questions=tuple(
+            ProtocolQuestion(name=kind, kind=kind, wording="W", when=Condition("line", below=5))
+            for kind in KINDS
+        ),
         examples=(Example(verdict="good", candidate="C", scores=scores),),
         consent=Consent("I agree."),
         checks=(Check(kind="gold", cases=(CheckCase(candidate="C", value=1),)),),
@@ -362,8 +358,7 @@ def test_a_fault_is_named_by_the_label_of_its_field(rosa, study):
             seen.add(field_of(path))
     # What is a choice beside the form, a list of boxes, or an empty row has no fault of its own.
     others = r"holding-|placed|source$|.*_percent$|.*case1-|e1-|.*score-"
-    unnamed = {name for name in labels if not re.match(others, name)} - seen
-    assert unnamed == {"c0-share"} - seen
+    assert ({name for name in labels if not re.match(others, name)} - seen) == {"c0-share"} - seen
 
 
 @pytest.mark.parametrize(("kind", "field"), [("likert", "points"), ("category", "categories")])
@@ -450,8 +445,7 @@ def test_right_values_follow_a_question_that_is_renamed_while_typing():
     shown = TESTED | {"n_examples": "1", "e0-candidate": "Yes.", "e0-score-fit": "30"}
     before = document_of(shown, read_protocol("style_ratings"))
     for name in ("fitn", "fitness", ""):
-        typed = shown | {"q0-was": "fit", "q0-name": name, "q1-was": "why"}
-        before = document_of(typed, before)
+        before = document_of(shown | {"q0-was": "fit", "q0-name": name, "q1-was": "why"}, before)
         assert before.examples[0].scores == {name or "fit": 30}
         assert before.qualifications.tests[0].cases[0].scores == {name or "fit": 40}
 
@@ -507,8 +501,7 @@ def test_tests_and_practice_are_added_and_removed_on_the_page(rosa, study):
     assert answer.headers["Location"].endswith("?practice=0#practice-0")
     assert "p0-c0-text" in faults_on(rosa.get(answer.headers["Location"]))
     rosa.post(save, PRACTISED | {"action": "remove-page-practice:0"})
-    practice = current_document(study).qualifications.practice
-    assert [each.item for each in practice.items] == ["d1"]
+    assert [each.item for each in current_document(study).qualifications.practice.items] == ["d1"]
 
 
 def practice_of(data: dict[str, str]) -> Practice | None:
@@ -526,8 +519,7 @@ def test_practice_is_typed_into_the_form():
     assert written.candidates[0].feedback == {"fit": "It answers\nwhat was asked."}
     assert (stored.item, stored.candidates[0].candidate) == ("d1", "alpha")
     assert practice_of(PRACTISED | {"practice-attempts": "1"}).attempts == 1
-    renamed = practice_of(PRACTISED | {"q0-was": "fit", "q0-name": "fitness"})
-    first = renamed.items[0].candidates[0]
+    first = practice_of(PRACTISED | {"q0-was": "fit", "q0-name": "fitness"}).items[0].candidates[0]
     assert (first.scores, list(first.feedback)) == ({"fitness": 40}, ["fitness"])
     wrong = dict.fromkeys(("practice-reward_usd", "practice-most_workers", "p0-c0-score-fit"), "x")
     assert set(unread_numbers(PRACTISED | wrong)) == set(wrong)

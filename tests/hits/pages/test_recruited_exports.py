@@ -51,7 +51,6 @@ def client(db):
 
 @pytest.fixture
 def study(client, researcher):
-    """Two participants judged all three items, which was approved and collected."""
     made = rating_study(owner=researcher)
     give_to_team(study=made, team=create_team(name="Lab", owner=researcher), actor=researcher)
     batch = published_batch(made, client, max_assignments=2)

@@ -57,7 +57,6 @@ def page(batch):
 
 
 def show(browser, recruitment):
-    """The participants of a batch, as its page shows them."""
     return browser.get(page(recruitment.batch)).context["recruiting"]
 
 
@@ -104,7 +103,7 @@ def requested():
 def matters(browser, name="studies", *args):
     """The codes of what Home or a study's overview says must be decided, and the notes beside."""
     rows = browser.get(reverse(f"console:{name}", args=args)).context["decisions"]
-    texts = [getattr(row, part, "") for row in rows for part in ("fact", "message", "note")]
+    texts = [getattr(row, part, "") for row in rows for part in ("message", "note")]
     return [text.code for text in texts if hasattr(text, "code")]
 
 
@@ -131,7 +130,6 @@ def other_recruiter(recruitment):
 
 
 def later_study(recruitment, **changed):
-    """Another study of the batch, with the offer of the one before."""
     values = ("batch", "recruiter", "reward", "minutes", "items", "places")
     facts = {name: getattr(recruitment, name) for name in values}
     facts |= {"public_id": "s2", "state": "active", "is_under_way": False}
@@ -303,8 +301,7 @@ def test_nobody_is_recruited_once_all_judgments_are_in(rosa, recruitment):
     text = html(rosa, recruitment)
     assert "draft_in_vain" in codes_on(text)
     assert act_url(recruitment, "publish") not in text
-    answer = press(rosa, recruitment, "publish", confirmed="8.00")
-    assert problem_code(answer) == "nothing_wanted"
+    assert problem_code(press(rosa, recruitment, "publish", confirmed="8.00")) == "nothing_wanted"
     Recruitment.objects.update(state="stopped")
     drafting = reverse("console:recruit-draft", args=["mine", recruitment.batch_id])
     assert f'action="{drafting}"' not in html(rosa, recruitment)
@@ -331,8 +328,7 @@ def test_a_draft_is_published_once_for_the_amount_that_is_typed(rosa, study, rec
         assert answer.context["recruiting"].amount_form.errors
     assert requested() == []
     assert press(rosa, recruitment, "publish", confirmed="8.00").status_code == 302
-    again = press(rosa, recruitment, "publish", confirmed="8.00")
-    assert problem_code(again) == "changed_since"
+    assert problem_code(press(rosa, recruitment, "publish", confirmed="8.00")) == "changed_since"
     [arguments] = requested()
     assert (arguments["action"], arguments["confirmed"]) == ("publish", "8.00")
     [entry] = AuditEntry.objects.filter(action="recruitment.publish")
@@ -362,8 +358,7 @@ def test_the_amount_that_the_page_shows_is_the_one_to_type(
 
 def test_an_action_that_the_state_does_not_allow_is_refused(rosa, recruitment):
     for action in ("resume", "publish", "discard"):
-        answer = press(rosa, recruitment, action, confirmed="8.00")
-        assert problem_code(answer) == "wrong_state"
+        assert problem_code(press(rosa, recruitment, action, confirmed="8.00")) == "wrong_state"
     assert press(rosa, recruitment, "burn").status_code == 404
     assert requested() == []
 
@@ -395,12 +390,10 @@ def test_only_owners_get_files_about_participants_and_erase_them(
     assert press(browser, recruitment, "demographics").status_code == 302
     finish_job()
     recruitment.refresh_from_db()
-    erasure = press(browser, recruitment, "erase", worker_id=" A1IDENTIFIABLE ")
-    assert erasure.status_code == 302
+    assert press(browser, recruitment, "erase", worker_id=" A1IDENTIFIABLE ").status_code == 302
     assert [each["action"] for each in requested()] == ["demographics", "erase"]
     assert requested()[-1]["worker_id"] == "A1IDENTIFIABLE"
-    entry = AuditEntry.objects.get(action="recruitment.erase")
-    assert "A1IDENTIFIABLE" not in str(entry.details)
+    assert "A1IDENTIFIABLE" not in str(AuditEntry.objects.get(action="recruitment.erase").details)
 
 
 def test_the_desk_shows_who_pays_participants_and_how_much(rosa, study, recruitment, researcher):
@@ -408,14 +401,14 @@ def test_the_desk_shows_who_pays_participants_and_how_much(rosa, study, recruitm
     made = [add_assignment(hits[0], "A1"), add_assignment(hits[1], "A1")]
     made.append(add_assignment(hits[0], "A2"))
     answer = rosa.get(reverse("console:review", args=["mine"]))
-    assert (answer.context["n_queue"], answer.context["waiting"].usd) == (3, 0)
+    assert (answer.context["n_queue"], answer.context["waiting"]["usd"]) == (3, 0)
     assert "$0.00" not in answer.content.decode()
     for one in made:
         DraftDecision.objects.create(assignment=one, reviewer=researcher, action="approve")
     later_study(recruitment, public_id="", reward=9, state="discarded")  # that nobody came by
     answer = rosa.get(reverse("console:review-send", args=["mine"]))
     [pay] = answer.context["recruiter_pay"]
-    assert (pay.n_participants, pay.rewards, pay.currency) == (2, Decimal("3.00"), "GBP")
+    assert (pay["n_participants"], pay["rewards"], pay["currency"]) == (2, Decimal("3.00"), "GBP")
     assert answer.context["has_participants"]
     assert "$" not in re.sub("(?s)<script.*?</script>", "", answer.content.decode())
 
@@ -569,7 +562,6 @@ def test_a_bonus_of_who_came_by_another_account_is_refused_on_the_form(rosa, rec
 
 @pytest.fixture
 def participant(recruitment):
-    """Two items of one participant of whom a bonus waits to be looked after."""
     hits = recruitment.batch.hits.order_by("pk")[:2]
     return [add_assignment(hit, "A1IDENTIFIABLE") for hit in hits]
 
@@ -666,7 +658,7 @@ def test_a_bonus_is_not_sent_again_while_it_may_still_show(rosa, recruitment):
 def test_recruiters_charges_are_shown_next_to_what_was_spent(rosa, study, recruitment, signed_in):
     Recruitment.objects.update(charges=CHARGES)
     [row] = rosa.get(reverse("console:studies")).context["rows"]
-    assert (row.spent_usd, row.paid_there) == (0, {"GBP": Decimal("7.27")})
+    assert (row["spent_usd"], row["paid_there"]) == (0, {"GBP": Decimal("7.27")})
     Connection.objects.update(team=study.team)
     connections = reverse("console:connections", args=[study.team.slug])
     [(_recruiter, paid, set_aside)] = rosa.get(connections).context["recruiters"]
@@ -719,7 +711,7 @@ def test_home_says_which_calls_the_recruiter_may_pay_by_time(rosa, recruitment):
     recruitment.calls.create(number=2, kind="bonus", is_uncertain=False, worker_id=worker)
     for n, note in ((1, "bonus_or_message"), (2, "paid_by_time")):
         [one] = rosa.get(reverse("console:studies")).context["decisions"]
-        assert (one.fact.lstrip("⟦")[:2], one.note.code) == (f"{n} ", note)
+        assert (one.message.lstrip("⟦")[:2], one.note.code) == (f"{n} ", note)
         recruitment.calls.create(number=3 + n, kind="doubt", is_uncertain=True, worker_id="A2OTHER")
 
 

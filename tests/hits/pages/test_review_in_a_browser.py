@@ -1,5 +1,3 @@
-"""The review desk in a real Chromium: every decision by keyboard, on a desk and a telephone."""
-
 import re
 from decimal import Decimal
 
@@ -37,7 +35,6 @@ CAREFUL = dict(zip(SYSTEMS, (20, 80, 45, 60), strict=True))
 
 @pytest.fixture
 def study(live_server, settings, researcher):
-    """Two items done by Ann, Bob and Eve; Eve gave the same rating to everything."""
     key = issue_access_key(name="Lab", deposit_usd=Decimal(100))
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
     settings.MARKETPLACE_ACCESS_KEY_ID = key.access_key_id
@@ -60,7 +57,6 @@ def study(live_server, settings, researcher):
 
 @pytest.fixture(params=SIZES)
 def page(request, chromium, live_server, study):
-    """Rosa's browser at the desk; nothing that the content policy refuses, no script error."""
     width, height = SIZES[request.param]
     viewport = {"width": width, "height": height}
     problems = []
@@ -82,11 +78,9 @@ def desk(name="review"):
 
 
 def check(page):
-    """Accessible, and within the window's width."""
     assert page.problems == []
     assert accessibility_problems(page) == []
-    width = page.viewport_size["width"]
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     # The checker styles what it measures, which the policy refuses it as it would a page.
     page.problems.clear()
 
@@ -96,7 +90,6 @@ def expect_notice(page, code):
 
 
 def act(page, action):
-    """Choose a decision by the keyboard: its button, or the menu's."""
     approve = page.locator(".dock form:has([value=approve]) button")
     link = page.locator(f".dock a[href$='do={action}']").filter(visible=True)
     control = approve if action == "approve" else link
@@ -106,7 +99,6 @@ def act(page, action):
 
 
 def decide(page, **fields):
-    """Fill in what a decision asks, and store it."""
     form = page.locator("form.act")
     action = form.locator("[name=action]").get_attribute("value")
     for name, text in fields.items():
@@ -142,7 +134,6 @@ def send(page):
 
 
 def finish(page):
-    """Let the worker work; the page follows the job and loads itself anew in the end."""
     work_off()
     expect(page.locator("[id^=job-].success")).to_be_visible()
 
@@ -156,8 +147,7 @@ def test_flagged_work_comes_first_with_its_numbers(page):
     flags = page.locator("aside.side")
     expect(flags).to_contain_text("12 s")
     expect(flags).to_contain_text("2 m")  # the median of all submissions is 2 min 0 s
-    strips = page.locator("svg[role=img][aria-label*='appropriateness: 50']")
-    expect(strips).to_have_count(4)
+    expect(page.locator("svg[role=img][aria-label*='appropriateness: 50']")).to_have_count(4)
     expect(page.get_by_text(re.compile(r"\b6\b.*\$3\.36")).first).to_be_visible()
     check(page)
 
@@ -317,7 +307,6 @@ TWO_POLLS_MS = 2500
 
 @pytest.fixture
 def measuring(page, study, researcher):
-    """The desk while the flags are computed again; `mark` tells this page from one loaded later."""
     study.refresh_from_db()
     study.judgments_version += 1
     study.save(update_fields=["judgments_version"])
@@ -330,7 +319,6 @@ def measuring(page, study, researcher):
 
 
 def finish_the_job(page):
-    """The job is done, and the page has been told so."""
     with page.expect_response(lambda reply: reply.headers.get("hx-refresh") == "true"):
         work_off()
     assert Job.objects.get(kind=MEASURE).state == Job.State.DONE

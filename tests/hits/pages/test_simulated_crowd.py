@@ -1,5 +1,3 @@
-"""A simulated crowd answers a launched batch: asked for on its page, at work in the background."""
-
 import re
 from datetime import timedelta
 from html import escape
@@ -16,7 +14,7 @@ from annotation.access import give_to_team
 from annotation.models import Submission
 from annotation.study_facts import simulation_notice
 from hits.connections import connect_marketplace
-from hits.crowd.batches import crowd_size
+from hits.crowd.simulated import crowd_size
 from hits.endpoints import AccessKey
 from hits.models import Batch, Connection
 from hits.publications import request_publication
@@ -35,7 +33,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def batch(live_server, settings, researcher):
-    """A published batch at this site's own marketplace: three items, of two workers each."""
     settings.SITE_URL = live_server.url
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
     keys = requester_keys()
@@ -68,7 +65,6 @@ def crowd_page(batch):
 
 
 def press(browser, batch):
-    """Read what it does, and confirm it."""
     preview = browser.get(crowd_page(batch))
     return browser.post(crowd_page(batch), dict(preview.context["confirmation"].initial))
 
@@ -76,8 +72,7 @@ def press(browser, batch):
 @pytest.mark.slow
 def test_the_crowd_answers_and_everything_says_that_it_is_simulated(rosa, batch):
     assert crowd_page(batch) in rosa.get(page_of(batch)).content.decode()
-    preview = rosa.get(crowd_page(batch)).context["preview"]
-    assert numbers(preview.sentences[0]) == ["3"]
+    assert numbers(rosa.get(crowd_page(batch)).context["preview"].sentences[0]) == ["3"]
     assert press(rosa, batch).url == page_of(batch)
     assert Job.objects.of_kind("answer_by_crowd").get().is_unfinished
     work_off()

@@ -1,5 +1,3 @@
-"""Renaming a study, and deleting it with all that goes."""
-
 from typing import Any
 
 import pytest
@@ -14,9 +12,9 @@ from annotation.models import Item, Protocol, Study, Submission
 from annotation.protocols.versions import freeze
 from annotation.study_facts import AGREEMENT, compute
 from annotation.study_jobs import SCORE
-from hits import archive
+from hits import studies
+from hits.collect import set_status
 from hits.models import Assignment, Batch, Budget, Hit
-from hits.submissions import set_status
 from tests.codes import codes_of, field_codes, message_codes
 from tests.console.filled import add_assignment, add_batch, scored_study
 from tests.console.work import request_for_later, work_off
@@ -27,14 +25,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def study(researcher: User) -> Study:
-    """With everything that a study can have, of which all is decided and paid."""
-    team = create_team(name="Lab", owner=researcher)
-    study = scored_study("mine", owner=researcher, team=team)
+    study = scored_study("mine", owner=researcher, team=create_team(name="Lab", owner=researcher))
     compute(study, AGREEMENT)
-    version = freeze(study=study)
-    Submission.objects.filter(item__study=study).update(protocol=version)
-    batch = add_batch(study)
-    assignment = add_assignment(Hit.objects.of(batch)[0])
+    Submission.objects.filter(item__study=study).update(protocol=freeze(study=study))
+    assignment = add_assignment(Hit.objects.of(add_batch(study))[0])
     set_status(assignment=assignment, status=Assignment.Status.APPROVED)
     Batch.objects.update(lifetime_seconds=30)
     return study
@@ -48,20 +42,17 @@ def test_a_study_has_another_name_under_the_same_address(rosa: Client, study: St
     assert message_codes(post(rosa, "rename", title="Better name")) == ["renamed"]
     study.refresh_from_db()
     assert (study.title, study.slug) == ("Better name", "mine")
-    entry = AuditEntry.objects.get(action="study.rename")
-    assert entry.details["to"] == "Better name"
+    assert AuditEntry.objects.get(action="study.rename").details["to"] == "Better name"
     for title, code in ((" ", "required"), ("Best\u202ename", "invisible")):
-        form = post(rosa, "rename", title=title).context["form"]
-        assert field_codes(form) == {"title": [code]}
+        assert field_codes(post(rosa, "rename", title=title).context["form"]) == {"title": [code]}
 
 
 def test_a_study_is_deleted_once_its_name_is_typed(
     rosa: Client, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "unfinished_work", lambda _study: [])
+    monkeypatch.setattr(studies, "unfinished_work", lambda _study: [])
     n_items = study.items.count()
-    page = rosa.get(reverse("console:delete", args=["mine"]))
-    assert page.context["contents"][0][1] == n_items
+    assert rosa.get(reverse("console:delete", args=["mine"])).context["contents"][0][1] == n_items
     assert "mine" in post(rosa, "delete", name="other").context["problem"]
     assert Study.objects.exists()
     assert message_codes(post(rosa, "delete", name="mine")) == ["deleted"]
@@ -80,7 +71,7 @@ def test_a_study_is_deleted_once_its_name_is_typed(
 def test_the_audit_log_shows_the_deletion(
     rosa: Client, colleague: User, signed_in: Any, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "unfinished_work", lambda _study: [])
+    monkeypatch.setattr(studies, "unfinished_work", lambda _study: [])
     assert study.team
     set_role(team=study.team, user=colleague, role=Role.AUDITOR, actor=None)
     post(rosa, "delete", name="mine")
@@ -111,7 +102,7 @@ def test_spending_under_a_budget_is_not_forgotten(rosa: Client, study: Study) ->
 def test_a_large_study_is_deleted_in_the_background(
     rosa: Client, researcher: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hits.archive.AT_ONCE_JUDGMENTS", 0)
+    monkeypatch.setattr("hits.studies.AT_ONCE_JUDGMENTS", 0)
     scored_study("mine", owner=researcher)
     assert message_codes(post(rosa, "delete", name="mine")) == ["deleting"]
     work_off()

@@ -1,5 +1,3 @@
-"""Trying the worker's page: answered in its frame, read, and nothing stored."""
-
 import re
 
 import pytest
@@ -10,7 +8,7 @@ from playwright.sync_api import expect
 
 from annotation.models import Judgment, Submission
 from hits.models import Assignment
-from hits.pages.trials import SALT
+from hits.pages.protocol import SALT
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page, sign_in
@@ -45,7 +43,7 @@ def test_an_answer_that_could_not_be_read_says_why_and_is_escaped(study):
         page_of(study, "sent"), {"answer": '{"version": 1, "item": "<b>"}'}
     )
     content = answer.content.decode()
-    assert answer.context["sent"].problem
+    assert answer.context["sent"]["problem"]
     assert "<b>" not in content
 
 
@@ -70,8 +68,7 @@ def test_a_researcher_answers_and_sees_what_would_be_sent(chromium, live_server,
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         frame = page.frame_locator("iframe#task")
         frame.locator("#send button").click()
-        rows = frame.locator("table.sums tbody tr", has_text="appropriateness")
-        expect(rows).to_have_count(2)
+        expect(frame.locator("table.sums tbody tr", has_text="appropriateness")).to_have_count(2)
         page.locator("a[href$='as=desktop']").click()
         expect(page.locator("iframe.trial.desktop")).to_be_visible()
         page.locator("a[rel=next]").click()

@@ -26,8 +26,8 @@ from django.core import mail
 from django.core.management import call_command
 
 from hits import connections
+from hits.connections import signed_headers
 from hits.endpoints import AccessKey
-from hits.requester_api import signed_headers
 from marketplace import clock
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import return_assignment
