@@ -140,10 +140,10 @@ def rated_records(
         )
         for name, mean in compared.best_first()
     ]
-    pairs = [
-        RatedPairRecord(question=question, **{name: row.get(name) for name in PAIR})
-        for row in compared.comparisons
-    ]
+    pairs = []
+    for row in compared.comparisons:
+        values: dict[str, Any] = {name: row.get(name) for name in PAIR}
+        pairs.append(RatedPairRecord(question=question, **values))
     return systems, pairs
 
 
