@@ -110,7 +110,8 @@ class Items(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        rows = _items(self.permissions).filter(study=self.study(slug))
+        study = self.study(slug)  # sets the permissions
+        rows = _items(self.permissions).filter(study=study)
         filters: dict[str, Any] = self.filters(ItemFilters)
         if words := filters.pop("q", ""):
             rows = rows.filter(Q(key__icontains=words) | Q(context__icontains=words))
@@ -124,7 +125,8 @@ class OneItem(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        row = get_object_or_404(_items(self.permissions), study=self.study(slug), pk=item_id)
+        study = self.study(slug)  # sets the permissions
+        row = get_object_or_404(_items(self.permissions), study=study, pk=item_id)
         return Response(ItemSerializer(row, context={"request": request}).data)
 
 

@@ -91,7 +91,8 @@ def test_a_study_is_found_by_its_slug_or_reported_with_the_slugs_there_are():
     with refused(StudyUnknown, slug="x", known=[]):
         Study.objects.named("x")
     owner, other = User.objects.create_user("owner"), User.objects.create_user("other")
-    assert Study.objects.named("styles") == rating_study("styles", owner=owner)
+    styles = rating_study("styles", owner=owner)
+    assert Study.objects.named("styles") == styles
     rating_study("dialogues")
     with refused(StudyUnknown, slug="x", known=["dialogues", "styles"]):
         Study.objects.named("x")

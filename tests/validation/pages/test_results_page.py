@@ -401,12 +401,12 @@ def reasoned(researcher):
 def test_terms_are_counted_and_reasons_stand_beside_what_they_are_about(look, reasoned):
     page = look(reasoned, "reasons")
     view = view_of(page)
-    assert (view.counts["n_relevant"], view.counts["n_other"]) == (2, 2)
-    rows = {row["term"]: row for row in view.counts["terms"]}
+    assert (view["counts"]["n_relevant"], view["counts"]["n_other"]) == (2, 2)
+    rows = {row["term"]: row for row in view["counts"]["terms"]}
     assert (rows["colour"]["share_relevant"], rows["colour"]["share_other"]) == (0.5, 0.5)
-    of_pages = [len(one.relevant or ()) for one in view.reasons if not one.docno]
+    of_pages = [len(one.relevant or ()) for one in view["reasons"] if not one.docno]
     assert sorted(of_pages) == [0, 2]
-    assert {one.docno for one in view.reasons if one.docno} == {"clog", "flat"}
+    assert {one.docno for one in view["reasons"] if one.docno} == {"clog", "flat"}
     content = html(page)
     assert ">price<" not in content  # nobody mentions it
     assert content.count('class="said-of"') == 4
