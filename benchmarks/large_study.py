@@ -145,7 +145,7 @@ def main() -> None:
         __doc__,
         items=(100_000, "of each study"),
         **DATABASE,
-        step=(str, "one step, on this database"),
+        step=((None, *STEPS), "one step, on this database"),
         folder=(Path, "with the files"),
     )
     if options.step:

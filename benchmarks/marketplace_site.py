@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 from urllib.parse import urlsplit, urlunsplit
 
 import django
@@ -99,14 +99,18 @@ def _fresh_database(database_url: str | None, folder: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def create_database(server: str, name: str, *, template: str = "template1") -> Iterator[None]:
-    words = [psycopg.sql.Identifier(each) for each in (name, template)]
+    execute_on(server, "CREATE DATABASE {} TEMPLATE {}", name, template)
+    try:
+        yield
+    finally:
+        execute_on(server, "DROP DATABASE {} WITH (FORCE)", name)
+
+
+def execute_on(server: str, statement: LiteralString, *names: str) -> None:
+    """Execute a statement about databases of these names on a connection of its own."""
+    words = [psycopg.sql.Identifier(each) for each in names]
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(psycopg.sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*words))
-        try:
-            yield
-        finally:
-            drop = psycopg.sql.SQL("DROP DATABASE {} WITH (FORCE)")
-            connection.execute(drop.format(words[0]))
+        connection.execute(psycopg.sql.SQL(statement).format(*words))
 
 
 def _migrate() -> None:

@@ -55,7 +55,7 @@ def main() -> None:
         **POSTGRES,
         **SERVER,
         publish_only=(False, "and no more"),
-        profile=(None, "a step: print where its time goes"),
+        profile=(str, "a step: print where its time goes"),
         json=(False, "print JSON"),
     )
     said = [describe_machine(), f"{options.hits:,} HITs, commit {source()}"]

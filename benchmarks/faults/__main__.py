@@ -33,8 +33,8 @@ COLUMNS = (
 def main() -> int:
     options = parse_options(
         __doc__,
-        database=(str, "sqlite or postgresql"),
-        queue=(str, "database or rq"),
+        database=((None, "sqlite", "postgresql"), "default: both"),
+        queue=((None, "database", "rq"), "default: both"),
         kills=(200, "of each trial"),
         seed=(1, "of the kills"),
         **POSTGRES,

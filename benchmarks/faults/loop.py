@@ -32,7 +32,7 @@ NAMES = (
 def main() -> int:
     options = parse_options(
         __doc__,
-        database=(str, "sqlite or postgresql"),
+        database=((None, "sqlite", "postgresql"), "default: both"),
         hits=(500, "of the study"),
         seed=(int, "one trial, printed as JSON"),
         seeds=(5, "trials for each database"),

@@ -27,7 +27,7 @@ from typing import Any
 from benchmarks.commands import parse_options, say, source
 from benchmarks.faults.environment import FAST_JOBS, markdown_table, replace_section
 from benchmarks.machines.processes import Machines, lay_out
-from benchmarks.marketplace_site import create_database, environment_of
+from benchmarks.marketplace_site import create_database, environment_of, execute_on
 
 HEADING = "Two of each"
 SERVER = "postgres://postgres@127.0.0.1:5432"
@@ -66,7 +66,10 @@ def _trial(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         for store in machines.stores:
             store.start()
         name = f"assay_machines_{secrets.token_hex(4)}"
-        stack.enter_context(create_database(f"{server}/postgres", name))
+        if own:
+            execute_on(f"{server}/postgres", "CREATE DATABASE {}", name)
+        else:
+            stack.enter_context(create_database(f"{server}/postgres", name))
         os.environ |= _environment(machines, f"{server}/{name}")
         return _run(options, machines)
 

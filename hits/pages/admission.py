@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import UnionType
 from typing import Any, ClassVar, get_args, get_type_hints
 
 from django.utils.translation import gettext as _
@@ -42,7 +43,9 @@ def _read_field(hint: Any, data: Data, name: str) -> Any:
         return name in data
     if hint is str:
         return text_in(data, name)
-    kinds, number = {hint, *get_args(hint)} & {int, float}, number_of(data.get(name, ""))
+    # A mapping of numbers is for the caller.
+    members = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    kinds, number = {*members} & {int, float}, number_of(data.get(name, ""))
     return None if number is None or not kinds else kinds.pop()(number)
 
 

@@ -92,14 +92,18 @@ def read_catalogue(
     documents: dict[str, Document] = {}
     lines: dict[str, int] = {}
 
+    is_first = True
+
     def take(row: Row) -> None:
-        if not lines and _present(row, NAMES) is None:
+        nonlocal is_first
+        if is_first and _present(row, NAMES) is None:
             raise PoolFileFaults.of_one(
                 path,
                 f"there is no column for the document's name, such as {NAMES[0]}.",
                 "missing_column",
                 line=1,
             )
+        is_first = False
         document = _document(row, source)
         if document.docno in documents:
             first = lines[document.docno]
@@ -129,7 +133,7 @@ def document_names(path: Path, *, report: ReadingReport | None = None) -> list[s
             )
         name = require_name(row, column)
         if lines.setdefault(name, row.line) != row.line:
-            raise row.refuse(f"document {name} is in line {lines[name]} already.")
+            raise row.refuse(f"document {name} is in line {lines[name]} already.", code="twice")
 
     take_rows(path, PoolFileFaults, each_table_row(path, PoolFileFaults, report=report), take)
     return list(lines)
@@ -298,7 +302,7 @@ def _read(
         one = _target(row, topic, target)
         value = row.number_or_nan(column) if column else nan
         if (line := lines.setdefault(one.topic, row.line)) != row.line:
-            raise row.refuse(f"topic {one.topic} is in line {line} already.")
+            raise row.refuse(f"topic {one.topic} is in line {line} already.", code="twice")
         read.append((one, value, row.line))
 
     rows = _rows(path, [target, *([column] if column and is_required else [])], report)

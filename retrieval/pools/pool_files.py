@@ -147,7 +147,7 @@ def _read_table(path: Path, report: ReadingReport) -> Pool:
     def take(row: Row) -> None:
         target, slot, passed = _row(row, n_slots)
         if targets.setdefault(target.topic, target) != target:
-            raise row.refuse(f"topic {target.topic} has another target above.")
+            raise row.refuse(f"topic {target.topic} has another target above.", code="twice")
         slots.extend([slot] if slot else [])
         replacements.extend(passed)
 
@@ -318,7 +318,7 @@ def read_wide_table(
             name = f"{name}:{row.line}"
         if not name or name in targets:
             problem = f"topic {name} is in line {lines[name]} already." if name else "no topic."
-            raise row.refuse(problem)
+            raise row.refuse(problem, code="twice" if name else "no_topic")
         targets[name], lines[name] = docno, row.line
         rows.extend(PoolRow(row.line, each, name, cell) for each, cell in cells if cell)
 

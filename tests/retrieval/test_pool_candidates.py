@@ -161,6 +161,9 @@ def test_targets_and_catalogues_are_refused_by_line(files: Path, file: WriteFile
     file("catalogue.csv", "shoe,title\nd0,a\nd1,b\n")
     with refused(PoolFileFaults, "missing_column", lines=[1]):
         pooled(files, "--depth=3")
+    rows = '{"docno": "a b"}\n{"title": "no name"}\n'
+    with refused(PoolFileFaults, lines=[1, 2]):
+        read_catalogue(file("catalogue.jsonl", rows))
 
 
 TOPICS = targets(30)

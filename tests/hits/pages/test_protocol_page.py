@@ -519,6 +519,7 @@ def test_practice_is_typed_into_the_form():
     assert written.candidates[0].feedback == {"fit": "It answers\nwhat was asked."}
     assert (stored.item, stored.candidates[0].candidate) == ("d1", "alpha")
     assert practice_of(PRACTISED | {"practice-attempts": "1"}).attempts == 1
+    assert practice_of(PRACTISED | {"p0-scores": "3", "p0-c0-scores": "3"}) == practice
     first = practice_of(PRACTISED | {"q0-was": "fit", "q0-name": "fitness"}).items[0].candidates[0]
     assert (first.scores, list(first.feedback)) == ({"fitness": 40}, ["fitness"])
     wrong = dict.fromkeys(("practice-reward_usd", "practice-most_workers", "p0-c0-score-fit"), "x")
