@@ -29,8 +29,10 @@ TITLES = ("Test", "Practice", "Second test")
 
 
 def read_fields(data: Data, prefix: str, record: type) -> dict[str, Any]:
-    """What the form says of a record's texts, numbers and boxes; lists and records in it are for
-    the caller. A number that is none is left out."""
+    """The form's values for the texts, numbers and check boxes of a record.
+
+    The caller reads its lists and nested records. Fields that do not contain a number are left out.
+    """
     read = {
         name: _read_field(hint, data, f"{prefix}{name}")
         for name, hint in get_type_hints(record).items()
