@@ -32,7 +32,6 @@ TESTS_OF_MODELS = [
     "simulation/test_trained_recommenders.py",
 ]
 collect_ignore = [] if HAS_MODELS else TESTS_OF_MODELS
-ROOMS_THAT_COMPUTE = ("stats/", "metrics/scorers/", "tests/stats/", "tests/metrics/scorers/")
 PAGES = re.compile(
     r"tests/(accounts/|console/test_(?!openapi)|marketplace/|hits/test_worker_page|retrieval/pages/)"
 )
@@ -185,18 +184,16 @@ def pytest_runtest_call() -> Iterator[None]:
 
 def uses_the_database(item: pytest.Item) -> bool:
     fixtures = set(getattr(item, "fixturenames", ()))
-    return item.get_closest_marker("django_db") is not None or bool(DATABASE & fixtures)
+    markers = map(item.get_closest_marker, ("django_db", "each_database"))
+    return any(markers) or bool(DATABASE & fixtures)
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    if item.nodeid.startswith(ROOMS_THAT_COMPUTE):
-        item.add_marker("once")
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the slow tests, so that no process is left with one at the end."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Mark tests that do not use the database, and begin with the slow ones, so that no process is
+    left with one at the end."""
     for item in items:
-        if item.get_closest_marker("once") and uses_the_database(item):
-            raise pytest.UsageError(f"{item.nodeid} is marked `once`, and uses the database.")
+        if not uses_the_database(item):
+            item.add_marker("once")
+    yield
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -4,7 +4,6 @@ import pytest
 
 from tests.notebooks import FOLDER, MOST_BYTES, code_cells, notebooks
 
-pytestmark = pytest.mark.once
 NAMES = [path.name for path in notebooks()]
 
 

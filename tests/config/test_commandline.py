@@ -7,8 +7,6 @@ from django.db.utils import OperationalError
 
 from config import commandline
 
-pytestmark = pytest.mark.once
-
 
 def test_a_full_disk_is_reported_in_a_sentence(monkeypatch, capsys, tmp_path):
     database = sqlite3.connect(tmp_path / "small.sqlite3")

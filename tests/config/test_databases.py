@@ -57,6 +57,7 @@ on_postgresql = pytest.mark.skipif(
 
 
 @pytest.mark.slow
+@pytest.mark.each_database
 @on_postgresql
 def test_a_statement_that_takes_too_long_is_broken_off_and_others_are_not():
     url = address()
@@ -73,6 +74,7 @@ def test_a_statement_that_takes_too_long_is_broken_off_and_others_are_not():
 
 
 @pytest.mark.slow
+@pytest.mark.each_database
 @on_postgresql
 def test_threads_share_the_connections_of_a_pool():
     assert run(THREADS, DATABASE_URL=address(), DATABASE_POOL_SIZE="3").stdout == "24 3\n"

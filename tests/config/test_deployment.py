@@ -14,8 +14,6 @@ UNITS = sorted((DEPLOY / "systemd").iterdir())
 # Of the containers themselves, or of a library's.
 FOREIGN = {"POSTGRES_PASSWORD", "ASSAY_VERSION"}
 
-pytestmark = pytest.mark.once
-
 
 def settings_there_are():
     text = (ROOT / ".env.example").read_text() + (ROOT / "config/settings.py").read_text()

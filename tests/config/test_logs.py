@@ -8,8 +8,6 @@ from django.test import RequestFactory
 from config.logs import logging_settings, shorten_refusals
 from tests.processes import run_python
 
-pytestmark = pytest.mark.once
-
 PROGRAM = """
 import logging, django
 from django.conf import settings

@@ -34,7 +34,6 @@ SITE, OPERATORS, API = (
 OPERATORS_NETWORK = "10.0.0.0/8"
 
 pytestmark = [
-    pytest.mark.once,
     pytest.mark.filterwarnings(
         f"ignore::{InsecureRequestWarning.__module__}.InsecureRequestWarning"
     ),

@@ -12,7 +12,6 @@ from config.variables import (
 )
 from tests.processes import manage_in_each, run_python
 
-pytestmark = pytest.mark.once
 OWN_KEY = "k8sJ2vQ0-a key of one's own, long enough and nowhere in this repository"
 OWN_ENCRYPTION_KEY = Fernet.generate_key().decode()
 # Empty stands for missing, and keeps a .env of the checkout out of the test.

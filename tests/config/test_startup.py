@@ -7,7 +7,6 @@ from django.urls import get_resolver, path
 from lazy_views import LazyPackage, LazyView, import_views
 from tests.processes import run_python
 
-pytestmark = pytest.mark.once
 SETUP = "import django; django.setup()"
 REQUEST = f"""{SETUP}
 from django.test import Client

@@ -7,7 +7,6 @@ from config.apps import check_names
 from config.variables import boolean
 from tests.processes import manage_in_each
 
-pytestmark = pytest.mark.once
 # Beside each the words that say what to do.
 WRONG = [
     ("DEBUG", "maybe", "it must be true or false"),

@@ -139,7 +139,6 @@ def described_functions() -> Iterator[tuple[str, ast.FunctionDef, set[str]]]:
                         yield f"{path.name}: {node.name}", node, names
 
 
-@pytest.mark.once
 def test_docstrings_name_the_arguments_that_functions_have():
     functions = list(described_functions())
     assert len(functions) > 200
@@ -160,7 +159,6 @@ def paths():
     return {*files, *(f"{folder}/" for file in files for folder in Path(file).parents)}
 
 
-@pytest.mark.once
 def test_no_modules_import_each_other_in_a_circle():
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     roots = contracts["tool"]["importlinter"]["root_packages"]
@@ -175,7 +173,6 @@ def is_there(name, paths):
     return name in paths or any(path.endswith(f"/{name}") for path in paths)
 
 
-@pytest.mark.once
 def test_every_file_that_is_named_is_there(paths):
     names = [one or other for line in LINES for one, other in NAME.findall(line)]
     assert len(names) > 200

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.once]
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 # What the README leaves to the reader: a benchmark's files, and tests within this test.
 LEFT_OUT = ("replay_lmstyle", "make test")

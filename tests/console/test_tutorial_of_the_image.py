@@ -31,7 +31,6 @@ PATIENCE_SECONDS = 180
 pytestmark = [
     pytest.mark.long,
     pytest.mark.browser,
-    pytest.mark.once,
     pytest.mark.timeout(1800),
     pytest.mark.skipif(not ROOTFS, reason="no root file system is named; `make image` makes one"),
 ]

@@ -20,7 +20,6 @@ from django.core.management import CommandError, get_commands, load_command_clas
 
 from tests.documentation.pages import ROOT, Printed, all_pages, commands, walked_pages
 
-pytestmark = pytest.mark.once
 PAGES = [page for page in all_pages() if any(commands(page))]
 # A reader's own name or number, an option that may be left out, a choice, "and so on".
 PLACEHOLDER = re.compile(r"^([A-Z][A-Z_]*(\.\w+)?|.*…|\.\.\.|\[.*|.*\]|\|)$")

@@ -20,8 +20,6 @@ from config.documentation.rendered import external_assets, with_mathml, with_row
 from metrics.scorers.registry import available
 from tests.documentation.pages import DOCS, ROOT
 
-pytestmark = pytest.mark.once
-
 
 def test_every_command_of_the_product_has_a_section_with_all_its_options() -> None:
     pages = "".join(command_pages(ROOT).values())

@@ -13,7 +13,6 @@ import pytest
 
 from tests.documentation.pages import ROOT, all_pages
 
-pytestmark = pytest.mark.once
 PAGES = all_pages()
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
 CODE = re.compile(r"(?ms)^```.*?^```|`[^`\n]*`|^ {4,}\S[^\n]*$")

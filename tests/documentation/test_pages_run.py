@@ -10,7 +10,7 @@ import pytest
 
 from tests.documentation.pages import ROOT, blocks, walked_pages
 
-pytestmark = [pytest.mark.slow, pytest.mark.once, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 PAGES = [str(page.relative_to(ROOT)) for page in walked_pages()]
 
 

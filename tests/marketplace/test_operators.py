@@ -457,7 +457,6 @@ def free_port():
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_several_processes_answer_for_all_of_them(tmp_path):
     """As docs/operations.md starts them: whichever process is asked, the counts are whole."""
     port = free_port()

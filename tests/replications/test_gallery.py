@@ -11,8 +11,6 @@ from tests.annotation.importing import command_output, numbers_in
 from tests.codes import refused_naming
 from tests.documentation.pages import DOCS
 
-pytestmark = pytest.mark.once
-
 
 @pytest.mark.slow
 @pytest.mark.shared_data

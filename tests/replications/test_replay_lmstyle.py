@@ -4,7 +4,6 @@ import pytest
 
 from tests.processes import run_python
 
-pytestmark = pytest.mark.once
 COEFFICIENTS = {"pearson": "pearson", "kendall": "kendall_b"}
 
 

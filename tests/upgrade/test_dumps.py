@@ -26,6 +26,7 @@ MIGRATE = "; ".join(
 VERSIONS = sorted(path.stem for path in DUMPS.glob("*.json"))
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_populated_database_is_migrated_to_the_present(version: str, tmp_path: Path) -> None:
     expected = json.loads((DUMPS / f"{version}.json").read_text())

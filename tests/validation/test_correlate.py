@@ -19,7 +19,6 @@ from tests.stats.test_lmstyle_table1 import METRICS, cells, human
 from tests.validation.validation_tables import written
 from validation.plain_table import COEFFICIENTS
 
-pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = ("--human=human", "--metric=a", "--item=item", "--system=system")
 FIELDS = {"by", "metric", "level", "coefficient", "value", "ci_low", "ci_high"} | {
