@@ -5,8 +5,6 @@ that neither a changed nor a missing entry goes unnoticed (`check_audit_log`); b
 that a chain which was written anew is noticed as well (accounts.audit).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

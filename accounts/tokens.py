@@ -4,8 +4,6 @@ A person's token acts as that person. A team's outlives who made it: it acts as 
 who cannot sign in and is a member of that team alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 from hashlib import sha256

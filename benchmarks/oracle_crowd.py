@@ -1,8 +1,6 @@
 """A crowd that knows what drawn products are: it ticks what shares enough of a target's attributes,
 and errs now and then. Its answers come through the platform's own loop, as anybody's do."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass

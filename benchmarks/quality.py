@@ -9,8 +9,6 @@ design, how often honest annotators who differ are flagged, and how often random
 who answer by position are found, without checks.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping

@@ -8,8 +8,6 @@ in `CROWDS` and below, and is an assumption: nobody publishes how workers share 
 The source's revision is printed first. Takes twenty seconds.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ docs/translation.md says how texts are marked. Babel reads the code, and the tem
 turns them into code; no program outside Python is needed.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

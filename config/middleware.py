@@ -1,7 +1,5 @@
 """Requests that are refused or left idle, pages that are not stored, and pages of errors."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 import time

@@ -1,7 +1,5 @@
 """What the pages' forms offer, and what they refuse, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any

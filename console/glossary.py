@@ -1,7 +1,5 @@
 """What the pages' terms of the field mean: a name, a sentence, a reference."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.utils.functional import Promise

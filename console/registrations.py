@@ -1,8 +1,6 @@
 """Apps register what the console shows of them in their module `pages.registration`, and declare
 their addresses in `pages.urls` and `api.urls`. The console names none of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Tables whose order, filter and page are in the address, so that a view can be shared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Stable codes of errors and texts: programs and tests use the code, people read the text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container
 from typing import Any, ClassVar, Self

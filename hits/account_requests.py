@@ -1,8 +1,6 @@
 """Connecting teams to marketplaces and to recruiters in the background: a key is tried before it is
 stored; a token is passed on to the marketplace, which tries it and never gives it back."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 from decimal import Decimal

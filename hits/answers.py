@@ -1,7 +1,5 @@
 """A worker's answer as it came back, read into values that can be trusted."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

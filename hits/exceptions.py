@@ -30,8 +30,6 @@ HitsError
 └── CrowdStuck               the worker site did not show what a worker needs
 """
 
-from __future__ import annotations
-
 from collections.abc import Container
 from typing import Any
 

@@ -4,8 +4,6 @@ Whatever the page would not have let a worker send is refused here too. A compar
 candidates is a value for each: the share of the others that it was placed above, where an equal
 one counts half. So 1 is best, whatever was asked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from reprlib import repr as short_repr

@@ -9,8 +9,6 @@ A heartbeat keeps the lease of a job however long its calls wait, so that a mark
 answers each of them just within its limit would hold a worker for days. A run has some minutes, and
 more with each thing that is done: what goes on at a fair pace never ends."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -1,8 +1,6 @@
 """The whole loop, from items in a study to judgments in it, through a marketplace; and the site in
 this process, for commands that need a marketplace and find none running."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,8 +1,6 @@
 """The worker's page as HTML: its texts in the study's language, and of scripts and styles what it
 uses. Only the widgets of its own questions are in it, since a marketplace takes 65,535 bytes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

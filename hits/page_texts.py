@@ -2,8 +2,6 @@
 browser, so that its words stand in a table of their own. To add a language, add its table; a
 test says what is missing."""
 
-from __future__ import annotations
-
 from types import MappingProxyType
 
 from django.conf import settings

@@ -1,8 +1,6 @@
 """Participants: how they stand at their recruiters, as the marketplace says, and their bonuses,
 one per reason, in the currency of the recruiter's account."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

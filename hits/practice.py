@@ -1,8 +1,6 @@
 """Practice at a marketplace: paid HITs with the study's own page, and the qualification that who
 passes one is granted. They are planned with a batch, and published before its own HITs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

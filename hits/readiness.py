@@ -3,8 +3,6 @@
 Both take longer than a page may, so a job does it; what it finds is cached for the page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal

@@ -5,8 +5,6 @@ Requests are numbered: whoever presses twice, or on a page that is out of date, 
 second time. `key:number` is the token under which the marketplace does it once.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ The estimate is a plain sum (docs/launch.md): opening the page, reading its word
 is a range, since people differ more than pages do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal

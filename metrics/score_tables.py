@@ -5,8 +5,6 @@ of values for each metric. An empty value, or a word such as NA, is a score
 that could not be computed.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The scorers named on a command line, with their parameters, and the models that are here."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Scores as rows, written in batches by the process that holds a run's lease."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Django renders each model, with all that refer to it, once per operation. For 20
 one web of foreign keys this takes half a minute; in one operation per app it takes seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

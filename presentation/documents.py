@@ -4,8 +4,6 @@ HTML, Markdown, LaTeX, CSV, JSON and text are written from the same objects. No 
 a correlation is.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A report as one HTML file that needs nothing else: styles, pictures and data are in it."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from base64 import b64encode

@@ -4,8 +4,6 @@ A table is a fragment to `\input` where `booktabs` and `graphicx` (and `longtabl
 over several pages) are loaded. Everything compiles with pdflatex.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import accumulate
 

@@ -1,7 +1,5 @@
 """Numbers within sentences and tables: rounded, with a real minus sign, a dash if undefined."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from decimal import Decimal

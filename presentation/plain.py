@@ -1,7 +1,5 @@
 """A report for programs: its records as JSON, and as CSV a file a kind."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Endpoints of a kind of subjects inherit `ResultsEndpoint`; what a request may ho
 declared inputs and settings (`input_class`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """Computed results of every kind: what they were computed from, and what came out."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Mapping

@@ -10,8 +10,6 @@ An app that has subjects registers how their pages are shown, and names the view
     path("reuse/", results.pages.result_page, {"subject": "collection", "kind": "reuse"})
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A catalogue of drawn shoes with known attributes: any size, no licence, the same for a seed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -6,8 +6,6 @@ recommender it was, and what simulated users made of the same dialogues, is stor
 anybody is asked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -4,8 +4,6 @@ For each target annotators saw the final items of all recommenders, blind and sh
 which would do. A simulated user has an outcome for each recommender and target, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan, nan

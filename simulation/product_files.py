@@ -5,8 +5,6 @@ of the names. A folder holds ``ids.txt`` and ``embeddings.npy``, and may hold ``
 (``id`` and a column for each attribute; numbers are ordered) and ``captions.txt``, a line an item.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from fnmatch import fnmatch

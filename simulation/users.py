@@ -19,8 +19,6 @@ consider the target as part of the alternatives"), and is appended last. An alte
 anew at each turn, and a loss is measured to the original target.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
 

@@ -1,7 +1,5 @@
 """Limits of shares: of independent units, and of outcomes in clusters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf, nan, sqrt
 

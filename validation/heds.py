@@ -4,8 +4,6 @@ The questions are those of HEDS by number (Shimorina and Belz 2022,
 https://aclanthology.org/2022.humeval-1.6), in fewer words; what nobody has said is marked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from django.utils.functional import Promise

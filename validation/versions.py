@@ -4,8 +4,6 @@ A version is a `Result` of the kind "validation". Its record has the inputs, the
 later versions compare judgments with; its parts are the tables, one for each of `results.KINDS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

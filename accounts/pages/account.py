@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from allauth.account.decorators import reauthentication_required
 from allauth.account.models import EmailAddress
 from allauth.account.views import ConfirmEmailView, EmailVerificationSentView, EmailView

@@ -4,8 +4,6 @@ Rows come from Python's csv module. Whole columns come from pyarrow, in a sixth 
 text is regular, so that both read the same cells.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What must hold after a trial, whatever happened in it: asked of both sides' own records."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict

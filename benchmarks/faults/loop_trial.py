@@ -1,8 +1,6 @@
 """One trial of the whole loop: published, answered, collected, decided, paid, overridden and closed
 while processes are killed, the line to the marketplace fails, and buttons are pressed twice."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

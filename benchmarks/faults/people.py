@@ -1,7 +1,5 @@
 """Those who use the site while it is killed: people who press buttons twice, and workers."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The site under test: `serve` and all that it started, as processes to be killed."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """One trial: jobs of each queue are requested while the site's processes are killed."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

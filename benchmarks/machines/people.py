@@ -1,7 +1,5 @@
 """Requesters' programs on the API's client, and workers who answer on the site."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """One trial: people at work on the whole site while its processes are killed and hung in turn."""
 
-from __future__ import annotations
-
 import itertools
 import signal
 import threading

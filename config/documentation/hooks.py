@@ -4,8 +4,6 @@ Reference pages are made from the code they describe, the repository's own pages
 and others) are taken in, and formulas become MathML, which browsers draw without a script.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

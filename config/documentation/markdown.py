@@ -1,7 +1,5 @@
 """Markdown that a forge shows and mkdocs does not, and the repository's own pages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

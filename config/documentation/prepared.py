@@ -6,8 +6,6 @@ Formulas become MathML, and marks of what was measured a sentence of the benchma
 the library for the one nor the rows are at a site; a test says when the file is due.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

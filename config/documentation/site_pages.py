@@ -1,8 +1,6 @@
 """The documentation as a running site has it: docs/ of its own version, without a build and without
 the Internet. Formulas and what was measured are in prepared.json (`prepared.py`)."""
 
-from __future__ import annotations
-
 import json
 import mimetypes
 import posixpath

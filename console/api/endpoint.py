@@ -1,7 +1,5 @@
 """What every address of the API shares: who may come in, what is read of a request."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Every error under /api/ is JSON of one form: what is wrong, a code for programs, which fields."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterator
 from http import HTTPStatus
 from typing import Any

@@ -1,7 +1,5 @@
 """Background jobs, and the reports of reading files, as the API answers them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rest_framework import serializers

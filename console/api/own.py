@@ -1,7 +1,5 @@
 """Who one is to the API, and where it begins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.urls import reverse

@@ -1,7 +1,5 @@
 """Charts and pictures as addresses hand them out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from hashlib import sha256

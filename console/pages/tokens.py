@@ -1,7 +1,5 @@
 """Signing in, and the tokens of a team's programs: made, displayed once, revoked."""
 
-from __future__ import annotations
-
 from allauth.account.views import LoginView
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required

@@ -1,7 +1,5 @@
 """The review desk's lists: what waits for a decision, what was decided, what workers say to it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 from http import HTTPStatus

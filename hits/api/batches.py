@@ -1,7 +1,5 @@
 """Batches: how they stand, what they came to, and changes to those that are out."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Decisions on submitted work: prepared, taken back, made by rule, and sent together."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any
 

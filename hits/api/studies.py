@@ -1,7 +1,5 @@
 """Studies that one has a role in."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A crowd for tests, demonstrations and load: sending it to work, with answers given before."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -1,7 +1,5 @@
 """A crowd that nobody has to find: a seeded model of annotators, for every kind of question."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import defaultdict

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Where a fault of a protocol is, in the words of its form: a fold's title and a field's label."""
 
-from __future__ import annotations
-
 from django.utils.translation import gettext as _, gettext_lazy
 from django_stubs_ext import StrPromise
 

@@ -4,8 +4,6 @@ It is read leniently, as a draft is saved while it is typed: what is left empty 
 `annotation/protocols/validation.py` says what is missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

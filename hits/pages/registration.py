@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from django.utils.translation import gettext as _, gettext_lazy, ngettext

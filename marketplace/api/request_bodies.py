@@ -1,7 +1,5 @@
 """The JSON object that a request of Assay's own, beside the Requester API, has as its body."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation

@@ -4,8 +4,6 @@ It listens on this machine alone. What comes through a tunnel is one kind of req
 the rest is refused, with the reason where the program's user reads it.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import ssl

@@ -6,8 +6,6 @@ The form field of that name must hold JSON that meets the schema. A page without
 whatever comes.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -4,8 +4,6 @@ Each is evidence and none is proof: families share devices and accounts at a ban
 back by it; requesters see which workers of theirs share what, and never the detail itself.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Pay per hour, as it was: the reward over the median time that workers really took."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass

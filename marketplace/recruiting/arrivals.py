@@ -6,8 +6,6 @@ person's own account; and an id that a panel sends stands for one account at one
 because whoever knows the id can come in with it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress

@@ -4,8 +4,6 @@ One action per study is under way at a time. A request that comes again meanwhil
 an action that a job did not finish is done by another job, which is the same.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ as it is asked for, so it is never asked for again: what the submission had befo
 be added, tell whether it was paid. A message is sent once at most.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

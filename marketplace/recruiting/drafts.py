@@ -5,8 +5,6 @@ Everything is written here first. A draft whose answer was lost is looked for by
 is its internal name there.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

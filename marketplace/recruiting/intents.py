@@ -5,8 +5,6 @@ makes it, and one that is killed leaves it claimed: after a while that is as unc
 answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal

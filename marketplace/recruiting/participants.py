@@ -5,8 +5,6 @@ while a study that excludes them is open. Adding a participant twice is adding t
 answer may leave a group that nobody uses.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from contextlib import suppress

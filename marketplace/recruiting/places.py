@@ -1,8 +1,6 @@
 """How many places at a recruiter the judgments need that are still wanted; more are refused, since
 whoever came on one would find nothing to do, and be sent back unpaid."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

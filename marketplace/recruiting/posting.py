@@ -5,8 +5,6 @@ Everything is written here first. Where an answer is lost, the study's state the
 transition was made; places are said as a total.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta

@@ -7,8 +7,6 @@ drafted, published and extended as HITs come (marketplace.recruiting.rules). Wha
 at a recruiter is refused when the HIT is created.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ The token is a JSON Web Token under RS256, whose public keys the recruiter publi
 in it is checked before it is believed: the algorithm is ours and never the token's choice.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

@@ -4,8 +4,6 @@ Nothing of it says who a participant is at the recruiter, but of calls, for owne
 and no token is in it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Scores of metrics, and scoring: at once without an endpoint, by judges once it is confirmed."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from http import HTTPStatus
 from typing import Any

@@ -1,7 +1,5 @@
 """Forms of metric scoring: a metric's parameters, a judge's prompt, prices and caps."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import replace
 from decimal import Decimal

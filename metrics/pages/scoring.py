@@ -1,7 +1,5 @@
 """Scoring by any metric with its parameters: what it would take, then doing it, under a cap."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import messages

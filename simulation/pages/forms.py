@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any

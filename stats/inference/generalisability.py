@@ -1,7 +1,5 @@
 """Reliability of means over topics and assessors, or items and annotators, now and as planned."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

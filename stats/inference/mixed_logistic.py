@@ -1,7 +1,5 @@
 """Logistic regression with random intercepts of crossed groups, such as annotators and targets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log, nan

@@ -1,7 +1,5 @@
 """Where random intercepts are likeliest given all else: inside a mixed logistic model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures by name, as ir_measures spells them (`nDCG@10`, `P(rel=2)@5`), or trec_eval (`map`)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a pool misses, what a system outside it loses, and documents that fill many lists."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import nan

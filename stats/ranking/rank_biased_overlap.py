@@ -1,7 +1,5 @@
 """Rank-biased overlap of two rankings that may hold ties, different items, and prefixes."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby

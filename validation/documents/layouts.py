@@ -4,8 +4,6 @@ The LMStyle Benchmark's Tables 1 and 3 and G-Eval's, of a validation. `score_lay
 of scores alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

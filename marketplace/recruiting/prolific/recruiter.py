@@ -1,7 +1,5 @@
 """A researcher's workspace at Prolific, by its API."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -4,8 +4,6 @@ What an answer, or its absence, says about the world over there is decided here 
 (see marketplace.recruiting.records). The token is in a header and in no message.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Prolific's words and numbers, and ours: states, amounts in minor units, codes with actions."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Compute a result of any kind, as its page does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any
