@@ -53,3 +53,8 @@ class CodedText(str):
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
         """What copies and pickles are made of."""
         return str(self), self.code
+
+
+def note_if(condition: object, text: str, code: str) -> tuple[CodedText, ...]:
+    """The note as a tuple, which is empty unless the condition holds."""
+    return (CodedText(text, code),) if condition else ()

@@ -18,6 +18,14 @@ else:  # pandas is imported by the functions that use it
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.intp]
+Flags: TypeAlias = NDArray[np.bool_]
+Signs: TypeAlias = NDArray[np.int8]
+
+
+def require(condition: object, message: str, *, code: str) -> None:
+    """Raise InvalidValue unless the condition holds."""
+    if not condition:
+        raise InvalidValue(message, code=code)
 
 
 def series(values: Column, name: str) -> pd.Series[Any]:
@@ -27,10 +35,11 @@ def series(values: Column, name: str) -> pd.Series[Any]:
             f"{name} must be one-dimensional, not of shape {values.shape}",
             code=f"{name}_not_a_column",
         )
-    if isinstance(values, str):
-        raise InvalidValue(
-            f"{name} must be a column of values, not a single string", code=f"{name}_not_a_column"
-        )
+    require(
+        not isinstance(values, str),
+        f"{name} must be a column of values, not a single string",
+        code=f"{name}_not_a_column",
+    )
     return pd.Series(values).reset_index(drop=True)
 
 
@@ -103,37 +112,39 @@ def numbers(values: Column, name: str) -> Floats:
     column = series(values, name)
     if column.dtype == object and column.map(lambda value: isinstance(value, str)).any():
         raise InvalidValue(f"{name} must be numeric, and holds text", code=f"{name}_not_numeric")
-    if not (pd.api.types.is_numeric_dtype(column) or column.dtype == object or column.empty):
-        raise InvalidValue(
-            f"{name} must be numeric, not {column.dtype}", code=f"{name}_not_numeric"
-        )
+    require(
+        pd.api.types.is_numeric_dtype(column) or column.dtype == object or column.empty,
+        f"{name} must be numeric, not {column.dtype}",
+        code=f"{name}_not_numeric",
+    )
     try:
         result = column.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
         raise InvalidValue(
             f"{name} must be numeric: {error}", code=f"{name}_not_numeric"
         ) from error
-    if np.isinf(result).any():
-        raise InvalidValue(f"{name} must be finite", code=f"{name}_not_finite")
+    require(not np.isinf(result).any(), f"{name} must be finite", code=f"{name}_not_finite")
     return result
 
 
 def complete_numbers(values: Column, name: str) -> Floats:
     result = numbers(values, name)
     missing = int(np.isnan(result).sum())
-    if missing:
-        raise InvalidValue(
-            f"{name} has {missing} missing values; leave their rows out", code=f"{name}_missing"
-        )
+    require(
+        not missing,
+        f"{name} has {missing} missing values; leave their rows out",
+        code=f"{name}_missing",
+    )
     return result
 
 
 def require_shares(**named: float) -> None:
     for name, value in named.items():
-        if not 0 < value < 1:
-            raise InvalidValue(
-                f"{name} must lie between 0 and 1, not {value}", code=f"{name}_out_of_range"
-            )
+        require(
+            0 < value < 1,
+            f"{name} must lie between 0 and 1, not {value}",
+            code=f"{name}_out_of_range",
+        )
 
 
 def require_confidence(confidence: float) -> None:
@@ -150,10 +161,11 @@ def require_at_least(least: float, **named: float) -> None:
 
 def require_one_of(**arguments: tuple[str, tuple[str, ...]]) -> None:
     for name, (value, known) in arguments.items():
-        if value not in known:
-            raise InvalidValue(
-                f"{name} must be one of {', '.join(known)}, not {value!r}", code=f"unknown_{name}"
-            )
+        require(
+            value in known,
+            f"{name} must be one of {', '.join(known)}, not {value!r}",
+            code=f"unknown_{name}",
+        )
 
 
 def sum_by(group: Integers, values: Floats, n_groups: int) -> Floats:

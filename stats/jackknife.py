@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from error_codes import CodedText
+from error_codes import CodedText, note_if
 from stats.arguments import Floats, Integers, sum_by
 from stats.libraries import scipy
 
@@ -225,13 +225,12 @@ def uneven_notes(share: float, n_annotators: int) -> tuple[CodedText, ...]:
     >>> [note.code for note in uneven_notes(0.43, 30)]
     ['uneven_annotators']
     """
-    if not is_uneven(share, n_annotators):
-        return ()
-    text = (
+    return note_if(
+        is_uneven(share, n_annotators),
         f"one of {n_annotators} annotators gave {100 * share:.0f} % of the judgments, so that "
-        "less can be said of other annotators"
+        "less can be said of other annotators",
+        "uneven_annotators",
     )
-    return (CodedText(text, code="uneven_annotators"),)
 
 
 def jackknife_limits(

@@ -1,18 +1,13 @@
-"""Whether the items that people labeled look like a random sample of all items."""
-
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from error_codes import CodedText
-from stats.arguments import Floats, Integers, sum_by
+from stats.arguments import Flags, Floats, Integers, sum_by
 from stats.jackknife import TINY, effective_freedom, mean_left_out
 from stats.libraries import scipy
 
-Flags: TypeAlias = NDArray[np.bool_]
 # A false warning in one of a hundred samples, over all columns together.
 SIGNIFICANT = 0.01
 

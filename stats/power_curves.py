@@ -1,5 +1,3 @@
-"""How many more items, or annotators, would distinguish two metrics."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,11 +7,11 @@ from typing import get_args
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
     numbers,
+    require,
     require_at_least,
     require_one_of,
     require_shares,
@@ -184,13 +182,16 @@ def _require_numbers(
     alpha: float,
     n_studies: int,
 ) -> None:
-    if not n_items or min(n_items) < 2:
-        raise InvalidValue("n_items must be numbers from 2 up", code="n_items_out_of_range")
-    if n_annotators and (reliability is None or min(n_annotators) <= 0):
-        raise InvalidValue(
-            "n_annotators must be positive, and needs the pilot's reliability",
-            code="reliability_missing",
-        )
+    require(
+        n_items and min(n_items) >= 2,
+        "n_items must be numbers from 2 up",
+        code="n_items_out_of_range",
+    )
+    require(
+        not n_annotators or (reliability is not None and min(n_annotators) > 0),
+        "n_annotators must be positive, and needs the pilot's reliability",
+        code="reliability_missing",
+    )
     require_shares(alpha=alpha)
     require_at_least(2, n_studies=n_studies)
 
@@ -212,12 +213,12 @@ def _replicate(
         means = bootstrap.of_system_means(x, y, item, system, shape, coefficient)
         return means, n_items, max(n_items, n_systems)
     of_pairs = coefficient not in ("pearson", "spearman")
-    if of_pairs and cells.n_rows > POOLED_PAIRS_UP_TO_CELLS:
-        raise InvalidValue(
-            f"human has {cells.n_rows} cells, and {POOLED_PAIRS_UP_TO_CELLS} are the most for "
-            f"pooled {coefficient!r}; use another level",
-            code="too_many_cells",
-        )
+    require(
+        not of_pairs or cells.n_rows <= POOLED_PAIRS_UP_TO_CELLS,
+        f"human has {cells.n_rows} cells, and {POOLED_PAIRS_UP_TO_CELLS} are the most for "
+        f"pooled {coefficient!r}; use another level",
+        code="too_many_cells",
+    )
     return pooled_replicate(x, y, item, n_items, coefficient), n_items, max(n_items, cells.n_rows)
 
 

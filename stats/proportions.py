@@ -1,12 +1,10 @@
-"""Limits of shares: of independent units, and of outcomes in clusters."""
-
 from dataclasses import dataclass
 from math import inf, nan, sqrt
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
-from stats.arguments import Column, coded_in_order, complete_numbers, require_confidence
+from error_codes import CodedText
+from stats.arguments import Column, coded_in_order, complete_numbers, require, require_confidence
 from stats.jackknife import effective_freedom, mean_left_out
 from stats.libraries import scipy
 
@@ -124,13 +122,14 @@ def clustered_share(
     y = complete_numbers(outcome, "outcome")
     code, distinct = coded_in_order(cluster, "cluster")
     n, n_clusters = len(y), len(distinct)
-    if len(code) != n:
-        raise InvalidValue(
-            f"outcome and cluster must be of one length, not {n} and {len(code)}",
-            code="unequal_lengths",
-        )
-    if not np.isin(y, (0, 1)).all():
-        raise InvalidValue("outcome must be 0 or 1 in every row", code="outcome_out_of_range")
+    require(
+        len(code) == n,
+        f"outcome and cluster must be of one length, not {n} and {len(code)}",
+        code="unequal_lengths",
+    )
+    require(
+        np.isin(y, (0, 1)).all(), "outcome must be 0 or 1 in every row", code="outcome_out_of_range"
+    )
     if not n:
         return ClusteredShare(
             nan, nan, nan, 0, 0, nan, CodedText("no outcomes", code="no_outcomes")
@@ -216,10 +215,11 @@ def mcnemar(
     """
     require_confidence(confidence)
     counts = (both_right, only_a_right, only_b_right, both_wrong)
-    if min(counts) < 0 or not sum(counts):
-        raise InvalidValue(
-            f"counts must not be negative, and not all 0: {counts}", code="counts_out_of_range"
-        )
+    require(
+        min(counts) >= 0 and sum(counts) > 0,
+        f"counts must not be negative, and not all 0: {counts}",
+        code="counts_out_of_range",
+    )
     n, discordant = sum(counts), only_a_right + only_b_right
     p = mid_p = 1.0
     if discordant:
@@ -271,11 +271,11 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, 
     [0.542, 0.792]
     """
     require_confidence(confidence)
-    if not 0 <= successes <= n:
-        raise InvalidValue(
-            f"successes must lie between 0 and n ({n}), not {successes}",
-            code="successes_out_of_range",
-        )
+    require(
+        0 <= successes <= n,
+        f"successes must lie between 0 and n ({n}), not {successes}",
+        code="successes_out_of_range",
+    )
     if not n:
         return nan, nan
     z = float(scipy.stats.norm.ppf((1 + confidence) / 2))

@@ -20,14 +20,13 @@ from benchmarks.interval_cases.cases import (
     TestCase,
     limits,
 )
-from stats.arguments import Integers
+from stats.arguments import Flags, Integers
 from stats.inference.active_labels import actively_labelled_mean, labelling_probabilities
 from stats.inference.alternative_annotator import alternative_annotator_test
 from stats.inference.annotator_wins import AlternativeTest
 from stats.inference.judge_soundness import judge_shift
 from stats.inference.looks import Spending, confidence_at_look
 from stats.inference.powered_means import prediction_powered_mean
-from stats.inference.powered_moments import Flags
 from stats.inference.powered_quantiles import (
     prediction_powered_correlation,
     prediction_powered_quantile,

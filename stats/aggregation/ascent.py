@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from error_codes import CodedText
+from error_codes import CodedText, note_if
 from stats.aggregation.result import (
     Aggregation,
     Crowd,
@@ -198,12 +198,9 @@ def safe_log(probability: Floats) -> Floats:
 
 
 def convergence_warnings(converged: bool, iterations: int) -> tuple[str, ...]:
-    if converged:
-        return ()
-    return (
-        CodedText(
-            f"not converged after {iterations} iterations; raise max_iterations, "
-            "or do not rely on the labels",
-            code="not_converged",
-        ),
+    return note_if(
+        not converged,
+        f"not converged after {iterations} iterations; raise max_iterations, "
+        "or do not rely on the labels",
+        "not_converged",
     )

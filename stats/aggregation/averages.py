@@ -1,11 +1,6 @@
-"""The mean, trimmed mean, median and z-scored mean of each item's ratings, with intervals."""
-
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
-from error_codes import CodedText, InvalidValue
+from error_codes import note_if
 from stats.aggregation.result import (
     Aggregation,
     Ratings,
@@ -19,7 +14,7 @@ from stats.aggregation.result import (
     sign,
     value_table,
 )
-from stats.arguments import Column, Floats, Integers, require_confidence, sum_by
+from stats.arguments import Column, Flags, Floats, Integers, require, require_confidence, sum_by
 from stats.libraries import pd, scipy
 
 
@@ -35,7 +30,7 @@ def student_margin(se: Floats, freedom: Floats, confidence: float) -> Floats:
     return np.asarray(scipy.stats.t.ppf(0.5 + confidence / 2, degrees) * se)
 
 
-def few_label_reasons(undefined: NDArray[np.bool_], size: Integers) -> list[Reason | None]:
+def few_label_reasons(undefined: Flags, size: Integers) -> list[Reason | None]:
     return [
         (Reason.ONE_LABEL if count == 1 else Reason.TOO_FEW_LABELS) if missing else None
         for missing, count in zip(undefined.tolist(), size.tolist(), strict=True)
@@ -188,10 +183,11 @@ def trimmed_mean(
        item  label  n_labels
     0     1   50.0         5
     """
-    if not 0 <= trim < 0.5:
-        raise InvalidValue(
-            f"trim must be at least 0 and below 0.5, not {trim}", code="trim_out_of_range"
-        )
+    require(
+        0 <= trim < 0.5,
+        f"trim must be at least 0 and below 0.5, not {trim}",
+        code="trim_out_of_range",
+    )
     columns = (items, annotators, values)
     ratings, signature = coded("trimmed_mean", columns, repeats, trim=trim, confidence=confidence)
     if not ratings.n_labels:
@@ -401,12 +397,9 @@ def _reasons(size: Floats) -> list[Reason | None]:
 
 def _scale_warnings(spread: Floats) -> tuple[str, ...]:
     without = int((~(spread > 0)).sum())
-    if not without:
-        return ()
-    return (
-        CodedText(
-            f"{without} of {len(spread)} annotators have no scale, having given one rating or the "
-            "same one each time; their ratings were left out",
-            code="no_scale",
-        ),
+    return note_if(
+        without,
+        f"{without} of {len(spread)} annotators have no scale, having given one rating or the "
+        "same one each time; their ratings were left out",
+        "no_scale",
     )

@@ -1,13 +1,11 @@
-"""A model of numeric ratings in which each annotator has a bias and a precision."""
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
+from error_codes import note_if
 from stats.aggregation.ascent import Ascent, Estimates, fit
 from stats.aggregation.result import Aggregation, Ratings, Repeats, code_ratings, value_table
-from stats.arguments import Column, Floats, require_confidence
+from stats.arguments import Column, Floats, require, require_confidence
 from stats.libraries import scipy
 
 # Of the variance of all ratings: keeps the precision of a perfect annotator finite.
@@ -84,10 +82,11 @@ def bias_precision(
     [False, False, True]
     """
     require_confidence(confidence)
-    if not prior_labels > 0:
-        raise InvalidValue(
-            f"prior_labels must be above 0, not {prior_labels}", code="prior_labels_out_of_range"
-        )
+    require(
+        prior_labels > 0,
+        f"prior_labels must be above 0, not {prior_labels}",
+        code="prior_labels_out_of_range",
+    )
     ratings = code_ratings(items, annotators, values, repeats)
     return fit(
         "bias_precision",
@@ -103,8 +102,6 @@ def bias_precision(
 
 @dataclass(frozen=True)
 class _Expectation:
-    """Posterior mean and variance of each item's value."""
-
     mean: Floats
     variance: Floats
 
@@ -200,12 +197,9 @@ def _island_warnings(ratings: Ratings) -> tuple[str, ...]:
     shape = (n_items + n_annotators, n_items + n_annotators)
     graph = scipy.sparse.coo_array((np.ones(ratings.n_labels), ends), shape=shape).tocsr()
     n_islands, _ = scipy.sparse.csgraph.connected_components(graph, directed=False)
-    if n_islands < 2:
-        return ()
-    return (
-        CodedText(
-            f"annotators fall into {n_islands} groups without a shared item between them: the bias "
-            "of a group cannot be separated from the quality of its items",
-            code="separate_groups",
-        ),
+    return note_if(
+        n_islands >= 2,
+        f"annotators fall into {n_islands} groups without a shared item between them: the bias "
+        "of a group cannot be separated from the quality of its items",
+        "separate_groups",
     )

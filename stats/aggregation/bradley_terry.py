@@ -1,5 +1,3 @@
-"""The Bradley-Terry model: how strong each candidate is, from who beat whom."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -7,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
+from error_codes import CodedText
 from stats.aggregation.ascent import convergence_warnings
 from stats.aggregation.result import Aggregation, Reason, name_of, nothing, require_table, sign
 from stats.arguments import (
@@ -17,6 +15,7 @@ from stats.arguments import (
     coded,
     coded_in_order,
     complete_numbers,
+    require,
     require_at_least,
     require_confidence,
     require_same_length,
@@ -203,17 +202,16 @@ def _checked(
         coded(column, name)
     both, candidates = coded_in_order([*winners, *losers], "winners and losers")
     winner, loser = both[:n], both[n:]
-    if (winner == loser).any():
-        raise InvalidValue(
-            "winners and losers must differ: a candidate is compared with itself",
-            code="compared_with_itself",
-        )
+    require(
+        not (winner == loser).any(),
+        "winners and losers must differ: a candidate is compared with itself",
+        code="compared_with_itself",
+    )
     weight = np.ones(n)
     if weights is not None:
         require_same_length(winners=winners, weights=weights)
         weight = complete_numbers(weights, "weights")
-        if (weight < 0).any():
-            raise InvalidValue("weights must not be negative", code="weights_out_of_range")
+        require(not (weight < 0).any(), "weights must not be negative", code="weights_out_of_range")
     judgment: Integers = np.arange(n)
     if judgments is not None:
         require_same_length(winners=winners, judgments=judgments)

@@ -1,5 +1,3 @@
-"""Dawid and Skene's model, with a confusion matrix for each annotator, and the one-coin model."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -7,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from error_codes import CodedText
+from error_codes import note_if
 from stats.aggregation.ascent import (
     Ascent,
     Estimates,
@@ -213,14 +211,11 @@ def _confusion_table(votes: Votes, confusion: Floats) -> pd.DataFrame:
 
 def _thin_warnings(votes: Votes) -> tuple[str, ...]:
     thin = int((votes.labels_per_annotator < FEW_LABELS).sum())
-    if not thin:
-        return ()
-    return (
-        CodedText(
-            f"{thin} of {len(votes.annotators)} annotators gave fewer than {FEW_LABELS} labels: "
-            "their confusion matrices are guesses; majority or smoothing is safer",
-            code="thin_annotators",
-        ),
+    return note_if(
+        thin,
+        f"{thin} of {len(votes.annotators)} annotators gave fewer than {FEW_LABELS} labels: "
+        "their confusion matrices are guesses; majority or smoothing is safer",
+        "thin_annotators",
     )
 
 

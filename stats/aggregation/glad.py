@@ -1,5 +1,3 @@
-"""GLAD: annotators differ in ability, items in difficulty."""
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -191,7 +191,6 @@ class _BayesModel:
 
 
 def _posterior(votes: Votes, knowing: Floats, spammed: Floats) -> tuple[Floats, float]:
-    """The posterior of each item's category, and the log-likelihood, from each label's chances."""
     log_spammed, log_either = safe_log(spammed), safe_log(knowing + spammed)
     log_joint = votes.per_category(log_either - log_spammed)
     log_joint += votes.per_item(log_spammed)[:, None] - np.log(votes.n_categories)

@@ -1,5 +1,3 @@
-"""Preferences in a long frame and best-worst scaling, read as comparisons of two candidates."""
-
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
@@ -7,7 +5,6 @@ from itertools import combinations
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.aggregation.bradley_terry import Comparisons, aggregation_of, bradley_terry
 from stats.aggregation.result import Aggregation, code_ratings, require_table, sign
 from stats.arguments import (
@@ -17,6 +14,7 @@ from stats.arguments import (
     coded,
     coded_in_order,
     pairs_within,
+    require,
     require_same_length,
     series,
     sum_by,
@@ -127,12 +125,12 @@ def _from_ratings(
     items: Column, annotators: Column, values: pd.Series[float]
 ) -> tuple[Comparisons, Integers]:
     ratings = code_ratings(items, annotators, values, "count")
-    if ratings.n_repeated:
-        raise InvalidValue(
-            f"annotators rate a candidate more than once in {ratings.n_repeated} rows of items "
-            "and annotators; leave them out",
-            code="repeated_labels",
-        )
+    require(
+        not ratings.n_repeated,
+        f"annotators rate a candidate more than once in {ratings.n_repeated} rows of items "
+        "and annotators; leave them out",
+        code="repeated_labels",
+    )
     rated = ratings.labels_per_annotator
     require_table("values", comparisons=int(rated @ (rated - 1) / 2))
     left, right = pairs_within(ratings.annotator, len(ratings.annotators))
@@ -166,19 +164,19 @@ def _read(item: str, value: str) -> list[Pair]:
     if ">" in value or ("=" in value and value.strip() != "="):
         return ordered_pairs([tier.split("=") for tier in value.split(">")], value)
     candidates = [name.strip() for name in item.split("|")]
-    if len(candidates) < 2:
-        raise InvalidValue(
-            f"values must be orders such as 'a>b', names of a candidate of an item such as "
-            f"'a|b', or numbers; {value!r} for item {item!r} is none of them",
-            code="not_a_preference",
-        )
+    require(
+        len(candidates) >= 2,
+        f"values must be orders such as 'a>b', names of a candidate of an item such as "
+        f"'a|b', or numbers; {value!r} for item {item!r} is none of them",
+        code="not_a_preference",
+    )
     if value.strip().lower() in TIES:
         return ordered_pairs([candidates], item)
-    if value.strip() not in candidates:
-        raise InvalidValue(
-            f"values must name a candidate of their item: {value!r} is not in {item!r}",
-            code="unknown_candidate",
-        )
+    require(
+        value.strip() in candidates,
+        f"values must name a candidate of their item: {value!r} is not in {item!r}",
+        code="unknown_candidate",
+    )
     return ordered_pairs(
         [[value], [name for name in candidates if name != value.strip()]], item, ties=False
     )
@@ -188,11 +186,11 @@ def ordered_pairs(tiers: Sequence[Sequence[str]], source: str, *, ties: bool = T
     """Each candidate beats those of lower tiers; with `ties`, equals win half each way."""
     names = [[name.strip() for name in tier] for tier in tiers]
     flat = [name for tier in names for name in tier]
-    if not all(flat) or len(set(flat)) < len(flat) or len(flat) < 2:
-        raise InvalidValue(
-            f"values must name two or more candidates, each once: {source!r}",
-            code="repeated_candidate",
-        )
+    require(
+        all(flat) and len(set(flat)) == len(flat) and len(flat) >= 2,
+        f"values must name two or more candidates, each once: {source!r}",
+        code="repeated_candidate",
+    )
     pairs: list[Pair] = []
     for upper, lower in combinations(names, 2):
         pairs += [(winner, loser, 1.0) for winner in upper for loser in lower]
@@ -302,16 +300,17 @@ def best_worst(
 def _require_choice(
     names: Sequence[Hashable], top: Hashable, bottom: Hashable, judgment: int
 ) -> None:
-    if len(set(names)) < len(names) or len(names) < 2:
-        raise InvalidValue(
-            f"sets must list two or more candidates, each once: row {judgment}", code="set_unfit"
-        )
-    if top == bottom or top not in names or bottom not in names:
-        raise InvalidValue(
-            f"best and worst must be two candidates of the set: row {judgment} has "
-            f"{top!r} and {bottom!r} of {list(names)!r}",
-            code="not_in_set",
-        )
+    require(
+        len(set(names)) == len(names) and len(names) >= 2,
+        f"sets must list two or more candidates, each once: row {judgment}",
+        code="set_unfit",
+    )
+    require(
+        top != bottom and top in names and bottom in names,
+        f"best and worst must be two candidates of the set: row {judgment} has "
+        f"{top!r} and {bottom!r} of {list(names)!r}",
+        code="not_in_set",
+    )
 
 
 def _scores(

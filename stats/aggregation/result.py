@@ -9,15 +9,16 @@ from math import nan, prod
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from error_codes import CodedText, InvalidValue
+from error_codes import InvalidValue, note_if
 from stats.arguments import (
     Column,
+    Flags,
     Floats,
     Integers,
     coded_in_order,
     complete_numbers,
+    require,
     require_same_length,
     sum_by,
 )
@@ -111,14 +112,11 @@ def nothing(signature: str, reason: Reason = Reason.NO_LABELS) -> Aggregation:
 
 
 def repeat_warnings(crowd: Crowd) -> tuple[str, ...]:
-    if crowd.n_repeated:
-        return (
-            CodedText(
-                f"{crowd.n_repeated} labels repeat an (item, annotator) pair; each was counted",
-                code="repeated_labels",
-            ),
-        )
-    return ()
+    return note_if(
+        crowd.n_repeated,
+        f"{crowd.n_repeated} labels repeat an (item, annotator) pair; each was counted",
+        "repeated_labels",
+    )
 
 
 def annotator_table(crowd: Crowd, **estimates: Floats) -> pd.DataFrame:
@@ -131,7 +129,7 @@ def annotator_table(crowd: Crowd, **estimates: Floats) -> pd.DataFrame:
     )
 
 
-def chosen_categories(probability: Floats) -> tuple[Integers, NDArray[np.bool_]]:
+def chosen_categories(probability: Floats) -> tuple[Integers, Flags]:
     """The first of the most probable categories of each item, and whether it has rivals."""
     best = probability >= probability.max(axis=1, keepdims=True) - TIE
     return best.argmax(axis=1), best.sum(axis=1) > 1
@@ -262,19 +260,20 @@ def code_ratings(items: Column, annotators: Column, values: Column, repeats: Rep
 
 
 def _code_crowd(items: Column, annotators: Column, values: Column, repeats: Repeats) -> Crowd:
-    if repeats not in ("refuse", "count"):
-        raise InvalidValue(
-            f"repeats must be 'refuse' or 'count', not {repeats!r}", code="unknown_repeats"
-        )
+    require(
+        repeats in ("refuse", "count"),
+        f"repeats must be 'refuse' or 'count', not {repeats!r}",
+        code="unknown_repeats",
+    )
     require_same_length(items=items, annotators=annotators, values=values)
     item, distinct_items = coded_in_order(items, "items")
     annotator, distinct_annotators = coded_in_order(annotators, "annotators")
     pair = pd.Series(item * len(distinct_annotators) + annotator)
     n_repeated = int(pair.duplicated().sum())
-    if n_repeated and repeats == "refuse":
-        raise InvalidValue(
-            f"annotators label an item more than once in {n_repeated} rows of items and "
-            "annotators; leave them out, or pass repeats='count' to count each",
-            code="repeated_labels",
-        )
+    require(
+        not n_repeated or repeats != "refuse",
+        f"annotators label an item more than once in {n_repeated} rows of items and "
+        "annotators; leave them out, or pass repeats='count' to count each",
+        code="repeated_labels",
+    )
     return Crowd(item, annotator, distinct_items, distinct_annotators, n_repeated)

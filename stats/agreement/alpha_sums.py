@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from error_codes import InvalidValue
 from stats.agreement.labels import Cells, Sums, Units, by_cluster, drawn, row_forms, table_of
-from stats.arguments import Floats, Integers, sum_by
+from stats.arguments import Flags, Floats, Integers, require, sum_by
 from stats.libraries import scipy
 
 # As a share of the terms subtracted: a smaller disagreement is their rounding.
@@ -57,20 +55,22 @@ def distance_table(categories: list[Hashable], distance: Distance) -> Floats:
         for column in range(row):
             table[row, column] = distance(first, categories[column])
     table += table.T
-    if not np.isfinite(table).all() or (table < 0).any():
-        raise InvalidValue(
-            "distance must give finite numbers that are not negative", code="distance_out_of_range"
-        )
+    require(
+        np.isfinite(table).all() and not (table < 0).any(),
+        "distance must give finite numbers that are not negative",
+        code="distance_out_of_range",
+    )
     return table
 
 
 def ratio_table(categories: list[Hashable]) -> Floats:
     """Squared difference over squared sum; values of a ratio scale are not negative."""
     values = np.array(categories, dtype=np.float64)
-    if (values < 0).any():
-        raise InvalidValue(
-            "values must not be negative at the ratio level", code="values_out_of_range"
-        )
+    require(
+        not (values < 0).any(),
+        "values must not be negative at the ratio level",
+        code="values_out_of_range",
+    )
     total = values[:, None] + values
     difference = np.abs(values[:, None] - values)
     share = np.divide(difference, total, out=np.zeros_like(total), where=total > 0)
@@ -311,7 +311,7 @@ def _quadratic(units: Units) -> Floats:
     return row_forms(table_of(rows, binned, ones, (units.n_clusters, n_bins)), kernel)
 
 
-def constant_left(units: Units) -> NDArray[np.bool_]:
+def constant_left(units: Units) -> Flags:
     cluster = units.cluster[units.unit]
     lowest = np.full(units.n_clusters, len(units.categories), dtype=np.intp)
     highest = np.full(units.n_clusters, -1, dtype=np.intp)

@@ -1,11 +1,9 @@
-"""Every coefficient of agreement at a level of measurement, computed or with the reason why not."""
-
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from error_codes import CodedText
+from error_codes import CodedText, note_if
 from stats.agreement.chance_corrected import (
     MAX_WEIGHTED_CATEGORIES,
     brennan_prediger,
@@ -127,13 +125,12 @@ def _sampling_warnings(design: Design) -> tuple[CodedText, ...]:
     columns = label_columns(design.value, design.domain, has_order=design.level != "nominal")
     cluster = design.cluster if design.clustered else np.arange(design.labels.n_items)
     sampling = compare_labeled(has_several, columns, cluster=cluster[design.labels.item])
-    if sampling.is_random:
-        return ()
-    text = (
+    return note_if(
+        not sampling.is_random,
         f"items with several labels differ from items with one in {sampling.column} "
-        f"({sampling.p_text}), unlike a random sample: agreement may be different on the others"
+        f"({sampling.p_text}), unlike a random sample: agreement may be different on the others",
+        "overlap_not_random",
     )
-    return (CodedText(text, code="overlap_not_random"),)
 
 
 def _by_equality(coefficient: Coefficient, design: Design, request: Request) -> Agreement:

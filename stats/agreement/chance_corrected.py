@@ -1,5 +1,3 @@
-"""Percent agreement, and the coefficients that differ only in what they take chance to be."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,7 +5,6 @@ from typing import Unpack
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.agreement.design import Coefficient, Design, Options, design_of, interval_request
 from stats.agreement.intervals import (
     FEW,
@@ -20,7 +17,7 @@ from stats.agreement.intervals import (
 from stats.agreement.kappa import Weights, agreement_weights
 from stats.agreement.labels import Sums, by_cluster, row_forms
 from stats.agreement.result import Agreement, Reason
-from stats.arguments import Column, Floats, sum_by
+from stats.arguments import Column, Floats, require, sum_by
 from stats.libraries import scipy
 
 # Of a dense table of weights, which then takes 32 MB.
@@ -206,10 +203,11 @@ def _weight_table(design: Design, weights: Weights) -> Floats | None:
         return agreement_weights(weights, len(design.domain))
     values = np.array(design.domain, dtype=np.float64)
     distance = np.abs(values[:, None] - values) / np.ptp(values)
-    if weights not in ("linear", "quadratic"):
-        raise InvalidValue(
-            f"weights must be 'linear' or 'quadratic', not {weights!r}", code="unknown_weights"
-        )
+    require(
+        weights in ("linear", "quadratic"),
+        f"weights must be 'linear' or 'quadratic', not {weights!r}",
+        code="unknown_weights",
+    )
     return np.asarray(1 - (distance if weights == "linear" else np.square(distance)))
 
 

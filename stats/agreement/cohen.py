@@ -1,11 +1,9 @@
-"""Cohen's kappa of two annotators, plain or weighted, and its intervals."""
-
 from collections.abc import Hashable, Sequence
 from math import nan
 
 import numpy as np
 
-from error_codes import CodedText
+from error_codes import note_if
 from stats.agreement.intervals import (
     NO_INTERVAL,
     CiChoice,
@@ -218,20 +216,16 @@ def _warnings(
         few, n_classes = int(n_labels.min()), len(classes)
         warnings += rare_label_warnings(few, n_annotators=2, n_categories=n_classes)
     for name, half in zip(("first", "second"), halves, strict=True):
-        if (half == half[0]).all():
-            warnings += (
-                CodedText(
-                    f"the {name} annotator gave every item the same category",
-                    code="constant_annotator",
-                ),
-            )
-    if guessed:
-        warnings += (
-            CodedText(
-                "categories come from the data: an unused one changes a weighted kappa",
-                code="guessed_categories",
-            ),
+        warnings += note_if(
+            (half == half[0]).all(),
+            f"the {name} annotator gave every item the same category",
+            "constant_annotator",
         )
+    warnings += note_if(
+        guessed,
+        "categories come from the data: an unused one changes a weighted kappa",
+        "guessed_categories",
+    )
     return warnings + interval_warnings(value, interval)
 
 

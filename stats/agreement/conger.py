@@ -1,5 +1,3 @@
-"""Conger's kappa: Fleiss' kappa with chance drawn from each annotator's own labels."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace

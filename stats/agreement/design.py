@@ -11,7 +11,6 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.agreement.intervals import (
     NO_INTERVAL,
     CiChoice,
@@ -31,7 +30,15 @@ from stats.agreement.result import (
     prevalence_warnings,
     rare_class_warnings,
 )
-from stats.arguments import Column, Floats, Integers, coded, require_one_of, require_same_length
+from stats.arguments import (
+    Column,
+    Floats,
+    Integers,
+    coded,
+    require,
+    require_one_of,
+    require_same_length,
+)
 from stats.libraries import pd, scipy
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio", "set")
@@ -119,7 +126,6 @@ class Design:
         return None
 
     def _rough_interval(self, level: str) -> tuple[str, ...]:
-        """What makes an interval rough besides few items."""
         if self.units.n_units < FEW_ITEMS:
             return ()
         few = few_items_warnings(self.units.n_units, self.units.n_clusters)
@@ -231,10 +237,11 @@ def design_of(
         codes, distinct = coded(clusters, "clusters")
         cluster = np.zeros(labels.n_items, dtype=np.intp)
         cluster[labels.item] = codes
-        if (cluster[labels.item] != codes).any():
-            raise InvalidValue(
-                "clusters must put every item in exactly one cluster", code="clusters_split_items"
-            )
+        require(
+            not (cluster[labels.item] != codes).any(),
+            "clusters must put every item in exactly one cluster",
+            code="clusters_split_items",
+        )
         n_clusters = len(distinct)
     return Design(labels, level, cluster, n_clusters, clusters is not None, value, domain)
 
@@ -291,10 +298,10 @@ class Coefficient:
 def as_sets(values: Column) -> pd.Series[Any]:
     sets = []
     for value in values:
-        if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-            raise InvalidValue(
-                f"values must be sets at the set level, and one is {value!r}",
-                code="values_not_sets",
-            )
+        require(
+            hasattr(value, "__iter__") and not isinstance(value, (str, bytes)),
+            f"values must be sets at the set level, and one is {value!r}",
+            code="values_not_sets",
+        )
         sets.append(frozenset(value))
     return pd.Series(sets, dtype=object)

@@ -1,5 +1,3 @@
-"""Intraclass correlations: how alike the numbers given to one item are."""
-
 from dataclasses import dataclass
 from typing import Literal, Unpack
 
@@ -118,7 +116,6 @@ def _reason(design: Design, model: Model) -> Reason | None:
 
 
 def _numbers(design: Design) -> Floats:
-    """The values of the pairable labels, about their mean."""
     values = np.array(design.units.categories, dtype=np.float64)[design.units.value]
     return np.asarray(values - values.mean())
 
@@ -135,8 +132,6 @@ def _item_sums(design: Design) -> Floats:
 
 @dataclass(frozen=True)
 class _OneWay:
-    """Mean squares between and within items, and the labels an item has on average."""
-
     between: Floats
     within: Floats
     k: Floats
@@ -166,8 +161,6 @@ def _one_way(design: Design, model: Model) -> Sums:
 
 @dataclass(frozen=True)
 class _TwoWay:
-    """Mean squares of items, annotators and the rest."""
-
     rows: Floats
     columns: Floats
     error: Floats

@@ -1,5 +1,3 @@
-"""Confidence intervals of coefficients of agreement, which lie between -1 and 1."""
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import nan
@@ -7,12 +5,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
+from error_codes import CodedText, note_if
 from stats.agreement.labels import Replicable
 from stats.agreement.result import CiMethod
 from stats.arguments import (
     Floats,
     Integers,
+    require,
     require_at_least,
     require_confidence,
     require_one_of,
@@ -29,8 +28,6 @@ MAX_UNDEFINED_SHARE = 0.05
 
 @dataclass(frozen=True)
 class Interval:
-    """A standard error and the limits drawn from it; `missing` says why there are none."""
-
     se: float
     low: float
     high: float
@@ -52,7 +49,6 @@ class Request:
 
     @property
     def seed(self) -> int | None:
-        """The seed to record; None where a generator was handed in."""
         return None if isinstance(self.rng, np.random.Generator) else int(self.rng)
 
 
@@ -237,10 +233,8 @@ def interval_of(
 
 
 def interval_warnings(value: float, interval: Interval) -> tuple[str, ...]:
-    if interval.missing:
-        code = getattr(interval.missing, "code", "no_interval")
-        return (CodedText(f"no interval: {interval.missing}", code=code),)
-    return ()
+    code = getattr(interval.missing, "code", "no_interval")
+    return note_if(interval.missing, f"no interval: {interval.missing}", code)
 
 
 def _around(
@@ -305,8 +299,11 @@ def kappa_posterior(
     """
     require_confidence(confidence)
     counts = np.asarray(table, dtype=np.float64)
-    if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or (counts < 0).any():
-        raise InvalidValue("table must be square, of counts from 0", code="table_unfit")
+    require(
+        counts.ndim == 2 and counts.shape[0] == counts.shape[1] and not (counts < 0).any(),
+        "table must be square, of counts from 0",
+        code="table_unfit",
+    )
     agreement = np.eye(len(counts)) if weights is None else weights
     if np.count_nonzero(counts) < 2 and np.trace(counts) == counts.sum():
         return NO_INTERVAL
@@ -363,11 +360,11 @@ def share_posterior(successes: float, n: float, *, confidence: float = 0.95) -> 
     (0.783, 1.0)
     """
     require_confidence(confidence)
-    if not 0 <= successes <= n:
-        raise InvalidValue(
-            f"successes must lie between 0 and n ({n}), not {successes}",
-            code="successes_out_of_range",
-        )
+    require(
+        0 <= successes <= n,
+        f"successes must lie between 0 and n ({n}), not {successes}",
+        code="successes_out_of_range",
+    )
     if not n:
         return NO_INTERVAL
     se = float(scipy.stats.beta(successes + 0.5, n - successes + 0.5).std())

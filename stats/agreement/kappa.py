@@ -1,5 +1,3 @@
-"""Cohen's kappa of every two annotators who share items, many pairs at once."""
-
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -14,7 +12,16 @@ from error_codes import InvalidValue
 from stats.agreement.intervals import TINY
 from stats.agreement.labels import Labels, code_labels
 from stats.agreement.result import Reason
-from stats.arguments import Column, Floats, Integers, require_at_least, require_confidence, sum_by
+from stats.arguments import (
+    Column,
+    Flags,
+    Floats,
+    Integers,
+    require,
+    require_at_least,
+    require_confidence,
+    sum_by,
+)
 from stats.libraries import pd, scipy
 
 Weights = Literal["linear", "quadratic"]
@@ -34,7 +41,7 @@ class Kappas:
     expected: Floats
     kappa: Floats
     se: Floats
-    same_category: NDArray[np.bool_]
+    same_category: Flags
 
 
 def agreement_weights(weights: AnyWeights | None, n_categories: int) -> Floats | None:
@@ -43,11 +50,11 @@ def agreement_weights(weights: AnyWeights | None, n_categories: int) -> Floats |
         return None
     if not isinstance(weights, str):
         return _weight_table(weights, n_categories)
-    if weights not in ("linear", "quadratic"):
-        raise InvalidValue(
-            f"weights must be None, 'linear', 'quadratic' or a table, not {weights!r}",
-            code="unknown_weights",
-        )
+    require(
+        weights in ("linear", "quadratic"),
+        f"weights must be None, 'linear', 'quadratic' or a table, not {weights!r}",
+        code="unknown_weights",
+    )
     position = np.arange(n_categories)
     distance = np.abs(position[:, None] - position) / max(1, n_categories - 1)
     return np.asarray(1 - (distance if weights == "linear" else np.square(distance)))
@@ -57,17 +64,17 @@ def _weight_table(
     weights: NDArray[np.float64] | Sequence[Sequence[float]], n_categories: int
 ) -> Floats:
     table = np.array(weights, dtype=np.float64)
-    if table.shape != (n_categories, n_categories):
-        raise InvalidValue(
-            f"weights must have a row and a column for each of {n_categories} categories, "
-            f"not shape {table.shape}",
-            code="weights_shape",
-        )
-    if not np.isfinite(table).all() or (np.diag(table) != 1).any() or (table > 1).any():
-        raise InvalidValue(
-            "weights must be weights of agreement, 1 on the diagonal and at most 1 elsewhere",
-            code="weights_not_of_agreement",
-        )
+    require(
+        table.shape == (n_categories, n_categories),
+        f"weights must have a row and a column for each of {n_categories} categories, "
+        f"not shape {table.shape}",
+        code="weights_shape",
+    )
+    require(
+        np.isfinite(table).all() and not (np.diag(table) != 1).any() and not (table > 1).any(),
+        "weights must be weights of agreement, 1 on the diagonal and at most 1 elsewhere",
+        code="weights_not_of_agreement",
+    )
     return table
 
 
@@ -79,8 +86,7 @@ def recoded(
         return codes, values
     domain = list(categories)
     position = {category: index for index, category in enumerate(domain)}
-    if len(position) < len(domain):
-        raise InvalidValue("categories must be distinct", code="repeated_categories")
+    require(len(position) >= len(domain), "categories must be distinct", code="repeated_categories")
     if unknown := [value for value in values if value not in position]:
         raise InvalidValue(
             f"{name} holds {unknown[0]!r}, which categories does not list", code="unknown_category"
@@ -318,7 +324,6 @@ def _with_strangers(table: pd.DataFrame, n_annotators: int) -> pd.DataFrame:
 
 
 def _labelled(table: pd.DataFrame, annotators: list[Hashable], confidence: float) -> pd.DataFrame:
-    """The table with limits, the annotators' names, and its columns in order."""
     names = np.empty(len(annotators), dtype=object)
     names[:] = annotators
     quantile = scipy.stats.norm.ppf((1 + confidence) / 2)

@@ -1,5 +1,3 @@
-"""Krippendorff's alpha with an interval, for every level of measurement."""
-
 from typing import Literal, Unpack
 
 import numpy as np

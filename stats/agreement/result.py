@@ -1,10 +1,8 @@
-"""What every coefficient of agreement returns."""
-
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isnan
 
-from error_codes import CodedText
+from error_codes import note_if
 
 PREVALENCE_WORTH_A_WARNING = 0.8
 # Below so many items, or clusters of them, intervals hold less often than they say.
@@ -113,46 +111,34 @@ class Agreement:
 
 
 def prevalence_warnings(prevalence: float) -> tuple[str, ...]:
-    if prevalence > PREVALENCE_WORTH_A_WARNING:
-        return (
-            CodedText(
-                f"one category holds {prevalence:.0%} of the labels: chance agreement is high, "
-                "and the coefficient low even where annotators mostly agree",
-                code="prevalence",
-            ),
-        )
-    return ()
+    return note_if(
+        prevalence > PREVALENCE_WORTH_A_WARNING,
+        f"one category holds {prevalence:.0%} of the labels: chance agreement is high, "
+        "and the coefficient low even where annotators mostly agree",
+        "prevalence",
+    )
 
 
 def few_items_warnings(n_items: int, n_clusters: int | None = None) -> tuple[str, ...]:
-    if n_items < FEW_ITEMS:
-        is_apart = n_clusters is None or n_clusters == n_items
-        where = "" if is_apart else f" in {n_clusters} clusters"
-        return (
-            CodedText(
-                f"only {n_items} items{where} have two labels: the interval is a rough guide",
-                code="few_items",
-            ),
-        )
-    if n_clusters is not None and n_clusters < FEW_ITEMS:
-        return (
-            CodedText(
-                f"only {n_clusters} clusters of items: the interval is a rough guide",
-                code="few_clusters",
-            ),
-        )
-    return ()
+    is_apart = n_clusters is None or n_clusters == n_items
+    where = "" if is_apart else f" in {n_clusters} clusters"
+    return note_if(
+        n_items < FEW_ITEMS,
+        f"only {n_items} items{where} have two labels: the interval is a rough guide",
+        "few_items",
+    ) or note_if(
+        n_clusters is not None and n_clusters < FEW_ITEMS,
+        f"only {n_clusters} clusters of items: the interval is a rough guide",
+        "few_clusters",
+    )
 
 
 def rare_class_warnings(n_rarer: int | None) -> tuple[str, ...]:
-    if n_rarer is None or n_rarer >= FEW_OF_A_CLASS:
-        return ()
-    return (
-        CodedText(
-            f"only {n_rarer} items have the rarer category from half their annotators or more: the "
-            "interval is a rough guide",
-            code="rare_category",
-        ),
+    return note_if(
+        n_rarer is not None and n_rarer < FEW_OF_A_CLASS,
+        f"only {n_rarer} items have the rarer category from half their annotators or more: the "
+        "interval is a rough guide",
+        "rare_category",
     )
 
 
@@ -170,15 +156,12 @@ def rare_label_warnings(
     ('only 9 labels are of the rarer category, 4.5 an annotator: the interval is a rough guide',)
     """
     each = n_labels / n_annotators
-    if each >= FEW_OF_A_CLASS:
-        return ()
     which = "rarer" if n_categories == 2 else "rarest"
-    return (
-        CodedText(
-            f"only {n_labels} labels are of the {which} category, {each:g} an annotator: the "
-            "interval is a rough guide",
-            code="rare_labels",
-        ),
+    return note_if(
+        each < FEW_OF_A_CLASS,
+        f"only {n_labels} labels are of the {which} category, {each:g} an annotator: the "
+        "interval is a rough guide",
+        "rare_labels",
     )
 
 
@@ -190,12 +173,9 @@ def carried_by_few_warnings(n_carrying: float) -> tuple[str, ...]:
     >>> carried_by_few_warnings(2.6)[0][:47]
     'most of the spread of the ratings is that of ab'
     """
-    if not n_carrying < LEAST_SPREAD:
-        return ()
-    return (
-        CodedText(
-            f"most of the spread of the ratings is that of about {max(1, round(n_carrying))} "
-            "items, as where few are unlike the rest: the interval is a rough guide",
-            code="few_carry_spread",
-        ),
+    return note_if(
+        n_carrying < LEAST_SPREAD,
+        f"most of the spread of the ratings is that of about {max(1, n_carrying):.0f} "
+        "items, as where few are unlike the rest: the interval is a rough guide",
+        "few_carry_spread",
     )

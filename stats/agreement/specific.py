@@ -1,5 +1,3 @@
-"""Agreement on each item and each category, and overlap of what two assessors call relevant."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,7 +5,7 @@ from math import nan
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
+from error_codes import CodedText
 from stats.agreement.alpha_sums import (
     distance_table,
     masi,
@@ -20,7 +18,15 @@ from stats.agreement.intervals import jackknife_t
 from stats.agreement.krippendorff import MAX_TABLED_VALUES, LevelOfMeasurement
 from stats.agreement.labels import Sums, by_cluster, row_forms
 from stats.agreement.result import CiMethod, Reason, few_items_warnings
-from stats.arguments import Column, Floats, coded, require_confidence, require_same_length, sum_by
+from stats.arguments import (
+    Column,
+    Floats,
+    coded,
+    require,
+    require_confidence,
+    require_same_length,
+    sum_by,
+)
 from stats.libraries import pd
 
 
@@ -151,10 +157,11 @@ def _mean_distances(design: Design) -> Floats:
         together = row_forms(unit_table(units), None)
         return np.asarray((np.square(units.size) - together) / (units.size * (units.size - 1)))
     if design.level in ("ratio", "set"):
-        if len(units.categories) > MAX_TABLED_VALUES:
-            raise InvalidValue(
-                f"values hold over {MAX_TABLED_VALUES} different ones", code="too_many_values"
-            )
+        require(
+            len(units.categories) <= MAX_TABLED_VALUES,
+            f"values hold over {MAX_TABLED_VALUES} different ones",
+            code="too_many_values",
+        )
         ratio = design.level == "ratio"
         table = ratio_table(units.categories) if ratio else distance_table(units.categories, masi)
         pairs = units.size * (units.size - 1)

@@ -1,5 +1,3 @@
-"""Measures of annotator quality, one row per annotator."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
@@ -10,7 +8,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.aggregation.dawid_skene import dawid_skene
 from stats.aggregation.result import (
     Crowd,
@@ -26,6 +23,7 @@ from stats.arguments import (
     Integers,
     numbers,
     pairs_within,
+    require,
     require_one_of,
     require_same_length,
     series,
@@ -356,8 +354,11 @@ def _answers(crowd: Crowd, gold: Gold) -> list[Any]:
     answers = [
         None if isinstance(answer, float) and isnan(answer) else answer for answer in entries
     ]
-    if not any(answer is not None for answer in answers):
-        raise InvalidValue("gold has no answer for any of the items", code="gold_empty")
+    require(
+        any(answer is not None for answer in answers),
+        "gold has no answer for any of the items",
+        code="gold_empty",
+    )
     return answers
 
 
@@ -380,7 +381,6 @@ def self_reliability(ratings: Ratings) -> tuple[Floats, Floats]:
 
 
 def _variance(ratings: Ratings) -> Floats:
-    """Of each annotator's ratings; NaN where there is one."""
     count = ratings.labels_per_annotator
     mean = ratings.per_annotator(ratings.value) / count
     squares = ratings.per_annotator((ratings.value - mean[ratings.annotator]) ** 2)

@@ -1,12 +1,17 @@
-"""Pairs of annotators whose answers are too alike to be independent."""
-
 from __future__ import annotations
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.aggregation.result import code_ratings, code_votes
-from stats.arguments import Column, Floats, Integers, pairs_within, require_at_least, sum_by
+from stats.arguments import (
+    Column,
+    Floats,
+    Integers,
+    pairs_within,
+    require,
+    require_at_least,
+    sum_by,
+)
 from stats.libraries import pd, scipy
 
 
@@ -70,10 +75,11 @@ def near_duplicates(
     """
     require_at_least(1, min_overlap=min_overlap)
     for name, share in (("min_equal", min_equal), ("alpha", alpha)):
-        if not 0 <= share <= 1:
-            raise InvalidValue(
-                f"{name} must lie between 0 and 1, not {share}", code=f"{name}_out_of_range"
-            )
+        require(
+            0 <= share <= 1,
+            f"{name} must lie between 0 and 1, not {share}",
+            code=f"{name}_out_of_range",
+        )
     votes = code_votes(items, annotators, values, "refuse")
     left, right = pairs_within(votes.item, len(votes.items))
     equal = (votes.value[left] == votes.value[right]) * 1.0
@@ -176,17 +182,18 @@ def colluding_pairs(
        annotator_a  annotator_b  n_near
     0            0            4      20
     """
-    if min_overlap < 1 or tolerance < 0:
-        raise InvalidValue(
-            f"min_overlap must be at least 1 and tolerance at least 0, not {min_overlap} and "
-            f"{tolerance}",
-            code="min_overlap_out_of_range",
-        )
+    require(
+        min_overlap >= 1 and tolerance >= 0,
+        f"min_overlap must be at least 1 and tolerance at least 0, not {min_overlap} and "
+        f"{tolerance}",
+        code="min_overlap_out_of_range",
+    )
     for name, share in (("min_near", min_near), ("alpha", alpha)):
-        if not 0 <= share <= 1:
-            raise InvalidValue(
-                f"{name} must lie between 0 and 1, not {share}", code=f"{name}_out_of_range"
-            )
+        require(
+            0 <= share <= 1,
+            f"{name} must lie between 0 and 1, not {share}",
+            code=f"{name}_out_of_range",
+        )
     ratings = code_ratings(units, annotators, values, "refuse")
     n_units, n_people = len(ratings.items), max(len(ratings.annotators), 1)
     left, right = pairs_within(ratings.item, n_units)

@@ -344,13 +344,10 @@ def _groups(codes: RowCodes, level: Level) -> tuple[Integers, int]:
 
 @dataclass(frozen=True)
 class _Ties:
-    """The cells' means in halves and in all, of which some are equal."""
-
     halves: Sequence[tuple[Floats, Floats]]
     means: Floats
 
     def shares(self, group: Integers, n_groups: int) -> tuple[float, float]:
-        """The shares of pairs without a tie, in halves and in all."""
         of_halves = [untied_share(one, group, n_groups) for pair in self.halves for one in pair]
         return float(np.mean(of_halves)), untied_share(self.means, group, n_groups)
 

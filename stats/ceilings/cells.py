@@ -86,8 +86,6 @@ def means_of_others(cells: pd.DataFrame) -> Floats:
 
 @dataclass(frozen=True)
 class RowCodes:
-    """The items and systems of rows that are each another cell, coded once."""
-
     item: Integers
     n_items: int
     system: Integers
@@ -167,7 +165,6 @@ class RatingFacts:
 
     @classmethod
     def of(cls, cells: pd.DataFrame) -> RatingFacts:
-        """Those of the cells that `cells_of_several` returns."""
         if not len(cells):
             return cls(False, True, True, 0.0, 0.0)
         value, who = cells["value"].to_numpy(), cells["annotators"].to_numpy()

@@ -5,13 +5,13 @@ from math import asin, isnan, nan, pi, sin, sqrt
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
     Integers,
     coded_in_order,
     complete_numbers,
+    require,
     require_same_length,
     sum_by,
 )
@@ -181,7 +181,6 @@ class Reliability:
         return sqrt(self.icc_mean) if self.icc_mean > 0 else nan
 
     def of_mean(self, n_annotators: float) -> float:
-        """The reliability of the mean of another number of ratings."""
         return spearman_brown(self.icc_single, n_annotators)
 
 
@@ -275,7 +274,6 @@ def spearman_brown(reliability: float, factor: float) -> float:
     >>> round(spearman_brown(0.5, 3), 4)
     0.75
     """
-    if not factor > 0:
-        raise InvalidValue(f"factor must be positive, not {factor}", code="factor_out_of_range")
+    require(factor > 0, f"factor must be positive, not {factor}", code="factor_out_of_range")
     denominator = 1 + (factor - 1) * reliability
     return factor * reliability / denominator if denominator > 0 else nan

@@ -7,9 +7,8 @@ the coefficient of the resampled cells, computed from weighted sums, so that no 
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stats.arguments import Floats, Integers, sum_by
+from stats.arguments import Floats, Integers, Signs, sum_by
 from stats.correlation import pairwise_accuracy
 from stats.correlation.coefficients import (
     group_values,
@@ -32,7 +31,6 @@ NEXT_TO_NOTHING = 1e-13
 MEAN_DECIMALS = 13
 
 Replicate = Callable[..., Floats]
-Signs = NDArray[np.int8]
 
 
 def replicates(

@@ -1,18 +1,17 @@
-"""The complete cells of a long frame, with items and systems as codes."""
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from error_codes import InvalidValue
 from stats.arguments import (
     Column,
+    Flags,
     Floats,
     Integers,
     coded,
     coded_in_order,
     numbers,
+    require,
     require_same_length,
 )
 from stats.libraries import pd
@@ -79,10 +78,7 @@ def complete_cells(
     )
 
 
-def _clusters(
-    clusters: Column | None, item: Integers | None, complete: NDArray[np.bool_]
-) -> Integers | None:
-    """The codes of the clusters, each of which holds whole items."""
+def _clusters(clusters: Column | None, item: Integers | None, complete: Flags) -> Integers | None:
     if clusters is None:
         return None
     if item is None:
@@ -90,21 +86,22 @@ def _clusters(
     require_same_length(items=item, clusters=clusters)
     cluster = coded(clusters, "clusters")[0]
     pairs = np.unique(np.stack([item, cluster]), axis=1)
-    if pairs.shape[1] > len(np.unique(item)):
-        raise InvalidValue(
-            "clusters must hold whole items: an item is in two of them", code="clusters_split_items"
-        )
+    require(
+        pairs.shape[1] <= len(np.unique(item)),
+        "clusters must hold whole items: an item is in two of them",
+        code="clusters_split_items",
+    )
     return cluster[complete]
 
 
 def _refuse_repeats(item: Integers, system: Integers) -> None:
     repeated = int(pd.DataFrame({"item": item, "system": system}).duplicated().sum())
-    if repeated:
-        raise InvalidValue(
-            f"items and systems name the same cell again in {repeated} rows; "
-            "average the judgments of a cell first",
-            code="repeated_cells",
-        )
+    require(
+        not repeated,
+        f"items and systems name the same cell again in {repeated} rows; "
+        "average the judgments of a cell first",
+        code="repeated_cells",
+    )
 
 
 def renumbered(codes: Integers) -> tuple[Integers, int]:

@@ -1,5 +1,3 @@
-"""One correlation, or one for each group of a long frame, and groups with a constant side."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
@@ -12,8 +10,10 @@ from numpy.typing import NDArray
 
 from stats.arguments import (
     Column,
+    Flags,
     Floats,
     Integers,
+    Signs,
     coded_in_order,
     numbers,
     require_one_of,
@@ -22,12 +22,11 @@ from stats.arguments import (
 from stats.correlation.result import Reason, Undefined
 from stats.libraries import pd, scipy
 
-Signs = NDArray[np.int8]
 # Columns, up to which comparing every two of them is quicker than sorting each row.
 PASSES_UP_TO = 64
 
 
-def constant_rows(table: Floats) -> NDArray[np.bool_]:
+def constant_rows(table: Floats) -> Flags:
     """Whether all entries of a row are equal; tested before centring, which rounds."""
     return np.asarray((table == table[:, :1]).all(axis=1))
 
@@ -369,7 +368,7 @@ def row_values(
 CONSTANT = (Reason.CONSTANT_HUMAN, Reason.CONSTANT_METRIC)
 
 
-def constant_groups(groups: GroupValues) -> NDArray[np.bool_]:
+def constant_groups(groups: GroupValues) -> Flags:
     human, metric = (np.equal(groups.reason, reason) for reason in CONSTANT)
     return np.asarray(human | metric, dtype=bool)
 

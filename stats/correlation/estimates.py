@@ -1,5 +1,3 @@
-"""The estimate and interval of a correlation at each level."""
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import nan

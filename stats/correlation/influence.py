@@ -1,5 +1,3 @@
-"""The variance of pooled correlations of any number of cells, by clusters of cells."""
-
 from dataclasses import dataclass
 from math import nan, tanh
 

@@ -100,7 +100,6 @@ def limits_of_mean(values: Floats, cluster: Integers | None, confidence: float) 
 
 
 def _means_without_each(values: Floats, unit: Integers) -> Floats:
-    """The mean with each unit left out in turn."""
     code = np.unique(unit, return_inverse=True)[1]
     total, count = np.bincount(code, values), np.bincount(code)
     return np.asarray((values.sum() - total) / (len(values) - count))

@@ -1,16 +1,14 @@
-"""How well a metric agrees with human ratings, at the level of items, of systems, or pooled."""
-
 from collections.abc import Callable
 from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
     Integers,
+    require,
     require_at_least,
     require_confidence,
     require_one_of,
@@ -176,18 +174,21 @@ def require_level(
     level: str, coefficient: str, items: Column | None, systems: Column | None
 ) -> None:
     require_one_of(level=(level, get_args(Level)))
-    if coefficient == "spa" and level != "system":
-        raise InvalidValue(
-            f"coefficient 'spa' is of systems: level must be 'system', not {level!r}",
-            code="spa_of_systems",
-        )
-    if items is None and (level == "item" or coefficient == "spa"):
-        raise InvalidValue(
-            "items must be given at the item level, and for soft pairwise accuracy",
-            code="items_missing",
-        )
-    if level == "system" and systems is None:
-        raise InvalidValue("systems must be given at the system level", code="systems_missing")
+    require(
+        coefficient != "spa" or level == "system",
+        f"coefficient 'spa' is of systems: level must be 'system', not {level!r}",
+        code="spa_of_systems",
+    )
+    require(
+        items is not None or (level != "item" and coefficient != "spa"),
+        "items must be given at the item level, and for soft pairwise accuracy",
+        code="items_missing",
+    )
+    require(
+        level != "system" or systems is not None,
+        "systems must be given at the system level",
+        code="systems_missing",
+    )
 
 
 def _result(estimate: Estimate, cells: Cells, level: Level, plan: Plan) -> Correlation:

@@ -1,11 +1,8 @@
-"""Pairwise accuracy with tie calibration (acc*), and soft pairwise accuracy."""
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stats.arguments import Floats, Integers
+from stats.arguments import Floats, Integers, Signs
 from stats.correlation.coefficients import signs
 from stats.libraries import scipy
 
@@ -101,7 +98,7 @@ def calibrated(human: Floats, metrics: Floats, pairs: Pairs) -> tuple[Floats, Fl
     return np.concatenate(threshold), np.concatenate(accuracy)
 
 
-def _calibrate(sign: NDArray[np.int8], metrics: Floats, pairs: Pairs) -> tuple[Floats, Floats]:
+def _calibrate(sign: Signs, metrics: Floats, pairs: Pairs) -> tuple[Floats, Floats]:
     """Tie pairs one after another, nearest first; the greatest accuracy wins."""
     first, second = metrics[:, pairs.first], metrics[:, pairs.second]
     right = signs(first, second) == sign
@@ -117,7 +114,7 @@ def _calibrate(sign: NDArray[np.int8], metrics: Floats, pairs: Pairs) -> tuple[F
     return threshold, right @ pairs.share + np.maximum(most, 0.0)
 
 
-def _sweep(sign: NDArray[np.int8], metrics: Floats, pairs: Pairs) -> tuple[Floats, Floats]:
+def _sweep(sign: Signs, metrics: Floats, pairs: Pairs) -> tuple[Floats, Floats]:
     """The same for one row of pairs that all count alike, by sorting bare distances.
 
     A wider threshold gains a pair that annotators tie, and loses one that both sides order alike.

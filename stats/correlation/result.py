@@ -1,5 +1,3 @@
-"""What a correlation at a level returns, and its confidence interval."""
-
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import isnan, nan
@@ -7,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from error_codes import CodedText
+from error_codes import note_if
 from stats.arguments import Floats
 from stats.libraries import scipy
 from stats.proportions import jeffreys_limits
@@ -64,24 +62,17 @@ def small_sample_notes(
     """
     if ci_method == CiMethod.NONE:
         return ()
-    notes = []
-    if n_units is not None and n_units < LEAST_ITEMS:
-        notes.append(
-            CodedText(
-                f"only {n_units} items or clusters of them: the interval is a rough guide "
-                f"below {LEAST_ITEMS}",
-                code="few_items",
-            )
-        )
-    if "systems" in ci_method and n_systems is not None and n_systems < LEAST_SYSTEMS:
-        notes.append(
-            CodedText(
-                f"only {n_systems} systems: what is said of new ones is a rough guide "
-                f"below {LEAST_SYSTEMS}",
-                code="few_systems",
-            )
-        )
-    return tuple(notes)
+    return note_if(
+        n_units is not None and n_units < LEAST_ITEMS,
+        f"only {n_units} items or clusters of them: the interval is a rough guide below "
+        f"{LEAST_ITEMS}",
+        "few_items",
+    ) + note_if(
+        "systems" in ci_method and n_systems is not None and n_systems < LEAST_SYSTEMS,
+        f"only {n_systems} systems: what is said of new ones is a rough guide below "
+        f"{LEAST_SYSTEMS}",
+        "few_systems",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,13 +159,15 @@ class Correlation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which items are left out, and why the interval of a small sample is a rough guide."""
-        notes = small_sample_notes(str(self.ci_method), self.n_units, self.n_systems)
-        if not self.n_empty_items:
-            return notes
         items = "1 item has" if self.n_empty_items == 1 else f"{self.n_empty_items:,} items have"
-        text = f"{items} no system with both a human and a metric value: left out"
-        return (CodedText(text, code="empty_items"), *notes)
+        return (
+            *note_if(
+                self.n_empty_items,
+                f"{items} no system with both a human and a metric value: left out",
+                "empty_items",
+            ),
+            *small_sample_notes(str(self.ci_method), self.n_units, self.n_systems),
+        )
 
     @property
     def n_undefined(self) -> int:

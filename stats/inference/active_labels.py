@@ -1,16 +1,14 @@
-"""Which items people should label next, and the mean from items sent with unequal chances."""
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
     Integers,
     complete_numbers,
     numbers,
+    require,
     require_confidence,
     require_same_length,
 )
@@ -85,13 +83,12 @@ def actively_labelled_mean(
     n = require_same_length(human=human, judge=judge, probability=probability)
     y, f = numbers(human, "human"), complete_numbers(judge, "judge")
     chance = complete_numbers(probability, "probability")
-    if ((chance <= 0) | (chance > 1)).any():
-        raise InvalidValue(
-            "probability must be above 0 and at most 1 for every item",
-            code="probability_out_of_range",
-        )
-    if n < 2:
-        raise InvalidValue("human must have at least two items", code="too_few_ratings")
+    require(
+        not ((chance <= 0) | (chance > 1)).any(),
+        "probability must be above 0 and at most 1 for every item",
+        code="probability_out_of_range",
+    )
+    require(n >= 2, "human must have at least two items", code="too_few_ratings")
     labelled = ~np.isnan(y)
     terms = f + np.where(labelled, (np.nan_to_num(y) - f) / chance, 0.0)
     value, se = float(terms.mean()), float(terms.std(ddof=1)) / np.sqrt(n)
@@ -160,10 +157,11 @@ def expected_errors(human: Column, judge: Column, spread: Column) -> ExpectedErr
     features = np.stack([np.ones(len(f)), f, complete_numbers(spread, "spread")], axis=1)
     known = ~np.isnan(y)
     n, width = int(known.sum()), features.shape[1]
-    if n < LEAST_OF_A_PILOT:
-        raise InvalidValue(
-            f"human must have at least {LEAST_OF_A_PILOT} ratings, not {n}", code="too_few_ratings"
-        )
+    require(
+        n >= LEAST_OF_A_PILOT,
+        f"human must have at least {LEAST_OF_A_PILOT} ratings, not {n}",
+        code="too_few_ratings",
+    )
     scale = np.linalg.lstsq(features[known], y[known], rcond=None)[0]
     size = np.abs(y[known] - features[known] @ scale)
     slope = np.linalg.lstsq(features[known], size, rcond=None)[0]
@@ -213,15 +211,16 @@ def labelling_probabilities(expected_error: Column, *, budget: float) -> Floats:
     """
     error = complete_numbers(expected_error, "expected_error")
     n = len(error)
-    if (error < 0).any():
-        raise InvalidValue(
-            "expected_error must not be negative", code="expected_error_out_of_range"
-        )
-    if not 0 < budget <= n:
-        raise InvalidValue(
-            f"budget must lie between 0 and the number of items ({n}), not {budget}",
-            code="budget_out_of_range",
-        )
+    require(
+        not (error < 0).any(),
+        "expected_error must not be negative",
+        code="expected_error_out_of_range",
+    )
+    require(
+        0 < budget <= n,
+        f"budget must lie between 0 and the number of items ({n}), not {budget}",
+        code="budget_out_of_range",
+    )
     even = np.full(n, budget / n)
     active = budget * error / error.sum() if error.sum() > 0 else even
     mixed = UNIFORM_SHARE * even + (1 - UNIFORM_SHARE) * active
@@ -273,15 +272,16 @@ def systematic_sample(probability: Column, *, start: float) -> Integers:
     """
     chance = complete_numbers(probability, "probability")
     total = float(chance.sum())
-    if ((chance <= 0) | (chance > 1)).any() or abs(total - round(total)) > 1e-6:
-        raise InvalidValue(
-            "probability must be above 0 and at most 1 for every item, and sum to a whole number",
-            code="probability_out_of_range",
-        )
-    if not 0 <= start < 1:
-        raise InvalidValue(
-            f"start must be at least 0 and below 1, not {start}", code="start_out_of_range"
-        )
+    require(
+        not ((chance <= 0) | (chance > 1)).any() and abs(total - round(total)) <= 1e-6,
+        "probability must be above 0 and at most 1 for every item, and sum to a whole number",
+        code="probability_out_of_range",
+    )
+    require(
+        0 <= start < 1,
+        f"start must be at least 0 and below 1, not {start}",
+        code="start_out_of_range",
+    )
     ends = np.cumsum(chance) * (round(total) / total)
     ends[-1] = round(total)  # so that rounding loses no step at the end
     steps = np.floor(np.concatenate([[0.0], ends]) + start)

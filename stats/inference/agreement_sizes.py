@@ -8,8 +8,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from error_codes import InvalidValue
-from stats.arguments import Floats, require_at_least, require_shares
+from stats.arguments import Floats, require, require_at_least, require_shares
 from stats.libraries import scipy
 
 # The intraclass correlation from which on Bonett's formula falls short for two raters.
@@ -102,10 +101,11 @@ def items_for_kappa_of_margins(
     require_shares(power=power, alpha=alpha)
     _require_kappas(kappa, null)
     shares = np.asarray(margins, dtype=np.float64)
-    if len(shares) < 2 or (shares <= 0).any() or abs(shares.sum() - 1) > 1e-9:
-        raise InvalidValue(
-            "margins must be two or more positive shares that sum to 1", code="margins_unfit"
-        )
+    require(
+        len(shares) >= 2 and (shares > 0).all() and abs(shares.sum() - 1) <= 1e-9,
+        "margins must be two or more positive shares that sum to 1",
+        code="margins_unfit",
+    )
     z_alpha, z_beta = (float(scipy.stats.norm.ppf(x)) for x in (1 - alpha / 2, power))
     roots = [sqrt(_kappa_variance(k, shares)) for k in (null, kappa)]
     return ((z_alpha * roots[0] + z_beta * roots[1]) / (kappa - null)) ** 2
@@ -148,10 +148,11 @@ def items_for_kappa_width(
     469.9
     """
     require_shares(prevalence=prevalence, confidence=confidence)
-    if not 0 <= kappa < 1 or not 0 < width < 2:
-        raise InvalidValue(
-            "kappa must lie from 0 up to 1, and width between 0 and 2", code="kappa_out_of_range"
-        )
+    require(
+        0 <= kappa < 1 and 0 < width < 2,
+        "kappa must lie from 0 up to 1, and width between 0 and 2",
+        code="kappa_out_of_range",
+    )
     z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     variance = _kappa_variance(kappa, np.array([prevalence, 1 - prevalence]))
     return (2 * z / width) ** 2 * variance
@@ -192,10 +193,11 @@ def items_for_icc(
     """
     require_shares(power=power, alpha=alpha)
     require_at_least(2, raters=raters)
-    if not 0 <= null < icc < 1:
-        raise InvalidValue(
-            "icc must lie above null, and both from 0 up to 1", code="icc_out_of_range"
-        )
+    require(
+        0 <= null < icc < 1,
+        "icc must lie above null, and both from 0 up to 1",
+        code="icc_out_of_range",
+    )
     ratio = (1 + raters * null / (1 - null)) / (1 + raters * icc / (1 - icc))
     z = float(scipy.stats.norm.ppf(1 - alpha) + scipy.stats.norm.ppf(power))
     return 1 + 2 * z**2 * raters / ((raters - 1) * log(ratio) ** 2)
@@ -250,10 +252,11 @@ def items_for_icc_width(
     """
     require_shares(confidence=confidence)
     require_at_least(2, raters=raters)
-    if not 0 <= icc < 1 or not 0 < width < 2:
-        raise InvalidValue(
-            "icc must lie from 0 up to 1, and width between 0 and 2", code="icc_out_of_range"
-        )
+    require(
+        0 <= icc < 1 and 0 < width < 2,
+        "icc must lie from 0 up to 1, and width between 0 and 2",
+        code="icc_out_of_range",
+    )
     z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     spread = (1 - icc) ** 2 * (1 + (raters - 1) * icc) ** 2
     exact = 8 * z**2 * spread / (raters * (raters - 1) * width**2) + 1
@@ -295,7 +298,8 @@ def _kappa_variance(kappa: float, margins: Floats) -> float:
 
 
 def _require_kappas(kappa: float, null: float) -> None:
-    if not (0 <= kappa < 1 and 0 <= null < 1) or kappa == null:
-        raise InvalidValue(
-            "kappa and null must differ, and lie from 0 up to 1", code="kappa_out_of_range"
-        )
+    require(
+        0 <= kappa < 1 and 0 <= null < 1 and kappa != null,
+        "kappa and null must differ, and lie from 0 up to 1",
+        code="kappa_out_of_range",
+    )

@@ -1,18 +1,16 @@
-"""The alternative annotator test, which asks whether a judge may stand in for an annotator."""
-
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from math import nan
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
+    Flags,
     Floats,
     Integers,
+    require,
     require_at_least,
     require_confidence,
     require_one_of,
@@ -162,17 +160,18 @@ def _require(
 ) -> None:
     require_one_of(level=(level, get_args(Level)))
     require_confidence(confidence)
-    if not 0 <= epsilon < 1:
-        raise InvalidValue(
-            f"epsilon must lie between 0 and 1, not {epsilon}", code="epsilon_out_of_range"
-        )
+    require(
+        0 <= epsilon < 1,
+        f"epsilon must lie between 0 and 1, not {epsilon}",
+        code="epsilon_out_of_range",
+    )
     require_shares(q=q)
     require_at_least(2, min_items=min_items)
-    if n_resamples < 2 or n_shuffles < 1:
-        raise InvalidValue(
-            "n_resamples must be at least 2 and n_shuffles at least 1",
-            code="n_resamples_out_of_range",
-        )
+    require(
+        n_resamples >= 2 and n_shuffles >= 1,
+        "n_resamples must be at least 2 and n_shuffles at least 1",
+        code="n_resamples_out_of_range",
+    )
 
 
 def _tested(
@@ -241,7 +240,6 @@ def _annotator_test(
 
 
 def _clustered_mean(values: Floats, cluster: Integers) -> tuple[float, float, int]:
-    """The mean, its standard error over clusters, and how many clusters there are."""
     codes = np.unique(cluster, return_inverse=True)[1]
     count = int(codes.max()) + 1
     mean = float(values.mean())
@@ -325,7 +323,7 @@ def _shuffled(
         judge = ratings.judge.copy()
         judge[known] = judge[rng.permutation(known)]
         results.append(_tested(ratings, rules, judge))
-    passing: NDArray[np.bool_] = np.array([result.passes for result in results])
+    passing: Flags = np.array([result.passes for result in results])
     return Control(
         winning_rate=float(np.mean([result.winning_rate for result in results])),
         advantage_probability=float(np.mean([r.advantage_probability for r in results])),
@@ -335,14 +333,15 @@ def _shuffled(
 
 
 def _notes(result: AlternativeTest) -> tuple[str, ...]:
-    notes = []
-    if result.skipped:
-        named = ", ".join(str(name) for name in result.skipped)
-        notes.append(f"too few items with others, not counted: {named}")
-    if any(test.no_spread for test in result.annotators):
-        notes.append("an annotator's differences are all the same, so that its p says nothing")
-    if result.rounded:
-        notes.append("the judge's ratings were rounded to whole numbers, as the annotators' are")
-    if result.n_items < 50:
-        notes.append(f"{result.n_items} items; 50 to 100 are advised")
-    return tuple(notes)
+    named = ", ".join(str(name) for name in result.skipped)
+    no_spread = any(test.no_spread for test in result.annotators)
+    notes = (
+        (result.skipped, f"too few items with others, not counted: {named}"),
+        (no_spread, "an annotator's differences are all the same, so that its p says nothing"),
+        (
+            result.rounded,
+            "the judge's ratings were rounded to whole numbers, as the annotators' are",
+        ),
+        (result.n_items < 50, f"{result.n_items} items; 50 to 100 are advised"),
+    )
+    return tuple(text for is_due, text in notes if is_due)

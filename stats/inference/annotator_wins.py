@@ -1,5 +1,3 @@
-"""The alternative annotator test: its labels, who is nearer to the others, and its result."""
-
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,6 +13,7 @@ from stats.arguments import (
     Integers,
     coded_in_order,
     complete_numbers,
+    require,
     require_same_length,
 )
 
@@ -54,8 +53,11 @@ def labels_of(
         raise InvalidValue(
             f"judge must be one of the annotators ({known}), not {judge!r}", code="unknown_judge"
         )
-    if len(np.unique(item * len(names) + annotator)) < len(item):
-        raise InvalidValue("annotators must not label an item twice", code="repeated_labels")
+    require(
+        len(np.unique(item * len(names) + annotator)) >= len(item),
+        "annotators must not label an item twice",
+        code="repeated_labels",
+    )
     value, domain = _coded_values(values, level)
     table = np.full((len(distinct), len(names)), np.nan)
     table[item, annotator] = value
@@ -92,10 +94,11 @@ def _clusters(item: Integers, n_items: int, clusters: Column | None) -> Integers
     codes, _ = coded_in_order(clusters, "clusters")
     of_item = np.zeros(n_items, dtype=np.intp)
     of_item[item] = codes
-    if (of_item[item] != codes).any():
-        raise InvalidValue(
-            "clusters must hold whole items: an item is in two of them", code="clusters_split_items"
-        )
+    require(
+        not (of_item[item] != codes).any(),
+        "clusters must hold whole items: an item is in two of them",
+        code="clusters_split_items",
+    )
     return of_item
 
 

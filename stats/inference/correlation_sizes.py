@@ -1,5 +1,3 @@
-"""Power and items of tests that a correlation is 0, or that two metrics' correlations differ."""
-
 from collections.abc import Callable
 from math import atanh, ceil, exp, lgamma, log, pi, sqrt
 from typing import Literal, get_args
@@ -7,7 +5,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import require_one_of, require_shares
+from stats.arguments import require, require_one_of, require_shares
 from stats.inference.sample_sizes import MOST_ITEMS
 from stats.libraries import scipy
 
@@ -74,10 +72,8 @@ def power_for_correlation(
     """
     require_one_of(method=(method, get_args(Method)))
     require_shares(alpha=alpha)
-    if not -1 < rho < 1:
-        raise InvalidValue(f"rho must lie between -1 and 1, not {rho}", code="rho_out_of_range")
-    if not n > 3:
-        raise InvalidValue(f"n must be above 3, not {n}", code="n_out_of_range")
+    require(-1 < rho < 1, f"rho must lie between -1 and 1, not {rho}", code="rho_out_of_range")
+    require(n > 3, f"n must be above 3, not {n}", code="n_out_of_range")
     tails = (1,) if one_sided else (1, -1)
     level = alpha if one_sided else alpha / 2
     of_tail = POWERS[method]
@@ -126,8 +122,7 @@ def items_for_power(
     (53.76, 128.13)
     """
     require_shares(power=power)
-    if rho == 0:
-        raise InvalidValue("rho must not be 0", code="rho_out_of_range")
+    require(rho != 0, "rho must not be 0", code="rho_out_of_range")
 
     def gap(n: float) -> float:
         of_n = power_for_correlation(rho, n, method=method, alpha=alpha, one_sided=one_sided)
@@ -174,10 +169,11 @@ def items_for_correlation(rho: float, *, power: float = 0.8, alpha: float = 0.05
     53.76
     """
     require_shares(power=power, alpha=alpha)
-    if rho == 0 or not -1 < rho < 1:
-        raise InvalidValue(
-            f"rho must lie between -1 and 1 and not be 0, not {rho}", code="rho_out_of_range"
-        )
+    require(
+        rho != 0 and -1 < rho < 1,
+        f"rho must lie between -1 and 1 and not be 0, not {rho}",
+        code="rho_out_of_range",
+    )
 
     def gap(n: float) -> float:
         return power_for_correlation(rho, n, alpha=alpha) - power
@@ -232,10 +228,11 @@ def items_for_correlation_width(
     """
     require_one_of(coefficient=(coefficient, get_args(Coefficient)))
     require_shares(confidence=confidence)
-    if not -1 < value < 1 or not 0 < width < 2:
-        raise InvalidValue(
-            "value must lie between -1 and 1, and width between 0 and 2", code="value_out_of_range"
-        )
+    require(
+        -1 < value < 1 and 0 < width < 2,
+        "value must lie between -1 and 1, and width between 0 and 2",
+        code="value_out_of_range",
+    )
     factor = {"pearson": 1.0, "spearman": 1 + value**2 / 2, "kendall": 0.437}[coefficient]
     spare = 4 if coefficient == "kendall" else 3
     z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
@@ -252,7 +249,6 @@ def items_for_correlation_width(
 
 
 def _cohen(rho: float, n: float, level: float) -> float:
-    """The chance of a significant r above 0, by Fisher's z with its bias."""
     critical = float(np.arctanh(_critical_r(n, level)))
     shifted = float(np.arctanh(rho)) + rho / (2 * (n - 1))
     return float(scipy.stats.norm.cdf((shifted - critical) * sqrt(n - 3)))
@@ -366,8 +362,7 @@ def metric_pair_power(
     require_shares(alpha=alpha)
     require_one_of(null=(null, get_args(Null)))
     _require_correlations(first, second, between)
-    if n <= 3:
-        raise InvalidValue(f"n must be above 3, not {n}", code="n_out_of_range")
+    require(n > 3, f"n must be above 3, not {n}", code="n_out_of_range")
     both = first if null == "first" else (first + second) / 2
     under_null = sqrt((2 - 2 * _covariance(both, both, between)) / (n - 3))
     spread = sqrt((2 - 2 * _covariance(first, second, between)) / (n - 3))
@@ -417,8 +412,7 @@ def items_for_metric_pair(
     """
     require_shares(power=power, alpha=alpha)
     _require_correlations(first, second, between)
-    if first == second:
-        raise InvalidValue("the two correlations must differ", code="equal_correlations")
+    require(first != second, "the two correlations must differ", code="equal_correlations")
 
     def lacking(n: float) -> float:
         reached = metric_pair_power(
@@ -447,13 +441,14 @@ def _covariance(first: float, second: float, between: float) -> float:
 
 def _require_correlations(first: float, second: float, between: float) -> None:
     for name, value in (("first", first), ("second", second), ("between", between)):
-        if not -1 < value < 1:
-            raise InvalidValue(
-                f"{name} must lie between -1 and 1, not {value}", code=f"{name}_out_of_range"
-            )
-    determinant = 1 + 2 * first * second * between - first**2 - second**2 - between**2
-    if determinant <= 0:
-        raise InvalidValue(
-            f"correlations of {first}, {second} and {between} cannot occur together",
-            code="impossible_correlations",
+        require(
+            -1 < value < 1,
+            f"{name} must lie between -1 and 1, not {value}",
+            code=f"{name}_out_of_range",
         )
+    determinant = 1 + 2 * first * second * between - first**2 - second**2 - between**2
+    require(
+        determinant > 0,
+        f"correlations of {first}, {second} and {between} cannot occur together",
+        code="impossible_correlations",
+    )

@@ -1,17 +1,15 @@
-"""Means over items and annotators that are both random: of ratings, or of differences."""
-
 from dataclasses import dataclass
 from math import nan
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
     Integers,
     coded_in_order,
     complete_numbers,
+    require,
     require_confidence,
     require_same_length,
     sum_by,
@@ -76,7 +74,6 @@ class MeanOfCells:
     skewness: float = 0.0
 
     def t_against(self, mean: float) -> float:
-        """Student's t of a true mean, corrected for skewness."""
         return skewness_corrected((self.value - mean) / self.se, self.skewness)
 
     def p_with(self, freedom: float) -> float:
@@ -186,8 +183,7 @@ def mean_over_items_and_annotators(
     """
     require_confidence(confidence)
     n = require_same_length(items=items, annotators=annotators, values=values)
-    if not n:
-        raise InvalidValue("values must not be empty", code="values_empty")
+    require(n > 0, "values must not be empty", code="values_empty")
     item, names = coded_in_order(items, "items")
     annotator, people = coded_in_order(annotators, "annotators")
     y = complete_numbers(values, "values")

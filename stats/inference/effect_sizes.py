@@ -1,9 +1,7 @@
-"""One effect as a correlation, a standardised difference, an odds ratio and a probability."""
-
 from dataclasses import dataclass
 from math import exp, pi, sqrt
 
-from error_codes import InvalidValue
+from stats.arguments import require
 from stats.libraries import scipy
 
 LARGEST_D = 30
@@ -61,10 +59,11 @@ def effect_of_d(d: float) -> Effect:
     >>> round(effect.odds_ratio, 4), round(effect.probability, 4)
     (3.0788, 0.7548)
     """
-    if not abs(d) <= LARGEST_D:
-        raise InvalidValue(
-            f"d must lie between -{LARGEST_D} and {LARGEST_D}, not {d}", code="d_out_of_range"
-        )
+    require(
+        abs(d) <= LARGEST_D,
+        f"d must lie between -{LARGEST_D} and {LARGEST_D}, not {d}",
+        code="d_out_of_range",
+    )
     odds = exp(d * pi / sqrt(3))
     superiority = float(scipy.stats.norm.cdf(d / sqrt(2)))
     return Effect(d, d / sqrt(d**2 + 4), odds, odds / (1 + odds), superiority)
@@ -97,6 +96,5 @@ def d_of_correlation(r: float) -> float:
     >>> round(d_of_correlation(-0.423), 4), round(d_of_correlation(0.281), 3)
     (-0.9336, 0.586)
     """
-    if not -1 < r < 1:
-        raise InvalidValue(f"r must lie between -1 and 1, not {r}", code="r_out_of_range")
+    require(-1 < r < 1, f"r must lie between -1 and 1, not {r}", code="r_out_of_range")
     return 2 * r / sqrt(1 - r**2)

@@ -1,5 +1,3 @@
-"""Reliability of means over topics and assessors, or items and annotators, now and as planned."""
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -7,8 +5,7 @@ from math import isnan, nan
 
 import numpy as np
 
-from error_codes import InvalidValue
-from stats.arguments import Floats, require_confidence
+from stats.arguments import Floats, require, require_confidence
 from stats.inference.variance_components import RESIDUAL
 
 N_DRAWS = 20_000
@@ -16,8 +13,6 @@ N_DRAWS = 20_000
 
 @dataclass(frozen=True)
 class Reliability:
-    """A figure between 0 and 1 with its interval."""
-
     value: float
     ci_low: float
     ci_high: float
@@ -111,12 +106,16 @@ def generalisability(
     require_confidence(confidence)
     _require_table(values)
     for n_topics, n_assessors in plans:
-        if n_topics < 1 or n_assessors < 1:
-            raise InvalidValue("plans must have numbers of at least 1", code="plans_out_of_range")
-        if n_assessors > 1 and values.ndim == 2:
-            raise InvalidValue(
-                "plans of several assessors take a pilot of several", code="plans_unfit"
-            )
+        require(
+            n_topics >= 1 and n_assessors >= 1,
+            "plans must have numbers of at least 1",
+            code="plans_out_of_range",
+        )
+        require(
+            n_assessors <= 1 or values.ndim != 2,
+            "plans of several assessors take a pilot of several",
+            code="plans_unfit",
+        )
     squares, freedom = _mean_squares(values)
     generator = np.random.default_rng(rng)
     names = list(squares)
@@ -132,18 +131,21 @@ def generalisability(
 
 
 def _require_table(values: Floats) -> None:
-    if values.ndim not in (2, 3):
-        raise InvalidValue(
-            "values must have two or three axes: systems, topics, assessors", code="values_shape"
-        )
-    if min(values.shape) < 2:
-        raise InvalidValue(
-            "values must have two levels or more on each axis", code="too_few_levels"
-        )
-    if np.isnan(values).any():
-        raise InvalidValue(
-            "values must be complete: every system, topic and assessor", code="values_incomplete"
-        )
+    require(
+        values.ndim in (2, 3),
+        "values must have two or three axes: systems, topics, assessors",
+        code="values_shape",
+    )
+    require(
+        min(values.shape) >= 2,
+        "values must have two levels or more on each axis",
+        code="too_few_levels",
+    )
+    require(
+        not np.isnan(values).any(),
+        "values must be complete: every system, topic and assessor",
+        code="values_incomplete",
+    )
 
 
 def _mean_squares(values: Floats) -> tuple[dict[str, float], dict[str, int]]:
@@ -278,10 +280,11 @@ def decision_study(
     >>> round(decision_study(parts, n_annotators=3).generalizability, 2)
     0.81
     """
-    if n_items < 1 or n_annotators < 1:
-        raise InvalidValue(
-            "n_items and n_annotators must be at least 1", code="n_items_out_of_range"
-        )
+    require(
+        n_items >= 1 and n_annotators >= 1,
+        "n_items and n_annotators must be at least 1",
+        code="n_items_out_of_range",
+    )
     part = {
         name: 0.0 if isnan(value) else max(float(value), 0.0) for name, value in components.items()
     }

@@ -1,17 +1,15 @@
-"""Whether a judge is sound: swayed by order, less agreed with where people are split, moved."""
-
 from dataclasses import dataclass
 from math import inf, nan, sqrt
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
     Integers,
     coded,
     complete_numbers,
+    require,
     require_confidence,
     require_same_length,
 )
@@ -97,21 +95,21 @@ def judge_shift(
     """
     require_confidence(confidence)
     n = require_same_length(before=before, after=after)
-    if n < 2 or looks < 1:
-        raise InvalidValue(
-            "before must have at least two items, and looks be at least 1", code="too_few_items"
-        )
-    if not 0 <= tolerance < inf:
-        raise InvalidValue(
-            f"tolerance must be 0 or more, and finite, not {tolerance}",
-            code="tolerance_out_of_range",
-        )
+    require(
+        n >= 2 and looks >= 1,
+        "before must have at least two items, and looks be at least 1",
+        code="too_few_items",
+    )
+    require(
+        0 <= tolerance < inf,
+        f"tolerance must be 0 or more, and finite, not {tolerance}",
+        code="tolerance_out_of_range",
+    )
     cluster = np.arange(n)
     if clusters is not None:
         require_same_length(before=before, clusters=clusters)
         cluster = coded(clusters, "clusters")[0]
-    if not cluster.any():
-        raise InvalidValue("clusters must be two or more", code="too_few_clusters")
+    require(cluster.any(), "clusters must be two or more", code="too_few_clusters")
     one, other = complete_numbers(before, "before"), complete_numbers(after, "after")
     level = 1 - (1 - confidence) / looks
     shift = _paired(other - one, cluster, level, tolerance)
@@ -153,7 +151,6 @@ class _Paired:
 def _paired(
     difference: Floats, cluster: Integers, confidence: float, tolerance: float = 0.0
 ) -> _Paired:
-    """A mean difference, with its error by leaving out clusters."""
     mean, count = float(difference.mean()), int(cluster.max()) + 1
     left_out = mean_left_out(difference - mean, cluster)
     se, freedom = sqrt(left_out.variance), effective_freedom(left_out.effective)

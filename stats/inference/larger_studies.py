@@ -1,13 +1,9 @@
-"""What a study of this precision tells from 0, and what one with more items or annotators would."""
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from error_codes import InvalidValue
-from stats.arguments import Floats, require_shares
+from stats.arguments import Flags, Floats, require, require_shares
 from stats.inference.crossed_means import (
     FEW,
     FREEDOM_OF_FEWER,
@@ -215,11 +211,10 @@ def purchase_to_distinguish(
     >>> purchase_to_distinguish(mean, 0.4)
     Purchase(items=32.0, annotators=inf)
     """
-    if difference == 0:
-        raise InvalidValue("difference must not be 0", code="difference_out_of_range")
+    require(difference != 0, "difference must not be 0", code="difference_out_of_range")
     require_shares(power=power, alpha=alpha)
 
-    def enough(n_items: Floats, n_annotators: Floats) -> NDArray[np.bool_]:
+    def enough(n_items: Floats, n_annotators: Floats) -> Flags:
         least = _least(mean, (n_items, n_annotators), power, alpha, family)
         return least <= abs(difference) * (1 + ROUNDING)
 
@@ -274,10 +269,11 @@ def least_with_items(
     >>> [round(least_with_items(mean, n) / mean.se, 2) for n in (10, 40)]
     [3.15, 1.44]
     """
-    if n_items < LEAST_LEVELS:
-        raise InvalidValue(
-            f"n_items must be at least {LEAST_LEVELS}, not {n_items}", code="n_items_out_of_range"
-        )
+    require(
+        n_items >= LEAST_LEVELS,
+        f"n_items must be at least {LEAST_LEVELS}, not {n_items}",
+        code="n_items_out_of_range",
+    )
     require_shares(power=power, alpha=alpha)
     sizes = np.array([float(n_items)]), np.array([float(mean.n_annotators)])
     return float(_least(mean, sizes, power, alpha, family)[0])
@@ -349,7 +345,7 @@ def _reach(freedom: Floats, power: float, alpha: float) -> Floats:
     )
 
 
-def _fewest(is_enough: Callable[[Floats], NDArray[np.bool_]]) -> float:
+def _fewest(is_enough: Callable[[Floats], Flags]) -> float:
     """The least whole number that is enough; infinity where none is that anybody could want."""
     sizes = np.unique(np.geomspace(LEAST_LEVELS, MOST_LEVELS, SIZES_TRIED).round())
     found = np.flatnonzero(is_enough(sizes))

@@ -1,12 +1,9 @@
-"""The error of an interval spent over several looks at data that still come in."""
-
 from functools import cache
 from typing import Literal, get_args
 
 import numpy as np
 
-from error_codes import InvalidValue
-from stats.arguments import Floats, require_confidence, require_one_of
+from stats.arguments import Floats, require, require_confidence, require_one_of
 from stats.libraries import scipy
 
 Spending = Literal["pocock", "obrien_fleming"]
@@ -68,10 +65,11 @@ def confidence_at_look(
     """
     require_confidence(confidence)
     require_one_of(spending=(spending, get_args(Spending)))
-    if not 1 <= look <= looks:
-        raise InvalidValue(
-            f"look must lie between 1 and looks ({looks}), not {look}", code="look_out_of_range"
-        )
+    require(
+        1 <= look <= looks,
+        f"look must lie between 1 and looks ({looks}), not {look}",
+        code="look_out_of_range",
+    )
     if looks == 1:
         return confidence
     return float(

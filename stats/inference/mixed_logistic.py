@@ -1,5 +1,3 @@
-"""Logistic regression with random intercepts of crossed groups, such as annotators and targets."""
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log, nan
@@ -14,6 +12,7 @@ from stats.arguments import (
     Integers,
     coded_in_order,
     complete_numbers,
+    require,
     require_confidence,
     require_same_length,
 )
@@ -38,8 +37,6 @@ SEARCH: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A fixed effect in logits, its interval and p by Student's t; NaN where undefined."""
-
     name: str
     value: float
     se: float
@@ -247,25 +244,29 @@ def _design(
 ) -> tuple[Design, list[str], dict[str, int]]:
     require_same_length(outcome=outcome, **columns, **groups)
     y = complete_numbers(outcome, "outcome")
-    if not len(y) or not np.isin(y, (0, 1)).all():
-        raise InvalidValue("outcome must be 0 or 1 in every row", code="outcome_out_of_range")
-    if not groups:
-        raise InvalidValue("groups must name at least one column of groups", code="groups_missing")
+    require(
+        len(y) and np.isin(y, (0, 1)).all(),
+        "outcome must be 0 or 1 in every row",
+        code="outcome_out_of_range",
+    )
+    require(groups, "groups must name at least one column of groups", code="groups_missing")
     names = [INTERCEPT, *columns]
     values = [complete_numbers(column, name) for name, column in columns.items()]
     x = np.column_stack([np.ones(len(y)), *values])
-    if np.linalg.matrix_rank(x) < x.shape[1]:
-        raise InvalidValue(
-            "columns must not be constant, nor sums of one another", code="collinear_columns"
-        )
+    require(
+        np.linalg.matrix_rank(x) >= x.shape[1],
+        "columns must not be constant, nor sums of one another",
+        code="collinear_columns",
+    )
     codes: list[Integers] = []
     levels: dict[str, int] = {}
     for name, column in groups.items():
         code, distinct = coded_in_order(column, name)
-        if len(distinct) < LEAST_LEVELS:
-            raise InvalidValue(
-                f"{name} must have at least {LEAST_LEVELS} levels", code="too_few_levels"
-            )
+        require(
+            len(distinct) >= LEAST_LEVELS,
+            f"{name} must have at least {LEAST_LEVELS} levels",
+            code="too_few_levels",
+        )
         codes.append(code)
         levels[name] = len(distinct)
     return Design(y, x, tuple(codes), tuple(levels.values())), names, levels

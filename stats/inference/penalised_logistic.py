@@ -1,5 +1,3 @@
-"""Where random intercepts are likeliest given all else: inside a mixed logistic model."""
-
 from dataclasses import dataclass
 
 import numpy as np

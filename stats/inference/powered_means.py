@@ -1,5 +1,3 @@
-"""Prediction-powered means: their result, and when it gives no interval."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -7,15 +5,17 @@ from math import nan
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
+from error_codes import CodedText, note_if
 from stats.arguments import (
     Column,
+    Flags,
     Floats,
     Integers,
     coded,
+    require,
     require_same_length,
 )
-from stats.inference.powered_moments import Flags, Moments, Rules, checked_columns, moments_of
+from stats.inference.powered_moments import Moments, Rules, checked_columns, moments_of
 from stats.label_sampling import compare_labeled
 from stats.libraries import scipy
 
@@ -215,14 +215,11 @@ def notes_of_skewness(moments: Moments, y: Floats, f: Floats) -> tuple[CodedText
     skewness = max(
         (float(np.mean(((one - one.mean()) / one.std()) ** 3)) for one in columns), key=abs
     )
-    if moments.count >= COCHRAN * skewness**2:
-        return ()
-    return (
-        CodedText(
-            f"the ratings are skewed (skewness {skewness:.1f}): with {moments.count} of them the "
-            "interval holds the mean less often than it says",
-            code="skewed_ratings",
-        ),
+    return note_if(
+        not moments.count >= COCHRAN * skewness**2,
+        f"the ratings are skewed (skewness {skewness:.1f}): with {moments.count} of them the "
+        "interval holds the mean less often than it says",
+        "skewed_ratings",
     )
 
 
@@ -247,25 +244,23 @@ def notes_of(moments: Moments, n_labelled: int, n: int) -> tuple[CodedText, ...]
     >>> len(notes_of(moments_of(y, y, None, rules), 8, 8))
     1
     """
-    notes = []
     # where little is unrated lambda is small however well the judge scores
     power = abs(moments.power) * moments.judge_spread * n / max(n - n_labelled, 1)
-    if n > n_labelled and adds_nothing(power, moments.count):
-        notes.append(
-            CodedText(
-                "the judge adds nothing: its scores do not go with the human ratings",
-                code="judge_adds_nothing",
-            )
-        )
-    if 0 < moments.count < FEW_LABELS:
-        notes.append(
-            CodedText(
-                f"only {moments.count} human ratings, or clusters of them: the interval is a rough "
-                f"guide below {FEW_LABELS}",
-                code="few_ratings",
-            )
-        )
-    return tuple(notes)
+    adds = n <= n_labelled or not adds_nothing(power, moments.count)
+    return judge_notes(adds=adds, count=moments.count, interval="the interval is")
+
+
+def judge_notes(*, adds: bool, count: int, interval: str) -> tuple[CodedText, ...]:
+    return note_if(
+        not adds,
+        "the judge adds nothing: its scores do not go with the human ratings",
+        "judge_adds_nothing",
+    ) + note_if(
+        0 < count < FEW_LABELS,
+        f"only {count} human ratings, or clusters of them: {interval} a rough guide below "
+        f"{FEW_LABELS}",
+        "few_ratings",
+    )
 
 
 LEAST_IN_A_STRATUM = 10
@@ -348,10 +343,9 @@ def prediction_powered_mean(
     rules = Rules(power, small_sample, confidence)
     y, f, cluster = checked_columns(human, judge, clusters, rules)
     if strata is not None:
-        if clusters is not None:
-            raise InvalidValue(
-                "clusters and strata cannot both be given", code="clusters_and_strata"
-            )
+        require(
+            clusters is None, "clusters and strata cannot both be given", code="clusters_and_strata"
+        )
         require_same_length(human=human, strata=strata)
         stratum = coded(strata, "strata")[0]
         result = _stratified(y, f, stratum, rules)

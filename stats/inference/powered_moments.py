@@ -1,35 +1,29 @@
-"""The variance of a prediction-powered mean and the weight of the judge that lowers it most."""
-
 from dataclasses import dataclass
 from math import nan
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
+    Flags,
     Floats,
     Integers,
     coded,
     complete_numbers,
     numbers,
+    require,
     require_confidence,
     require_same_length,
     sum_by,
 )
 from stats.jackknife import effective_number
 
-Flags: TypeAlias = NDArray[np.bool_]
 # Scores whose range is a smaller share of their size are all equal.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How a mean is computed: lambda (None: tuned), Student's t or normal, and confidence."""
-
     power: float | None
     small_sample: bool
     confidence: float
@@ -73,10 +67,11 @@ def checked_columns(
     """
     require_confidence(rules.confidence)
     require_same_length(human=human, judge=judge)
-    if rules.power is not None and not 0 <= rules.power <= 1:
-        raise InvalidValue(
-            f"power must lie between 0 and 1, not {rules.power}", code="power_out_of_range"
-        )
+    require(
+        rules.power is None or 0 <= rules.power <= 1,
+        f"power must lie between 0 and 1, not {rules.power}",
+        code="power_out_of_range",
+    )
     cluster = None
     if clusters is not None:
         require_same_length(human=human, clusters=clusters)

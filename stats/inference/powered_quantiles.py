@@ -1,5 +1,3 @@
-"""Prediction-powered quantiles: a median, say, from few human ratings and a judge's scores."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import atanh, nan, tanh
@@ -7,12 +5,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
     Integers,
     complete_numbers,
+    require,
     require_one_of,
     require_same_length,
     require_shares,
@@ -324,11 +322,11 @@ def prediction_powered_correlation(
     y, f, cluster = checked_columns(human, judge, clusters, rules)
     require_same_length(human=human, other=other)
     x = complete_numbers(other, "other")
-    if np.array_equal(x, f):
-        raise InvalidValue(
-            "other must not be the judge, whose scores cannot correct themselves",
-            code="other_is_judge",
-        )
+    require(
+        not np.array_equal(x, f),
+        "other must not be the judge, whose scores cannot correct themselves",
+        code="other_is_judge",
+    )
     labelled = ~np.isnan(y)
     own = _pseudo_values(y[labelled], x[labelled], coefficient, rules)
     values = np.full(len(y), np.nan)

@@ -1,5 +1,3 @@
-"""Prediction-powered least squares: what human ratings rise by with covariates of all items."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -8,16 +6,25 @@ from math import nan
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
-from stats.arguments import Column, Floats, Integers, complete_numbers, require_same_length, sum_by
+from error_codes import CodedText
+from stats.arguments import (
+    Column,
+    Flags,
+    Floats,
+    Integers,
+    complete_numbers,
+    require,
+    require_same_length,
+    sum_by,
+)
 from stats.inference.powered_means import (
-    FEW_LABELS,
     LEAST_OF_A_CLASS,
     Estimate,
     Withheld,
     adds_nothing,
+    judge_notes,
 )
-from stats.inference.powered_moments import Flags, Rules, centered_scores, checked_columns
+from stats.inference.powered_moments import Rules, centered_scores, checked_columns
 from stats.label_sampling import compare_labeled
 from stats.libraries import scipy
 
@@ -126,8 +133,7 @@ def prediction_powered_regression(
     """
     rules = Rules(power, small_sample, confidence)
     y, f, cluster = checked_columns(human, judge, clusters, rules)
-    if not covariates:
-        raise InvalidValue("covariates must name at least one column", code="covariates_missing")
+    require(covariates, "covariates must name at least one column", code="covariates_missing")
     columns = [np.ones(len(y))]
     for name, column in covariates.items():
         require_same_length(**{"human": human, name: column})
@@ -301,7 +307,7 @@ def _result(
         coefficients=coefficients,
         power=power * strength,
         freedom=freedom,
-        notes=tuple(_notes(design, power * strength)),
+        notes=_notes(design, power * strength),
     )
 
 
@@ -316,26 +322,11 @@ def _estimates(design: _Design, power: float, freedom: float, rules: Rules) -> l
     ]
 
 
-def _notes(design: _Design, power: float) -> list[CodedText]:
-    notes: list[CodedText] = []
+def _notes(design: _Design, power: float) -> tuple[CodedText, ...]:
     n_rest = int((~design.labelled).sum())
     spare = design.count - design.x.shape[1] + 1
-    if design.others_suffice() and adds_nothing(power * len(design.y) / n_rest, spare):
-        notes.append(
-            CodedText(
-                "the judge adds nothing: its scores do not go with the human ratings",
-                code="judge_adds_nothing",
-            )
-        )
-    if design.count < FEW_LABELS:
-        notes.append(
-            CodedText(
-                f"only {design.count} human ratings, or clusters of them: the intervals are a "
-                f"rough guide below {FEW_LABELS}",
-                code="few_ratings",
-            )
-        )
-    return notes
+    adds = not design.others_suffice() or not adds_nothing(power * len(design.y) / n_rest, spare)
+    return judge_notes(adds=adds, count=design.count, interval="the intervals are")
 
 
 def _nothing(names: list[str], design: _Design, reason: Withheld | None) -> PoweredRegression:

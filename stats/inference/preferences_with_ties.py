@@ -1,5 +1,3 @@
-"""Which system people prefer where they may call a tie: Davidson's and Rao and Kupper's models."""
-
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
+from error_codes import CodedText, note_if
 from stats.arguments import (
     Column,
     Floats,
@@ -17,6 +15,7 @@ from stats.arguments import (
     coded,
     coded_in_order,
     complete_numbers,
+    require,
     require_confidence,
     require_one_of,
     require_same_length,
@@ -234,20 +233,20 @@ def _game(
 ) -> Game:
     n = require_same_length(first=first, second=second, outcome=outcome)
     both, systems = coded_in_order([*first, *second], "first and second")
-    if (both[:n] == both[n:]).any():
-        raise InvalidValue(
-            "first and second must differ: a system is compared with itself",
-            code="compared_with_itself",
-        )
+    require(
+        not (both[:n] == both[n:]).any(),
+        "first and second must differ: a system is compared with itself",
+        code="compared_with_itself",
+    )
     result = complete_numbers(outcome, "outcome")
-    if not np.isin(result, (-1, 0, 1)).all():
-        raise InvalidValue("outcome must be 1, 0 or -1", code="outcome_out_of_range")
+    require(
+        np.isin(result, (-1, 0, 1)).all(), "outcome must be 1, 0 or -1", code="outcome_out_of_range"
+    )
     weight = np.ones(n)
     if weights is not None:
         require_same_length(first=first, weights=weights)
         weight = complete_numbers(weights, "weights")
-        if (weight < 0).any():
-            raise InvalidValue("weights must not be negative", code="weights_out_of_range")
+        require(not (weight < 0).any(), "weights must not be negative", code="weights_out_of_range")
     columns = [np.ones(n)] if side else []
     for name, column in covariates.items():
         require_same_length(first=first, **{name: column})
@@ -340,27 +339,24 @@ def _notes(
     single: tuple[str, ...],
     freedom: float,
 ) -> tuple[str, ...]:
-    notes = [
-        CodedText(f"one of the {name} only: nothing is said of others", code="one_only")
-        for name in single
-    ]
-    if ends:
-        named = ", ".join(str(name) for name in ends)
-        notes.append(
-            CodedText(
-                f"half a win either way was added to each pair: {named} never lost, or never won",
-                code="half_wins",
-            )
-        )
-    if freedom < FEW_CLUSTERS - 1:
-        notes.append(
-            CodedText(
-                f"only {round(freedom + 1)} items or annotators, or as many in effect: intervals "
-                "are a rough guide",
-                code="few_clusters",
-            )
-        )
-    return tuple(notes)
+    return (
+        *(
+            CodedText(f"one of the {name} only: nothing is said of others", code="one_only")
+            for name in single
+        ),
+        *note_if(
+            ends,
+            "half a win either way was added to each pair: "
+            f"{', '.join(map(str, ends))} never lost, or never won",
+            "half_wins",
+        ),
+        *note_if(
+            freedom < FEW_CLUSTERS - 1,
+            f"only {freedom + 1:.0f} items or annotators, or as many in effect: intervals are a "
+            "rough guide",
+            "few_clusters",
+        ),
+    )
 
 
 def _pairs(

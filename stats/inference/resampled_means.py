@@ -1,17 +1,15 @@
-"""Means of units whose signs are flipped, and of topics and assessors who are resampled."""
-
 from collections.abc import Iterator
 from functools import lru_cache
 from math import nan
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
     coded_in_order,
     complete_numbers,
+    require,
     require_confidence,
     require_same_length,
     sum_by,
@@ -75,8 +73,7 @@ def sign_flip_test(
     0.125
     """
     n = require_same_length(units=units, values=values)
-    if not n:
-        raise InvalidValue("values must not be empty", code="values_empty")
+    require(n > 0, "values must not be empty", code="values_empty")
     code, distinct = coded_in_order(units, "units")
     sums = sum_by(code, complete_numbers(values, "values"), len(distinct))
     count = len(sums)
@@ -92,7 +89,6 @@ def sign_flip_test(
 def _drawn_flips(
     n_permutations: int, count: int, rng: int | np.random.Generator
 ) -> Iterator[Floats]:
-    """Signs of units, a row each permutation, in blocks."""
     if isinstance(rng, int) and n_permutations * count <= CELLS_REMEMBERED:
         yield _flips_of_seed(n_permutations, count, rng)
         return
@@ -161,10 +157,11 @@ def two_way_bootstrap(
     True
     """
     require_confidence(confidence)
-    if values.ndim != 2:
-        raise InvalidValue(
-            f"values must be a table, not of shape {values.shape}", code="values_shape"
-        )
+    require(
+        values.ndim == 2,
+        f"values must be a table, not of shape {values.shape}",
+        code="values_shape",
+    )
     n_assessors, n_topics = values.shape
     if min(n_assessors, n_topics) < 2:
         return nan, nan

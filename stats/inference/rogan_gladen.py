@@ -1,11 +1,9 @@
-"""The true share of passes from a judge's share and the errors it makes."""
-
 from dataclasses import dataclass
 from enum import StrEnum
 from math import nan, sqrt
 
-from error_codes import CodedText, InvalidValue
-from stats.arguments import require_confidence
+from error_codes import note_if
+from stats.arguments import require, require_confidence
 from stats.libraries import scipy
 
 # Sensitivity and specificity less 1: below this a judge hardly distinguishes the classes.
@@ -103,15 +101,14 @@ def corrected_share(
         "positives": positives,
     }
     for name, count in counts.items():
-        if count < 0:
-            raise InvalidValue(
-                f"{name} must not be negative, not {count}", code=f"{name}_out_of_range"
-            )
-    if n < max(positives, 1):
-        raise InvalidValue(
-            f"n must be at least 1 and at least positives ({positives}), not {n}",
-            code="n_out_of_range",
+        require(
+            count >= 0, f"{name} must not be negative, not {count}", code=f"{name}_out_of_range"
         )
+    require(
+        n >= max(positives, 1),
+        f"n must be at least 1 and at least positives ({positives}), not {n}",
+        code="n_out_of_range",
+    )
     m1, m0 = true_positives + false_negatives, true_negatives + false_positives
     q1, q0 = (part / of if of else nan for part, of in ((true_positives, m1), (true_negatives, m0)))
     raw = positives / n
@@ -169,28 +166,20 @@ def _limits(
 
 
 def _notes(m1: int, m0: int) -> tuple[str, ...]:
-    if min(m1, m0) < LEAST_OF_A_CLASS:
-        return (
-            CodedText(
-                f"only {min(m1, m0)} calibration items of the rarer class", code="few_of_a_class"
-            ),
-        )
-    return ()
+    return note_if(
+        min(m1, m0) < LEAST_OF_A_CLASS,
+        f"only {min(m1, m0)} calibration items of the rarer class",
+        "few_of_a_class",
+    )
 
 
 def _clipped(share: float) -> tuple[str, ...]:
-    """That a share was outside 0 to 1; rounding is no reason to say so."""
-    if -1e-9 <= share <= 1 + 1e-9:
-        return ()
-    end = (
-        "fewer items than its false positives alone would be"
-        if share < 0
-        else ("more items than its sensitivity allows")
-    )
-    return (
-        CodedText(
-            f"the corrected share is {share:.3f} and is given as {0 if share < 0 else 1}: the "
-            f"judge passes {end}, so that the calibration items may be of another kind",
-            code="clipped",
-        ),
+    many = "more items than its sensitivity allows"
+    few = "fewer items than its false positives alone would be"
+    return note_if(
+        not -1e-9 <= share <= 1 + 1e-9,  # rounding is no reason for a note
+        f"the corrected share is {share:.3f} and is given as {0 if share < 0 else 1}: the judge "
+        f"passes {few if share < 0 else many}, so that the calibration items may be of another "
+        "kind",
+        "clipped",
     )

@@ -9,7 +9,7 @@ from math import ceil, exp, lgamma, sqrt
 import numpy as np
 
 from error_codes import InvalidValue
-from stats.arguments import require_at_least, require_shares
+from stats.arguments import require, require_at_least, require_shares
 from stats.libraries import scipy
 
 MOST_ITEMS = 1e9
@@ -46,17 +46,17 @@ def whole_items(n: float, *, per_cluster: float = 1.0, icc: float = 0.0) -> int:
     >>> whole_items(53.76), whole_items(53.76, per_cluster=4, icc=0.1)
     (54, 70)
     """
-    if per_cluster < 1 or not 0 <= icc <= 1:
-        raise InvalidValue(
-            "per_cluster must be at least 1 and icc between 0 and 1",
-            code="per_cluster_out_of_range",
-        )
+    require(
+        per_cluster >= 1 and 0 <= icc <= 1,
+        "per_cluster must be at least 1 and icc between 0 and 1",
+        code="per_cluster_out_of_range",
+    )
     items = n * (1 + (per_cluster - 1) * icc)
-    if not items < MOST_ITEMS:
-        raise InvalidValue(
-            f"more than {MOST_ITEMS:.0e} items would be needed: too small an effect",
-            code="too_many_items",
-        )
+    require(
+        items < MOST_ITEMS,
+        f"more than {MOST_ITEMS:.0e} items would be needed: too small an effect",
+        code="too_many_items",
+    )
     return ceil(items - 1e-9)
 
 
@@ -142,8 +142,7 @@ def difference_power(difference: float, sd: float, n: float, *, alpha: float = 0
     """
     require_shares(alpha=alpha)
     _require_difference(difference, sd)
-    if not n >= 2:
-        raise InvalidValue(f"n must be at least 2, not {n}", code="n_out_of_range")
+    require(n >= 2, f"n must be at least 2, not {n}", code="n_out_of_range")
     t = scipy.stats.t.ppf(1 - alpha / 2, n - 1)
     shifted = abs(difference) / sd * sqrt(n)
     # scipy has NaN for a tail of the other sign that is below 1e-300 or so
@@ -152,10 +151,11 @@ def difference_power(difference: float, sd: float, n: float, *, alpha: float = 0
 
 
 def _require_difference(difference: float, sd: float) -> None:
-    if difference == 0 or not sd > 0:
-        raise InvalidValue(
-            "difference must not be 0, and sd must be positive", code="difference_out_of_range"
-        )
+    require(
+        difference != 0 and sd > 0,
+        "difference must not be 0, and sd must be positive",
+        code="difference_out_of_range",
+    )
 
 
 def topics_for_systems(
@@ -247,10 +247,11 @@ def systems_power(
     """
     require_shares(alpha=alpha)
     _require_spread(difference, sd)
-    if n_systems < 2 or n_topics < 2:
-        raise InvalidValue(
-            "n_systems and n_topics must be at least 2", code="n_systems_out_of_range"
-        )
+    require(
+        n_systems >= 2 and n_topics >= 2,
+        "n_systems and n_topics must be at least 2",
+        code="n_systems_out_of_range",
+    )
     between, within = n_systems - 1, n_systems * (n_topics - 1)
     critical = scipy.stats.f.ppf(1 - alpha, between, within)
     return float(
@@ -306,7 +307,8 @@ def topics_for_width(width: float, sd: float, *, confidence: float = 0.95) -> fl
 
 
 def _require_spread(difference: float, sd: float) -> None:
-    if not difference > 0 or not sd > 0:
-        raise InvalidValue(
-            "the difference, or the width, and sd must be positive", code="difference_out_of_range"
-        )
+    require(
+        difference > 0 and sd > 0,
+        "the difference, or the width, and sd must be positive",
+        code="difference_out_of_range",
+    )

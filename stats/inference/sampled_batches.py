@@ -1,14 +1,19 @@
-"""A mean from items sent to people in batches, each item with a chance of its own."""
-
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from error_codes import InvalidValue
-from stats.arguments import Column, Floats, Integers, numbers, require_same_length, sum_by
+from stats.arguments import (
+    Column,
+    Flags,
+    Floats,
+    Integers,
+    numbers,
+    require,
+    require_same_length,
+    sum_by,
+)
 from stats.inference.powered_means import PredictionPowered, Withheld, notes_of_skewness, result_of
 from stats.inference.powered_moments import (
-    Flags,
     Moments,
     Rules,
     centered_scores,
@@ -89,16 +94,17 @@ def batch_weights(human: Column, batch: Column, probability: Column) -> Floats:
 
 def _require_chances(order: Floats, chance: Floats) -> None:
     drawn = np.isfinite(order) & ~np.isnan(chance)
-    if ((chance[drawn] <= 0) | (chance[drawn] > 1)).any():
-        raise InvalidValue(
-            "probability must be above 0 and at most 1", code="probability_out_of_range"
-        )
+    require(
+        not ((chance[drawn] <= 0) | (chance[drawn] > 1)).any(),
+        "probability must be above 0 and at most 1",
+        code="probability_out_of_range",
+    )
     for number in np.unique(order[drawn]):
-        if np.isnan(chance[order == number]).any():
-            raise InvalidValue(
-                f"probability must be given for every item of batch {number:g}",
-                code="probability_missing",
-            )
+        require(
+            not np.isnan(chance[order == number]).any(),
+            f"probability must be given for every item of batch {number:g}",
+            code="probability_missing",
+        )
 
 
 def _has_ratings(order: Floats, known: Flags, *, upto: float) -> bool:

@@ -1,13 +1,10 @@
-"""Likelihoods of comparisons with ties, their maximum, and whether there is one."""
-
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stats.arguments import Floats, Integers, sum_by
+from stats.arguments import Floats, Integers, Signs, sum_by
 from stats.jackknife import (
     InformationBy,
     LeftOut,
@@ -17,7 +14,6 @@ from stats.jackknife import (
 from stats.libraries import scipy
 
 Model = Literal["davidson", "rao_kupper"]
-Signs: TypeAlias = NDArray[np.int8]
 TOLERANCE = 1e-10
 MOST_STEPS = 200
 HALVINGS = 40

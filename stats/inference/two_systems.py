@@ -1,18 +1,16 @@
-"""Whether people rate one system above another: by means, by order, and at a scale's ends."""
-
 from dataclasses import dataclass, replace
 from math import inf, nan
 
 import numpy as np
-from numpy.typing import NDArray
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
+    Flags,
     Floats,
     Integers,
     coded_in_order,
     complete_numbers,
+    require,
     require_confidence,
     require_same_length,
     sum_by,
@@ -82,8 +80,11 @@ def difference_of_systems(
     annotator, people = coded_in_order(annotators, "annotators")
     first = complete_numbers(is_first, "is_first") > 0
     y = complete_numbers(values, "values")
-    if first.all() or not first.any():
-        raise InvalidValue("is_first must name ratings of both systems", code="one_system")
+    require(
+        not first.all() and first.any(),
+        "is_first must name ratings of both systems",
+        code="one_system",
+    )
     cell = item * len(people) + annotator
     paired, differences = _paired(cell, first, y)
     largest = float(np.abs(y).max())
@@ -115,9 +116,7 @@ def difference_of_systems(
     )
 
 
-def _paired(
-    cell: Integers, first: "np.ndarray[tuple[int], np.dtype[np.bool_]]", y: Floats
-) -> tuple[Integers, Floats]:
+def _paired(cell: Integers, first: Flags, y: Floats) -> tuple[Integers, Floats]:
     """Cells in which an annotator rated both systems, and the differences of their means."""
     size = int(cell.max(initial=-1)) + 1
     sums, counts = zip(
@@ -329,8 +328,11 @@ def items_off_the_end(items: Column, values: Column, *, low: float, high: float)
     >>> items_off_the_end(["a", "a", "b", "b", "c"], [1, 1, 1, 4, 1], low=1, high=5)
     1
     """
-    if not require_same_length(items=items, values=values):
-        raise InvalidValue("values must not be empty", code="values_empty")
+    require(
+        require_same_length(items=items, values=values),
+        "values must not be empty",
+        code="values_empty",
+    )
     code, names = coded_in_order(items, "items")
     y = complete_numbers(values, "values")
     is_off = ~_at_fuller_end(y, low, high)
@@ -338,7 +340,7 @@ def items_off_the_end(items: Column, values: Column, *, low: float, high: float)
     return int((share >= 0.5).sum())
 
 
-def _at_fuller_end(y: Floats, low: float, high: float) -> NDArray[np.bool_]:
+def _at_fuller_end(y: Floats, low: float, high: float) -> Flags:
     """Which ratings lie at, or near, that end of the scale that has more of them."""
     near = NEAR_END * (high - low)
     at_low, at_high = y <= low + near, y >= high - near

@@ -1,5 +1,3 @@
-"""Where the variation of ratings comes from: items, systems, annotators, and what they share."""
-
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -15,6 +13,7 @@ from stats.arguments import (
     Integers,
     coded_in_order,
     complete_numbers,
+    require,
     require_one_of,
     require_same_length,
     sum_by,
@@ -61,7 +60,6 @@ class Components:
 
     @property
     def components(self) -> dict[str, float]:
-        """The components, those below 0 as 0."""
         return {name: max(value, 0.0) for name, value in self.raw.items() if not isnan(value)}
 
 
@@ -129,11 +127,11 @@ def variance_components(
     is_by_likelihood = method == "reml" or (
         method == "auto" and not balanced and n_levels <= REML_UP_TO_LEVELS
     )
-    if is_by_likelihood and n_levels > REML_UP_TO_LEVELS:
-        raise InvalidValue(
-            f"method 'reml' is for up to {REML_UP_TO_LEVELS} levels, not {n_levels}",
-            code="too_many_levels",
-        )
+    require(
+        not is_by_likelihood or n_levels <= REML_UP_TO_LEVELS,
+        f"method 'reml' is for up to {REML_UP_TO_LEVELS} levels, not {n_levels}",
+        code="too_many_levels",
+    )
     estimated = by_likelihood(y, groups) if is_by_likelihood else by_moments(y, groups)
     nothing = ROUNDING * float(np.square(y).mean())
     raw = {name: estimated.get(name, nan) for name in (*_names(factors), RESIDUAL)}

@@ -1,5 +1,3 @@
-"""What speaks against annotators, as one table: a row a flag, each a count with its chance."""
-
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
@@ -8,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.aggregation.result import code_ratings
 from stats.annotators.quality import peer_mean
 from stats.annotators.similar_pairs import colluding_pairs
+from stats.arguments import require
 from stats.libraries import pd
 from stats.quality.order_effects import late_change, position_tests
 from stats.quality.pages import WORDS_PER_MINUTE, constant_chances, constant_pages
@@ -142,10 +140,9 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
       annotator           flag   n  n_hits
     0         f  failed_checks  10      10
     """
-    if not 0 <= alpha <= 1:
-        raise InvalidValue(
-            f"alpha must lie between 0 and 1, not {alpha}", code="alpha_out_of_range"
-        )
+    require(
+        0 <= alpha <= 1, f"alpha must lie between 0 and 1, not {alpha}", code="alpha_out_of_range"
+    )
     tables = [
         _of_checks(evidence, alpha),
         _of_lines(evidence, alpha),

@@ -1,5 +1,3 @@
-"""Answers that depend on a candidate's position on the page, or on how late the page came."""
-
 from __future__ import annotations
 
 import numpy as np

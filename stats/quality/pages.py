@@ -1,5 +1,3 @@
-"""One page of one annotator: its ratings, its reading time, and checks with a known answer."""
-
 from __future__ import annotations
 
 import re
@@ -7,11 +5,11 @@ from math import isnan
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     coded_in_order,
     complete_numbers,
+    require,
     require_at_least,
     require_same_length,
     sum_by,
@@ -250,6 +248,5 @@ def degraded_failed(
 
 def _require_numbers(tolerance: float, **values: float) -> None:
     for name, value in {**values, "tolerance": tolerance}.items():
-        if isnan(value):
-            raise InvalidValue(f"{name} must be a number, not NaN", code=f"{name}_missing")
+        require(not isnan(value), f"{name} must be a number, not NaN", code=f"{name}_missing")
     require_at_least(0, tolerance=tolerance)

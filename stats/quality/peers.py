@@ -1,18 +1,16 @@
-"""Annotators compared with the others: hits beyond what those explain, and answers like random."""
-
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
     Integers,
     coded_in_order,
     complete_numbers,
+    require,
     require_same_length,
     require_shares,
     series,
@@ -85,11 +83,11 @@ def excess_hits(
     7         h  10      10
     """
     require_shares(prior_rate=prior_rate)
-    if prior_weight <= 0:
-        raise InvalidValue(
-            f"prior_weight must be more than 0, not {prior_weight}",
-            code="prior_weight_out_of_range",
-        )
+    require(
+        prior_weight > 0,
+        f"prior_weight must be more than 0, not {prior_weight}",
+        code="prior_weight_out_of_range",
+    )
     require_same_length(annotators=annotators, hits=hits)
     who, names = coded_in_order(annotators, "annotators")
     hit = _booleans(hits)
@@ -124,11 +122,11 @@ def excess_hits(
 
 def _booleans(hits: Column) -> Floats:
     column = series(hits, "hits")
-    if column.isna().any():
-        raise InvalidValue(
-            f"hits has {int(column.isna().sum())} missing values; leave them out",
-            code="hits_missing",
-        )
+    require(
+        not column.isna().any(),
+        f"hits has {int(column.isna().sum())} missing values; leave them out",
+        code="hits_missing",
+    )
     return column.to_numpy(dtype=bool).astype(np.float64)
 
 

@@ -1,5 +1,3 @@
-"""Written reasons: copies of others, those a machine made, and the terms they mention."""
-
 from __future__ import annotations
 
 import re
@@ -7,8 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from error_codes import InvalidValue
-from stats.arguments import Column, coded_in_order, require_same_length, require_shares
+from stats.arguments import Column, coded_in_order, require, require_same_length, require_shares
 from stats.libraries import pd, scipy
 from stats.proportions import jeffreys_limits
 
@@ -215,8 +212,11 @@ def term_pattern(term: str, words: Sequence[str]) -> re.Pattern[str]:
     >>> bool(pattern.search("Striped too")), bool(pattern.search("an airstrip"))
     (True, False)
     """
-    if not words or not all(word.strip(" *") for word in words):
-        raise InvalidValue(f"terms must have words each, and {term!r} has none", code="empty_term")
+    require(
+        words and all(word.strip(" *") for word in words),
+        f"terms must have words each, and {term!r} has none",
+        code="empty_term",
+    )
     options = (re.escape(word.strip()).replace(r"\*", r"\w*") for word in words)
     return re.compile(rf"(?<!\w)(?:{'|'.join(options)})(?!\w)", re.IGNORECASE)
 

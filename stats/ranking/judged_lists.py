@@ -1,5 +1,3 @@
-"""Ranked lists of documents with the grades that their topics' judgments give them."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,6 +12,7 @@ from error_codes import InvalidValue
 from stats.arguments import (
     Floats,
     Integers,
+    require,
     require_at_least,
     require_one_of,
     require_same_length,
@@ -97,7 +96,6 @@ class JudgedLists:
 
     @cached_property
     def condensed(self) -> JudgedLists:
-        """The same lists without documents that nobody judged."""
         judged = self.grade >= 0
         topic = self.topic[judged]
         return replace(
@@ -171,13 +169,12 @@ def judged_lists(
     )
     _require_codes(n_topics, topics=topics, judged_topics=judged_topics)
     _require_codes(None, documents=documents, judged_documents=judged_documents)
-    if np.isnan(scores).any():
-        raise InvalidValue("scores must not be NaN", code="scores_missing")
-    if len(grades) and not LOWEST_GRADE <= int(grades.min()) <= int(grades.max()) <= HIGHEST_GRADE:
-        raise InvalidValue(
-            f"grades must lie between {LOWEST_GRADE} and {HIGHEST_GRADE}",
-            code="grades_out_of_range",
-        )
+    require(not np.isnan(scores).any(), "scores must not be NaN", code="scores_missing")
+    require(
+        not len(grades) or LOWEST_GRADE <= int(grades.min()) <= int(grades.max()) <= HIGHEST_GRADE,
+        f"grades must lie between {LOWEST_GRADE} and {HIGHEST_GRADE}",
+        code="grades_out_of_range",
+    )
     span = 1 + max(
         (int(each.max()) for each in (documents, judged_documents) if len(each)), default=0
     )
@@ -327,10 +324,11 @@ def ranks_within(topic: Integers, n_topics: int) -> Integers:
 
 def _require_codes(n: int | None, **codes: Integers) -> None:
     for name, code in codes.items():
-        if code.dtype.kind not in "iu":
-            raise InvalidValue(
-                f"{name} must be whole numbers, not {code.dtype}", code=f"{name}_not_whole"
-            )
+        require(
+            code.dtype.kind in "iu",
+            f"{name} must be whole numbers, not {code.dtype}",
+            code=f"{name}_not_whole",
+        )
         if len(code) and (int(code.min()) < 0 or (n is not None and int(code.max()) >= n)):
             raise InvalidValue(
                 f"{name} must be numbers from 0" + ("" if n is None else f" to {n - 1}"),
@@ -339,10 +337,11 @@ def _require_codes(n: int | None, **codes: Integers) -> None:
 
 
 def _require_once(name: str, ascending: Integers) -> None:
-    if (ascending[1:] == ascending[:-1]).any():
-        raise InvalidValue(
-            f"{name} must not name a document twice for the same topic", code="repeated_documents"
-        )
+    require(
+        not (ascending[1:] == ascending[:-1]).any(),
+        f"{name} must not name a document twice for the same topic",
+        code="repeated_documents",
+    )
 
 
 def within(rank: Integers, cutoff: int | None) -> Floats | float:

@@ -8,8 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from error_codes import InvalidValue
-from stats.arguments import Floats, Integers, require_one_of, require_shares, sum_by
+from stats.arguments import Floats, Integers, require, require_one_of, require_shares, sum_by
 from stats.ranking.judged_lists import LOWEST_GRADE, JudgedLists, ranks_within, shares, within
 
 Gain = Literal["log2", "exp-log2"]
@@ -402,11 +401,11 @@ def rank_biased_precision(
     require_shares(p=p)
     gain = lists.relevant(relevant_from)
     if highest_grade is not None:
-        if highest_grade < max(1, int(lists.judged_grade.max(initial=1))):
-            raise InvalidValue(
-                f"highest_grade must be no lower than any grade, not {highest_grade}",
-                code="highest_grade_out_of_range",
-            )
+        require(
+            highest_grade >= max(1, int(lists.judged_grade.max(initial=1))),
+            f"highest_grade must be no lower than any grade, not {highest_grade}",
+            code="highest_grade_out_of_range",
+        )
         gain = np.maximum(lists.grade, 0) / highest_grade
     return (1 - p) * lists.sum(gain * p ** (lists.rank - 1.0))
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, get_args
 
 from error_codes import InvalidValue
-from stats.arguments import Floats
+from stats.arguments import Floats, require
 from stats.ranking import measures
 from stats.ranking.judged_lists import JudgedLists
 
@@ -132,16 +132,24 @@ def measure(text: str) -> Measure:
             code="unknown_measure",
         )
     cutoff = int(parts["cutoff"]) if parts["cutoff"] else None
-    if cutoff == 0:
-        raise InvalidValue(f"the cutoff of {text!r} must be at least 1", code="cutoff_out_of_range")
-    if KINDS[kind].cutoff == "needed" and cutoff is None:
-        raise InvalidValue(f"{kind} needs a cutoff, as in {kind}@10", code="cutoff_missing")
-    if KINDS[kind].cutoff == "none" and cutoff is not None:
-        raise InvalidValue(f"{kind} has no cutoff", code="cutoff_unused")
+    require(cutoff != 0, f"the cutoff of {text!r} must be at least 1", code="cutoff_out_of_range")
+    require(
+        KINDS[kind].cutoff != "needed" or cutoff is not None,
+        f"{kind} needs a cutoff, as in {kind}@10",
+        code="cutoff_missing",
+    )
+    require(
+        KINDS[kind].cutoff != "none" or cutoff is None,
+        f"{kind} has no cutoff",
+        code="cutoff_unused",
+    )
     given = [each for each in (parts["settings"] or "").split(",") if each.strip()]
     settings = dict(_setting(kind, each) for each in given)
-    if {"rel", "max_rel"} <= settings.keys():
-        raise InvalidValue("RBP takes rel or max_rel, not both", code="rel_and_max_rel")
+    require(
+        not {"rel", "max_rel"} <= settings.keys(),
+        "RBP takes rel or max_rel, not both",
+        code="rel_and_max_rel",
+    )
     new = {name: value for name, value in settings.items() if value != DEFAULTS.get(name)}
     return Measure(kind, cutoff, tuple(sorted(new.items())))
 
@@ -166,17 +174,20 @@ def _setting(kind: str, text: str) -> tuple[str, Any]:
 
 
 def _boolean(name: str, value: str) -> bool:
-    if value.lower() not in ("true", "false"):
-        raise InvalidValue(f"{name} must be True or False, not {value!r}", code=f"unknown_{name}")
+    require(
+        value.lower() in ("true", "false"),
+        f"{name} must be True or False, not {value!r}",
+        code=f"unknown_{name}",
+    )
     return value.lower() == "true"
 
 
 def _grade(name: str, value: str) -> int:
-    if not (value.isascii() and value.isdecimal()) or not 1 <= int(value) <= 127:
-        raise InvalidValue(
-            f"{name} must be a whole number from 1 to 127, not {value!r}",
-            code=f"{name}_out_of_range",
-        )
+    require(
+        value.isascii() and value.isdecimal() and 1 <= int(value) <= 127,
+        f"{name} must be a whole number from 1 to 127, not {value!r}",
+        code=f"{name}_out_of_range",
+    )
     return int(value)
 
 
@@ -185,19 +196,21 @@ def _share(name: str, value: str) -> float:
         number = float(value) if value.isascii() else 0.0
     except ValueError:
         number = 0.0
-    if not 0 < number < 1:
-        raise InvalidValue(
-            f"{name} must lie between 0 and 1, not {value!r}", code=f"{name}_out_of_range"
-        )
+    require(
+        0 < number < 1,
+        f"{name} must lie between 0 and 1, not {value!r}",
+        code=f"{name}_out_of_range",
+    )
     return number
 
 
 def _gain(name: str, value: str) -> str:
     known = get_args(measures.Gain)
-    if (plain := value.strip("'\"")) not in known:
-        raise InvalidValue(
-            f"{name} must be one of {', '.join(known)}, not {plain!r}", code=f"unknown_{name}"
-        )
+    require(
+        (plain := value.strip("'\"")) in known,
+        f"{name} must be one of {', '.join(known)}, not {plain!r}",
+        code=f"unknown_{name}",
+    )
     return plain
 
 

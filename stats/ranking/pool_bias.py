@@ -1,18 +1,16 @@
-"""What a pool misses, what a system outside it loses, and documents that fill many lists."""
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
-from numpy.typing import NDArray
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
+    Flags,
     Integers,
     coded,
     complete_numbers,
+    require,
     require_at_least,
     require_confidence,
     sum_by,
@@ -20,7 +18,6 @@ from stats.arguments import (
 from stats.libraries import scipy
 from stats.ranking.judged_lists import JudgedLists, grades_of, ranks_within
 
-Flags = NDArray[np.bool_]
 # The rank of a document that a run does not have.
 NOT_LISTED = int(np.iinfo(np.int32).max)
 # Of fewer left out nothing is said of the next; below `FEW_GROUPS` only roughly.
@@ -398,20 +395,19 @@ def hubness(
     >>> found.n_hubs, found.hub_slots, found.anti_hubs, round(found.skewness, 3)
     (1, 0.5, 0.2, 0.868)
     """
-    if n_lists < 1:
-        raise InvalidValue(f"n_lists must be positive, got {n_lists}", code="n_lists_out_of_range")
-    if not 0 < hub_share <= 1:
-        raise InvalidValue(
-            f"hub_share must be above 0 and at most 1, got {hub_share}",
-            code="hub_share_out_of_range",
-        )
+    require(n_lists >= 1, f"n_lists must be positive, got {n_lists}", code="n_lists_out_of_range")
+    require(
+        0 < hub_share <= 1,
+        f"hub_share must be above 0 and at most 1, got {hub_share}",
+        code="hub_share_out_of_range",
+    )
     codes, distinct = coded(document, "document")
     n = len(distinct) if n_documents is None else n_documents
-    if n < len(distinct):
-        raise InvalidValue(
-            f"n_documents must be at least {len(distinct)}, got {n}",
-            code="n_documents_out_of_range",
-        )
+    require(
+        n >= len(distinct),
+        f"n_documents must be at least {len(distinct)}, got {n}",
+        code="n_documents_out_of_range",
+    )
     if not len(codes):
         return Hubness(n_lists, n, nan, 0, nan, 1.0 if n else nan, 0, hub_share, "empty lists")
     occurrence = np.zeros(n)

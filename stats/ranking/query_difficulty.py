@@ -9,8 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from error_codes import InvalidValue
-from stats.arguments import Floats, require_one_of
+from stats.arguments import Floats, require, require_one_of
 
 Predictor = Literal["nqc", "wig", "smv", "sigma_k", "sigma_max", "n_sigma", "max", "mean"]
 NEEDS_CORPUS_SCORE: frozenset[Predictor] = frozenset({"nqc", "wig", "smv"})
@@ -176,10 +175,11 @@ def n_sigma(scores: ArrayLike, *, share: float = 0.5, query_terms: ArrayLike = 1
     >>> n_sigma([[4.0, 2.0, 1.0]], share=0.5).tolist()
     [1.0]
     """
-    if not 0 < share <= 1:
-        raise InvalidValue(
-            f"share must be above 0 and at most 1, got {share}", code="share_out_of_range"
-        )
+    require(
+        0 < share <= 1,
+        f"share must be above 0 and at most 1, got {share}",
+        code="share_out_of_range",
+    )
     falling = _falling(scores)
     _require_positive(falling)
     reaching = np.where(falling >= share * falling[:, :1], falling, np.nan)
@@ -343,8 +343,11 @@ def query_difficulty(
     """
     require_one_of(predictor=(predictor, get_args(Predictor)))
     ranks: dict[str, Any] = {} if cutoff is None else {"cutoff": cutoff}
-    if predictor in NEEDS_CORPUS_SCORE and corpus_score is None:
-        raise InvalidValue(f"corpus_score is needed for {predictor}", code="corpus_score_missing")
+    require(
+        predictor not in NEEDS_CORPUS_SCORE or corpus_score is not None,
+        f"corpus_score is needed for {predictor}",
+        code="corpus_score_missing",
+    )
     computed: dict[Predictor, Callable[[], Floats]] = {
         "nqc": lambda: nqc(scores, corpus_score, **ranks),
         "wig": lambda: wig(scores, corpus_score, query_terms=query_terms, **ranks),
@@ -360,20 +363,18 @@ def query_difficulty(
 
 def _falling(scores: ArrayLike) -> Floats:
     array = np.asarray(scores, dtype=np.float64)
-    if array.ndim != 2 or not array.shape[1]:
-        raise InvalidValue(
-            f"scores must have a row for each topic, not the shape {array.shape}",
-            code="scores_shape",
-        )
-    if np.isinf(array).any():
-        raise InvalidValue("scores must be finite", code="scores_not_finite")
+    require(
+        array.ndim == 2 and array.shape[1],
+        f"scores must have a row for each topic, not the shape {array.shape}",
+        code="scores_shape",
+    )
+    require(not np.isinf(array).any(), "scores must be finite", code="scores_not_finite")
     falling: Floats = -np.sort(-array, axis=1)
     return falling
 
 
 def _first(scores: ArrayLike, cutoff: int) -> Floats:
-    if cutoff < 1:
-        raise InvalidValue(f"cutoff must be positive, got {cutoff}", code="cutoff_out_of_range")
+    require(cutoff >= 1, f"cutoff must be positive, got {cutoff}", code="cutoff_out_of_range")
     return _falling(scores)[:, :cutoff]
 
 
@@ -394,14 +395,13 @@ def _divided(values: Floats, by: NDArray[Any]) -> Floats:
 
 def _terms(query_terms: ArrayLike) -> Floats:
     terms = np.asarray(query_terms, dtype=np.float64)
-    if not (terms >= 1).all():
-        raise InvalidValue("query_terms must be at least 1", code="query_terms_out_of_range")
+    require((terms >= 1).all(), "query_terms must be at least 1", code="query_terms_out_of_range")
     return terms
 
 
 def _require_positive(scores: Floats) -> None:
-    if (scores <= 0).any():
-        raise InvalidValue(
-            "scores must be positive for this predictor; use 1 / (1 + distance), say",
-            code="scores_not_positive",
-        )
+    require(
+        not (scores <= 0).any(),
+        "scores must be positive for this predictor; use 1 / (1 + distance), say",
+        code="scores_not_positive",
+    )

@@ -1,5 +1,3 @@
-"""Rank-biased overlap of two rankings that may hold ties, different items, and prefixes."""
-
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -7,11 +5,11 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from error_codes import InvalidValue
 from stats.arguments import (
     Column,
     Floats,
     complete_numbers,
+    require,
     require_one_of,
     require_same_length,
     require_shares,
@@ -265,10 +263,10 @@ def _degrees(values: Floats, depth: Floats, ties: RankTies) -> Floats:
 def _ranking(groups: TieGroups, name: str) -> _Ranking:
     members = [list(group) for group in groups]
     items = [item for group in members for item in group]
-    if not items:
-        raise InvalidValue(f"{name} must rank an item", code=f"{name}_empty")
-    if len(set(items)) < len(items):
-        raise InvalidValue(f"{name} must not name an item twice", code="repeated_items")
+    require(items, f"{name} must rank an item", code=f"{name}_empty")
+    require(
+        len(set(items)) == len(items), f"{name} must not name an item twice", code="repeated_items"
+    )
     size = np.array([len(group) for group in members if group])
     bottom = np.cumsum(size)
     top = bottom - size + 1

@@ -1,5 +1,3 @@
-"""How alike two rankings of systems are, and rankings by assessors drawn at random."""
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import nan
@@ -7,8 +5,7 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
-from error_codes import InvalidValue
-from stats.arguments import Column, Floats, complete_numbers, require_same_length
+from stats.arguments import Column, Floats, Signs, complete_numbers, require, require_same_length
 from stats.correlation.coefficients import row_values, signs
 
 # Pairs of systems compared at a time, in all rows together.
@@ -103,10 +100,11 @@ def tau_ap_a(truth: Column, estimate: Column) -> float:
     0.6667
     """
     rows = _two_rows(truth, estimate)
-    if len(np.unique(rows[0])) < rows[0].shape[1]:
-        raise InvalidValue(
-            "truth must not tie systems; tau_ap_b takes ties on both sides", code="truth_tied"
-        )
+    require(
+        len(np.unique(rows[0])) >= rows[0].shape[1],
+        "truth must not tie systems; tau_ap_b takes ties on both sides",
+        code="truth_tied",
+    )
     return float(tau_ap_a_rows(*rows)[0])
 
 
@@ -215,7 +213,7 @@ def _blocks(first: Floats, second: Floats) -> Iterator[tuple[Floats, Floats]]:
         yield first[at : at + step], second[at : at + step]
 
 
-def _pair_signs(values: Floats) -> NDArray[np.int8]:
+def _pair_signs(values: Floats) -> Signs:
     """Of each row, 1 where the system of the middle axis is above that of the last; -1 below."""
     return np.asarray(signs(values[:, :, None], values[:, None, :]))
 
@@ -238,7 +236,7 @@ def _within_ties(above: NDArray[np.intp], tied: NDArray[np.intp]) -> Floats:
     return np.asarray(total / 2 / tied)
 
 
-def _shares_above(concordant: NDArray[np.intp], of_side: NDArray[np.int8]) -> Floats:
+def _shares_above(concordant: NDArray[np.intp], of_side: Signs) -> Floats:
     """The mean share of concordant systems among those above, of systems below the first group."""
     above = (of_side > 0).sum(axis=1)
     counted = (above > 0).sum(axis=1)
@@ -312,18 +310,18 @@ def random_assessors(
     (2, [-1.0, 1.0])
     """
     n_assessors, n_systems, n_topics = values.shape
-    if has_judged.shape != (n_assessors, n_topics) or merged.shape != (n_systems,):
-        raise InvalidValue(
-            f"has_judged and merged must fit values of shape {values.shape}, and have shapes "
-            f"{has_judged.shape} and {merged.shape}",
-            code="has_judged_shape",
-        )
+    require(
+        has_judged.shape == (n_assessors, n_topics) and merged.shape == (n_systems,),
+        f"has_judged and merged must fit values of shape {values.shape}, and have shapes "
+        f"{has_judged.shape} and {merged.shape}",
+        code="has_judged_shape",
+    )
     n_judges = has_judged.sum(axis=0)
-    if not n_judges.all():
-        raise InvalidValue(
-            f"has_judged must have an assessor for each topic; {_first(n_judges)}",
-            code="has_judged_empty",
-        )
+    require(
+        n_judges.all(),
+        f"has_judged must have an assessor for each topic; {_first(n_judges)}",
+        code="has_judged_empty",
+    )
     # The assessors of each topic first, by number: a draw below their count is one of them.
     order = np.argsort(~has_judged.astype(bool), axis=0, kind="stable")
     generator = np.random.default_rng(rng)

@@ -1,5 +1,3 @@
-"""How alike two rankings of systems are, with an interval for other topics of the same kind."""
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,8 +6,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
-from stats.arguments import Floats, require_confidence, require_one_of
+from error_codes import CodedText
+from stats.arguments import Floats, require, require_confidence, require_one_of
 from stats.correlation.coefficients import signs
 from stats.ranking.rank_biased_overlap import RankTies, rbo_rows
 from stats.ranking.rank_similarity import tau_ap_a_rows, tau_ap_b_rows, tau_b_rows
@@ -218,12 +216,12 @@ def similarities_over_topics(
     require_confidence(confidence)
     for name in names:
         require_one_of(names=(name, get_args(Similarity)))
-    if first.shape != second.shape or first.shape[1] != samples.bootstrap.shape[1]:
-        raise InvalidValue(
-            f"first, second and samples must have the same topics, not shapes {first.shape}, "
-            f"{second.shape} and {samples.bootstrap.shape}",
-            code="different_topics",
-        )
+    require(
+        first.shape == second.shape and first.shape[1] == samples.bootstrap.shape[1],
+        f"first, second and samples must have the same topics, not shapes {first.shape}, "
+        f"{second.shape} and {samples.bootstrap.shape}",
+        code="different_topics",
+    )
     n_systems, n_topics = first.shape
     every = np.ones((1, n_topics))
     here, there = weighted_scores(first, every)[0], weighted_scores(second, every)[0]

@@ -1,18 +1,17 @@
-"""Means over topics with intervals, and whether two systems' means over the same topics differ."""
-
 from dataclasses import dataclass
 from math import nan
 from typing import Literal, get_args
 
 import numpy as np
 
-from error_codes import CodedText, InvalidValue
+from error_codes import CodedText
 from stats.arguments import (
     Column,
     Floats,
     Integers,
     coded,
     complete_numbers,
+    require,
     require_confidence,
     require_one_of,
     require_same_length,
@@ -128,8 +127,9 @@ def mean_over_topics(
     mean = float(column.mean())
     if binary:
         hits = int(column.sum())
-        if not np.isin(column, (0, 1)).all():
-            raise InvalidValue("binary values must be 0 or 1", code="values_not_binary")
+        require(
+            np.isin(column, (0, 1)).all(), "binary values must be 0 or 1", code="values_not_binary"
+        )
         return TopicMean(mean, *wilson(hits, n, confidence=confidence), "Wilson", n)
     low, high, reason = _t_limits(column, confidence)
     return TopicMean(mean, max(low, 0.0), min(high, 1.0), "Student's t", n, reason)
@@ -205,8 +205,11 @@ def compare_over_topics(
 
 
 def _by_mcnemar(first: Floats, second: Floats, confidence: float) -> TopicDifference:
-    if not np.isin(np.concatenate([first, second]), (0, 1)).all():
-        raise InvalidValue("test 'mcnemar' compares values of 0 and 1", code="values_not_binary")
+    require(
+        np.isin(np.concatenate([first, second]), (0, 1)).all(),
+        "test 'mcnemar' compares values of 0 and 1",
+        code="values_not_binary",
+    )
     both, a_only = int((first * second).sum()), int((first * (1 - second)).sum())
     b_only = int(((1 - first) * second).sum())
     n = len(first)
@@ -297,10 +300,11 @@ def weighted_mean_over_topics(
     n = require_same_length(values=values, probabilities=probabilities)
     column = complete_numbers(values, "values")
     chance = complete_numbers(probabilities, "probabilities")
-    if not ((chance > 0) & (chance <= 1)).all():
-        raise InvalidValue(
-            "probabilities must be above 0 and at most 1", code="probabilities_out_of_range"
-        )
+    require(
+        ((chance > 0) & (chance <= 1)).all(),
+        "probabilities must be above 0 and at most 1",
+        code="probabilities_out_of_range",
+    )
     if not n:
         return TopicMean(nan, nan, nan, "none", 0, "no topics")
     weights = 1 / chance / (1 / chance).sum()

@@ -1,5 +1,3 @@
-"""p-values adjusted for the number of tests, and ranks shared by what does not differ."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
@@ -7,8 +5,7 @@ from math import isnan
 
 import numpy as np
 
-from error_codes import InvalidValue
-from stats.arguments import Column, Floats, numbers, require_shares
+from stats.arguments import Column, Floats, numbers, require, require_shares
 from stats.libraries import pd
 
 
@@ -45,10 +42,11 @@ def holm(p: Column, *, n_untested: int = 0) -> Floats:
     >>> holm([0.01], n_untested=3).tolist()
     [0.04]
     """
-    if n_untested < 0:
-        raise InvalidValue(
-            f"n_untested must not be below 0, but is {n_untested}", code="n_untested_out_of_range"
-        )
+    require(
+        n_untested >= 0,
+        f"n_untested must not be below 0, but is {n_untested}",
+        code="n_untested_out_of_range",
+    )
     tested = numbers(p, "p")
     adjusted = _adjusted(np.concatenate([tested, np.ones(n_untested)]), _holm)
     return adjusted[: len(tested)]
@@ -119,8 +117,11 @@ def benjamini_yekutieli(p: Column) -> Floats:
 def _adjusted(p: Column, of_ascending: Callable[[Floats], Floats]) -> Floats:
     values = numbers(p, "p")
     defined = np.flatnonzero(~np.isnan(values))
-    if ((values[defined] < 0) | (values[defined] > 1)).any():
-        raise InvalidValue("p must lie between 0 and 1", code="p_out_of_range")
+    require(
+        not ((values[defined] < 0) | (values[defined] > 1)).any(),
+        "p must lie between 0 and 1",
+        code="p_out_of_range",
+    )
     order = defined[np.argsort(values[defined], kind="stable")]
     result = np.full(len(values), np.nan)
     result[order] = np.minimum(of_ascending(values[order]), 1.0)
@@ -195,8 +196,9 @@ def significance_clusters(
 
 def _against(name: str, cluster: Iterable[str], p: Mapping[tuple[str, str], float]) -> list[float]:
     p_values = [p.get((other, name), p.get((name, other))) for other in cluster]
-    if any(of is None for of in p_values):
-        raise InvalidValue(
-            f"p has no value for '{name}' and a metric it must be compared with", code="p_missing"
-        )
+    require(
+        all(of is not None for of in p_values),
+        f"p has no value for '{name}' and a metric it must be compared with",
+        code="p_missing",
+    )
     return [of for of in p_values if of is not None]

@@ -1,5 +1,3 @@
-"""Williams' test of two correlations, and tests of all pairs of metrics."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -11,8 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from error_codes import InvalidValue
-from stats.arguments import Column, Floats, require_one_of, sum_by
+from stats.arguments import Column, Floats, require, require_one_of, sum_by
 from stats.correlation.bootstrap import rounded_means, unit_range
 from stats.correlation.cells import Cells, renumbered
 from stats.correlation.coefficients import Coefficient, correlate
@@ -134,12 +131,12 @@ def compare_metrics(
 
 
 def _require_pearson(level: Level, coefficient: Coefficient) -> None:
-    if level == "item" or coefficient != "pearson":
-        raise InvalidValue(
-            "test 'williams' is for coefficient 'pearson' at the pooled or system level, not "
-            f"{coefficient!r} at level {level!r}",
-            code="williams_unfit",
-        )
+    require(
+        level != "item" and coefficient == "pearson",
+        "test 'williams' is for coefficient 'pearson' at the pooled or system level, not "
+        f"{coefficient!r} at level {level!r}",
+        code="williams_unfit",
+    )
 
 
 def _williams(
@@ -229,10 +226,11 @@ def williams_test(r12: float, r13: float, r23: float, n: int) -> Williams:
     (-0.89, 100, 0.37)
     """
     for name, r in {"r12": r12, "r13": r13, "r23": r23}.items():
-        if abs(r) > 1:
-            raise InvalidValue(
-                f"{name} must lie between -1 and 1, not {r}", code=f"{name}_out_of_range"
-            )
+        require(
+            not abs(r) > 1,
+            f"{name} must lie between -1 and 1, not {r}",
+            code=f"{name}_out_of_range",
+        )
     df = n - 3
     if df < 1:
         return Williams(nan, df, nan)

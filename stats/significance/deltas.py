@@ -1,5 +1,3 @@
-"""The difference of two metrics' coefficients as a function of which cells are swapped."""
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -7,12 +5,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stats.arguments import Floats, Integers, sum_by
+from stats.arguments import Flags, Floats, Integers, Signs, sum_by
 from stats.correlation import pairwise_accuracy
 from stats.correlation.bootstrap import NEXT_TO_NOTHING, centred_ranks, rounded_means, standard
 from stats.correlation.cells import Cells, renumbered
 from stats.correlation.coefficients import (
-    Signs,
     distinct,
     group_values,
     row_values,
@@ -24,7 +21,7 @@ from stats.correlation.pairwise_accuracy import calibrated, pairs_within
 from stats.correlation.result import Level, Undefined
 from stats.libraries import scipy
 
-Deltas = Callable[[NDArray[np.bool_]], Floats]
+Deltas = Callable[[Flags], Floats]
 Tables = Callable[[Signs, Signs], tuple[Signs, ...]]
 CELLS_UP_TO = 5_000  # the table of pairs takes a byte each; beyond, sorting every draw is as quick
 BLOCK = 1 << 20
@@ -56,7 +53,7 @@ def deltas_of(
         return _by_masks(cells, a, b, coefficient, undefined)
     of_rows = statistic(cells, level, coefficient, undefined)
 
-    def deltas(swapped: NDArray[np.bool_]) -> Floats:
+    def deltas(swapped: Flags) -> Floats:
         first, second = np.where(swapped, b, a), np.where(swapped, a, b)
         return of_rows(first) - of_rows(second)
 
@@ -77,7 +74,7 @@ def _pooled_pearson(human: Floats, a: Floats, b: Floats, undefined: Undefined) -
         varies = unit.any() & (spread > NEXT_TO_NOTHING * n)
         return np.asarray(product / np.sqrt(np.where(varies, spread, np.nan)))
 
-    def deltas(swapped: NDArray[np.bool_]) -> Floats:
+    def deltas(swapped: Flags) -> Floats:
         moved = swapped.astype(np.float64) @ change
         return difference(
             np.stack([correlation(start + moved), correlation(end - moved)]), undefined
@@ -93,14 +90,14 @@ def _pooled_spearman(human: Floats, a: Floats, b: Floats, undefined: Undefined) 
     both = np.concatenate([rank, rank])
     code = np.unique(np.concatenate([a, b]), return_inverse=True)[1]
 
-    def correlation(swapped: NDArray[np.bool_]) -> Floats:
+    def correlation(swapped: Flags) -> Floats:
         held = np.concatenate([~swapped, swapped], axis=1).astype(np.float64)
         ranks = centred_ranks(held, code) * held
         spread = scale * np.sqrt(np.square(ranks).sum(axis=1))
         value = ranks @ both / np.where(spread > 0, spread, np.nan)
         return np.asarray(np.clip(value, -1.0, 1.0))
 
-    def deltas(swapped: NDArray[np.bool_]) -> Floats:
+    def deltas(swapped: Flags) -> Floats:
         return difference(np.stack([correlation(swapped), correlation(~swapped)]), undefined)
 
     return deltas
@@ -118,7 +115,7 @@ def _by_item(cells: Cells, a: Floats, b: Floats, coefficient: str, undefined: Un
     is_defined = [(~np.isnan(side)).astype(np.float64) for side in of_item]
     sums = [np.nan_to_num(side) for side in of_item]
 
-    def deltas(swapped: NDArray[np.bool_]) -> Floats:
+    def deltas(swapped: Flags) -> Floats:
         weights = swapped[:, one_cell].astype(np.float64)
         rest = 1.0 - weights
 
@@ -145,7 +142,7 @@ def _by_masks(cells: Cells, a: Floats, b: Floats, coefficient: str, undefined: U
         _under_masks(cells.human[rows], a[rows], b[rows], coefficient, undefined) for rows in tables
     ]
 
-    def deltas(swapped: NDArray[np.bool_]) -> Floats:
+    def deltas(swapped: Flags) -> Floats:
         first, second = [], []
         for rows, by_mask in zip(tables, values, strict=True):
             mask = swapped[:, rows] @ (1 << np.arange(rows.shape[1]))
@@ -329,7 +326,7 @@ def kendall_deltas(human: Floats, a: Floats, b: Floats, undefined: Undefined) ->
     agreement, untied = pair_sums(human, a, b, lambda x, y: (x * y, abs(y)))
     of_human = np.sqrt(_untied(human))
 
-    def deltas(swapped: NDArray[np.bool_]) -> Floats:
+    def deltas(swapped: Flags) -> Floats:
         weights = swapped.astype(np.float32)
         scale = of_human * np.sqrt(untied(weights))
         value = agreement(weights) / np.where(scale > 0, scale, np.nan)
@@ -342,7 +339,7 @@ def kendall_c_deltas(human: Floats, a: Floats, b: Floats, undefined: Undefined) 
     (agreement,) = pair_sums(human, a, b, lambda x, y: (x * y,))
     of_human = distinct(human[None])
 
-    def deltas(swapped: NDArray[np.bool_]) -> Floats:
+    def deltas(swapped: Flags) -> Floats:
         sides = (np.where(swapped, b, a), np.where(swapped, a, b))
         classes = np.minimum(of_human, np.stack([distinct(side) for side in sides]))
         varied = np.where(classes > 1, classes, np.nan)
@@ -356,7 +353,7 @@ def accuracy_deltas(human: Floats, a: Floats, b: Floats, undefined: Undefined) -
     (alike,) = pair_sums(human, a, b, lambda x, y: ((x == y).view(np.int8),))
     n_pairs = len(human) * (len(human) - 1)
 
-    def deltas(swapped: NDArray[np.bool_]) -> Floats:
+    def deltas(swapped: Flags) -> Floats:
         # a cell ties with itself on both sides, and is no pair
         value = (alike(swapped.astype(np.float32)) - len(human)) / n_pairs
         return difference(value, undefined)

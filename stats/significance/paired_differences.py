@@ -1,5 +1,3 @@
-"""Whether pairs of measurements differ: the mean difference, and three ways to doubt it."""
-
 from dataclasses import dataclass, replace
 from math import nan
 

@@ -1,12 +1,17 @@
-"""Permutation tests of two metrics, which swap their scores at random."""
-
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from error_codes import InvalidValue
-from stats.arguments import Column, Integers, numbers, require_at_least, require_one_of
+from stats.arguments import (
+    Column,
+    Flags,
+    Integers,
+    numbers,
+    require,
+    require_at_least,
+    require_one_of,
+)
 from stats.correlation.bootstrap import standard
 from stats.correlation.cells import Cells, complete_cells, renumbered
 from stats.correlation.coefficients import Coefficient, require_coefficient
@@ -132,11 +137,11 @@ def shared_cells(
     systems: Column | None,
 ) -> tuple[Cells, Cells]:
     a, b = numbers(metric_a, "metric_a"), numbers(metric_b, "metric_b")
-    if len(a) != len(b):
-        raise InvalidValue(
-            f"metric_a and metric_b must have the same length: {len(a)}, {len(b)}",
-            code="unequal_lengths",
-        )
+    require(
+        len(a) == len(b),
+        f"metric_a and metric_b must have the same length: {len(a)}, {len(b)}",
+        code="unequal_lengths",
+    )
     missing = np.isnan(a) | np.isnan(b)
     sides = (np.where(missing, np.nan, side) for side in (a, b))
     cells_a, cells_b = (complete_cells(human, side, items, systems) for side in sides)
@@ -165,7 +170,7 @@ def _units(cells: Cells, swap: Swap) -> tuple[Integers, int]:
 
 def _swaps(
     n_units: int, n_cells: int, n_permutations: int, rng: np.random.Generator
-) -> list[NDArray[np.bool_]]:
+) -> list[Flags]:
     step = max(1, CHUNK // n_cells)
     sizes = [min(step, n_permutations - at) for at in range(0, n_permutations, step)]
     return [rng.integers(0, 2, size=(size, n_units), dtype=np.uint8).astype(bool) for size in sizes]

@@ -1,5 +1,3 @@
-"""The difference of two metrics' coefficients in the same resamples: interval, and p with it."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -360,8 +358,6 @@ def _plan(
 
 
 class _Shared:
-    """Values and replicates of metrics on the cells of a pair, each computed once."""
-
     def __init__(self, cells_of: Any, plan: Any, level: Level) -> None:
         self.cells_of, self.plan, self.level = cells_of, plan, level
         self.known: dict[bytes, tuple[float, Floats | None, Cells]] = {}

@@ -1,5 +1,3 @@
-"""Results of people's judgments alone, without a metric."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence

@@ -274,7 +274,6 @@ class Material:
 
 
 def without_scales(rows: pd.DataFrame) -> pd.DataFrame:
-    """Judgments in standard deviations of who gave them; annotators without one are out."""
     by_person = rows.groupby("annotator", observed=True)["value"]
     varies = (by_person.transform("max") > by_person.transform("min")).to_numpy()
     rows = rows[varies]

@@ -3,8 +3,6 @@
 An undefined number is None, and `reason` says why. `validation.analysis` describes the fields.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 

@@ -88,7 +88,6 @@ def system_records(panel: Panel, settings: Settings) -> list[SystemRecord]:
 
 
 def ranks(values: Sequence[float]) -> Floats:
-    """Mean ranks, 1 for the greatest; NaN for NaN."""
     from scipy.stats import rankdata
 
     numbers = np.asarray(values, dtype=np.float64)

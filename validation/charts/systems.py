@@ -125,7 +125,6 @@ def human_metric_scatter(cells: pd.DataFrame, *, human: str, metric: str) -> Pic
 
 
 def points_or_parts(cells: pd.DataFrame) -> pd.DataFrame:
-    """Candidates with both values, or counts if they are too many to draw."""
     if "n" in cells:
         return cells
     known = cells.dropna(subset=["human", "score"])

@@ -54,7 +54,6 @@ SIGNED = {
 
 
 def full_report(results: Results, *, title: str, datasheet: Sequence[Section] = ()) -> Document:
-    """`datasheet` are the sections on how the study was made."""
     sections = [
         rated_systems_section(results),
         estimated_means_section(results),

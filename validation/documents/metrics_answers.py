@@ -186,7 +186,6 @@ class MetricsAnswer:
         return " ".join([text % values, *self._equals(first), *self._caveats(first)])
 
     def _equals(self, first: CorrelationRecord) -> list[str]:
-        """Other metrics with the greatest value."""
         same = [self.results.label(row) for row in self.defined[1:] if row.value == first.value]
         if not same:
             return []

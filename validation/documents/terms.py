@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
@@ -193,8 +191,6 @@ def shared_rules(
 
 
 class _Fields:
-    """A missing field is None."""
-
     def __init__(self, record: object, instead: Mapping[str, object]) -> None:
         self.record = record
         self.instead = instead

@@ -68,7 +68,6 @@ class Distribution:
 
 
 def distributions_of(bins: Sequence[Bin], systems: Sequence[str]) -> list[Distribution]:
-    """Systems with judgments, those in `systems` first."""
     of_system = group_by(bins, lambda one: one.system)
     order = {system: at for at, system in enumerate(systems)}
     names = sorted(of_system, key=lambda name: order.get(name, len(order)))

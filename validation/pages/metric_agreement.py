@@ -79,7 +79,6 @@ class BestMetrics(MetricsAnswer):
 
     @cached_property
     def behind(self) -> list[MetricRow]:
-        """Significantly below the best; undefined ones last."""
         known = {id(row) for row in self.best_records}
         others = [row for row in self.defined if id(row) not in known]
         undefined = [row for row in self.records if row.is_primary and row.value is None]
@@ -135,8 +134,6 @@ class TableRow:
 
 @dataclass(frozen=True)
 class ValidationView:
-    """One question, level, coefficient, condition ("": all) and metric."""
-
     results: StoredResults
     question: str
     level: str
@@ -258,7 +255,6 @@ class ValidationView:
         return {name.replace("-", "_"): one for name, one in texts.items() if one is not None}
 
     def figure(self, name: str) -> Figure | None:
-        """None if there is none, or nothing to draw."""
         return CHARTS[name](self) if name in CHARTS else None
 
     @property

@@ -58,7 +58,6 @@ def with_table(text: str, computed: Gallery) -> str:
 
 
 def table(computed: Gallery) -> str:
-    """Markdown table with one row per number, then the signatures, which are too long for cells."""
     cells = (_cells(number, row) for number, row in enumerate(computed.rows, start=1))
     lines = [HEAD, ("---",) * len(HEAD), *cells]
     rows = "".join(f"| {' | '.join(line)} |\n" for line in lines)
