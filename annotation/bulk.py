@@ -4,14 +4,12 @@ At a hundred thousand items the objects take most of an import's time. What `bul
 its objects happens here too: defaults, and values as the database has them. Constraints hold.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from typing import Any, TypeVar
 
 from django.db import connection, models
 
-K = TypeVar("K")
 T = TypeVar("T")
 # Items or submissions of a file that are in memory at once.
 DRAFTS_AT_ONCE = 500
@@ -25,14 +23,6 @@ def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(rows)
     while batch := list(islice(rest, size)):
         yield batch
-
-
-def group_values(pairs: Iterable[tuple[K, T]]) -> defaultdict[K, list[T]]:
-    """The values of each key; keys and values are in the order of the pairs."""
-    groups: defaultdict[K, list[T]] = defaultdict(list)
-    for key, value in pairs:
-        groups[key].append(value)
-    return groups
 
 
 def insert_rows(

@@ -20,6 +20,7 @@ from django.db.models.functions import Coalesce, Length
 
 from annotation.models import Judgment, Question, Study, Submission, WrittenAnswer
 from annotation.models.judgments import ROUNDING_SECONDS
+from presentation.records import group_values
 
 FAST, SAME, FAR, PASTED = "fast", "same", "far", "pasted"
 CONTRADICTORY = "contradictory"
@@ -145,12 +146,12 @@ class _Value(NamedTuple):
 
 def _values_by_submission(study: Study) -> dict[int, list[_Value]]:
     rows = Judgment.objects.of(study).accepted().order_by()
-    values: dict[int, list[_Value]] = defaultdict(list)
     rows = rows.annotate(about=Coalesce("candidate_id", -F("submission__item_id")))
     fields = ("submission", "about", "question", "submission__round", "value")
-    for submission, candidate, question, round, value in rows.values_list(*fields).iterator():
-        values[submission].append(_Value((candidate, question, round), value))
-    return values
+    return group_values(
+        (submission, _Value((candidate, question, round), value))
+        for submission, candidate, question, round, value in rows.values_list(*fields).iterator()
+    )
 
 
 def _same_share(values: list[_Value], questions: Mapping[int, Question]) -> float | None:
@@ -195,13 +196,12 @@ def _typical(measures: Iterable[Measures]) -> dict[str, float]:
 
 
 def _careful(measures: Iterable[Measures], typical: Mapping[str, float]) -> frozenset[int]:
-    distances: dict[int, list[float]] = defaultdict(list)
-    seconds: dict[int, list[float]] = defaultdict(list)
-    for one in measures:
-        if one.distance is not None:
-            distances[one.annotator].append(one.distance)
-        if one.seconds is not None:
-            seconds[one.annotator].append(one.seconds)
+    distances = group_values(
+        (one.annotator, one.distance) for one in measures if one.distance is not None
+    )
+    seconds = group_values(
+        (one.annotator, one.seconds) for one in measures if one.seconds is not None
+    )
     means = {annotator: fmean(values) for annotator, values in distances.items()}
     if not means:
         return frozenset()

@@ -35,6 +35,7 @@ from hits.models import (
     Recruitment,
 )
 from hits.participants import items_of_participation
+from presentation.records import group_values
 
 Action = DraftDecision.Action
 NOTHING = Decimal(0)
@@ -115,10 +116,11 @@ def recruiter_pay(drafts: Iterable[DraftDecision]) -> list[dict[str, Any]]:
     studies = studies.exclude(state__in=Recruitment.OVER)
     # The last of a batch is the one that its participants came by, but for earlier ones.
     last = {one.batch_id: one for one in studies.select_related("recruiter").order_by("pk")}
-    sums: dict[str, list[Decimal]] = {}
-    for batch, _worker in approved:
-        if (study := last.get(batch)) is not None:
-            sums.setdefault(study.recruiter.currency, []).append(study.reward)
+    sums = group_values(
+        (last[batch].recruiter.currency, last[batch].reward)
+        for batch, _worker in approved
+        if batch in last
+    )
     return [
         {"n_participants": len(each), "rewards": sum(each, NOTHING), "currency": code}
         for code, each in sums.items()

@@ -38,7 +38,7 @@ from hits.crowd.simulated import answer_in_background
 from hits.decisions import ReviewResult
 from hits.exceptions import HitsError
 from hits.limits import call_time, repeated_later, run_time
-from hits.models import Batch, Connection, Hit, PracticeHit
+from hits.models import Batch, Hit, PracticeHit
 from hits.participants import (
     BONUSES,
     connections_to_follow,
@@ -53,6 +53,7 @@ from hits.recruited_batches import note_done_since, recruit_in_background
 from hits.recruiter_api import fetch_standing
 from hits.sending import send_review
 from hits.studies import DELETE_STUDY, delete_study
+from presentation.records import group_values
 from work.exceptions import JobPostponed
 from work.execution import RunningJob
 from work.models import Job
@@ -316,9 +317,7 @@ def _collect(
     since: datetime | None = None,
 ) -> str:
     # If one connection fails, the others are collected all the same.
-    by_connection: dict[Connection, list[Batch]] = {}
-    for batch in batches:
-        by_connection.setdefault(batch.connection, []).append(batch)
+    by_connection = group_values((batch.connection, batch) for batch in batches)
     n_new, is_unfinished, problems = 0, False, []
     for connection, own in by_connection.items():
         try:

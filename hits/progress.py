@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
@@ -24,6 +23,7 @@ from hits.costs import Spend, cost_of_assignment, spend_of
 from hits.exceptions import MarketplaceFault
 from hits.models import SIZE, Appeal, Assignment, Batch, Hit, PracticeHit, Recruitment, Statement
 from hits.questions import LATIN_SQUARE, is_even
+from presentation.records import group_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -179,10 +179,7 @@ def _counts(studies: Sequence[Study]) -> dict[int, list[dict[str, Any]]]:
         n_unreadable_undecided=Count("hit", filter=undecided),
         first=Value(None, output_field=DateTimeField()),
     )
-    counts: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row in waiting.union(unread, all=True):
-        counts[row["hit__batch"]].append(row)
-    return counts
+    return group_values((row["hit__batch"], row) for row in waiting.union(unread, all=True))
 
 
 def _appeals(studies: Sequence[Study]) -> dict[int, tuple[int, datetime]]:
@@ -295,10 +292,11 @@ def order_balance(batch: Batch) -> OrderBalance | None:
 def _counted_orders(batch: Batch) -> OrderBalance:
     items = Hit.objects.of(batch).values("item")
     keys = set(Candidate.objects.filter(item__in=items).values_list("item", "key"))
-    orders: defaultdict[int, list[list[str]]] = defaultdict(list)
     rows = Submission.objects.filter(assignment__hit__batch=batch).accepted()
-    for item, order in rows.order_by().values_list("item", "shown_order").iterator():
-        orders[item].append([key for key in order if (item, key) in keys])
+    orders = group_values(
+        (item, [key for key in order if (item, key) in keys])
+        for item, order in rows.order_by().values_list("item", "shown_order").iterator()
+    )
     return OrderBalance(len(orders), sum(not is_even(each) for each in orders.values()))
 
 

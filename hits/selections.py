@@ -1,4 +1,4 @@
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import chain, zip_longest
@@ -12,6 +12,7 @@ from hits.exceptions import BatchUnfit
 from hits.models import Batch, Hit
 from metrics.expected_errors import enough_are_rated, expected_item_errors
 from metrics.models import ScoringRun
+from presentation.records import group_values
 from stats.inference.active_labels import (
     LEAST_OF_A_PILOT,
     labelling_probabilities,
@@ -121,9 +122,8 @@ def draw(rows: Sequence[Row], *, n_items: int, seed: int) -> set[int]:
     """Draw items by the seed, spread evenly over the conditions. An item's rank depends only on
     its key, so that a later import changes no other's."""
     _require_enough(n_items, rows)
-    by_condition: dict[str, list[Row]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: _rank(seed, row[1])):
-        by_condition[row[2]].append(row)
+    ranked = sorted(rows, key=lambda row: _rank(seed, row[1]))
+    by_condition = group_values((row[2], row) for row in ranked)
     in_turn = chain.from_iterable(zip_longest(*by_condition.values()))
     return {row[0] for row in [row for row in in_turn if row is not None][:n_items]}
 

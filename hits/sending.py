@@ -1,4 +1,3 @@
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -47,6 +46,7 @@ from hits.models import (
     Payment,
 )
 from presentation.progress import Reporter, without_bars
+from presentation.records import group_values
 from work.models import Job
 
 Action = DraftDecision.Action
@@ -159,10 +159,13 @@ def _pay(draft: DraftDecision, purpose: str) -> None:
 
 
 def _audit(study: Study, reviewer: User, drafts: Sequence[DraftDecision]) -> None:
-    groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for draft in drafts:
-        amount = f"{draft.amount_usd:.2f}" if draft.amount_usd else ""
-        groups[draft.action, draft.text, amount].append(draft.assignment.assignment_id)
+    groups = group_values(
+        (
+            (draft.action, draft.text, f"{draft.amount_usd:.2f}" if draft.amount_usd else ""),
+            draft.assignment.assignment_id,
+        )
+        for draft in drafts
+    )
     for (action, text, amount), assignments in groups.items():
         details = {"assignments": assignments, "text": text, "amount_usd": amount}
         record(

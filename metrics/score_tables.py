@@ -28,6 +28,7 @@ from annotation.score_settings import LONGEST_SIGNATURE
 from error_codes import CodedText
 from metrics.exceptions import MetricsError
 from metrics.stored_scores import write_scores
+from presentation.records import group_values
 
 LONGEST = 64
 UNMATCHED = CodedText("the study has no such candidate", "unknown_candidate")
@@ -71,10 +72,7 @@ class ScoreTable:
         return dict(Counter(key.metric for key in self.values))
 
     def by_run(self) -> dict[tuple[str, str], list[ScoreKey]]:
-        runs: dict[tuple[str, str], list[ScoreKey]] = {}
-        for key in self.values:
-            runs.setdefault((key.metric, key.signature), []).append(key)
-        return runs
+        return group_values(((key.metric, key.signature), key) for key in self.values)
 
 
 def read_score_table(

@@ -19,6 +19,7 @@ from metrics.exceptions import RunBusy, RunTaken
 from metrics.models import Score, ScoringRun
 from metrics.scorers import scorer as scorers
 from metrics.scorers.scorer import Example
+from presentation.records import group_values
 from work.execution import Lease, heartbeat, lease_term, lock, new_token
 from work.models import lapsed
 
@@ -162,9 +163,7 @@ def grouped(contents: Iterable[tuple[Key, Content]]) -> list[tuple[Content, list
     The longest batch comes first because it is the one that may not fit into memory, and so
     that the time left is over- and not underestimated.
     """
-    keys: dict[Content, list[Key]] = {}
-    for key, content in contents:
-        keys.setdefault(content, []).append(key)
+    keys = group_values((content, key) for key, content in contents)
     return sorted(keys.items(), key=lambda group: (-group[0].n_characters, group[0].digest))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import altair as alt
+    import numpy as np
     import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -19,9 +20,10 @@ else:
             return value
 
     alt = _LazyModule("altair")
+    np = _LazyModule("numpy")
     pd = _LazyModule("pandas")
     pa = _LazyModule("pyarrow")
     pc = _LazyModule("pyarrow.compute")
     pq = _LazyModule("pyarrow.parquet")
 
-__all__ = ["alt", "pa", "pc", "pd", "pq"]
+__all__ = ["alt", "np", "pa", "pc", "pd", "pq"]

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from math import isnan
 from typing import Any, TypeVar
 
-import numpy as np
-
-from presentation.libraries import pd
+from presentation.libraries import np, pd
 
 K = TypeVar("K")
 T = TypeVar("T")
 
 
-def group_by(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """The rows of each key, in the order of their first appearance."""
-    groups: dict[K, list[T]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
+def group_values(pairs: Iterable[tuple[K, T]]) -> defaultdict[K, list[T]]:
+    """The values of each key; keys and values are in the order of the pairs."""
+    groups: defaultdict[K, list[T]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
     return groups
 
 

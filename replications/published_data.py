@@ -45,7 +45,7 @@ from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
 from error_codes import CodedError
 from metrics.stored_scores import write_scores
-from presentation.records import group_by
+from presentation.records import group_values
 
 MISSING = ("", "N/A")
 LONGEST_METRIC = 64
@@ -187,7 +187,7 @@ class _Answer(NamedTuple):
 def read_golden_answers(path: Path) -> Published:
     report = ReadingReport()
     rows = read_rows(path, COLUMNS, report=report)
-    by_item = group_by(_answers(path, rows), lambda answer: answer.item)
+    by_item = group_values((answer.item, answer) for answer in _answers(path, rows))
     items = tuple(_item(key, answers) for key, answers in by_item.items())
     return Published(StudyDraft(kind="rating", items=items, questions=(QUESTION,), report=report))
 

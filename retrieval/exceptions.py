@@ -21,6 +21,7 @@ from typing import Self
 from django.utils.translation import gettext as _, ngettext
 
 from error_codes import CodedText, CorrectableError
+from presentation.records import group_values
 
 MOST_PLACES = 3
 
@@ -42,9 +43,7 @@ class FileFaults(RetrievalError):
     ) -> None:
         self.path, self.faults = path, tuple(faults)
         name = path.name or str(path)
-        lines_of: dict[str, list[int | None]] = {}
-        for line, problem in self.faults:
-            lines_of.setdefault(problem, []).append(line)
+        lines_of = group_values((problem, line) for line, problem in self.faults)
         lines = [
             f"{_place(lines, name)}: {problem}"
             for problem, lines in list(lines_of.items())[: self.MOST_LISTED]

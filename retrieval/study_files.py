@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.roles import Permission
 from annotation.assignment_facts import assignment_ids
-from annotation.bulk import group_values
 from annotation.exceptions import StudyUnfit
 from annotation.exports import item_stretches
 from annotation.models import Candidate, Item, Judgment, Study, Submission
@@ -29,6 +28,7 @@ from annotation.study_files import (
     register_table,
 )
 from presentation.files import write_whole
+from presentation.records import group_values
 from presentation.row_files import RowFile
 from presentation.spreadsheets import csv_parts
 from retrieval.audit.collection import ALTERNATIVE_COLUMNS, qid_of

@@ -10,7 +10,6 @@ import codecs
 import gzip
 import re
 import zlib
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from annotation.readers.report import ReadingReport, place_of_line
 from error_codes import CodedText
 from presentation.files import plain_file, reason_of
 from presentation.numbers import count_of
+from presentation.records import group_values
 from retrieval.exceptions import TrecFileFaults
 from retrieval.trec_blocks import (
     BYTE_ORDER_MARK,
@@ -164,9 +164,11 @@ def read_assessors(path: Path) -> dict[str, RelevanceGrades]:
     """
     with _readable(path) as file:
         lines = _lines_of(path, file, _layout(path, file, "qrels_jg"))
-    rows: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
-    for (topic, document, *assessor), grade in zip(lines.line_of_pair, lines.values, strict=True):
-        rows[assessor[0]].append((topic, document, int(grade)))
+    graded = zip(lines.line_of_pair, lines.values, strict=True)
+    rows = group_values(
+        (assessor[0], (topic, document, int(grade)))
+        for (topic, document, *assessor), grade in graded
+    )
     if len(rows) < 2:
         name = _quoted(next(iter(rows)))
         raise TrecFileFaults.of_one(

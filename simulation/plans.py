@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from annotation.readers.report import FileReadings, ReadingReport
 from annotation.relevance import relevance_sources
 from presentation.progress import Progress, silently
-from presentation.records import group_by
+from presentation.records import group_values
 from simulation.catalogue import Catalogue
 from simulation.critics import CaptionCritic, Critic, PairedCaptionCritic, critic_of, read_captions
 from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
@@ -135,7 +135,7 @@ def _never_switching(plan: Plan) -> Iterator[str]:
     """Users that keep to their target and end and leave alike have the same row. One such user
     beside SimBase is fine, because it ends dialogues at other accepted items."""
     never = (user for user in plan.users if _keeps_to_target(user, plan.settings.n_turns))
-    for users in group_by(never, lambda user: (user.accepts, user.leave_hazard)).values():
+    for users in group_values(((user.accepts, user.leave_hazard), user) for user in never).values():
         names = list(dict.fromkeys(user.name for user in users))
         if len(names) > 1:
             yield _(

@@ -18,6 +18,7 @@ from annotation.protocols.templates import read_protocol
 from annotation.readers.drafts import StudyDraft
 from annotation.study_jobs import request_study_job
 from annotation.uploads import PART_BYTES, plain_file_name, require_size
+from presentation.records import group_values
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueLogPart, DialogueStudy, ExperimentVersion, StoredExperiment
 from simulation.outcome_items import outcome_items
@@ -223,8 +224,5 @@ def _accepted(
 ) -> dict[str, list[str]]:
     """By target, from the grade that the version's users accepted (1 for a log)."""
     least = plan_of(version.rules).relevant_from if version else 1
-    accepted: dict[str, list[str]] = {}
     rows = experiment.judgments.filter(grade__gte=least).order_by("pk")
-    for target, item in rows.values_list("target", "item"):
-        accepted.setdefault(target, []).append(item)
-    return accepted
+    return group_values(rows.values_list("target", "item"))

@@ -8,6 +8,7 @@ from itertools import chain, product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from annotation.study_facts import Raters
+from presentation.records import group_values
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
@@ -110,10 +111,10 @@ class Results(ABC):
         """Rows with these field values; a tuple gives several values of a field."""
         names = tuple(sorted(of))
         if (kind, names) not in self._indexes:
-            index: dict[tuple[Any, ...], list[int]] = {}
-            for at, row in enumerate(self._visible(kind)):
-                index.setdefault(tuple(getattr(row, name) for name in names), []).append(at)
-            self._indexes[kind, names] = index
+            self._indexes[kind, names] = group_values(
+                (tuple(getattr(row, name) for name in names), at)
+                for at, row in enumerate(self._visible(kind))
+            )
         several = [value if isinstance(value := of[name], tuple) else (value,) for name in names]
         found = (self._indexes[kind, names].get(key, ()) for key in product(*several))
         table = self._visible(kind)

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.readers.policies import REPEATS, Missing, Policies, Reading
 from annotation.readers.shapes import SHAPES, Columns
+from presentation.records import group_values
 
 ROLES = ("item", "annotator")
 
@@ -74,7 +75,7 @@ class LabelsCommand(TableCommand):
             system=each_once(options["system"]),
             value=options["value"],
             cluster=options.get("cluster"),
-            where=values_by_column(options["where"]),
+            where=group_values(options["where"]),
         )
 
 
@@ -147,13 +148,6 @@ def column_and_value(text: str) -> tuple[str, str]:
 
 def each_once(columns: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(columns))
-
-
-def values_by_column(where: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    values: dict[str, list[str]] = {}
-    for column, value in where:
-        values.setdefault(column, []).append(value)
-    return values
 
 
 def natural(text: str) -> int:

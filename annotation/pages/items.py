@@ -1,7 +1,6 @@
 """What is judged: the items of a study, and one item with everyone's judgments side by side.
 A submission in doubt is flagged beside its judgments."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +26,7 @@ from console.access import (
 )
 from console.forms import problems_of
 from console.tables import search_words, sort_key, stretch_of
+from presentation.records import group_values
 
 COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
 
@@ -123,9 +123,7 @@ def candidates_with_judgments(item: Item, candidates: Sequence[Candidate]) -> li
         .select_related("question", "submission__annotator")
         .order_by("question__position", "submission__round", "submission__annotator__pseudonym")
     )
-    tables: dict[tuple[Question, int], list[Judgment]] = defaultdict(list)
-    for judgment in rows:
-        tables[judgment.question, judgment.submission.round].append(judgment)
+    tables = group_values(((row.question, row.submission.round), row) for row in rows)
     return [
         _table(question, round, judgments, candidates)
         for (question, round), judgments in tables.items()

@@ -26,6 +26,7 @@ from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row, inner
 from annotation.readers.tables import read_rows
 from error_codes import CodedText
+from presentation.records import group_values
 
 RESPONSE_COLUMNS = ("item", "system", "context", "response")
 SHARED = ("context", "reference", "condition")
@@ -42,9 +43,8 @@ def read_responses(
     path: Path, questions: tuple[QuestionDraft, ...] = (APPROPRIATENESS,)
 ) -> StudyDraft:
     report = ReadingReport()
-    by_item: dict[str, list[Row]] = {}
-    for row in read_rows(path, RESPONSE_COLUMNS, report=report):
-        by_item.setdefault(row.required("item"), []).append(row)
+    rows = read_rows(path, RESPONSE_COLUMNS, report=report)
+    by_item = group_values((row.required("item"), row) for row in rows)
     return StudyDraft(
         kind="rating",
         items=tuple(_response_item(key, rows) for key, rows in by_item.items()),

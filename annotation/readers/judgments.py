@@ -44,6 +44,7 @@ from annotation.readers.policies import (
 from annotation.readers.report import ReadingReport, place_of_line
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
+from presentation.records import group_values
 
 COLUMNS = ("item", "annotator", "value")
 SOLE_CANDIDATE = "item"
@@ -223,9 +224,7 @@ def _items(cells: list[Cell]) -> Iterator[ItemDraft]:
 def _submissions(
     codes: dict[str, dict[str, float]], cells: list[Cell]
 ) -> Iterator[SubmissionDraft]:
-    groups: dict[tuple[str, str, int], list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(cell.submission, []).append(cell)
+    groups = group_values((cell.submission, cell) for cell in cells)
     for (item, annotator, round), group in groups.items():
         yield SubmissionDraft(
             item=item,

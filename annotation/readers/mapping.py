@@ -11,6 +11,7 @@ from django.db.models import TextChoices
 from django.utils.translation import gettext as _, gettext_lazy
 
 from error_codes import CodedText
+from presentation.records import group_values
 
 LONGEST_SYSTEM = 100
 
@@ -92,10 +93,7 @@ class ColumnMapping:
 
     @cached_property
     def _columns_by_use(self) -> dict[Use, list[str]]:
-        columns: dict[Use, list[str]] = {}
-        for name, use in self.uses.items():
-            columns.setdefault(use, []).append(name)
-        return columns
+        return group_values((use, name) for name, use in self.uses.items())
 
     def columns(self, use: Use) -> list[str]:
         return list(self._columns_by_use.get(use, ()))

@@ -1,7 +1,7 @@
 import math
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _, ngettext
 from annotation.readers.report import ReadingReport
 from annotation.readers.rows import MISSING_WORDS
 from error_codes import CodedText
+from presentation.records import group_values
 
 Missing = Literal["words", "empty"]
 Unmatched = Literal["refuse", "leave-out"]
@@ -80,9 +81,7 @@ def _visible(text: str) -> str:
 
 
 def look_alikes(words: Iterable[str]) -> list[list[str]]:
-    groups: defaultdict[str | float, list[str]] = defaultdict(list)
-    for word in words:
-        groups[look_alike_key(word)].append(word)
+    groups = group_values((look_alike_key(word), word) for word in words)
     return [group for group in groups.values() if len(group) > 1]
 
 
@@ -97,10 +96,11 @@ def kind_of_difference(one: str, other: str) -> Difference:
 
 
 def note_look_alikes(report: ReadingReport, words: Sequence[str], *, what: str, code: str) -> None:
-    pairs: defaultdict[Difference, list[str]] = defaultdict(list)
-    for group in look_alikes(words):
-        for other in group[1:]:
-            pairs[kind_of_difference(group[0], other)].append(f"'{group[0]}'/'{other}'")
+    pairs = group_values(
+        (kind_of_difference(group[0], other), f"'{group[0]}'/'{other}'")
+        for group in look_alikes(words)
+        for other in group[1:]
+    )
     for difference, found in pairs.items():
         shown = ", ".join(found[:MOST_PAIRS]) + (", …" if len(found) > MOST_PAIRS else "")
         text = ngettext(

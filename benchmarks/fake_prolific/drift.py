@@ -21,6 +21,7 @@ import yaml
 
 from benchmarks.fake_prolific.server import Operation, document, known_operations
 from error_codes import InvalidValue
+from presentation.records import group_values
 
 Schema = dict[str, Any]
 PREFIX = "/api/v1"
@@ -133,11 +134,9 @@ class _Comparison:
     def _fields(
         self, here: Schema, variants: list[Schema], field: str, depth: int
     ) -> Iterator[Drift]:
-        known: dict[str, list[Schema]] = {}
-        for name, schema in chain.from_iterable(
-            variant.get("properties", {}).items() for variant in variants
-        ):
-            known.setdefault(name, []).append(schema)
+        known = group_values(
+            pair for variant in variants for pair in variant.get("properties", {}).items()
+        )
         if not known:
             return  # the document says no more than that there is an object
         for name, schema in here.get("properties", {}).items():

@@ -25,6 +25,7 @@ from assay_client import (
 from benchmarks.marketplace_traffic import FRAME, Answer, Browser
 from hits.crowd.replay import Page
 from hits.crowd.simulated import SimulatedAnswers
+from presentation.records import group_values
 
 REQUESTER_PATIENCE_SECONDS = 240.0
 REQUESTER_PAUSE_SECONDS = 2.0
@@ -126,10 +127,7 @@ class Requester:
 
     def _verdicts(self, keys: list[int]) -> dict[str, list[int]]:
         actions = self.rng.choices(("approve", "reject", "part_pay"), (8, 1, 1), k=len(keys))
-        verdicts: dict[str, list[int]] = {}
-        for key, action in zip(keys, actions, strict=True):
-            verdicts.setdefault(action, []).append(key)
-        return verdicts
+        return group_values(zip(actions, keys, strict=True))
 
     def _decide(self, study: Study, keys: list[int], action: str) -> None:
         amount_usd = {"bonus": BONUS_USD, "part_pay": PART_USD}.get(action)

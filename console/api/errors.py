@@ -13,6 +13,7 @@ from rest_framework.views import exception_handler
 
 from accounts.exceptions import RoleTooSmall
 from error_codes import CodedError, CorrectableError
+from presentation.records import group_values
 
 API = "/api/"
 GENERAL = "errors"
@@ -76,9 +77,7 @@ def _refusal(error: CodedError, context: dict[str, Any]) -> exceptions.APIExcept
 
 def _body(error: exceptions.APIException) -> dict[str, Any]:
     if isinstance(error, exceptions.ValidationError):
-        fields: dict[str, list[str]] = {}
-        for name, text in _messages(error.detail):
-            fields.setdefault(name or GENERAL, []).append(text)
+        fields = group_values((name or GENERAL, text) for name, text in _messages(error.detail))
         first = next(iter(fields.items()), (GENERAL, ["Not valid."]))
         detail = first[1][0] if first[0] == GENERAL else f"{first[0]}: {first[1][0]}"
         return {"detail": detail, "code": "invalid", "errors": fields}

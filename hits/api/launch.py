@@ -32,6 +32,7 @@ from hits.pages.launch import launch_batch
 from hits.pages.pricing import LaunchView
 from hits.pages.terms import LISTED, SAMPLE, THE_REST
 from hits.preflight import Level
+from presentation.records import group_values
 
 MOST_KEYS = 100_000
 # Of these a form has one text: an entry a line, or with commas.
@@ -269,10 +270,8 @@ def _refusal(view: LaunchView) -> Exception:
             _("The pages and the account are being looked at. Preview again in a moment."),
             code="pending",
         )
-    errors: dict[str, list[str]] = {}
-    for each in view.faults:
-        name = "confirm_usd" if each.field == "amount" else each.field
-        errors.setdefault(name or "non_field_errors", []).append(each.message)
+    names = {"amount": "confirm_usd", "": "non_field_errors"}
+    errors = group_values((names.get(each.field, each.field), each.message) for each in view.faults)
     return serializers.ValidationError(errors)
 
 

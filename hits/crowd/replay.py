@@ -24,6 +24,7 @@ from hits.models import Batch, Hit
 from hits.questions import SLOT, shown_order
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
+from presentation.records import group_values
 
 UNSENT = {"submit", "button", "image", "reset"}
 
@@ -273,9 +274,7 @@ def form_answer(
 
 class RecordedAnswers:
     def __init__(self, study: Study, drafts: Iterable[SubmissionDraft]) -> None:
-        self.by_item: dict[str, list[SubmissionDraft]] = {}
-        for draft in drafts:
-            self.by_item.setdefault(draft.item, []).append(draft)
+        self.by_item = group_values((draft.item, draft) for draft in drafts)
         self.items = {str(key): name for key, name in study.items.values_list("pk", "key")}
         candidates = Candidate.objects.filter(item__study=study)
         self.candidates = {
@@ -285,12 +284,12 @@ class RecordedAnswers:
 
     def plan(self, batch: Batch) -> dict[str, list[str]]:
         hits = dict(Hit.objects.of(batch).collectable().values_list("item__key", "hit_id"))
-        work: dict[str, list[str]] = {}
-        for item, drafts in self.by_item.items():
-            for draft in drafts:
-                if item in hits:
-                    work.setdefault(draft.identity or draft.annotator, []).append(hits[item])
-        return work
+        return group_values(
+            (draft.identity or draft.annotator, hits[item])
+            for item, drafts in self.by_item.items()
+            for draft in drafts
+            if item in hits
+        )
 
     def answer(self, worker: str, page: dict[str, Any]) -> dict[str, Any]:
         item = self.items[page["item"]]

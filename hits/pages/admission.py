@@ -19,6 +19,7 @@ from annotation.protocols.records import (
     QualificationTest,
 )
 from annotation.protocols.scales import WRITTEN_KINDS, labelled_values
+from presentation.records import group_values
 
 Data = Mapping[str, str]
 MOST_TESTS = 3
@@ -255,13 +256,10 @@ def practice_rows(
     if practice is None:
         return []
     wrong = {fault.path[3] for fault in faults if fault.path[:2] == PATH and fault.path[3:]}
-    keys: dict[str, list[str]] = {}
     names = [each.item for each in practice.items if each.item]
     rows = study.items.filter(key__in=names) if names else study.items.none()
-    for item, candidate in rows.order_by("candidates__position", "candidates__pk").values_list(
-        "key", "candidates__key"
-    ):
-        keys.setdefault(item, []).append(candidate)
+    rows = rows.order_by("candidates__position", "candidates__pk")
+    keys = group_values(rows.values_list("key", "candidates__key"))
     return [
         PracticePageRow(
             index,

@@ -42,6 +42,7 @@ from hits.pages.evidence import (
     devices_of,
     measured_note,
 )
+from presentation.records import group_values
 
 WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
 LISTS = (WAITING, REJECTED, APPROVED)
@@ -139,9 +140,7 @@ def queue_of(
     if opened.isdecimal() and all(str(one.pk) != opened for one in found):
         found = [*in_order.filter(pk=opened[:MOST_DIGITS]), *found]
     devices = devices_of(study) if facts.has_shared_devices else {}
-    by_assignment: dict[int, list[DraftDecision]] = defaultdict(list)
-    for draft in drafts:
-        by_assignment[draft.assignment_id].append(draft)
+    by_assignment = group_values((draft.assignment_id, draft) for draft in drafts)
     return [
         QueueRow(
             assignment=assignment,

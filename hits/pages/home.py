@@ -1,4 +1,3 @@
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -24,6 +23,7 @@ from hits.costs import Room, paid_by_recruiters, rooms_by_study, spend_by_batch
 from hits.pages.todos import Decision, appeal_decision, dispute_decision, recruiting_decisions
 from hits.progress import BatchStanding, batch_standings
 from hits.wages import duration_words, durations_of_batches, reward_for, wage_of
+from presentation.records import group_values
 from work.models import Job
 
 # An end that comes later than this is nobody's decision yet.
@@ -73,9 +73,7 @@ class Home:
 
     def rows(self, studies: Sequence[Study]) -> list[dict[str, Any]]:
         # The studies must come from `counted()`.
-        of_study: dict[int, list[BatchStanding]] = defaultdict(list)
-        for standing in self.standings:
-            of_study[standing.batch.study_id].append(standing)
+        of_study = group_values((standing.batch.study_id, standing) for standing in self.standings)
         spends = spend_by_batch([one.batch for one in self.standings])
         has_money = {key for key, may in self.permissions.items() if Permission.VIEW_MONEY in may}
         recruited = {one.batch.study_id for one in self.standings if one.batch.is_recruited}
@@ -119,9 +117,8 @@ def _stage(study: Study, standings: list[BatchStanding], *, is_complete: bool) -
 
 def _waiting_decisions(home: Home) -> Iterator[Decision]:
     # The batches of each study together: they are decided on the same page.
-    of_study: dict[int, list[BatchStanding]] = defaultdict(list)
-    for study, standing in home.current_standings(Permission.REVIEW):
-        of_study[study.pk].append(standing)
+    reviewed = home.current_standings(Permission.REVIEW)
+    of_study = group_values((study.pk, standing) for study, standing in reviewed)
     for pk, standings in of_study.items():
         for find in (_reviews, _appeals, _unreadable):
             yield from find(home.current[pk], standings)

@@ -8,8 +8,8 @@ from django.db.models.functions import Cast
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
-from annotation.bulk import group_values
 from error_codes import CodedText
+from presentation.records import group_values
 from results.models import Result
 from retrieval.models import (
     CandidateSource,

@@ -8,7 +8,6 @@ from django.db.models import Count, Exists, OuterRef, Q
 from django.utils.translation import gettext as _, ngettext
 
 from annotation.assignment_facts import list_launched_batches
-from annotation.bulk import group_values
 from annotation.models import (
     AgreementCoefficient,
     AgreementVersion,
@@ -22,6 +21,7 @@ from annotation.models import (
 from console.glossary import title_of
 from console.templatetags.numbers import coefficient, interval
 from error_codes import CodedText
+from presentation.records import group_values
 from retrieval.models import Collection, CollectionFile
 
 KAPPA_AT_LEVEL: dict[str, str] = {Question.Level.ORDINAL: "cohen_kappa_linear"}

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef
 
-from annotation.bulk import batched, group_values
+from annotation.bulk import batched
 from annotation.exceptions import ImportRefused, StudyUnfit
 from annotation.models import Adjudication, Judgment, Submission, WrittenAnswer
 from annotation.readers.report import ReadingReport
 from annotation.readers.tables import each_row
-from presentation.records import plain_records
+from presentation.records import group_values, plain_records
 from presentation.row_files import Kind, RowFile
 from retrieval.exceptions import TermsUnfit
 from retrieval.exports.qrels import BLANK, UNJUDGED, Source, pairs_of

@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.db.models import F, QuerySet
 
-from annotation.bulk import batched, group_values
+from annotation.bulk import batched
 from annotation.exceptions import StudyUnfit
 from annotation.exports import item_stretches
 from annotation.models import Candidate, Judgment, Label, LabelSet, Study
 from presentation.files import write_whole
+from presentation.records import group_values
 from presentation.row_files import Kind, RowFile
 from retrieval.exports.grades import GRADE, RULES, CollectionSizes, Scale, is_graded, scale_of
 from retrieval.trec_layouts import iteration_of

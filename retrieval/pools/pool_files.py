@@ -9,12 +9,12 @@ from typing import Any, Literal, TypeVar
 
 from django.utils.translation import gettext as _
 
-from annotation.bulk import group_values
 from annotation.exceptions import ImportRefused
 from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row, kind_of, read_object
 from presentation.files import reason_of, write_whole
+from presentation.records import group_values
 from presentation.spreadsheets import csv_parts
 from retrieval.exceptions import PoolFileFaults
 from retrieval.pools.catalogue import require_name

@@ -7,11 +7,10 @@ from operator import itemgetter
 
 import numpy as np
 
-from annotation.bulk import group_values
 from error_codes import CodedText
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
-from presentation.records import plain_values
+from presentation.records import group_values, plain_values
 from retrieval.evaluated_runs import Evaluation, RunValues, Settings
 from retrieval.evaluation import evaluate_runs, positions, run_names
 from retrieval.rankings.label_sets import (

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _, gettext_lazy
 
-from annotation.bulk import group_values
 from error_codes import CodedText
+from presentation.records import group_values
 from presentation.row_files import RowFile
 from results.kinds import Chosen, Computed, Given, register_kind
 from results.models import Result

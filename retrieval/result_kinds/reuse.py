@@ -5,9 +5,9 @@ from typing import Any
 from django.db.models import Max
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
-from annotation.bulk import group_values
 from presentation.numbers import format_number, format_percent
 from presentation.progress import Progress
+from presentation.records import group_values
 from results.kinds import Chart, Chosen, Computed, Given, register_kind
 from results.models import Result
 from results.settings import Inputs

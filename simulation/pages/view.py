@@ -12,7 +12,7 @@ from console.chart_values import ranges_in_words
 from error_codes import CodedText
 from presentation.documents import Table
 from presentation.numbers import format_interval, format_number, join_names
-from presentation.records import group_by
+from presentation.records import group_values
 from presentation.theme import Picture
 from simulation.figures import choices_figure, has_several, line_of, turns_figure
 from simulation.models import (
@@ -214,7 +214,7 @@ class ExperimentAnswer:
         """By user: the recommender with the greatest mean, and whether all others are significantly
         behind it (None if it is the only one)."""
         firsts = {}
-        for user, rows in group_by(self.results, lambda row: row.user.name).items():
+        for user, rows in group_values((row.user.name, row) for row in self.results).items():
             first = max(rows, key=lambda row: row.mean or 0.0).recommender.name
             others = {row.recommender.name for row in rows} - {first}
             is_sure = self._behind(user, first) >= others if others else None
@@ -279,7 +279,9 @@ class ExperimentAnswer:
         )
 
     def _parts(self) -> Iterator[str]:
-        for (name, sure), users in group_by(self.best, self.best.__getitem__).items():
+        for (name, sure), users in group_values(
+            (best, user) for user, best in self.best.items()
+        ).items():
             some = [*users[:MOST_NAMED]]
             if len(users) > MOST_NAMED:
                 some.append(_("{n} more").format(n=len(users) - MOST_NAMED))
@@ -293,7 +295,7 @@ class ExperimentAnswer:
     def _underestimation(self) -> Iterator[str]:
         """By recommender: the user whose mean is furthest above the first user's with the target
         alone, and how much of that is due to the qrels."""
-        for name, rows in group_by(self.causes, lambda row: row.recommender.name).items():
+        for name, rows in group_values((row.recommender.name, row) for row in self.causes).items():
             # Named beforehand, not the best one: the last of the design.
             row = rows[-1]
             if row.total_delta is None:
@@ -360,7 +362,7 @@ class ExperimentAnswer:
         yield CodedText(text.format(n=len(rows), differ=len(differ)), code=code)
 
     def _best_of_many(self) -> Iterator[str]:
-        results = group_by(self.results, lambda one: one.recommender.name)
+        results = group_values((one.recommender.name, one) for one in self.results)
         for row in self.improvements:
             # The first is SimBase's; one of several equal means is the best of none.
             others = results[row.recommender.name][1:]

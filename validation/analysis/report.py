@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 
 from error_codes import InvalidValue
-from presentation.records import group_by, plain_values
+from presentation.records import group_values, plain_values
 from stats.libraries import pd
 from validation.analysis.ceilings import (
     PanelCeiling,
@@ -146,7 +146,7 @@ def _tested_groups(
     panel_by_key: dict[tuple[str, str, str], Panel] = {
         (panel.question, panel.scope, panel.condition): panel for panel in panels
     }
-    for group in group_by(rows, lambda row: row.measure).values():
+    for group in group_values((row.measure, row) for row in rows).values():
         panel = panel_by_key.get(group[0].key)
         family = [row for row in group if row.is_primary]
         tests, clusters = pair_tests(family, panel.of_primary() if panel else None, settings)
@@ -240,7 +240,7 @@ def _values(material: Material, settings: Settings) -> list[MetricAgreement]:
 def _by_key(rows: Sequence[MetricAgreement]) -> dict[Key, tuple[MetricAgreement, float]]:
     return {
         (*measure, *row.source): (row, float(rank))
-        for measure, group in group_by(rows, lambda row: row.measure).items()
+        for measure, group in group_values((row.measure, row) for row in rows).items()
         for row, rank in zip(group, ranks([r.correlation.value for r in group]), strict=True)
     }
 

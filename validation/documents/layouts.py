@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from presentation.documents import Cell, Column, Number, P, Row, Table
-from presentation.records import group_by
+from presentation.records import group_values
 from validation.analysis.records import CorrelationRecord, SystemRecord
 from validation.documents.metric_tables import METRIC, QUESTION, SYSTEM
 from validation.documents.system_tables import human_mean
@@ -169,7 +169,7 @@ def _average(
 def mark_best(rows: Sequence[Row], *, keys: int = 0) -> list[Row]:
     """Mark the greatest number of each column within a block; the first `keys` cells name it."""
     marked = [list(row) for row in rows]
-    for block in group_by(range(len(rows)), lambda number: rows[number][:keys]).values():
+    for block in group_values((row[:keys], number) for number, row in enumerate(rows)).values():
         for column in range(len(rows[block[0]])):
             _mark(marked, block, column)
     return [tuple(row) for row in marked]

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _, gettext_noop
 from error_codes import CodedText
 from presentation.documents import Column, Number, P, Row, Table
 from presentation.numbers import join_names
-from presentation.records import group_by
+from presentation.records import group_values
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
@@ -374,9 +374,8 @@ PAIR = ("metric_a", "signature_a", "metric_b", "signature_b")
 
 def curves_of(results: Results) -> list[list[PlanRecord]]:
     """By question, measure and pair; the least power at the study's size comes first."""
-    curves = group_by(
-        results.rows(PlanRecord), attrgetter("question", "level", "coefficient", *PAIR)
-    )
+    key_of = attrgetter("question", "level", "coefficient", *PAIR)
+    curves = group_values((key_of(row), row) for row in results.rows(PlanRecord))
     return sorted(curves.values(), key=_power_here)
 
 

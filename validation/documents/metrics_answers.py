@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _, ngettext
 from error_codes import CodedText
 from presentation.documents import Number
 from presentation.numbers import join_names
-from presentation.records import group_by
+from presentation.records import group_values
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.records import (
     CeilingRecord,
@@ -31,10 +31,10 @@ def top_groups(results: Results, **of: object) -> dict[Measure, list[Correlation
     members, and leaves out those below that do not differ from the greatest.
     """
     primary = results.rows(CorrelationRecord, is_primary=True, **of)
-    of_measure = group_by((row for row in primary if row.value is not None), measure_of)
-    tests = group_by(results.rows(ComparisonRecord, **of), measure_of)
+    of_measure = group_values((measure_of(row), row) for row in primary if row.value is not None)
+    tests = group_values((measure_of(row), row) for row in results.rows(ComparisonRecord, **of))
     return {
-        measure: top_group(metrics, tests.get(measure, []), results.settings.alpha)
+        measure: top_group(metrics, tests[measure], results.settings.alpha)
         for measure, metrics in of_measure.items()
     }
 

@@ -10,7 +10,7 @@ from annotation.study_facts import Raters
 from error_codes import CodedText
 from presentation.documents import Column, Row, Section, Table
 from presentation.numbers import join_names
-from presentation.records import group_by
+from presentation.records import group_values
 from stats.inference.two_systems import FEWEST_OFF_END
 from stats.jackknife import is_uneven
 from validation.analysis.rated_systems import (
@@ -55,13 +55,13 @@ class Verdict:
 def verdicts(results: Results, price: AssignmentPrice | None = None) -> Iterator[Verdict]:
     """For each question with two or more rated systems; purchases are priced if `price` is
     given."""
-    pairs_of = group_by(results.rows(RatedPairRecord), lambda pair: pair.question)
-    systems_of = group_by(results.rows(RatedSystemRecord), lambda system: system.question)
+    pairs_of = group_values((pair.question, pair) for pair in results.rows(RatedPairRecord))
+    systems_of = group_values((row.question, row) for row in results.rows(RatedSystemRecord))
     for question, systems in systems_of.items():
         yield verdict_of(
             question,
             systems,
-            pairs_of.get(question, []),
+            pairs_of[question],
             price,
             scale=results.scales.get(question),
             raters=results.raters,

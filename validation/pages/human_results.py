@@ -23,7 +23,7 @@ from console.chart_values import Axis, Span
 from console.templatetags.numbers import coefficient, interval, p_text, percent
 from error_codes import CodedText
 from presentation.numbers import join_names
-from presentation.records import group_by
+from presentation.records import group_values
 from results.models import Result
 from validation.analysis.human_results import (
     ALL,
@@ -68,7 +68,7 @@ class Distribution:
 
 
 def distributions_of(bins: Sequence[Bin], systems: Sequence[str]) -> list[Distribution]:
-    of_system = group_by(bins, lambda one: one.system)
+    of_system = group_values((one.system, one) for one in bins)
     order = {system: at for at, system in enumerate(systems)}
     names = sorted(of_system, key=lambda name: order.get(name, len(order)))
     return [Distribution(name, _bars(of_system[name])) for name in names]
@@ -359,10 +359,10 @@ def view_questions(
     asked = {one.name: one for one in study.questions.all()}
     alphas = alphas_of(study, results.record["round"]).select_related("question")
     ordered = sorted(alphas, key=lambda row: not row.with_flagged)
-    by_question = group_by(ordered, lambda row: row.question.name)
+    by_question = group_values((row.question.name, row) for row in ordered)
     return {
         one.question: HumanResultsView(
-            results, one, asked.get(one.question), by_question.get(one.question, []), price
+            results, one, asked.get(one.question), by_question[one.question], price
         )
         for one in results.questions
     }

@@ -13,7 +13,7 @@ from annotation.study_facts import loaded_fingerprint
 from console.chart_values import Axis, Span, correlation_axis
 from console.templatetags.numbers import coefficient as coefficient_text
 from presentation.documents import Figure, Table
-from presentation.records import group_by
+from presentation.records import group_values
 from results.models import ResultPart
 from validation.analysis.records import (
     CeilingRecord,
@@ -197,7 +197,7 @@ class ValidationView:
     @cached_property
     def correlations(self) -> list[TableRow]:
         rows = self.results.rows(CorrelationRecord, level=self.level, **self.condition_filter)
-        groups = group_by(rows, lambda row: (row.question, row.metric, row.signature))
+        groups = group_values(((row.question, row.metric, row.signature), row) for row in rows)
         order = {source: number for number, source in enumerate(self.results.labels)}
         several = {source for source, label in self.results.labels.items() if label != source[0]}
         return [
@@ -237,12 +237,12 @@ class ValidationView:
     @property
     def orders_text(self) -> str:
         systems = self.results.rows(SystemRecord, question=self.question, **self.condition_filter)
-        differences: dict[tuple[str, str], list[float | None]] = {}
-        for row in systems:
-            for metric in row.metrics:
-                if metric.is_primary:
-                    source = (metric.metric, metric.signature)
-                    differences.setdefault(source, []).append(metric.rank_difference)
+        differences = group_values(
+            ((metric.metric, metric.signature), metric.rank_difference)
+            for row in systems
+            for metric in row.metrics
+            if metric.is_primary
+        )
         return ngettext("%(n)d of %(total)d does", "%(n)d of %(total)d do", len(differences)) % {
             "n": sum(not any(one is None or one for one in row) for row in differences.values()),
             "total": len(differences),

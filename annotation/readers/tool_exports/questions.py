@@ -18,6 +18,7 @@ from annotation.readers.tool_exports.entries import (
     number_of_text,
 )
 from error_codes import CodedText
+from presentation.records import group_values
 
 LEVELS = {"number": "interval", "points": "ordinal", "placed": "ordinal"}
 YES_NO = ("no", "yes")
@@ -96,11 +97,9 @@ def columns_of(
 
 
 def _by_question(entries: Iterable[Entry]) -> dict[str, Answers]:
-    answered: dict[str, Answers] = {}
-    for entry in entries:
-        for answer in entry.answers:
-            answered.setdefault(answer.question, []).append((entry, answer))
-    return answered
+    return group_values(
+        (answer.question, (entry, answer)) for entry in entries for answer in entry.answers
+    )
 
 
 def unify_answers(export: Export, entries: Iterable[Entry], settings: QuestionSettings) -> None:

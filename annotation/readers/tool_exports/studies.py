@@ -42,6 +42,7 @@ from annotation.readers.tool_exports.questions import (
 from annotation.readers.tool_exports.recognition import MTURK, POOLS, REGISTRY
 from annotation.readers.tool_exports.spans import read_doccano
 from error_codes import CodedText
+from presentation.records import group_values
 
 Pass = tuple[str, str, int]
 READERS: dict[str, Callable[[Export], list[Entry]]] = {
@@ -170,11 +171,9 @@ def read_export(export: Export, entries: list[Entry], settings: QuestionSettings
 
 
 def _passes(entries: list[Entry]) -> dict[Pass, list[Entry]]:
-    passes: dict[Pass, list[Entry]] = {}
-    for entry in entries:
-        if entry.annotator:
-            passes.setdefault((entry.item, entry.annotator, entry.round), []).append(entry)
-    return passes
+    return group_values(
+        ((entry.item, entry.annotator, entry.round), entry) for entry in entries if entry.annotator
+    )
 
 
 def _without_rejected_repeats(export: Export, entries: list[Entry]) -> list[Entry]:
@@ -297,10 +296,11 @@ def settle_repeats(export: Export, passes: Iterable[list[Entry]]) -> None:
     policy = export.policies.repeats or "refuse"
     export.report.policies["repeats"] = policy
     for group in passes:
-        found: dict[tuple[str, str], Repeated] = {}
-        for entry in _in_order(group):
-            for answer in entry.answers:
-                found.setdefault((answer.candidate, answer.question), []).append((entry, answer))
+        found = group_values(
+            ((answer.candidate, answer.question), (entry, answer))
+            for entry in _in_order(group)
+            for answer in entry.answers
+        )
         repeats = [repeated for repeated in found.values() if len(repeated) > 1]
         # One fault is enough where each question was answered again.
         for repeated in repeats[:1] if policy == "refuse" else repeats:

@@ -31,6 +31,7 @@ from annotation.readers.tool_exports.entries import (
     texts,
 )
 from error_codes import CodedText
+from presentation.records import group_values
 
 SURVEY, OTHER = "survey", "other"
 # Qualtrics writes this between a question and one of several options.
@@ -323,11 +324,11 @@ class _Table:
         )
 
     def _option_groups(self) -> dict[str, list[str]]:
-        groups: defaultdict[str, list[str]] = defaultdict(list)
-        for column in self.asked:
-            part = self._part(column)
-            if part and not re.fullmatch(self.layout.written, column):
-                groups[part["question"]].append(column)
+        groups = group_values(
+            (part["question"], column)
+            for column in self.asked
+            if (part := self._part(column)) and not re.fullmatch(self.layout.written, column)
+        )
         return {
             question: columns
             for question, columns in groups.items()

@@ -10,10 +10,10 @@ from annotation.management.plain_table import (
     each_once,
     natural,
     reading_of,
-    values_by_column,
 )
 from metrics.management.options import draws, once, share, some_draws
 from presentation.progress import bar
+from presentation.records import group_values
 from stats.correlation import Resample, Undefined
 from stats.significance import Swap, Test
 from validation.plain_table import (
@@ -105,7 +105,7 @@ def _columns(options: dict[str, Any]) -> Columns:
         system=each_once(options["system"]),
         by=options["by"],
         cluster=options["cluster"],
-        where=values_by_column(options["where"]),
+        where=group_values(options["where"]),
     )
 
 

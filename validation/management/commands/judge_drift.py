@@ -11,9 +11,9 @@ from annotation.management.plain_table import (
     each_once,
     positive,
     reading_of,
-    values_by_column,
 )
 from metrics.management.options import number
+from presentation.records import group_values
 from validation.conclusions.judges import DriftColumns, drift_of_file
 
 # Exit code for a judge that drifted; 1 and 2 are errors.
@@ -49,7 +49,7 @@ class Command(TableCommand):
             human=options["human"],
             item=each_once(options["item"]),
             cluster=options["cluster"],
-            where=values_by_column(options["where"]),
+            where=group_values(options["where"]),
         )
         reading = reading_of(options)
         result = drift_of_file(

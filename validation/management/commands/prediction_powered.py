@@ -10,9 +10,9 @@ from annotation.management.plain_table import (
     each_once,
     positive,
     reading_of,
-    values_by_column,
 )
 from metrics.management.options import share
+from presentation.records import group_values
 from stats.inference.looks import Spending
 from stats.inference.powered_quantiles import PoweredCoefficient
 from validation.conclusions.prediction_powered import (
@@ -94,7 +94,7 @@ class Command(TableCommand):
             item=each_once(options["item"]),
             system=options["system"],
             cluster=options["cluster"],
-            where=values_by_column(options["where"]),
+            where=group_values(options["where"]),
             others=others,
             batch=options["batch"],
             probability=options["probability"],
