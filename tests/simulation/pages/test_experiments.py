@@ -1,6 +1,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from io import BytesIO, StringIO
 from zipfile import ZipFile
 
@@ -66,6 +67,8 @@ def test_the_first_sentence_says_what_may_be_concluded(rosa, shoes):
     first = view.answer.first_sentence
     assert first.code == "best"
     assert "embedding" in first
+    with_stand_ins = replace(view.answer, is_stand_in=True).first_sentence
+    assert with_stand_ins.removesuffix(first) not in ("", with_stand_ins)
     causes = [one for one in view.answer.details if getattr(one, "code", "")]
     # nDCG's ideal gain grows with alternatives
     assert [one.code for one in causes if "embedding" in one] == ["overestimates"]
