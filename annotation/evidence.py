@@ -15,7 +15,7 @@ from functools import cached_property
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from django.db.models import F, Max, Sum
+from django.db.models import F, Max, OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce, Length
 
 from annotation.models import Judgment, Question, Study, Submission, WrittenAnswer
@@ -116,22 +116,37 @@ def measured_efforts(study: Study, **filters: Any) -> dict[int, Effort]:
     times = Submission.objects.of(study).filter(**filters)
     columns = ("pk", "annotator", "accepted_at", "submitted_at", "seconds")
     server_seconds = server_times(times.values(*columns))
-    judged = Judgment.objects.filter(submission__in=times).order_by()
-    latest = dict(judged.values_list("submission").annotate(Max("seconds")))
-    written = WrittenAnswer.objects.filter(submission__in=times).order_by()
-    lengths = dict(written.values_list("submission").annotate(n=Sum(Length("text"))))
-    rows = times.values_list("pk", *EFFORT_COLUMNS)
+    judged, written = (
+        model.objects.filter(submission=OuterRef("pk")).order_by().values("submission")
+        for model in (Judgment, WrittenAnswer)
+    )
+    rows = times.values_list(
+        "pk",
+        *EFFORT_COLUMNS,
+        Subquery(judged.annotate(latest=Max("seconds")).values("latest")),
+        Subquery(written.annotate(n=Sum(Length("text"))).values("n")),
+    )
     efforts = {}
-    for pk, total, active, events, text, is_simulated, has_unproved_mark in rows.iterator():
+    for (
+        pk,
+        total,
+        active,
+        events,
+        text,
+        is_simulated,
+        has_unproved_mark,
+        *answers,
+    ) in rows.iterator():
+        latest, n_written = answers
         read = read_events(events)
-        reported = [latest.get(pk), *(row[0] for row in read)]
+        reported = [latest, *(row[0] for row in read)]
         efforts[pk] = Effort(
             total_seconds=total,
             server_seconds=server_seconds.get(pk, total),
             active_seconds=active,
             reported_seconds=max((one for one in reported if one is not None), default=None),
             events=read,
-            n_characters=len(text) + lengths.get(pk, 0),
+            n_characters=len(text) + (n_written or 0),
             is_simulated=is_simulated,
             has_unproved_mark=has_unproved_mark,
         )

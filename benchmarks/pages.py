@@ -26,7 +26,7 @@ from benchmarks.big_study import add_scores, analyze, build_study
 from benchmarks.commands import DATABASE, parse_options, say
 from benchmarks.marketplace_site import describe_machine, fresh_database
 
-MOST_MS, MOST_STATEMENTS, MOST_REPEATS, MOST_KB = 300, 18, 2, 300
+MOST_MS, MOST_STATEMENTS, MOST_REPEATS, MOST_KB = 300, 15, 2, 300
 # Each of its tables goes through the study's items once, so that none is held in memory.
 REPEATS_OF = {"download dataset.zip": 7}
 # Sent by a form, or not of a study or a team; what they do is measured where it is done.
@@ -69,7 +69,9 @@ class Statements:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        self.counts[sql, repr(params)] += 1
+        # A server keeps its cache in Redis.
+        if '"cache"' not in sql:
+            self.counts[sql, repr(params)] += 1
         return execute(sql, params, many, context)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -30,7 +30,7 @@ from hits.costs import (
 from hits.endpoints import HITTypeDef, MTurkClient, translated_errors
 from hits.exceptions import ChangeUnfit, MarketplaceRefused
 from hits.limits import earning, run_time
-from hits.models import YEAR_SECONDS, Batch, Hit, HitRecordQuerySet, PracticeHit
+from hits.models import YEAR_SECONDS, Batch, Hit, PracticeHit
 from presentation.progress import Progress, silently
 
 NOTHING_MORE = Estimate(0, 0, Decimal("0.00"), Decimal("0.00"))
@@ -90,17 +90,19 @@ def missing_assignments(batch: Batch) -> MissingAssignments:
         # More can still come on those of which all that came counts.
         lacking &= Q(n_taken__gt=F("n_usable"))
     counts = published.counts_of_answers(lacking)
-    hits = Hit.objects.select_related("batch").in_bulk(counts)
-    gaps, priced = [], []
-    for hit in sorted(hits.values(), key=lambda one: one.pk):
-        n_taken, n_usable, _n_rejected = counts[hit.pk]
-        if (n := _n_missing(hit, n_taken, n_usable, is_over=is_over)) > 0:
+    hits = published.filter(Q(pk__in=counts) | Q(n_answers__isnull=False)).select_related("batch")
+    gaps, priced, others = [], [], []
+    for hit in hits.order_by("pk"):
+        n_taken, n_usable, _n_rejected = counts.get(hit.pk, (0, 0, 0))
+        n = _n_missing(hit, n_taken, n_usable, is_over=is_over) if hit.pk in counts else 0
+        if n > 0:
             gaps.append((hit.pk, n_taken, n))
             # Of a HIT that is over, all that it has left is on offer again.
             priced.append((hit, max(n, is_over * (hit.n_assignments - n_taken))))
+        else:
+            others.append(hit)
     # A later expiry opens the other HITs too.
-    others = _reopened(Hit.objects.of(batch).exclude(pk__in=[pk for pk, *_ in gaps]))
-    cost = _price(batch, priced + others) + _reopened_practice_usd(batch)
+    cost = _price(batch, priced + _reopened(others)) + _reopened_practice_usd(batch)
     return MissingAssignments(tuple(gaps), cost)
 
 
@@ -177,7 +179,8 @@ def extend_batch(
 def price_of_extension(batch: Batch) -> Estimate:
     """The cost of assignments that are on offer again; what is still on offer is committed
     already."""
-    return _price(batch, _reopened(Hit.objects.of(batch))) + _reopened_practice_usd(batch)
+    hits = Hit.objects.of(batch).published().exclude(n_answers=None).select_related("batch")
+    return _price(batch, _reopened(hits)) + _reopened_practice_usd(batch)
 
 
 def _reopened_practice_usd(batch: Batch) -> Decimal:
@@ -190,10 +193,9 @@ def _reopened_practice_usd(batch: Batch) -> Decimal:
     return sum(prices, Decimal(0))
 
 
-def _reopened(hits: HitRecordQuerySet) -> list[tuple[Hit, int]]:
-    over = hits.published().exclude(n_answers=None).select_related("batch")
-    counts = [(hit, hit.n_assignments - (hit.n_answers or 0)) for hit in over]
-    return [(hit, n) for hit, n in counts if n > 0]
+def _reopened(hits: Iterable[Hit]) -> list[tuple[Hit, int]]:
+    over = [(hit, hit.n_assignments - hit.n_answers) for hit in hits if hit.n_answers is not None]
+    return [(hit, n) for hit, n in over if n > 0]
 
 
 @transaction.atomic

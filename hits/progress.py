@@ -275,7 +275,7 @@ def batch_report(batch: Batch) -> BatchReport:
         else _quartiles(float(batch.reward_usd) * SECONDS_AN_HOUR / paid_seconds),
         n_implausible=len(seconds) - len(paid_seconds),
         spend=spend_of(batch),
-        statement=Statement.objects.filter(batch=batch).first(),
+        statement=getattr(batch, "statement", None),
         orders=order_balance(batch),
     )
 

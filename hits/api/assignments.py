@@ -98,7 +98,7 @@ def _problem(text: str, *, may_see_workers: bool) -> str:
 
 
 class DeskFilters(Filters):
-    show = serializers.ChoiceField(choices=LISTS, required=False, default=WAITING)
+    show = serializers.ChoiceField(choices=list(LISTS), required=False, default=WAITING)
 
 
 class _Queue:

@@ -181,7 +181,8 @@ def _is_under_floor(study: Study, report: BatchReport) -> bool:
 
 
 def batch_of(study: Study, batch_id: int) -> Batch:
-    batches = Batch.objects.of(study).select_related("study__team", "connection", "launched_by")
+    related = ("study__team", "connection", "launched_by", "protocol", "statement")
+    batches = Batch.objects.of(study).select_related(*related)
     return get_object_or_404(batches, pk=batch_id)
 
 

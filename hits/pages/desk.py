@@ -7,7 +7,18 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import BooleanField, Case, Count, Exists, Min, OuterRef, Subquery, When
+from django.db.models import (
+    BooleanField,
+    Case,
+    Count,
+    Exists,
+    Min,
+    OuterRef,
+    Q,
+    Subquery,
+    Value,
+    When,
+)
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
@@ -45,7 +56,11 @@ from hits.pages.evidence import (
 from presentation.records import group_values
 
 WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
-LISTS = (WAITING, REJECTED, APPROVED)
+LISTS = {
+    WAITING: Q(status=Assignment.Status.SUBMITTED, decision=""),
+    REJECTED: Q(status=Assignment.Status.REJECTED),
+    APPROVED: Q(status=Assignment.Status.APPROVED),
+}
 FIRST_ROWS = slice(250)
 # No key is longer; a database refuses greater numbers.
 MOST_DIGITS = 18
@@ -106,12 +121,7 @@ class QueueRow:
 
 
 def listed_assignments(study: Study, list_name: str) -> AssignmentRecordQuerySet:
-    of_study = Assignment.objects.filter(hit__batch__study=study)
-    if list_name == REJECTED:
-        return of_study.filter(status=Assignment.Status.REJECTED)
-    if list_name == APPROVED:
-        return of_study.filter(status=Assignment.Status.APPROVED)
-    return of_study.undecided()
+    return Assignment.objects.filter(LISTS.get(list_name, LISTS[WAITING]), hit__batch__study=study)
 
 
 def queue_of(
@@ -322,11 +332,16 @@ IN_WORDS: dict[str, Promise] = {
 def desk_work(study: Study, annotators: Collection[str]) -> dict[str, Sequence[DeskWork]]:
     work: defaultdict[str, list[DeskWork]] = defaultdict(list)
     names = ("submission__annotator__pseudonym", "worker__worker_id")
-    for list_name in IN_WORDS:
-        listed = listed_assignments(study, list_name)
-        rows = listed.filter(submission__annotator__pseudonym__in=annotators)
-        counts = rows.order_by().values_list(*names).annotate(n=Count("pk"), first=Min("pk"))
-        for name, worker_id, n, first in counts:
-            words = str(IN_WORDS[list_name]) % {"n": f"{n:,}"}
-            work[name].append(DeskWork(list_name, n, first, worker_id, words))
+    rows = Assignment.objects.filter(
+        hit__batch__study=study, submission__annotator__pseudonym__in=annotators
+    )
+    lists = Case(*(When(such, then=Value(name)) for name, such in LISTS.items()))
+    counts = rows.order_by().annotate(list_name=lists).values_list(*names, "list_name")
+    in_order = sorted(
+        counts.exclude(list_name=None).annotate(n=Count("pk"), first=Min("pk")),
+        key=lambda row: list(IN_WORDS).index(row[2]),
+    )
+    for name, worker_id, list_name, n, first in in_order:
+        words = str(IN_WORDS[list_name]) % {"n": f"{n:,}"}
+        work[name].append(DeskWork(list_name, n, first, worker_id, words))
     return dict(work)

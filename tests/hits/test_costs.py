@@ -328,6 +328,7 @@ def test_our_record_and_the_marketplaces_agree_to_the_cent(batch_with_work, clie
     assignment = Assignment.objects.of(batch).get(status="Submitted")
     client.approve_assignment(AssignmentId=assignment.assignment_id)
     fetch_statement(batch=batch)
+    batch.refresh_from_db()
     assert batch_report(batch).difference_usd == Decimal("0.76")
     collect_batch(batch=batch, client=client)
     assert batch_report(batch).difference_usd == 0
@@ -341,6 +342,7 @@ def test_a_statement_that_payments_left_behind_is_fetched_anew(batch_with_work, 
     send_decisions(batch=batch_with_work, client=client)
     assert batch_report(batch_with_work).difference_usd == Decimal("-0.76")
     refresh_statements(study=batch_with_work.study)
+    batch_with_work.refresh_from_db()
     assert batch_report(batch_with_work).difference_usd == 0
 
 

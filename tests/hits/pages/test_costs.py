@@ -123,8 +123,7 @@ def test_a_request_costs_as_little_in_a_large_study_as_in_a_small_one(rosa, stud
         where_to = where(name, study)
         rosa.get(where_to)
         costs[n_items] = statements(rosa, where_to)
-    # A batch's page also reads its protocol, for the order of candidates.
-    more = 5 if name in READ_IN_STRETCHES else 2 if name == "batch" else 0
+    more = 5 if name in READ_IN_STRETCHES else 0
     assert len(costs[LARGE]) <= MOST_STATEMENTS + more
     if name not in READ_IN_STRETCHES:
         assert len(costs[SMALL]) == len(costs[LARGE])
