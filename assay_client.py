@@ -57,7 +57,17 @@ FILES = "files/"
 
 
 class AssayError(Exception):
-    """Something went wrong; the text says what."""
+    """Something went wrong; the text says what.
+
+    Attributes
+    ----------
+    code : str
+        The kind of error, for programs; empty if its class says all.
+    """
+
+    def __init__(self, text: str, *, code: str = "") -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class ServerUnreachable(AssayError):
@@ -105,10 +115,6 @@ class LaunchHeld(AssayError):
         "faults", or "unconfirmed_amount".
     """
 
-    def __init__(self, text: str, *, code: str) -> None:
-        super().__init__(text)
-        self.code = code
-
 
 class NoResult(AssayError, LookupError):
     """What was asked for was not computed yet.
@@ -118,10 +124,6 @@ class NoResult(AssayError, LookupError):
     code : str
         "not_run", or "unfinished" where a run has begun.
     """
-
-    def __init__(self, text: str, *, code: str = "not_run") -> None:
-        super().__init__(text)
-        self.code = code
 
 
 class RequestRefused(AssayError):
@@ -140,8 +142,9 @@ class RequestRefused(AssayError):
     """
 
     def __init__(self, status: int, body: Mapping[str, Any]) -> None:
-        super().__init__(str(body.get("detail") or f"The server answered {status}."))
-        self.status, self.code = status, str(body.get("code", ""))
+        text = str(body.get("detail") or f"The server answered {status}.")
+        super().__init__(text, code=str(body.get("code", "")))
+        self.status = status
         self.reason = str(body.get("reason") or self.code)
         self.errors: dict[str, list[str]] = dict(body.get("errors") or {})
 
@@ -291,7 +294,7 @@ class Client:
         **filters
             Such as `q`, words of the name; `kind`; `team`; `archived`.
         """
-        return pd.DataFrame.from_records(list(self.rows("studies/", **filters)))
+        return self.frame("studies/", **filters)
 
     def study(self, slug: str) -> Study:
         """A study by its short name; NotThere where one may not see it."""
@@ -299,7 +302,7 @@ class Client:
 
     def collections(self, **filters: Any) -> pd.DataFrame:
         """The test collections of one's teams, by name; filtered by `q` or `team`."""
-        return pd.DataFrame.from_records(list(self.rows("collections/", **filters)))
+        return self.frame("collections/", **filters)
 
     def collection(self, slug: str) -> Collection:
         """A test collection by its short name; NotThere where one may not see it."""
@@ -307,7 +310,7 @@ class Client:
 
     def experiments(self, **filters: Any) -> pd.DataFrame:
         """The experiments with simulated users of one's teams, newest first; filtered by `team`."""
-        return _with_times(pd.DataFrame.from_records(list(self.rows("experiments/", **filters))))
+        return _with_times(self.frame("experiments/", **filters))
 
     def experiment(self, slug: str) -> Experiment:
         """An experiment by its short name; NotThere where one may not see it."""
@@ -333,11 +336,11 @@ class Client:
 
     def catalogues(self, **filters: Any) -> pd.DataFrame:
         """What experiments may recommend from, newest first; filtered by `team`."""
-        return _with_times(pd.DataFrame.from_records(list(self.rows("catalogues/", **filters))))
+        return _with_times(self.frame("catalogues/", **filters))
 
     def recommenders(self, **filters: Any) -> pd.DataFrame:
         """What was trained here, newest first; a run names one by its `spec`."""
-        return _with_times(pd.DataFrame.from_records(list(self.rows("recommenders/", **filters))))
+        return _with_times(self.frame("recommenders/", **filters))
 
     def create_study(
         self,
@@ -397,7 +400,6 @@ class Client:
         return self.study(upload["study"])
 
     def _import(self, path: Path, fields: Record, settings: str, *said: Record) -> Record:
-        """Send a file, say what its columns hold, and import it, whole or not at all."""
         with path.open("rb") as content:
             upload = self.send("POST", "uploads/", fields, files={"file": (path.name, content)})
         address = f"uploads/{upload['token']}/"
@@ -410,7 +412,6 @@ class Client:
         return upload
 
     def _follow(self, address: str, upload: Record) -> Record:
-        """An upload once it is read, or imported."""
         until = time.monotonic() + self.longest_wait_seconds
         while (job := upload["job"]) and job["is_unfinished"]:
             self.on_progress(Job.of(job))
@@ -439,6 +440,10 @@ class Client:
                 return
             # Only its query: the token goes to no other server.
             params = dict(httpx2.URL(page["next"]).params)
+
+    def frame(self, path: str, **query: Any) -> pd.DataFrame:
+        """All rows of a list, as the API has them."""
+        return pd.DataFrame.from_records(list(self.rows(path, **query)))
 
     def send(
         self,
@@ -661,8 +666,8 @@ class Study:
     def validation(self, kind: str, **equal: str) -> pd.DataFrame:
         """Every record of a kind: `comparisons`, `ceilings`, `systems`, `disagreements`, `worst`,
         `sensitivity`, `planning`; of one `question`."""
-        rows = self.client.get(f"{self.address}validation/{kind}/", **equal)["rows"]
-        return pd.DataFrame.from_records(rows)
+        answer = self.client.get(f"{self.address}validation/{kind}/", **equal)
+        return pd.DataFrame.from_records(answer["rows"])
 
     def wait(self, job: Record) -> Job:
         """A job of the study once it is done."""
@@ -777,7 +782,7 @@ class Study:
 
     def batches(self) -> pd.DataFrame:
         """What was launched, the first first."""
-        return pd.DataFrame.from_records(list(self.client.rows(f"{self.address}batches/")))
+        return self.client.frame(f"{self.address}batches/")
 
     def batch(self, batch_id: int) -> Batch:
         """A batch in numbers."""
@@ -791,8 +796,7 @@ class Study:
 
     def assignments(self, show: str = "waiting") -> pd.DataFrame:
         """What is `waiting` for a decision, `rejected` or `approved`; flagged work first."""
-        rows = self.client.rows(f"{self.address}assignments/", show=show)
-        return _with_times(pd.DataFrame.from_records(list(rows)))
+        return _with_times(self.client.frame(f"{self.address}assignments/", show=show))
 
     def decide(
         self,
@@ -877,7 +881,7 @@ class Study:
 
     def appeals(self) -> pd.DataFrame:
         """What workers said to rejections, unanswered ones first."""
-        return pd.DataFrame.from_records(list(self.client.rows(f"{self.address}appeals/")))
+        return self.client.frame(f"{self.address}appeals/")
 
     def answer_appeal(self, assignment: int, answer: str) -> Job:
         """Answer an appeal; to grant it, decide `override` as well."""
@@ -950,8 +954,8 @@ class Batch:
 
     def preview(self, change: str, **numbers: Any) -> Record:
         """What `more`, `repost`, `extend`, `expire` or `close` would do and cost."""
-        result: Record = self.study.client.send("POST", f"{self.address}{change}/preview/", numbers)
-        return result
+        address = f"{self.address}{change}/preview/"
+        return cast(Record, self.study.client.send("POST", address, numbers))
 
     def change(
         self, change: str, *, confirm_usd: Amount | None = None, key: str = "", **numbers: Any
@@ -987,21 +991,19 @@ class Collection:
 
     def files(self, kind: str | None = None) -> pd.DataFrame:
         """Its files: `run`, `qrels`, `assessors`, `embeddings`, `catalogue`."""
-        rows = self.client.rows(f"{self.address}files/", kind=kind)
-        return _with_times(pd.DataFrame.from_records(list(rows)))
+        return _with_times(self.client.frame(f"{self.address}files/", kind=kind))
 
     def results(self, kind: str = "evaluations") -> pd.DataFrame:
         """What was computed, newest first: `evaluations`, `comparisons`, `reuse`, `machines`,
         `audits`, `pools`, `reports`, `targets`."""
-        rows = self.client.rows(f"{self.address}{kind}/")
-        return _with_times(pd.DataFrame.from_records(list(rows)))
+        return _with_times(self.client.frame(f"{self.address}{kind}/"))
 
     def result(self, kind: str, number: int | None = None) -> Record:
         """A result with its `answer`, `tables` and `notes`; the newest without a number."""
         if number is None:
             newest = self.client.get(f"{self.address}{kind}/", limit=1)["results"]
             if not newest:
-                raise NoResult(f"{self.slug} has no {kind} yet.")
+                raise NoResult(f"{self.slug} has no {kind} yet.", code="not_run")
             number = newest[0]["number"]
         return cast(Record, self.client.get(f"{self.address}{kind}/{number}/"))
 
@@ -1013,8 +1015,7 @@ class Collection:
         """Every run's value of every measure in every topic of an evaluation."""
         if number is None:
             number = self.result("evaluations")["number"]
-        rows = self.client.rows(f"{self.address}evaluations/{number}/topics/")
-        return pd.DataFrame.from_records(list(rows))
+        return self.client.frame(f"{self.address}evaluations/{number}/topics/")
 
     def evaluate(self, qrels: str, *, key: str | None = None, **settings: Any) -> Job:
         """Runs evaluated against qrels, waited for.
@@ -1044,8 +1045,7 @@ class Collection:
         """The targets of a sample, with the probability of each; of the newest without a number."""
         if number is None:
             number = self.result("targets")["number"]
-        rows = self.client.rows(f"{self.address}targets/{number}/drawn/")
-        return pd.DataFrame.from_records(list(rows))
+        return self.client.frame(f"{self.address}targets/{number}/drawn/")
 
 
 class Experiment:
@@ -1061,7 +1061,7 @@ class Experiment:
 
     def runs(self) -> pd.DataFrame:
         """Its runs, newest first."""
-        return _with_times(pd.DataFrame.from_records(list(self.client.rows(self.address))))
+        return _with_times(self.client.frame(self.address))
 
     def run(self, *, key: str | None = None, **settings: Any) -> Record:
         """A run, waited for; by the same settings as before it is the run there is.
@@ -1093,7 +1093,7 @@ class Experiment:
             run = client.get(f"{self.address}{run['number']}/")
 
     def _as_job(self, run: Record) -> Job:
-        """A run, which is many jobs, as the one that a reader waits for."""
+        # A run is many jobs; a reader waits for one.
         state = "done" if run["is_finished"] else "running" if run["is_under_way"] else "stopped"
         return Job(
             id=run["number"],
@@ -1133,15 +1133,14 @@ class Experiment:
         return self._rows("choices", number)
 
     def _rows(self, name: str, number: int | None) -> pd.DataFrame:
-        rows = self.client.rows(f"{self.address}{self._number(number)}/{name}/")
-        return pd.DataFrame.from_records(list(rows))
+        return self.client.frame(f"{self.address}{self._number(number)}/{name}/")
 
     def _number(self, number: int | None) -> int:
         if number is not None:
             return number
         newest = self.client.get(self.address, limit=1)["results"]
         if not newest:
-            raise NoResult(f"{self.slug} was not run yet.")
+            raise NoResult(f"{self.slug} was not run yet.", code="not_run")
         return int(newest[0]["number"])
 
 
@@ -1153,7 +1152,6 @@ def _with_times(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _mapping(columns: Mapping[str, str] | None, systems: Mapping[str, str] | None) -> Record:
-    """What a file's columns hold, as it is sent; nothing where it is to be guessed."""
     return {} if columns is None else {"uses": dict(columns), "systems": dict(systems or {})}
 
 
@@ -1162,7 +1160,6 @@ def _known(query: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(content: Mapping[str, Any]) -> Record:
-    """As JSON holds it: amounts and times as text."""
     return {name: _plain_value(value) for name, value in content.items()}
 
 
@@ -1197,7 +1194,7 @@ def _raise_for(response: httpx2.Response) -> None:
 
 
 def _seconds_in(response: httpx2.Response, usual: float) -> float:
-    """What the server asks to wait; it may not hold a program up for longer than a minute."""
+    # It may not hold a program up for longer than a minute.
     text = response.headers.get("Retry-After", "")
     return min(float(text), 60.0) if text.isdecimal() else usual
 

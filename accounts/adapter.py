@@ -1,10 +1,8 @@
-"""What django-allauth does differently here: sign-in limits, mail, messages, forms."""
-
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, cast
 
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordForm as AnyAddressForm
+from allauth.account.forms import LoginForm, ResetPasswordForm as AnyAddressForm
 from allauth.core.internal import ratelimit
 from django import forms
 from django.conf import settings
@@ -58,12 +56,12 @@ def remember_browser(request: HttpRequest, response: HttpResponse, username: str
 
 def _read(request: HttpRequest) -> dict[str, Any]:
     try:
-        content: dict[str, Any] = signing.loads(
-            request.COOKIES.get(COOKIE, ""), salt=SALT, max_age=MAX_AGE_SECONDS
+        return cast(
+            "dict[str, Any]",
+            signing.loads(request.COOKIES.get(COOKIE, ""), salt=SALT, max_age=MAX_AGE_SECONDS),
         )
     except signing.BadSignature:
         return {"id": None, "names": []}
-    return content
 
 
 def _digest(username: str) -> str:
@@ -120,7 +118,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return response
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Send in the background, and nothing where there is no mail server."""
         message = self.render_mail(template_prefix, email, {"email": email, **context})
         send_later(subject=message.subject, body=message.body, to=email)
 
@@ -145,7 +142,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         extra_tags: str = "",
         message: str | None = None,
     ) -> None:
-        """Leave out what the page itself makes plain, and what did not happen."""
         silent = SILENT if settings.SENDS_MAIL else SILENT | OF_MAIL
         if message_template not in silent:
             super().add_message(
@@ -171,16 +167,7 @@ class SignInForm(LoginForm):  # type: ignore[misc]
 
     def clean(self) -> dict[str, Any]:
         self.cleaned_data["login"] = self.cleaned_data.get("username", "")
-        cleaned: dict[str, Any] = super().clean()
-        return cleaned
-
-
-class NewPasswordForm(ChangePasswordForm):  # type: ignore[misc]
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for field in self.fields.values():
-            field.widget.attrs.pop("placeholder", None)
-            field.widget.attrs["class"] = "form-control"
+        return cast("dict[str, Any]", super().clean())
 
 
 class ResetPasswordForm(AnyAddressForm):  # type: ignore[misc]

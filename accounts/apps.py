@@ -14,40 +14,37 @@ PRIVATE_CACHES = ("locmem.LocMemCache", "dummy.DummyCache")
 
 @register(Tags.security, deploy=True)
 def check_sign_in(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    found: list[CheckMessage] = []
-    if settings.CACHES["default"]["BACKEND"].endswith(PRIVATE_CACHES):
-        found.append(
-            Warning(
-                "CACHE_URL names a cache that each process has to itself, so that wrong passwords "
-                "are counted by each process alone and replayed enrolment requests are not "
-                "recognised.",
-                hint="Leave CACHE_URL out (the database keeps the counts) or name a Redis.",
-                id="accounts.W001",
-            )
-        )
+    has_private_cache = settings.CACHES["default"]["BACKEND"].endswith(PRIVATE_CACHES)
     knows_addresses = (
         settings.ALLAUTH_TRUSTED_PROXY_COUNT or settings.ALLAUTH_TRUSTED_CLIENT_IP_HEADER
     )
-    if settings.SECURE_PROXY_SSL_HEADER is not None and not knows_addresses:
-        found.append(
-            Warning(
-                "HTTPS ends at a proxy, and neither TRUSTED_PROXY_COUNT nor "
-                "TRUSTED_CLIENT_IP_HEADER says how to distinguish clients: one person's wrong "
-                "passwords count for all.",
-                hint="Set TRUSTED_PROXY_COUNT to the number of your own proxies before this site.",
-                id="accounts.W002",
-            )
-        )
-    if settings.OPERATORS_WITHOUT_SECOND_FACTOR and not settings.OWN_MACHINE:
-        found.append(
-            Warning(
-                "OPERATORS_WITHOUT_SECOND_FACTOR is true on a site that others can reach: a "
-                "guessed password opens every study and the marketplace's money.",
-                hint="Leave OPERATORS_WITHOUT_SECOND_FACTOR out; operators then set a factor up.",
-                id="accounts.W003",
-            )
-        )
-    return found
+    is_behind_proxy = settings.SECURE_PROXY_SSL_HEADER is not None
+    checks = [
+        (
+            has_private_cache,
+            "CACHE_URL names a cache that each process has to itself, so that wrong passwords "
+            "are counted by each process alone and replayed enrolment requests are not "
+            "recognised.",
+            "Leave CACHE_URL out (the database keeps the counts) or name a Redis.",
+            "accounts.W001",
+        ),
+        (
+            is_behind_proxy and not knows_addresses,
+            "HTTPS ends at a proxy, and neither TRUSTED_PROXY_COUNT nor "
+            "TRUSTED_CLIENT_IP_HEADER says how to distinguish clients: one person's wrong "
+            "passwords count for all.",
+            "Set TRUSTED_PROXY_COUNT to the number of your own proxies before this site.",
+            "accounts.W002",
+        ),
+        (
+            settings.OPERATORS_WITHOUT_SECOND_FACTOR and not settings.OWN_MACHINE,
+            "OPERATORS_WITHOUT_SECOND_FACTOR is true on a site that others can reach: a "
+            "guessed password opens every study and the marketplace's money.",
+            "Leave OPERATORS_WITHOUT_SECOND_FACTOR out; operators then set a factor up.",
+            "accounts.W003",
+        ),
+    ]
+    return [Warning(text, hint=hint, id=id_) for is_found, text, hint, id_ in checks if is_found]
 
 
 class AccountsConfig(AppConfig):
@@ -58,5 +55,5 @@ class AccountsConfig(AppConfig):
 
 
 def create_cache_table(*, using: str, **kwargs: Any) -> None:
-    """The table in which the database keeps counts, unless CACHE_URL names another store."""
+    # In which the database keeps counts, unless CACHE_URL names another store.
     call_command("createcachetable", database=using, verbosity=0)

@@ -8,7 +8,7 @@ that a chain which was written anew is noticed as well (accounts.audit).
 import hashlib
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -30,7 +30,6 @@ CHUNK = 1000
 
 
 def seal_of_entry(entry_hash: str) -> str:
-    """The seal of an entry; its hash covers all else of it, and the entries before."""
     return seal(_entry(entry_hash), purpose=PURPOSE)
 
 
@@ -202,7 +201,7 @@ def _hash(entry: AuditEntry) -> str:
     content = [
         entry.chain,
         entry.position,
-        _timestamp(entry.at),
+        entry.at.astimezone(UTC).isoformat(timespec="microseconds"),
         entry.actor_name,
         entry.action,
         entry.subject,
@@ -211,7 +210,3 @@ def _hash(entry: AuditEntry) -> str:
     ]
     canonical = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _timestamp(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="microseconds")

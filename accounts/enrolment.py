@@ -1,5 +1,3 @@
-"""Users: created, given a link for a password, exported and erased."""
-
 import uuid
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Users, who are researchers, workers and operators alike; the teams that researchers work in;
 the log of what was done in a team's name; and the tokens of programs."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from decimal import Decimal
 
@@ -35,7 +33,7 @@ class User(AbstractUser):
         ]
 
     def clean(self) -> None:
-        """Refuse letters that are not seen, which Django takes for letters like others."""
+        # Also refuse letters that are not seen, which Django takes for letters like others.
         super().clean()
         try:
             require_visible(self.username or "")  # none where the form's field was refused
@@ -43,7 +41,7 @@ class User(AbstractUser):
             raise ValidationError({"username": error}) from error
 
     @classmethod
-    def named(cls, name: str) -> User:
+    def named(cls, name: str) -> "User":
         user = cls.objects.filter(username=name).first()
         if user is None:
             raise UserUnknown(f"There is no user '{name}'.")
@@ -51,14 +49,14 @@ class User(AbstractUser):
 
 
 class TeamQuerySet(models.QuerySet["Team"]):
-    def named(self, slug: str) -> Team:
+    def named(self, slug: str) -> "Team":
         team = self.filter(slug=slug).first()
         if team is None:
             slugs = ", ".join(self.order_by("slug").values_list("slug", flat=True)) or "none"
             raise TeamUnknown(f"There is no team '{slug}'. Teams: {slugs}.")
         return team
 
-    def of(self, user: User) -> TeamQuerySet:
+    def of(self, user: User) -> "TeamQuerySet":
         if user.is_superuser:
             return self
         return self.filter(pk__in=Membership.objects.filter(user=user.pk).values("team"))
@@ -109,7 +107,7 @@ class Membership(models.Model):
 
 
 class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):
-    def of(self, team: Team) -> AuditEntryQuerySet:
+    def of(self, team: Team) -> "AuditEntryQuerySet":
         return self.filter(chain=chain_of(team))
 
 
@@ -166,13 +164,13 @@ class AuditEntry(models.Model):
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
-    def personal(self, user: User) -> ApiTokenQuerySet:
+    def personal(self, user: User) -> "ApiTokenQuerySet":
         return self.filter(user=user.pk, team=None)
 
-    def standing(self) -> ApiTokenQuerySet:
+    def standing(self) -> "ApiTokenQuerySet":
         return self.filter(revoked_at=None)
 
-    def usable(self, now: datetime) -> ApiTokenQuerySet:
+    def usable(self, now: datetime) -> "ApiTokenQuerySet":
         return self.standing().filter(expires_at__gt=now, user__is_active=True)
 
 
@@ -215,5 +213,4 @@ class ApiToken(models.Model):
 
     @property
     def permissions(self) -> frozenset[Permission]:
-        """What it may do at most; the role of its user bounds that."""
         return permissions_in_scopes(*self.scopes)

@@ -93,7 +93,6 @@ def permissions_of(*roles: str) -> frozenset[Permission]:
 
 
 def permissions_in_scopes(*scopes: str) -> frozenset[Permission]:
-    """What a token of these scopes may do at most."""
     return frozenset().union(*(SCOPES[Scope(scope)] for scope in scopes))
 
 

@@ -73,9 +73,8 @@ class SecondFactorOfOperators:
         self, request: HttpRequest, view: Callable[..., Any], args: object, kwargs: object
     ) -> HttpResponse | None:
         user = request.user
-        if not isinstance(user, User) or not needs_second_factor(user):
-            return None
-        if _is_public(request, view):
+        is_public = not getattr(view, "login_required", True) and not request.path.startswith(API)
+        if is_public or not isinstance(user, User) or not needs_second_factor(user):
             return None
         name = request.resolver_match.view_name if request.resolver_match else ""
         has_factor = has_second_factor(user)
@@ -84,10 +83,6 @@ class SecondFactorOfOperators:
         if request.method not in SAFE_METHODS or request.path.startswith(API):
             raise PermissionDenied(_("Operators sign in with a second factor. Set one up first."))
         return _lead(request, has_factor)
-
-
-def _is_public(request: HttpRequest, view: Callable[..., Any]) -> bool:
-    return not getattr(view, "login_required", True) and not request.path.startswith(API)
 
 
 def _is_open(name: str, has_factor: bool) -> bool:
@@ -122,19 +117,13 @@ def keep_read_only(
     """
 
     def answer(request: HttpRequest) -> HttpResponseBase:
-        if _changes(request) and _is_read_only(request) and not _is_for_leaving(request):
+        changes = request.method not in READING_METHODS or request.path.startswith(ACCOUNT)
+        is_read_only = isinstance(request.user, User) and request.user.is_read_only
+        if changes and is_read_only and not _is_for_leaving(request):
             raise PermissionDenied(_("This account is for looking around: it changes nothing."))
         return get_response(request)
 
     return answer
-
-
-def _changes(request: HttpRequest) -> bool:
-    return request.method not in READING_METHODS or request.path.startswith(ACCOUNT)
-
-
-def _is_read_only(request: HttpRequest) -> bool:
-    return isinstance(request.user, User) and request.user.is_read_only
 
 
 def _is_for_leaving(request: HttpRequest) -> bool:

@@ -6,8 +6,7 @@ from django.views.generic import RedirectView
 
 from lazy_views import LazyPackage
 
-pages = LazyPackage("accounts.pages")
-
+pages, allauth = LazyPackage("accounts.pages"), LazyPackage("allauth.account")
 
 sign_in = login_not_required(
     RedirectView.as_view(pattern_name=settings.LOGIN_URL, query_string=True)
@@ -17,13 +16,37 @@ RESET_LINK = r"^reset/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$"
 of_passwords: list[URLPattern | URLResolver] = [
     path("", pages.passwords.change_password, name="account_change_password"),
     path("reset/", pages.passwords.reset_password, name="account_reset_password"),
-    path("reset/sent/", pages.passwords.reset_password_sent, name="account_reset_password_done"),
-    path("reset/done/", pages.passwords.password_set, name="account_reset_password_from_key_done"),
-    re_path(RESET_LINK, pages.passwords.set_password, name="account_reset_password_from_key"),
+    # Access of these: everyone. A link can be used once; all sessions of the user end.
+    path(
+        "reset/sent/",
+        allauth.views.PasswordResetDoneView.as_view(
+            template_name="accounts/reset_password_sent.html"
+        ),
+        name="account_reset_password_done",
+    ),
+    path(
+        "reset/done/",
+        allauth.views.PasswordResetFromKeyDoneView.as_view(
+            template_name="accounts/password_set.html"
+        ),
+        name="account_reset_password_from_key_done",
+    ),
+    re_path(
+        RESET_LINK,
+        allauth.views.PasswordResetFromKeyView.as_view(template_name="accounts/set_password.html"),
+        name="account_reset_password_from_key",
+    ),
 ]
 of_the_second_factor: list[URLPattern | URLResolver] = [
     path("", pages.second_factor.second_factor, name="mfa_index"),
-    path("sign-in/", pages.second_factor.give_code_to_sign_in, name="mfa_authenticate"),
+    # Access: whoever has just given the right password.
+    path(
+        "sign-in/",
+        LazyPackage("allauth.mfa.base").views.AuthenticateView.as_view(
+            template_name="accounts/give_code_to_sign_in.html"
+        ),
+        name="mfa_authenticate",
+    ),
     path("again/", pages.second_factor.give_code, name="mfa_reauthenticate"),
     path("set-up/", pages.second_factor.set_up, name="mfa_activate_totp"),
     path("remove/", pages.second_factor.remove, name="mfa_deactivate_totp"),
@@ -42,8 +65,20 @@ of_the_account: list[URLPattern | URLResolver] = [
     path("tokens/", pages.account.tokens, name="api_tokens"),
     path("tokens/<int:token_id>/revoke/", pages.account.revoke, name="revoke_token"),
     path("email/", pages.account.email, name="account_email"),
-    path("email/sent/", pages.account.confirmation_sent, name="account_email_verification_sent"),
-    path("email/confirm/<str:key>/", pages.account.confirm_email, name="account_confirm_email"),
+    # Access of these: everyone.
+    path(
+        "email/sent/",
+        allauth.views.EmailVerificationSentView.as_view(
+            template_name="accounts/confirmation_sent.html",
+            extra_context={"sends_mail": settings.SENDS_MAIL},
+        ),
+        name="account_email_verification_sent",
+    ),
+    path(
+        "email/confirm/<str:key>/",
+        allauth.views.ConfirmEmailView.as_view(template_name="accounts/confirm_email.html"),
+        name="account_confirm_email",
+    ),
     path("second-factor/", include(of_the_second_factor)),
     path("sessions/", pages.account.sessions, name="usersessions_list"),
     path("sessions/<int:session_id>/end/", pages.account.end_session, name="usersessions_end"),

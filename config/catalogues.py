@@ -82,10 +82,6 @@ def write_catalogue(path: Path, messages: Catalog) -> None:
     path.with_suffix(".mo").write_bytes(compiled.getvalue())
 
 
-def _language(path: Path) -> str:
-    return path.parent.parent.name
-
-
 def template_folders() -> list[Path]:
     return [BASE_DIR / "templates", *sorted(BASE_DIR.glob("*/templates"))]
 
@@ -115,7 +111,7 @@ def _messages_of(path: Path) -> Iterator[tuple[str | tuple[str, ...], list[str],
 
 
 def _updated(path: Path, messages: Catalog) -> Catalog:
-    language = _language(path)
+    language = path.parent.parent.name
     if path.exists():
         with path.open("rb") as file:
             catalogue = read_po(file, locale=language)
@@ -189,11 +185,6 @@ class _Words(HTMLParser):
         is_silent = tag in SILENT or ("translate", "no") in attrs
         if (self.silent or is_silent) and tag not in VOID:
             self.silent.append(tag)
-        for name, value in attrs:
-            if name in READ_ALOUD:
-                self._read(value or "")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
             if name in READ_ALOUD:
                 self._read(value or "")

@@ -25,7 +25,7 @@ UNREACHABLE = (
 )
 # How they begin where the disk is full.
 FULL = ("database or disk is full", "disk I/O error", "could not extend file", "could not write")
-
+UNMIGRATED = ("no such table", "does not exist", "no such column")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 # Commands of before, and what to run instead.
 MOVED = {
@@ -35,7 +35,6 @@ MOVED = {
 
 
 def main(argv: list[str]) -> int:
-    """Run one management command and return its exit code."""
     end_with_supervisor()
     if problem := _problem_of(argv):
         return _refuse(problem)
@@ -58,26 +57,18 @@ def main(argv: list[str]) -> int:
         # A value that a function cannot use and no command explained is a fault of the code.
         if not isinstance(error, CodedError) or isinstance(error, InvalidValue):
             raise
-        return _refuse(_error_text(error, as_json="--json" in argv))
+        content = {"error": {"code": error.code, "message": str(error)}}
+        return _refuse(json.dumps(content) if "--json" in argv else str(error))
     return 0
 
 
 def _problem_of(argv: list[str]) -> str:
     for argument in argv:
-        if not _is_text(argument):
+        # Bytes that are not UTF-8 come in as lone surrogates, which cannot be printed or stored.
+        if any("\ud800" <= character <= "\udfff" for character in argument):
             return f"The argument {os.fsencode(argument)!r} is not UTF-8."
     moved = MOVED.get("".join(argv[1:2]))
     return f"This command has moved. Run `{moved}`." if moved else ""
-
-
-def _is_text(argument: str) -> bool:
-    # Whether it can be printed and kept; bytes that are not UTF-8 come in as lone surrogates.
-    return not any("\ud800" <= character <= "\udfff" for character in argument)
-
-
-def _error_text(error: CodedError, *, as_json: bool) -> str:
-    content = {"error": {"code": error.code, "message": str(error)}}
-    return json.dumps(content) if as_json else str(error)
 
 
 def _database_message(error: DatabaseError) -> str | None:
@@ -89,14 +80,9 @@ def _database_message(error: DatabaseError) -> str | None:
             f"The disk of the database cannot be written to: {text}. Make room on it, and run the "
             "command again; what was not finished is not stored."
         )
-    if _is_unmigrated(error):
+    if any(words in text for words in UNMIGRATED):
         return "The database has no tables yet, or old ones. Run `python manage.py migrate` first."
     return None
-
-
-def _is_unmigrated(error: Exception) -> bool:
-    text = str(error)
-    return "no such table" in text or "does not exist" in text or "no such column" in text
 
 
 def _refuse(message: str) -> int:

@@ -17,7 +17,7 @@ def write_environment(path: Path = PATH) -> bool:
     """Write the file where there is none, and true is returned; one that is there is given the
     key that it may lack."""
     if path.exists():
-        if not _has_setting("ENCRYPTION_KEYS", path):
+        if not _set_variable("ENCRYPTION_KEYS", path):
             add_setting("ENCRYPTION_KEYS", _encryption_key(), path)
         return False
     lines = [
@@ -46,10 +46,6 @@ def remember_settings(environment: Mapping[str, str], path: Path = PATH) -> None
         value = environment.get(name, "").strip()
         if value and value != _set_variable(name, path):
             add_setting(name, value, path)
-
-
-def _has_setting(name: str, path: Path) -> bool:
-    return bool(_set_variable(name, path))
 
 
 def _set_variable(name: str, path: Path) -> str:

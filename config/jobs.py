@@ -31,8 +31,6 @@ ALL_ROWS = Q()
 
 @dataclass(frozen=True)
 class RetentionRule:
-    """Rows that are of no more use some days after a moment of their own."""
-
     name: str
     setting: str
     model: type[Model]
@@ -42,8 +40,7 @@ class RetentionRule:
 
     @property
     def days(self) -> int:
-        days: int = getattr(settings, self.setting)
-        return days
+        return int(getattr(settings, self.setting))
 
     def expired(self, now: datetime) -> QuerySet[Model]:
         rows = self.model._default_manager.filter(self.condition)

@@ -150,7 +150,6 @@ class RequestLog:
 
 def _request_id(request: HttpRequest) -> str:
     named = request.headers.get(REQUEST_ID, "")
-    is_behind_proxy = bool(settings.ALLAUTH_TRUSTED_PROXY_COUNT)
-    if is_behind_proxy and REQUEST_ID_FORM.fullmatch(named):
+    if settings.ALLAUTH_TRUSTED_PROXY_COUNT and REQUEST_ID_FORM.fullmatch(named):
         return named
     return uuid.uuid4().hex

@@ -7,11 +7,10 @@ the database, which is the same for all machines: take its maximum, not its sum.
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
@@ -37,7 +36,8 @@ from work.periodic import backlogs, is_late
 
 # Several servers may ask at once; the site is asked no more often than this.
 KEPT_SECONDS = 30
-CACHE_KEY = "metrics"
+# Not the name that held other values before an upgrade.
+CACHE_KEY = "metric-families"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 requests_total = Counter(
@@ -98,49 +98,39 @@ def _counts() -> CollectorRegistry:
     return registry
 
 
-Values = dict[tuple[str, ...], float]
-
-
-@dataclass(frozen=True)
-class Figure:
-    name: str
-    text: str
-    labels: tuple[str, ...]
-    values: Values
-    # Whether it only ever grows.
-    is_counter: bool = False
-
-
 class _Figures(CollectorRegistry):
     def collect(self) -> Iterator[Metric]:
-        for figure in _stored_figures():
-            make = CounterMetricFamily if figure.is_counter else GaugeMetricFamily
-            family: Any = make(figure.name, figure.text, labels=figure.labels)
-            for labels, value in figure.values.items():
-                family.add_metric(labels, value)
-            yield family
-
-
-def _stored_figures() -> list[Figure]:
-    # A Redis that is away is what they are to tell of: then they are computed each time.
-    figures: list[Figure] | None = None
-    with suppress(RedisError):
-        figures = cache.get(CACHE_KEY)
-    if figures is None:
-        figures = site_figures(timezone.now())
+        # A Redis that is away is what they are to tell of: then they are computed each time.
+        figures: list[Metric] | None = None
         with suppress(RedisError):
-            cache.set(CACHE_KEY, figures, KEPT_SECONDS)
-    return figures
+            figures = cache.get(CACHE_KEY)
+        if figures is None:
+            now = timezone.now()
+            figures = [*_work(now), *_hits(), *_money(), *_audit(now), _undelivered(now)]
+            with suppress(RedisError):
+                cache.set(CACHE_KEY, figures, KEPT_SECONDS)
+        yield from figures
 
 
-def site_figures(now: datetime) -> list[Figure]:
-    return [*_work(now), *_hits(), *_money(), *_audit(now), _undelivered(now)]
+def _figure(
+    name: str,
+    text: str,
+    values: Mapping[Any, float],  # by the values of the labels
+    labels: tuple[str, ...] = (),
+    *,
+    is_counter: bool = False,  # whether it only ever grows
+) -> Metric:
+    make = CounterMetricFamily if is_counter else GaugeMetricFamily
+    family: Any = make(name, text, labels=labels)
+    for each, value in values.items():
+        family.add_metric(each, float(value))
+    return cast(Metric, family)
 
 
-def _work(now: datetime) -> Iterator[Figure]:
+def _work(now: datetime) -> Iterator[Metric]:
     queues = backlogs(now)
-    states: Values = {
-        (each.queue, state): float(n)
+    states = {
+        (each.queue, state): n
         for each in queues
         for state, n in (
             ("waiting", each.n_waiting),
@@ -148,65 +138,57 @@ def _work(now: datetime) -> Iterator[Figure]:
             ("running", each.n_running),
         )
     }
-    yield Figure("assay_jobs", "Unfinished jobs.", ("queue", "state"), states)
-    oldest: Values = {(each.queue,): each.oldest_seconds for each in queues}
-    yield Figure(
+    yield _figure("assay_jobs", "Unfinished jobs.", states, ("queue", "state"))
+    yield _figure(
         "assay_job_oldest_seconds",
         "The longest that a job waits which could begin.",
+        {(each.queue,): each.oldest_seconds for each in queues},
         ("queue",),
-        oldest,
     )
-    failed: Values = {(each.queue,): float(each.n_failed) for each in queues}
-    yield Figure("assay_jobs_failed", "Jobs that failed within a day.", ("queue",), failed)
-    yield _single(
+    yield _figure(
+        "assay_jobs_failed",
+        "Jobs that failed within a day.",
+        {(each.queue,): each.n_failed for each in queues},
+        ("queue",),
+    )
+    yield _figure(
         "assay_background_work_late",
         "1 where what happens by time is five minutes late.",
-        float(is_late(now)),
+        {(): is_late(now)},
     )
 
 
-def _hits() -> Iterator[Figure]:
+def _hits() -> Iterator[Metric]:
     for name, text, counts in (
         ("assay_hits", "HITs on this site's marketplace.", hits_by_status()),
         ("assay_assignments", "Assignments of these HITs.", assignments_by_status()),
     ):
-        values: Values = {(status,): float(n) for status, n in counts.items()}
-        yield Figure(name, text, ("status",), values)
+        yield _figure(name, text, {(status,): n for status, n in counts.items()}, ("status",))
 
 
-def _money() -> Iterator[Figure]:
+def _money() -> Iterator[Metric]:
     money = totals()
-    balances: Values = {(kind,): float(amount) for kind, amount in money.balances_usd.items()}
-    yield Figure("assay_balance_usd", "What accounts of a kind hold.", ("account",), balances)
-    yield _single(
-        "assay_earned_usd",
-        "Rewards and bonuses that workers were paid.",
-        float(money.earned_usd),
-        is_counter=True,
-    )
-    yield _single(
-        "assay_paid_out_usd",
-        "Earnings that left the marketplace.",
-        float(money.paid_out_usd),
-        is_counter=True,
-    )
+    balances = {(kind,): float(amount) for kind, amount in money.balances_usd.items()}
+    yield _figure("assay_balance_usd", "What accounts of a kind hold.", balances, ("account",))
+    for name, text, amount in (
+        ("assay_earned_usd", "Rewards and bonuses that workers were paid.", money.earned_usd),
+        ("assay_paid_out_usd", "Earnings that left the marketplace.", money.paid_out_usd),
+    ):
+        yield _figure(name, text, {(): float(amount)}, is_counter=True)
 
 
-def _audit(now: datetime) -> Iterator[Figure]:
+def _audit(now: datetime) -> Iterator[Metric]:
     # Nothing where there was no audit yet, rather than a balance that nobody looked at.
     if latest := LedgerAudit.objects.order_by("pk").last():
-        yield _single(
-            "assay_ledger_problems",
-            "What the latest audit found wrong in the ledger.",
-            float(latest.n_problems),
-        )
+        text = "What the latest audit found wrong in the ledger."
+        yield _figure("assay_ledger_problems", text, {(): latest.n_problems})
         age_seconds = (now - latest.created_at).total_seconds()
-        yield _single("assay_ledger_audit_age_seconds", "Since that audit.", age_seconds)
+        yield _figure("assay_ledger_audit_age_seconds", "Since that audit.", {(): age_seconds})
 
 
-def _undelivered(now: datetime) -> Figure:
-    values: Values = {
-        (each.name, state): float(n)
+def _undelivered(now: datetime) -> Metric:
+    values = {
+        (each.name, state): n
         for each in deliveries(now)
         for state, n in (
             ("waiting", each.n_waiting),
@@ -214,13 +196,9 @@ def _undelivered(now: datetime) -> Figure:
             ("given up", each.n_given_up),
         )
     }
-    return Figure(
+    return _figure(
         "assay_undelivered",
         "Notifications and mail that were not delivered; given up within a week.",
-        ("transport", "state"),
         values,
+        ("transport", "state"),
     )
-
-
-def _single(name: str, text: str, value: float, *, is_counter: bool = False) -> Figure:
-    return Figure(name, text, (), {(): value}, is_counter)

@@ -118,15 +118,13 @@ def end_idle_sessions(
             idle_seconds = time.time() - request.session.get(SEEN_AT, 0)
             if SEEN_AT in request.session and idle_seconds > limit_seconds:
                 logout(request)
-            elif idle_seconds > PRECISION_SECONDS and not _is_by_itself(request):
+            elif idle_seconds > PRECISION_SECONDS and (
+                "HX-Request" not in request.headers or request.method != "GET"
+            ):
                 request.session[SEEN_AT] = int(time.time())
         return get_response(request)
 
     return answer
-
-
-def _is_by_itself(request: HttpRequest) -> bool:
-    return "HX-Request" in request.headers and request.method == "GET"
 
 
 # About what PostgreSQL takes to start, and a balancer to notice.

@@ -176,23 +176,19 @@ def load_sample_answers(
         owner=owner,
     )
     study = imported.study
-    _show_the_golden_answer(study)
+    # Annotators are asked how near an answer comes to it; by default it is not shown.
+    if newest_version(study) is None:
+        document = current_document(study)
+        display = replace(document.display, reference=True)
+        save_draft(study=study, document=replace(document, display=display))
     for name in sample_metrics():
         score_study(study=study, scorer=named_scorer(name), progress=reporter(name))
     return study
 
 
 def sample_metrics() -> tuple[str, ...]:
-    """The metrics of the samples: with the bundled encoder if its libraries are installed."""
+    # With the bundled encoder if its libraries are installed.
     return (*TEXT_METRICS, "embedding") if find_spec("sentence_transformers") else TEXT_METRICS
-
-
-def _show_the_golden_answer(study: Study) -> None:
-    # Annotators are asked how near an answer comes to it; by default it is not shown.
-    if newest_version(study) is None:
-        document = current_document(study)
-        display = replace(document.display, reference=True)
-        save_draft(study=study, document=replace(document, display=display))
 
 
 def work_on_samples(
@@ -212,16 +208,12 @@ def work_on_samples(
             description=DESCRIPTIONS[study.kind],
             reporter=reporter,
         )
-        _keep_simulated_times(study)
+        # The crowd submits at once what its model took a while for; pages show the model's time.
+        timed = Submission.objects.of(study).exclude(active_seconds=None)
+        timed.update(seconds=F("active_seconds"))
         if study.kind == Study.Kind.RATING:
             for name in sample_metrics():
                 score_study(study=study, scorer=named_scorer(name), progress=reporter(name))
-
-
-def _keep_simulated_times(study: Study) -> None:
-    # The crowd submits at once what its model took a while for; pages show the model's time.
-    timed = Submission.objects.of(study).exclude(active_seconds=None)
-    timed.update(seconds=F("active_seconds"))
 
 
 def _work(batch: Batch, site_url: str, crowd: Crowd, reporter: Reporter) -> ReplayResult:
@@ -235,14 +227,13 @@ def _work(batch: Batch, site_url: str, crowd: Crowd, reporter: Reporter) -> Repl
     )
 
 
-@dataclass(frozen=True)
-class Demonstration:
-    studies: tuple[Study, ...]
-    files: tuple[Path, ...]
+def demonstrate(
+    *, folder: Path, crowd: Crowd, reporter: Reporter = without_bars
+) -> tuple[list[Study], list[Path]]:
+    """Import, publish, work, collect, approve, score; then write what a study's page offers.
 
-
-def demonstrate(*, folder: Path, crowd: Crowd, reporter: Reporter = without_bars) -> Demonstration:
-    """Import, publish, work, collect, approve, score; then write what a study's page offers."""
+    Returns the studies and the files.
+    """
     # First, so that a slip in its name is told before the work and not after.
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -257,7 +248,7 @@ def demonstrate(*, folder: Path, crowd: Crowd, reporter: Reporter = without_bars
             crowd=crowd,
             reporter=reporter,
         )
-    return Demonstration(tuple(studies), tuple(_write_studies(studies, folder)))
+    return studies, _write_studies(studies, folder)
 
 
 def _write_studies(studies: list[Study], folder: Path) -> list[Path]:

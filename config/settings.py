@@ -233,7 +233,6 @@ LOGOUT_REDIRECT_URL = "console:login"
 ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "accounts.adapter.SignInForm",
-    "change_password": "accounts.adapter.NewPasswordForm",
     "reset_password": "accounts.adapter.ResetPasswordForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username"}

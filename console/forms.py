@@ -67,9 +67,7 @@ class RoleForm(forms.Form):
 
     def __init__(self, *args: Any, roles: Sequence[Role], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["role"]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = [(role.value, role.label) for role in roles]
+        offer_choices(self, role=[(role.value, role.label) for role in roles])
 
     @property
     def choice(self) -> Role:
@@ -119,7 +117,9 @@ class AuditLogForm(forms.Form):
         self, *args: Any, actions: Sequence[str], names: Sequence[str], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        for name, values in (("action", actions), ("person", names)):
-            field = self.fields[name]
-            assert isinstance(field, forms.ChoiceField)
-            field.choices = [("", _("all")), *((value, value) for value in values)]
+        every = ("", _("all"))
+        offer_choices(
+            self,
+            action=[every, *((value, value) for value in actions)],
+            person=[every, *((value, value) for value in names)],
+        )

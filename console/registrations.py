@@ -59,10 +59,6 @@ class Stage:
         return SIGNS[self.state]
 
 
-def _nothing(job: Job) -> Collection[Permission]:
-    return ()
-
-
 @dataclass(frozen=True)
 class JobAccess:
     """The page of a kind of jobs, and the permissions that control them, that it takes beside to
@@ -70,8 +66,8 @@ class JobAccess:
 
     page: str = ""
     control: Permission = Permission.EDIT
-    to_resume: Callable[[Job], Collection[Permission]] = _nothing
-    to_read: Callable[[Job], Collection[Permission]] = _nothing
+    to_resume: Callable[[Job], Collection[Permission]] = lambda job: ()
+    to_read: Callable[[Job], Collection[Permission]] = lambda job: ()
 
 
 _by_kind: dict[str, JobAccess] = {}
@@ -94,7 +90,6 @@ def needed_to_control(job: Job, *, resumes: bool) -> list[Permission]:
 
 
 def message_for(job: Job, permissions: Container[str]) -> str:
-    """The message, or that it is for others."""
     if not job.message or all(each in permissions for each in job_access(job.kind).to_read(job)):
         return job.message
     return _("What came of it is for those who may see costs and workers.")

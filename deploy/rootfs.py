@@ -11,8 +11,6 @@ debootstrap takes Debian from where apt takes packages here, and pip uses this m
 Both need root, and `unshare`; what is mounted is gone when a command ends.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -103,7 +101,7 @@ class Container:
         self.root.with_suffix(".json").write_text(json.dumps(record, indent=1))
 
     @classmethod
-    def load(cls, root: Path) -> Container:
+    def load(cls, root: Path) -> "Container":
         path = root.with_suffix(".json")
         return cls(root, **json.loads(path.read_text())) if path.exists() else cls(root)
 
@@ -195,7 +193,6 @@ class Build:
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
-    """Words and what follows them, without comments, continued lines joined."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     for line in "\n".join(lines).replace("\\\n", " ").splitlines():
         if line.strip():
@@ -204,7 +201,7 @@ def instructions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def debian(folder: Path, suite: str, packages: Sequence[str]) -> Path:
-    """A root file system of Debian's own packages, from where apt takes them here; made once."""
+    # Of Debian's own packages, from where apt takes them here; made once.
     if not (folder / "usr/bin/python3").exists() or (folder / "debootstrap").exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)

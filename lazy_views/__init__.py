@@ -1,7 +1,5 @@
 """Views that are imported at their first request, so that a process starts without all pages."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -16,8 +14,7 @@ class LazyView:
         self.__module__, self.__name__, self.__qualname__ = module, name, name
         self._arguments = arguments
 
-    def as_view(self, **arguments: Any) -> LazyView:
-        """The view of a class."""
+    def as_view(self, **arguments: Any) -> "LazyView":
         return LazyView(self.__module__, self.__name__, arguments)
 
     @cached_property

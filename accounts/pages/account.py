@@ -1,16 +1,13 @@
 from allauth.account.decorators import reauthentication_required
 from allauth.account.models import EmailAddress
-from allauth.account.views import ConfirmEmailView, EmailVerificationSentView, EmailView
+from allauth.account.views import EmailView
 from allauth.usersessions.internal.flows.sessions import end_sessions
 from allauth.usersessions.models import UserSession
 from allauth.usersessions.views import ListUserSessionsView
-from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse_lazy
-from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -18,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.adapter import TokenForm
 from accounts.exceptions import AccountsError
 from accounts.models import ApiToken, Membership
-from accounts.pages.passwords import OwnAccountMixin, require_password
+from accounts.pages.passwords import own_account_page, require_password
 from accounts.second_factor import has_second_factor, needs_second_factor
 from accounts.tokens import create_personal_token, revoke_token
 from encryption import UndecryptableSecret, decrypt, encrypt
@@ -42,47 +39,17 @@ def account(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/account.html", context)
 
 
-class AddressesView(OwnAccountMixin, EmailView):  # type: ignore[misc]
-    """E-mail addresses: added, confirmed by a link, one of them primary.
-
-    Access: signed-in users, each their own; changes ask for the password again.
-    """
-
-    section = "email"
-    template_name = "accounts/email.html"
-    success_url = reverse_lazy("account_email")
-
-
-@method_decorator(login_not_required, name="dispatch")
-class ConfirmAddressView(ConfirmEmailView):  # type: ignore[misc]
-    """Confirm an address by the link that was sent to it.
-
-    Access: whoever has the link.
-    """
-
-    template_name = "accounts/confirm_email.html"
-
-
-@method_decorator(login_not_required, name="dispatch")
-class ConfirmationSentView(EmailVerificationSentView):  # type: ignore[misc]
-    """Where to look for the link.
-
-    Access: anybody.
-    """
-
-    template_name = "accounts/confirmation_sent.html"
-    extra_context = {"sends_mail": settings.SENDS_MAIL}
-
-
-class SessionsView(OwnAccountMixin, ListUserSessionsView):  # type: ignore[misc]
-    """Where one is signed in; all other sessions can be ended.
-
-    Access: signed-in users, each their own.
-    """
-
-    section = "sessions"
-    template_name = "accounts/sessions.html"
-    success_url = reverse_lazy("usersessions_list")
+# Access: signed-in users, each their own; changes ask for the password again.
+email = own_account_page(
+    EmailView, "email.html", section="email", success_url=reverse_lazy("account_email")
+)
+# Access: signed-in users, each their own. All other sessions can be ended.
+sessions = own_account_page(
+    ListUserSessionsView,
+    "sessions.html",
+    section="sessions",
+    success_url=reverse_lazy("usersessions_list"),
+)
 
 
 @require_POST
@@ -96,12 +63,6 @@ def end_session(request: HttpRequest, session_id: int) -> HttpResponse:
     end_sessions(request, [session])
     messages.success(request, _("The session was ended."))
     return redirect("usersessions_list")
-
-
-email = AddressesView.as_view()
-confirm_email = ConfirmAddressView.as_view()
-confirmation_sent = ConfirmationSentView.as_view()
-sessions = SessionsView.as_view()
 
 
 # The tokens of one's own programs: made, displayed once, revoked.

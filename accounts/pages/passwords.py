@@ -1,22 +1,14 @@
+from collections.abc import Callable
 from typing import Any
 
 from allauth.account.decorators import reauthentication_required
-from allauth.account.views import (
-    PasswordChangeView,
-    PasswordResetDoneView,
-    PasswordResetFromKeyDoneView,
-    PasswordResetFromKeyView,
-    PasswordResetView,
-    ReauthenticateView,
-)
+from allauth.account.views import PasswordChangeView, PasswordResetView, ReauthenticateView
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse_lazy
-from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -24,22 +16,27 @@ from django.views.decorators.http import require_http_methods
 from accounts.audit import name_for_good, record
 from accounts.enrolment import password_link
 from accounts.models import User
+from accounts.second_factor import needs_second_factor
 
-# What the pages of one's own account share.
 
+def own_account_page(
+    view: Any, template: str, *, section: str = "account", **arguments: Any
+) -> Callable[..., HttpResponseBase]:
+    """A class-based page of one's own account, which users without a password do not have."""
 
-class OwnAccountMixin:
-    # A page of one's own account, which somebody who came by a link and has no password lacks.
-    section = "account"
-
-    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        require_password(request)
-        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]
+    def show(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        context = {
+            "section": section,
+            "sends_mail": settings.SENDS_MAIL,
+            "needs_second_factor": needs_second_factor(require_password(request)),
+        }
+        page = view.as_view(
+            template_name=f"accounts/{template}", extra_context=context, **arguments
+        )
+        response: HttpResponseBase = page(request, *args, **kwargs)
         return response
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
-        return context | {"section": self.section, "sends_mail": settings.SENDS_MAIL}
+    return show
 
 
 def require_password(request: HttpRequest) -> User:
@@ -48,18 +45,18 @@ def require_password(request: HttpRequest) -> User:
     return request.user
 
 
-class ChangePasswordView(OwnAccountMixin, PasswordChangeView):  # type: ignore[misc]
-    """Change one's own password; all other sessions of the user end.
+# Access: signed-in users, each their own; not participants of a panel, who have no password. All
+# other sessions of the user end.
+change_password = own_account_page(
+    PasswordChangeView,
+    "change_password.html",
+    section="password",
+    success_url=reverse_lazy("account_change_password"),
+)
+# Access: signed-in users, each their own. Before something that must not be done by a passer-by.
+reauthenticate = own_account_page(ReauthenticateView, "reauthenticate.html")
 
-    Access: signed-in users, each their own; not participants of a panel, who have no password.
-    """
 
-    section = "password"
-    template_name = "accounts/change_password.html"
-    success_url = reverse_lazy("account_change_password")
-
-
-@method_decorator(login_not_required, name="dispatch")
 class RequestLinkView(PasswordResetView):  # type: ignore[misc]
     """Have a link for a new password sent; the answer is the same for every address.
 
@@ -76,51 +73,7 @@ class RequestLinkView(PasswordResetView):  # type: ignore[misc]
         return response
 
 
-@method_decorator(login_not_required, name="dispatch")
-class LinkSentView(PasswordResetDoneView):  # type: ignore[misc]
-    """What to do next.
-
-    Access: anybody.
-    """
-
-    template_name = "accounts/reset_password_sent.html"
-
-
-@method_decorator(login_not_required, name="dispatch")
-class SetPasswordView(PasswordResetFromKeyView):  # type: ignore[misc]
-    """Set a new password by a link, which then holds no longer; all sessions of the user end.
-
-    Access: whoever has a link that was not used.
-    """
-
-    template_name = "accounts/set_password.html"
-
-
-@method_decorator(login_not_required, name="dispatch")
-class PasswordSetView(PasswordResetFromKeyDoneView):  # type: ignore[misc]
-    """The new password holds; sign in.
-
-    Access: anybody.
-    """
-
-    template_name = "accounts/password_set.html"
-
-
-class GivePasswordView(OwnAccountMixin, ReauthenticateView):  # type: ignore[misc]
-    """Give the password once more before something that must not be done by a passer-by.
-
-    Access: signed-in users, each their own.
-    """
-
-    template_name = "accounts/reauthenticate.html"
-
-
-change_password = ChangePasswordView.as_view()
 reset_password = RequestLinkView.as_view()
-reset_password_sent = LinkSentView.as_view()
-set_password = SetPasswordView.as_view()
-password_set = PasswordSetView.as_view()
-reauthenticate = GivePasswordView.as_view()
 
 
 # Links for new passwords, which operators make where the site has no mail server.

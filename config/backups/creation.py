@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from zipfile import ZipFile
 
-from django.apps import apps, apps as site_apps
+from django.apps import apps as site_apps
 from django.apps.registry import Apps
 from django.conf import settings
 from django.core.management import call_command
@@ -87,7 +87,7 @@ def write_keys(path: Path, *, backup: Path) -> None:
 
 def stored_models() -> list[type[Model]]:
     """Every table of the site that a backup holds, by its name."""
-    models = apps.get_models(include_auto_created=True)
+    models = site_apps.get_models(include_auto_created=True)
     kept = [model for model in models if model._meta.label not in LEFT_OUT]
     return sorted(kept, key=lambda model: model._meta.label)
 
@@ -134,16 +134,6 @@ def _report(report: Callable[[str], object], table: StoredTable) -> None:
 ENCRYPTED = "encrypted_"
 
 
-def key_error(key_check: str) -> str | None:
-    try:
-        return None if decrypt(key_check) == KEY_CHECK else "The backup's check of keys is damaged."
-    except UndecryptableSecret:
-        return (
-            "ENCRYPTION_KEYS has no key of the site that this backup was made of. Set the keys "
-            "that were kept apart from it: without them no stored secret can be read."
-        )
-
-
 def site_faults() -> list[str]:
     chains = [
         fault for chain in AuditChain.objects.order_by("name") for fault in chain_faults(chain)
@@ -168,7 +158,7 @@ def encrypted_columns() -> list[tuple[type[Model], str]]:
     # The columns whose values are encrypted as a whole, which their names say.
     return [
         (model, field.name)
-        for model in apps.get_models()
+        for model in site_apps.get_models()
         for field in model._meta.concrete_fields
         if field.name.startswith(ENCRYPTED)
     ]
@@ -215,8 +205,16 @@ def restore_backup(path: Path, *, report: Report) -> Manifest:
 
 
 def _require_keys(manifest: Manifest) -> None:
-    if error := key_error(manifest.key_check):
-        raise RestoreRefused(error, code="wrong_keys")
+    try:
+        is_whole = decrypt(manifest.key_check) == KEY_CHECK
+    except UndecryptableSecret:
+        raise RestoreRefused(
+            "ENCRYPTION_KEYS has no key of the site that this backup was made of. Set the keys "
+            "that were kept apart from it: without them no stored secret can be read.",
+            code="wrong_keys",
+        ) from None
+    if not is_whole:
+        raise RestoreRefused("The backup's check of keys is damaged.", code="wrong_keys")
 
 
 def _require_empty_site() -> None:
@@ -274,10 +272,8 @@ def _fill(
             if model._meta.label in OF_AN_EMPTY_SITE:
                 cursor.execute(f"DELETE FROM {connection.ops.quote_name(model._meta.db_table)}")
     for table in manifest.tables:
-        model = _model_of(table, models)
-        write_rows(model, read_table(archive, table))
-        if table.n_rows:
-            report(f"{table.model}: {table.n_rows:,}")
+        write_rows(_model_of(table, models), read_table(archive, table))
+        _report(report, table)
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), list(models.values())):
             cursor.execute(statement)

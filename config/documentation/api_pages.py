@@ -109,7 +109,10 @@ def api_pages(root: Path) -> dict[str, str]:
         for method in METHODS:
             if operation := methods.get(method):
                 by_tag[(operation.get("tags") or [NO_TAG])[0]].append((method, path, operation))
-    pages = {f"{FOLDER}/{tag}.md": _tag_page(tag, found) for tag, found in by_tag.items()}
+    pages = {
+        f"{FOLDER}/{tag}.md": f"# API: {tag}\n\n" + "\n".join(_operation(*each) for each in found)
+        for tag, found in by_tag.items()
+    }
     return pages | {
         f"{FOLDER}/index.md": INTRODUCTION + "\n".join(_contents(by_tag)),
         f"{FOLDER}/records.md": _records_page(document["components"]["schemas"]),
@@ -138,10 +141,6 @@ def _anchor(operation: Mapping[str, Any]) -> str:
 def _summary(operation: Mapping[str, Any]) -> str:
     paragraph = operation.get("description", "").partition("\n\n")[0]
     return cell(paragraph.partition("Access:")[0])
-
-
-def _tag_page(tag: str, operations: list[Operation]) -> str:
-    return f"# API: {tag}\n\n" + "\n".join(_operation(*each) for each in operations)
 
 
 def _operation(method: str, path: str, operation: Mapping[str, Any]) -> str:

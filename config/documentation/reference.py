@@ -58,7 +58,11 @@ def command_pages(root: Path) -> dict[str, str]:
     for name, (app, parser) in command_parsers(root).items():
         if app in ABOUT:
             by_app[app][name] = parser
-    pages = {f"{COMMANDS_FOLDER}/{app}.md": _app_page(app, found) for app, found in by_app.items()}
+    pages = {
+        f"{COMMANDS_FOLDER}/{app}.md": f"# {ABOUT[app]}\n\n"
+        + "\n".join(_section(name, parser) for name, parser in found.items())
+        for app, found in by_app.items()
+    }
     return pages | {f"{COMMANDS_FOLDER}/index.md": INTRODUCTION + "\n".join(_contents(by_app))}
 
 
@@ -74,11 +78,6 @@ def _contents(by_app: Mapping[str, Mapping[str, ArgumentParser]]) -> Iterator[st
 
 def _first_sentence(text: str) -> str:
     return re.split(r"(?<=[.:;])\s", text, maxsplit=1)[0].rstrip(":;")
-
-
-def _app_page(app: str, parsers: Mapping[str, ArgumentParser]) -> str:
-    sections = (_section(name, parser) for name, parser in parsers.items())
-    return f"# {ABOUT[app]}\n\n" + "\n".join(sections)
 
 
 def _section(name: str, parser: ArgumentParser) -> str:
@@ -133,8 +132,7 @@ def _meaning(action: Action) -> str:
 
 
 def _has_default(action: Action) -> bool:
-    is_flag = action.nargs == 0
-    return not is_flag and action.default not in (None, SUPPRESS, "", [], ())
+    return action.nargs != 0 and action.default not in (None, SUPPRESS, "", [], ())
 
 
 def _escaped(text: str) -> str:
@@ -201,12 +199,11 @@ def _metric_section(metric: Description) -> Iterator[str]:
     if metric.requires:
         yield f"- takes {metric.requires}"
     yield f"- licence: {metric.licence}"
-    yield f"- parameters: {', '.join(_metric_parameters(metric)) or 'none'}\n"
-
-
-def _metric_parameters(metric: Description) -> Iterator[str]:
-    for name, default in metric.parameters.items():
-        yield f"`{name}={default}`" if default is not None else f"`{name}`"
+    parameters = (
+        f"`{name}`" if default is None else f"`{name}={default}`"
+        for name, default in metric.parameters.items()
+    )
+    yield f"- parameters: {', '.join(parameters) or 'none'}\n"
 
 
 PROTOCOL_PATH = "reference/protocol.md"

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, cast
 
 from django.conf import settings
@@ -43,7 +44,6 @@ _finders: dict[str, Finder] = {}
 
 
 def register_subject(kind: str, find: Finder) -> None:
-    """Let endpoints look up subjects of a kind for whom a request acts for."""
     _finders[kind] = find
 
 
@@ -60,8 +60,6 @@ MOST_CHARACTERS = 200
 
 
 class BearerToken(BaseAuthentication):
-    """A header `Authorization: Bearer` with a token."""
-
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         # The user and the token; None where no token was sent, so that a session may do.
         scheme, _, text = get_authorization_header(request).partition(b" ")
@@ -96,7 +94,6 @@ class RequestsAMinute(BaseThrottle):
     """Counts in the cache that all processes share, writes apart from reads; 0 is no limit."""
 
     def allow_request(self, request: Request, view: APIView) -> bool:
-        """Count the request, and say whether it is one of those that are allowed."""
         is_read = request.method in SAFE_METHODS
         most = settings.API_READS_PER_MINUTE if is_read else settings.API_WRITES_PER_MINUTE
         if not most:
@@ -123,13 +120,12 @@ class ShallowJSON(JSONParser):
     """JSON that is not nested deeper than what stores and renders it can follow."""
 
     def parse(self, *args: Any, **kwargs: Any) -> Any:
-        try:
+        with suppress(RecursionError):
             values = super().parse(*args, **kwargs)
-        except RecursionError:
-            raise _too_deep() from None
-        if _is_deeper(values, MOST_LEVELS):
-            raise _too_deep()
-        return values
+            if not _is_deeper(values, MOST_LEVELS):
+                return values
+        text = _("Lists and objects are nested deeper than {n} levels.")
+        raise ParseError(text.format(n=MOST_LEVELS))
 
 
 class Input(serializers.Serializer[Any]):
@@ -161,7 +157,7 @@ class Endpoint(APIView):
     metadata_class = None
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
-        """A former address may end in `.json`, which says nothing new."""
+        # A former address may end in `.json`, which says nothing new.
         kwargs.pop("format", None)
         self.checks: list[Check] = []
         return super().dispatch(request, *args, **kwargs)  # type: ignore[return-value]
@@ -275,11 +271,6 @@ def _is_deeper(values: Any, most: int) -> bool:
         if not containers:
             return False
     return True
-
-
-def _too_deep() -> ParseError:
-    text = _("Lists and objects are nested deeper than {n} levels.")
-    return ParseError(text.format(n=MOST_LEVELS))
 
 
 def address_of(request: Request, name: str, *parts: object) -> str:

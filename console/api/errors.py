@@ -50,7 +50,9 @@ class Refusal(exceptions.APIException):
 def answer_error(error: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to an error; None for one that nobody expected, which Django logs."""
     if isinstance(error, Http404):
-        error = exceptions.NotFound(*error.args) if _is_our_text(error) else exceptions.NotFound()
+        # Only a text that a person wrote; Django's own names a model.
+        is_our_text = bool(error.args) and not str(error.args[0]).startswith("No ")
+        error = exceptions.NotFound(*error.args if is_our_text else ())
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied(*error.args)
     elif isinstance(error, CorrectableError):
@@ -59,11 +61,6 @@ def answer_error(error: Exception, context: dict[str, Any]) -> Response | None:
     if response is not None and isinstance(error, exceptions.APIException):
         response.data = _body(error)
     return response
-
-
-def _is_our_text(error: Http404) -> bool:
-    # Whether a person wrote it; Django's own names a model.
-    return bool(error.args) and not str(error.args[0]).startswith("No ")
 
 
 def _refusal(error: CodedError, context: dict[str, Any]) -> exceptions.APIException:
@@ -112,16 +109,13 @@ def answer_in_json(
         response = get_response(request)
         if not request.path.startswith(API):
             return response
-        if response.status_code >= HTTPStatus.BAD_REQUEST and not _is_json(response):
+        is_json = response.headers.get("Content-Type", "").startswith("application/json")
+        if response.status_code >= HTTPStatus.BAD_REQUEST and not is_json:
             response = _in_json(response)
         response.headers.setdefault("Cache-Control", "private, no-store")
         return response
 
     return answer
-
-
-def _is_json(response: HttpResponseBase) -> bool:
-    return response.headers.get("Content-Type", "").startswith("application/json")
 
 
 def _in_json(response: HttpResponseBase) -> JsonResponse:

@@ -3,15 +3,13 @@
 `reads` one thing, `lists` a counted page, `stretches` a long table by keys, `writes` once.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import timedelta
 from functools import cache, wraps
 from hashlib import sha256
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from django.core.exceptions import PermissionDenied
@@ -36,14 +34,10 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
 from accounts.roles import Permission
-from console.api.endpoint import holder_of
+from console.api.endpoint import Endpoint, holder_of
 from console.api.errors import Conflict, Unprocessable
 from console.models import StoredAnswer
 from encryption import UndecryptableSecret, decrypt, encrypt
-
-if TYPE_CHECKING:
-    from console.api.endpoint import Endpoint
-
 
 Method = Callable[..., Response]
 Shape = type[serializers.BaseSerializer[Any]] | serializers.BaseSerializer[Any] | None
@@ -278,12 +272,12 @@ MOST_CHARACTERS = 255
 def answer_once(
     endpoint: Endpoint, request: Request, write: Callable[[], Response], *, needs_key: bool = False
 ) -> Response:
-    """The answer of a write, done in one transaction; under a key, done once."""
     key = request.headers.get(HEADER)
     if key is None:
         if needs_key:
             raise ValidationError({HEADER: ["This spends money: send a key of your own making."]})
-        _read_body(request)
+        # Before the transaction, which would otherwise last as long as a slow upload.
+        _body = request.data
         with transaction.atomic():
             return write()
     require_readable(key)
@@ -295,11 +289,6 @@ def answer_once(
         response = write()
         _store(endpoint, row, response)
         return response
-
-
-def _read_body(request: Request) -> None:
-    # Before the transaction, which would otherwise last as long as a slow upload.
-    _body = request.data
 
 
 def require_readable(key: str) -> None:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.urls import reverse
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework import serializers
 from rest_framework.authentication import SessionAuthentication
@@ -11,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import ApiToken, Team
-from console.api.endpoint import BearerToken, Endpoint, token_of
+from console.api.endpoint import BearerToken, Endpoint, address_of, token_of
 from console.api.operations import reads
 
 
@@ -73,9 +72,5 @@ class Root(Endpoint):
 
         Access: signed in.
         """
-        names = {"studies": "console:api:studies", "me": "console:api:me"}
-        names |= {"collections": "console:api:collections", "schema": "console:api:schema"}
-        names |= {"experiments": "console:api:experiments"}
-        return Response(
-            {name: request.build_absolute_uri(reverse(to)) for name, to in names.items()}
-        )
+        names = ("studies", "me", "collections", "schema", "experiments")
+        return Response({name: address_of(request, name) for name in names})

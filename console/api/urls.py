@@ -4,10 +4,6 @@ from lazy_views import LazyPackage
 
 endpoints = LazyPackage("console.api")
 
-of_a_study: list[URLPattern | URLResolver] = []
-
-of_a_team: list[URLPattern | URLResolver] = []
-
 of_the_site: list[URLPattern | URLResolver] = [
     path("", endpoints.own.Root.as_view(), name="root"),
     path("me/", endpoints.own.Own.as_view(), name="me"),

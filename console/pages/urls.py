@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from lazy_views import LazyPackage
+from lazy_views import LazyPackage, LazyView
 
 pages = LazyPackage("console.pages")
 
@@ -11,5 +11,5 @@ of_a_team: list[URLPattern | URLResolver] = [
 
 of_the_site: list[URLPattern | URLResolver] = [
     path("login/", pages.tokens.login, name="login"),
-    path("logout/", pages.tokens.logout, name="logout"),
+    path("logout/", LazyView("django.contrib.auth.views", "LogoutView", {}), name="logout"),
 ]

@@ -48,9 +48,8 @@ def interval(estimate: object) -> str:
 
 
 def _field(estimate: object, name: str) -> float | None:
-    if isinstance(estimate, Mapping):
-        return cast("float | None", estimate.get(name))
-    return cast("float | None", getattr(estimate, name, None))
+    value = estimate.get(name) if isinstance(estimate, Mapping) else getattr(estimate, name, None)
+    return cast("float | None", value)
 
 
 @register.filter

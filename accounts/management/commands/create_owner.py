@@ -6,7 +6,6 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
 from accounts.enrolment import add_address, create_user, password_link
-from accounts.models import User
 from accounts.teams import create_team
 
 VARIABLE = "NEW_USER_PASSWORD"
@@ -30,14 +29,11 @@ class Command(BaseCommand):
         if email:
             add_address(user=user, email=email)
         team = create_team(name=options["team"] or f"{name}'s team", owner=user)
-        facts = {"user": user.username, "team": team.slug, "link": _link(user)}
+        link = "" if user.has_usable_password() else password_link(user)
+        facts = {"user": user.username, "team": team.slug, "link": link}
         if options["json"]:
             self.stdout.write(json.dumps(facts))
             return
         self.stdout.write(f"User {user.username} owns team '{team}' ({team.slug}).")
-        if facts["link"]:
-            self.stdout.write(f"They set a password here, once and within a day:\n{facts['link']}")
-
-
-def _link(user: User) -> str:
-    return "" if user.has_usable_password() else password_link(user)
+        if link:
+            self.stdout.write(f"They set a password here, once and within a day:\n{link}")

@@ -26,11 +26,11 @@ class Command(BaseCommand):
 
         prepare_database()
         crowd = Crowd(n_workers=workers, seed=seed)
-        report = demonstrate(folder=output, crowd=crowd, reporter=bar)
-        for study in report.studies:
+        studies, files = demonstrate(folder=output, crowd=crowd, reporter=bar)
+        for study in studies:
             self.stdout.write("\n".join(_summary(study)))
         self.stdout.write("\nWritten:")
-        self.stdout.write("\n".join(f"  {path}" for path in report.files))
+        self.stdout.write("\n".join(f"  {path}" for path in files))
 
 
 def _summary(study: Study) -> list[str]:
