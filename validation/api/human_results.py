@@ -1,5 +1,5 @@
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
@@ -16,11 +16,11 @@ from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 from validation.documents.rated_systems import is_told_apart
 from validation.pages.human_results import HumanResultsView, view_questions
 
-FIELDS: dict[str, type[serializers.Field[Any, Any, Any, Any]]] = {
-    "str": serializers.CharField,
-    "int": serializers.IntegerField,
-    "float": serializers.FloatField,
-    "bool": serializers.BooleanField,
+FIELDS: dict[type, type[serializers.Field[Any, Any, Any, Any]]] = {
+    str: serializers.CharField,
+    int: serializers.IntegerField,
+    float: serializers.FloatField,
+    bool: serializers.BooleanField,
 }
 
 
@@ -34,16 +34,16 @@ class RecordSerializer(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         declared = super().get_fields()
-        types = {one.name: str(one.type) for one in fields(self.Meta.record)}
+        types = get_type_hints(self.Meta.record)
         return {
             name: declared[name] if name in declared else _make_field(types[name])
             for name in self.Meta.fields
         }
 
 
-def _make_field(annotation: str) -> serializers.Field[Any, Any, Any, Any]:
-    name, *rest = annotation.split(" | ")
-    return FIELDS[name](allow_null=bool(rest))
+def _make_field(annotation: Any) -> serializers.Field[Any, Any, Any, Any]:
+    kind, *rest = get_args(annotation) or (annotation,)
+    return FIELDS[kind](allow_null=bool(rest))
 
 
 OF_A_PART = {
